@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['server/test/**/*.test.ts', 'server/src/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
+    globalSetup: ['server/test/postgres.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    // Two cores: more files at once only makes each of them slower and their timings noisier.
+    maxWorkers: 2,
+  },
+})
