@@ -1,0 +1,5 @@
+import { buildStale } from './build.mjs'
+
+await buildStale()
+const { run } = await import('../server/dist/cli.js')
+process.exitCode = await run(process.argv.slice(2), process.env)

@@ -1,0 +1,61 @@
+import { realpathSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { withDatabase } from '../test/postgres.ts'
+
+type Column = { table: string; name: string; type: string; nullable: boolean; defaulted: boolean }
+
+const HEADER = `// Generated from the migrated database by \`npm run db:types\`. Do not edit.
+import type { ColumnType } from 'kysely'
+
+type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
+type Json = ColumnType<unknown, string, string>
+type Timestamp = ColumnType<Date, Date | string, Date | string>
+
+`
+
+const TYPES: Record<string, string> = {
+  bool: 'boolean',
+  bytea: 'Buffer',
+  float8: 'number',
+  int4: 'number',
+  int8: 'string',
+  jsonb: 'Json',
+  text: 'string',
+  timestamptz: 'Timestamp',
+  uuid: 'string',
+}
+
+/** Row types read from the migrated database itself, so that they cannot disagree with it. */
+export async function printSchema(url: string) {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query<Column>(`
+    select c.table_name as table, c.column_name as name, c.udt_name as type,
+      c.is_nullable = 'YES' as nullable, c.column_default is not null as defaulted
+    from information_schema.columns c
+    join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.table_name <> 'migrations'
+    order by c.table_name, c.ordinal_position`)
+  await client.end()
+
+  const tables = new Map<string, Column[]>()
+  for (const row of rows) tables.set(row.table, [...(tables.get(row.table) ?? []), row])
+  const body = [...tables].map(([table, columns]) => `  ${table}: {\n${columns.map(printColumn).join('\n')}\n  }`)
+  return `${HEADER}export interface Schema {\n${body.join('\n')}\n}\n`
+}
+
+function printColumn({ table, name, type, nullable, defaulted }: Column) {
+  const plain = TYPES[type] ?? unknownType(table, name, type)
+  const read = nullable ? `${plain} | null` : plain
+  return `    ${name}: ${defaulted ? `Generated<${read}>` : read}`
+}
+
+function unknownType(table: string, name: string, type: string): never {
+  throw new Error(`${table}.${name} has type ${type}, which db-types does not know yet`)
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const target = new URL('../src/db/schema.ts', import.meta.url)
+  await withDatabase(async (url) => writeFileSync(target, await printSchema(url)))
+}

@@ -1,0 +1,3 @@
+import { start } from '../src/main.ts'
+
+await start(process.env)

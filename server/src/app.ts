@@ -1,0 +1,33 @@
+import { authRoutes } from './auth/routes.ts'
+import { configRoutes } from './http/config-route.ts'
+import { serveDashboard } from './http/dashboard.ts'
+import { healthRoutes, type Readiness } from './http/health.ts'
+import { describeApi } from './http/openapi.ts'
+import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+import { projectRoutes } from './projects/routes.ts'
+
+/** More routes on the same plumbing. */
+export type Extend = (app: App, deps: Deps) => void
+type Options = { readiness?: Readiness; dashboard?: string | undefined; extend?: Extend | undefined }
+
+/** The whole HTTP surface, in one list. Tests `extend` it by routes that exercise the plumbing. */
+export async function buildApp(deps: Deps, { readiness = { accepting: true }, dashboard, extend }: Options = {}): Promise<App> {
+  const app = await createServer(deps)
+  await describeApi(app, deps.config)
+  healthRoutes(app, deps, readiness)
+  configRoutes(app, deps)
+  authRoutes(app, deps)
+  projectRoutes(app, deps)
+  extend?.(app, deps)
+  if (dashboard) await serveDashboard(app, dashboard)
+  else refuseUnknown(app)
+  return app
+}
+
+/** A worker answers only for itself. */
+export async function buildWorkerApp(deps: Deps, readiness: Readiness): Promise<App> {
+  const app = await createServer(deps)
+  healthRoutes(app, deps, readiness)
+  refuseUnknown(app)
+  return app
+}

@@ -1,0 +1,86 @@
+import { sql } from 'kysely'
+import { isDuplicate, maybeOne, type Tx } from '../db/index.ts'
+import { fail } from '../lib/errors.ts'
+import { newId } from '../lib/id.ts'
+import { type MailPort, writeAccountMail } from '../mail/account-mail.ts'
+import { acceptAllInvitations, acceptInvitation } from '../projects/members.ts'
+import { closeAllSessions } from './sessions.ts'
+import { issueToken, redeemToken } from './tokens.ts'
+
+export type User = { id: string; email: string }
+
+export async function createUser(tx: Tx, { email, passwordHash, verified = false }: { email: string; passwordHash: string; verified?: boolean }): Promise<User> {
+  const id = newId()
+  await sql`
+    insert into users (id, email, password_hash, email_verified_at)
+    values (${id}, ${email}, ${passwordHash}, case when ${verified}::boolean then now() end)
+  `
+    .execute(tx)
+    .catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'An account with this address exists already.' }) : Promise.reject(err)))
+  return { id, email }
+}
+
+/** The new account, its membership or its verification mail: all of it, or nothing. */
+export async function signUp(tx: Tx, port: MailPort, { email, passwordHash, invitation }: { email: string; passwordHash: string; invitation?: string | undefined }) {
+  const user = await createUser(tx, { email, passwordHash })
+  if (invitation === undefined) await sendVerification(tx, port, user)
+  else await joinByInvitation(tx, port, { token: invitation, user })
+  return user
+}
+
+/** Whoever holds the invitation reads that mailbox: the address needs no other proof. */
+export async function joinByInvitation(tx: Tx, port: MailPort, { token, user }: { token: string; user: User }) {
+  const joined = (await acceptInvitation(tx, port, { token, userId: user.id, email: user.email })) ?? fail('INVALID_TOKEN')
+  await markVerified(tx, user)
+  return joined
+}
+
+export async function sendVerification(tx: Tx, port: MailPort, { id, email }: User) {
+  const token = await issueToken(tx, port.secrets, { userId: id, purpose: 'verify-email' })
+  await writeAccountMail(tx, port, {
+    to: email,
+    subject: 'Confirm your email address',
+    lines: ['Confirm that this address is yours:', '', `${port.publicUrl}/verify-email?token=${token}`, '', 'The link works once, for one hour.'],
+  })
+}
+
+/** Sends nothing when nobody has this address. The mail goes to the stored spelling, never to the one given. */
+export async function sendReset(tx: Tx, port: MailPort, given: string) {
+  const user = await maybeOne(tx, sql<User>`select id, email from users where email = ${given}`)
+  if (!user) return
+  const token = await issueToken(tx, port.secrets, { userId: user.id, purpose: 'reset-password' })
+  await writeAccountMail(tx, port, {
+    to: user.email,
+    subject: 'Choose a new password',
+    lines: [
+      'Someone, hopefully you, asked for a new password:',
+      '',
+      `${port.publicUrl}/reset-password?token=${token}`,
+      '',
+      'The link works once, for one hour. If it was not you, ignore this mail: nothing has changed.',
+    ],
+  })
+}
+
+export async function verifyEmail(tx: Tx, port: MailPort, token: string) {
+  const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'verify-email' })
+  await markVerified(tx, { id: userId, email })
+}
+
+export async function resetPassword(tx: Tx, port: MailPort, { token, passwordHash }: { token: string; passwordHash: string }) {
+  const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'reset-password' })
+  await setPassword(tx, userId, passwordHash)
+  await markVerified(tx, { id: userId, email })
+}
+
+export async function setPassword(tx: Tx, userId: string, passwordHash: string) {
+  await sql`update users set password_hash = ${passwordHash}, updated_at = now() where id = ${userId}`.execute(tx)
+  await sql`delete from user_tokens where user_id = ${userId} and purpose = 'reset-password'`.execute(tx)
+  await closeAllSessions(tx, userId)
+}
+
+/** A proven address may take up what was offered to it while it was not. */
+async function markVerified(tx: Tx, { id, email }: User) {
+  await sql`update users set email_verified_at = now(), updated_at = now() where id = ${id} and email_verified_at is null`.execute(tx)
+  await acceptAllInvitations(tx, { userId: id, email })
+}

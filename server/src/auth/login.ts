@@ -1,0 +1,30 @@
+import { sql } from 'kysely'
+import { maybeOne, type Pool } from '../db/index.ts'
+import type { createAttempts, Quota } from '../http/attempts.ts'
+import { fail } from '../lib/errors.ts'
+import type { User } from './accounts.ts'
+import { isPassword } from './passwords.ts'
+
+const QUARTER_HOUR = 900
+
+/**
+ * Guessing is limited per address and per IP. The limit per account alone would let a stranger lock its owner out, so
+ * it does not bind an IP from which this account is signed in already.
+ */
+export async function logIn(db: Pool, attempts: ReturnType<typeof createAttempts>, { email, password, ip }: { email: string; password: string; ip: string }): Promise<User> {
+  const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)
+  const quotas: Quota[] = [
+    { scope: 'login-ip', subject: ip, limit: 200, windowSeconds: QUARTER_HOUR },
+    { scope: 'login-pair', subject: `${ip} ${email}`, limit: 10, windowSeconds: QUARTER_HOUR },
+  ]
+  if (!(user && (await isKnownIp(db, user.id, ip)))) quotas.push({ scope: 'login-account', subject: email, limit: 100, windowSeconds: QUARTER_HOUR })
+
+  for (const quota of quotas) await attempts.take(quota)
+  const matches = await isPassword(user?.hash, password)
+  if (!matches || !user) return fail('INVALID_CREDENTIALS')
+  for (const quota of quotas) await attempts.refund(quota)
+  return { id: user.id, email: user.email }
+}
+
+const isKnownIp = (db: Pool, userId: string, ip: string) =>
+  maybeOne(db, sql`select 1 from sessions where user_id = ${userId} and ip = ${ip} and expires_at > now() limit 1`)

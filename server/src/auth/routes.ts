@@ -1,0 +1,194 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { maybeOne, one, transact } from '../db/index.ts'
+import { createAttempts } from '../http/attempts.ts'
+import type { App, Deps } from '../http/server.ts'
+import { sessionCookie } from '../http/session-cookie.ts'
+import { Address, Timestamp } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
+import { isInvited } from '../projects/members.ts'
+import { joinByInvitation, resetPassword, sendReset, sendVerification, setPassword, signUp, type User, verifyEmail } from './accounts.ts'
+import { logIn } from './login.ts'
+import { GivenPassword, hashPassword, isPassword, NewPassword } from './passwords.ts'
+import { clearSessionCookie, closeSession, openSession, setSessionCookie } from './sessions.ts'
+
+const Token = z.string().min(1).max(200)
+const Done = z.object({ success: z.literal(true) })
+const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
+const UserView = z.object({ id: z.uuid(), email: z.string(), emailVerified: z.boolean(), createdAt: Timestamp }).meta({ id: 'User' })
+const HOUR = 3600
+const RESET_ANSWER_MS = 150
+
+export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
+  const { publicUrl } = config
+  const port = { secrets, log, publicUrl }
+  const attempts = createAttempts(db, secrets)
+  const tags = ['Accounts']
+
+  app.post(
+    '/auth/signup',
+    {
+      config: { caller: 'visitor' },
+      schema: {
+        tags,
+        summary: 'Create an account and sign in',
+        body: z.object({ email: Address, password: NewPassword, invitation: Token.optional() }),
+        response: { 200: SignedIn },
+      },
+    },
+    async (req, reply) => {
+      const { email, password, invitation } = req.body
+      await attempts.take({ scope: 'signup', subject: req.ip, limit: 100, windowSeconds: HOUR })
+      if (config.signupsDisabled) await requireInvitation(email, invitation)
+      const passwordHash = await hashPassword(password)
+      const { user, token } = await transact(db, async (tx) => {
+        const user = await signUp(tx, port, { email, passwordHash, invitation })
+        return { user, token: await openSession(tx, secrets, { userId: user.id, req }) }
+      })
+      setSessionCookie(reply, publicUrl, token)
+      return { success: true as const, ...user }
+    },
+  )
+
+  async function requireInvitation(email: string, token: string | undefined) {
+    const invited = token !== undefined && (await transact(db, (tx) => isInvited(tx, port, { token, email })))
+    if (!invited) fail('FORBIDDEN', { message: 'New accounts are closed here. Ask for an invitation.' })
+  }
+
+  app.post(
+    '/auth/login',
+    { config: { caller: 'visitor' }, schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } } },
+    async (req, reply) => {
+      const user = await logIn(db, attempts, { ...req.body, ip: req.ip })
+      const token = await transact(db, (tx) => openSession(tx, secrets, { userId: user.id, req }))
+      setSessionCookie(reply, publicUrl, token)
+      return { success: true as const, ...user }
+    },
+  )
+
+  app.get('/auth/logout', { config: { caller: 'anyone' }, schema: { tags, summary: 'Sign out', response: { 200: Done } } }, async (req, reply) => {
+    const token = req.cookies[sessionCookie(publicUrl).name]
+    if (token) await transact(db, (tx) => closeSession(tx, secrets.hash('session', token)))
+    clearSessionCookie(reply, publicUrl)
+    return { success: true as const }
+  })
+
+  app.get(
+    '/auth/oauth-config',
+    {
+      config: { caller: 'anyone' },
+      schema: { tags, summary: 'Configured OAuth providers', response: { 200: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }) } },
+    },
+    () => ({ github: false, google: false, oidc: false }),
+  )
+
+  app.post(
+    '/auth/verify-email',
+    { config: { caller: 'visitor' }, schema: { tags, summary: 'Prove an address by the mailed token', body: z.object({ token: Token }), response: { 200: Done } } },
+    async (req) => {
+      await attempts.take({ scope: 'token', subject: req.ip, limit: 100, windowSeconds: HOUR })
+      await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
+      return { success: true as const }
+    },
+  )
+
+  app.post(
+    '/auth/request-verification',
+    { config: { caller: 'session' }, schema: { tags, summary: 'Mail the verification link again', response: { 200: Done } } },
+    async (req) => {
+      const user = await findUser(req.person.userId)
+      if (user.verified) return { success: true as const }
+      await attempts.take({ scope: 'verification', subject: user.id, limit: 5, windowSeconds: HOUR })
+      await transact(db, (tx) => sendVerification(tx, port, user))
+      return { success: true as const }
+    },
+  )
+
+  app.post(
+    '/auth/request-password-reset',
+    {
+      config: { caller: 'visitor' },
+      schema: { tags, summary: 'Mail a reset link', description: 'Answers the same whether or not the address has an account.', body: z.object({ email: Address }), response: { 200: Done } },
+    },
+    async (req) => {
+      await attempts.take({ scope: 'reset-ip', subject: req.ip, limit: 50, windowSeconds: HOUR })
+      // The same time for everyone: how long the work took would tell who has an account.
+      await Promise.all([mailReset(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_ANSWER_MS))])
+      return { success: true as const }
+    },
+  )
+
+  async function mailReset(email: string) {
+    const wait = await attempts.count({ scope: 'reset', subject: email, limit: 5, windowSeconds: HOUR })
+    if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
+  }
+
+  app.post(
+    '/auth/reset-password',
+    {
+      config: { caller: 'visitor' },
+      schema: { tags, summary: 'Choose a new password by the mailed token', body: z.object({ token: Token, password: NewPassword }), response: { 200: Done } },
+    },
+    async (req) => {
+      await attempts.take({ scope: 'token', subject: req.ip, limit: 100, windowSeconds: HOUR })
+      const passwordHash = await hashPassword(req.body.password)
+      await transact(db, (tx) => resetPassword(tx, port, { token: req.body.token, passwordHash }))
+      return { success: true as const }
+    },
+  )
+
+  app.post(
+    '/auth/change-password',
+    {
+      config: { caller: 'session' },
+      schema: {
+        tags,
+        summary: 'Change your password',
+        description: 'Signs every other session out.',
+        body: z.object({ currentPassword: GivenPassword, password: NewPassword }),
+        response: { 200: Done },
+      },
+    },
+    async (req, reply) => {
+      const { userId } = req.person
+      await attempts.take({ scope: 'change-password', subject: userId, limit: 10, windowSeconds: HOUR })
+      const { hash } = await one(db, sql<{ hash: string }>`select password_hash as hash from users where id = ${userId}`)
+      if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
+      const passwordHash = await hashPassword(req.body.password)
+      const token = await transact(db, async (tx) => {
+        await setPassword(tx, userId, passwordHash)
+        return openSession(tx, secrets, { userId, req })
+      })
+      setSessionCookie(reply, publicUrl, token)
+      return { success: true as const }
+    },
+  )
+
+  app.post(
+    '/auth/accept-invitation',
+    {
+      config: { caller: 'session' },
+      schema: { tags, summary: 'Join a project by the mailed token', body: z.object({ token: Token }), response: { 200: Done.extend({ projectId: z.uuid() }) } },
+    },
+    async (req) => {
+      const user = await findUser(req.person.userId)
+      const { projectId } = await transact(db, (tx) => joinByInvitation(tx, port, { token: req.body.token, user }))
+      return { success: true as const, projectId }
+    },
+  )
+
+  app.get('/users/@me', { config: { caller: 'session' }, schema: { tags, summary: 'Who you are', response: { 200: UserView } } }, async (req) => {
+    const { id, email, verified, createdAt } = await findUser(req.person.userId)
+    return { id, email, emailVerified: verified, createdAt: createdAt.toISOString() }
+  })
+
+  async function findUser(userId: string) {
+    const user = await maybeOne(
+      db,
+      sql<User & { verified: boolean; createdAt: Date }>`
+        select id, email, email_verified_at is not null as verified, created_at as "createdAt" from users where id = ${userId}
+      `,
+    )
+    return user ?? fail('UNAUTHORIZED')
+  }
+}

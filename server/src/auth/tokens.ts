@@ -1,0 +1,32 @@
+import { sql } from 'kysely'
+import { maybeOne, type Tx } from '../db/index.ts'
+import { fail } from '../lib/errors.ts'
+import { randomToken, type Secrets } from '../lib/secrets.ts'
+
+type Purpose = 'verify-email' | 'reset-password'
+
+/** A link's secret: an hour, one use, one purpose. Asking again makes the earlier one worthless. */
+export async function issueToken(tx: Tx, secrets: Secrets, { userId, purpose }: { userId: string; purpose: Purpose }) {
+  const token = randomToken()
+  await sql`
+    insert into user_tokens (token_hash, user_id, purpose, expires_at)
+    values (${secrets.hash(purpose, token)}, ${userId}, ${purpose}, now() + interval '1 hour')
+    on conflict (user_id, purpose) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at
+  `.execute(tx)
+  return token
+}
+
+/** Deleting is the check: of two that present the same token, one gets the row. */
+export async function redeemToken(tx: Tx, secrets: Secrets, { token, purpose }: { token: string; purpose: Purpose }) {
+  const redeemed = await maybeOne(
+    tx,
+    sql<{ userId: string; email: string }>`
+      delete from user_tokens t using users u
+      where t.token_hash = ${secrets.hash(purpose, token)} and t.purpose = ${purpose} and t.expires_at > now() and u.id = t.user_id
+      returning u.id as "userId", u.email
+    `,
+  )
+  return redeemed ?? fail('INVALID_TOKEN')
+}
+
+export const dropExpiredTokens = (tx: Tx) => sql`delete from user_tokens where expires_at < now()`.execute(tx)

@@ -1,0 +1,142 @@
+import { parseArgs } from 'node:util'
+import { sql } from 'kysely'
+import { createUser } from './auth/accounts.ts'
+import { hashPassword, NewPassword } from './auth/passwords.ts'
+import { connect, maybeOne, type Pool, transact } from './db/index.ts'
+import { checkSecret } from './db/instance.ts'
+import { migrate } from './db/migrate.ts'
+import { borrowDatabase } from './db/open.ts'
+import { diagnose } from './doctor.ts'
+import { readAddress } from './lib/address.ts'
+import { type Config, loadConfig } from './lib/config.ts'
+import { AppError } from './lib/errors.ts'
+import { isId } from './lib/id.ts'
+import { createLog } from './lib/log.ts'
+import { deriveSecrets, randomToken, readMasterKey, type Secrets } from './lib/secrets.ts'
+import { listAccountMails, readAccountMail } from './mail/account-mail.ts'
+import { createProject, ProjectName } from './projects/project.ts'
+
+type Context = { db: Pool; secrets: Secrets; options: Options; args: string[] }
+type Options = { [name in 'email' | 'password' | 'name' | 'owner']?: string | undefined }
+
+/** What an operator got wrong on the command line. */
+class UsageError extends Error {}
+
+const USAGE = `Usage: npm run sterna -- <command>
+
+  user create --email <address> [--password <text>]   make an account (a password is made up if you give none)
+  project create --name <name> --owner <address>      make a project and print its keys
+  mail list                                           the latest mails to account holders
+  mail show <id>                                      one of them, with its link
+  migrate                                             bring the database to this version
+  doctor                                              check configuration, database, disk and ports`
+
+const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
+  'user create': userCreate,
+  'project create': projectCreate,
+  'mail list': mailList,
+  'mail show': mailShow,
+}
+
+/** Runs one command; the returned number is the exit code. */
+export async function run(argv: string[], env: Record<string, string | undefined>): Promise<number> {
+  try {
+    const { values: options, positionals } = parseArgs({
+      args: argv,
+      allowPositionals: true,
+      options: { email: { type: 'string' }, password: { type: 'string' }, name: { type: 'string' }, owner: { type: 'string' } },
+    })
+    return await dispatch(positionals, options, env)
+  } catch (err) {
+    console.error(explain(err))
+    return 1
+  }
+}
+
+async function dispatch(words: string[], options: Options, env: Record<string, string | undefined>) {
+  if (words[0] === 'doctor') return report(await diagnose(env))
+  if (words[0] === 'migrate') return withDatabase(loadConfig(env), async (url) => print(describeMigration(await migrate(url))))
+  const command = COMMANDS[words.slice(0, 2).join(' ')]
+  if (!command) return print(USAGE, words.length ? 2 : 0)
+  return withContext(loadConfig(env), async (context) => print(await command({ ...context, options, args: words.slice(2) })))
+}
+
+const describeMigration = (applied: string[]) => (applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+
+function print(text: string, code = 0) {
+  console.log(text)
+  return code
+}
+
+function report(checks: Awaited<ReturnType<typeof diagnose>>) {
+  for (const { name, verdict, note } of checks) console.log(`${verdict.padEnd(4)}  ${name}: ${note}`)
+  return checks.some(({ verdict }) => verdict === 'FAIL') ? 1 : 0
+}
+
+async function withDatabase(config: Config, work: (url: string) => Promise<number>) {
+  const database = await borrowDatabase(config, createLog('warn'))
+  try {
+    return await work(database.url)
+  } finally {
+    await database.stop()
+  }
+}
+
+const withContext = (config: Config, work: (context: Pick<Context, 'db' | 'secrets'>) => Promise<number>) =>
+  withDatabase(config, async (url) => {
+    await migrate(url)
+    const secrets = deriveSecrets(readMasterKey(config))
+    const db = connect({ url, max: 2, log: createLog('warn') })
+    try {
+      await checkSecret(db, secrets)
+      return await work({ db, secrets })
+    } finally {
+      await db.destroy()
+    }
+  })
+
+const need = (options: Options, name: keyof Options) => options[name] ?? usage(`--${name} is missing`)
+
+function usage(message: string): never {
+  throw new UsageError(message)
+}
+
+const address = (options: Options, name: 'email' | 'owner') =>
+  readAddress(need(options, name)) ?? usage(`--${name} is not an email address`)
+
+async function userCreate({ db, options }: Context) {
+  const email = address(options, 'email')
+  const password = options.password ?? randomToken()
+  if (!NewPassword.safeParse(password).success) usage('--password must have 8 to 256 characters')
+  const passwordHash = await hashPassword(password)
+  // Whoever runs this command vouches for the address.
+  const user = await transact(db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
+  return [`id        ${user.id}`, `email     ${user.email}`, ...(options.password ? [] : [`password  ${password}`])].join('\n')
+}
+
+async function projectCreate({ db, secrets, options }: Context) {
+  const name = ProjectName.safeParse(need(options, 'name'))
+  if (!name.success) usage('--name must have 1 to 100 characters')
+  const owner = address(options, 'owner')
+  const user = await maybeOne(db, sql<{ id: string }>`select id from users where email = ${owner}`)
+  if (!user) usage(`nobody has the address ${owner}; make the account first: npm run sterna -- user create --email ${owner}`)
+  const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
+  return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
+}
+
+async function mailList({ db }: Context) {
+  const mails = await listAccountMails(db, 20)
+  return mails.map(({ id, to, subject, createdAt }) => `${id}  ${createdAt.toISOString()}  ${to}  ${subject}`).join('\n') || 'No mails.'
+}
+
+async function mailShow({ db, secrets, args: [id = ''] }: Context) {
+  const mail = isId(id) ? await readAccountMail(db, secrets, id) : undefined
+  if (!mail) usage('no mail has this id; see: npm run sterna -- mail list')
+  return `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
+}
+
+function explain(err: unknown) {
+  const { message, code } = err as Error & { code?: string }
+  if (err instanceof UsageError || code?.startsWith('ERR_PARSE_ARGS')) return `${message}\n\n${USAGE}`
+  return err instanceof AppError ? message : message || String(err)
+}

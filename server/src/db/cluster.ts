@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chownSync } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedError, type User } from './home.ts'
+import { killStrays } from './processes.ts'
+
+/** A PostgreSQL of our own. `user`: whom it runs as, when that is not us. */
+export type Cluster = { binaries: Binaries; folder: string; socketFolder: string; password: string; user?: User }
+
+/** Nothing of ours leaks in: a PGOPTIONS or a German locale would change how it behaves. */
+export const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' }
+
+export const dataFolder = (folder: string) => join(folder, 'data')
+
+/** The application's role owns its database and is no superuser: an SQL injection must not become `copy … to program`. */
+export const clusterUrl = ({ password, socketFolder }: Pick<Cluster, 'password' | 'socketFolder'>, role = 'sterna', database = role) =>
+  `postgres://${role}:${password}@/${database}?host=${encodeURIComponent(socketFolder)}`
+
+/** Complete or absent: built in a folder of its own and renamed, so a kill at any moment leaves only a draft to sweep. */
+export async function createCluster(cluster: Cluster, { signal, durable = true }: { signal?: AbortSignal; durable?: boolean } = {}) {
+  await sweepDrafts(cluster.folder)
+  const draft = join(cluster.folder, `draft-${randomBytes(6).toString('hex')}`)
+  const passwordFile = join(draft, 'password')
+  await mkdir(draft, { mode: 0o700 })
+  try {
+    await writeFile(passwordFile, cluster.password, { mode: 0o600 })
+    give(cluster.user, draft, passwordFile)
+    const access = ['--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
+    const storage = [...locale(cluster.binaries), '--data-checksums', ...(durable ? [] : ['--no-sync'])]
+    await run(cluster, 'initdb', ['-D', dataFolder(draft), ...access, ...storage], { cwd: draft, signal })
+    await runSingleUser(cluster, draft, [`create role sterna login password '${cluster.password}'`, 'create database sterna owner sterna'])
+    await rename(dataFolder(draft), dataFolder(cluster.folder))
+    await syncFolder(cluster.folder)
+  } finally {
+    await removeDraft(draft)
+  }
+}
+
+/** Order by code point, the same on every machine and after every system upgrade, and usable for `like 'prefix%'`; letters as in Unicode. */
+const locale = ({ major }: Binaries) => [
+  '--encoding=UTF8',
+  '--locale=C',
+  ...(major >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : []),
+]
+
+export async function sweepDrafts(folder: string) {
+  const drafts = (await readdir(folder)).filter((name) => name.startsWith('draft-'))
+  for (const name of drafts) await removeDraft(join(folder, name))
+}
+
+async function removeDraft(draft: string) {
+  killStrays(draft, dataFolder(draft))
+  // Retried, because an initdb that we could not see may still write while we delete.
+  await rm(draft, { recursive: true, force: true, maxRetries: 10 })
+}
+
+/** For a cluster whose password was lost with the rest of DATA_DIR. */
+export const setPassword = (cluster: Cluster) =>
+  runSingleUser(
+    cluster,
+    cluster.folder,
+    ['postgres', 'sterna'].map((role) => `alter role ${role} password '${cluster.password}'`),
+  )
+
+/** One statement per line, without a server to connect to. */
+const runSingleUser = (cluster: Cluster, folder: string, statements: string[]) =>
+  run(cluster, 'postgres', ['--single', '-D', dataFolder(folder), '-c', 'exit_on_error=on', 'postgres'], {
+    cwd: folder,
+    input: `${statements.join('\n')}\n`,
+  })
+
+function run(
+  cluster: Cluster,
+  program: string,
+  args: string[],
+  { cwd, input, signal }: { cwd: string; input?: string; signal?: AbortSignal },
+) {
+  const options = { ...cluster.user, cwd, signal, env: ENVIRONMENT }
+  return new Promise<void>((resolve, reject) => {
+    const child = execFile(join(cluster.binaries.folder, 'bin', program), args, options, (err, stdout, stderr) => {
+      if (!err) return resolve()
+      reject(signal?.aborted ? err : new EmbeddedError(`${program} failed: ${whyNotRun(err) ?? (stderr || stdout).trim().slice(-2_000)}`))
+    })
+    child.stdin?.on('error', () => {}) // it ended early; its exit says why
+    child.stdin?.end(input)
+  })
+}
+
+/** Undefined if it did run. */
+export function whyNotRun(err: { code?: unknown; message: string }) {
+  if (err.code === 'ENOENT')
+    return `${err.message}. This PostgreSQL needs glibc, which Alpine Linux lacks: set DATABASE_URL to use a PostgreSQL server.`
+  return typeof err.code === 'string' ? err.message : undefined
+}
+
+export function give(user: User | undefined, ...paths: string[]) {
+  if (user) for (const path of paths) chownSync(path, user.uid, user.gid)
+}
+
+async function syncFolder(path: string) {
+  const folder = await open(path)
+  await folder.sync()
+  await folder.close()
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** A local database that cannot be had, and what to do about it: for the operator's terminal, no stack needed. */
+export class EmbeddedError extends Error {}
+
+export type User = { uid: number; gid: number }
+
+/** Where the database of a DATA_DIR lives: `data` (the cluster), `run` (its socket), `lock`, `postgres.log`. */
+export type Home = { folder: string; dataDir: string; isRoot: boolean }
+
+/** For root only. */
+export const SYSTEM_FOLDER = '/var/lib/sterna'
+
+const pointerFile = (dataDir: string) => join(dataDir, 'postgres.location')
+
+// statSync, because existsSync would call a folder that we may not enter empty.
+export const hasCluster = (folder: string) => statSync(join(folder, 'data', 'PG_VERSION'), { throwIfNoEntry: false }) !== undefined
+
+/** The folder of this DATA_DIR's database, if it has one. */
+export function findHome(dataDir: string): string | undefined {
+  const pointer = pointerFile(dataDir)
+  const folder = existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : join(dataDir, 'postgres')
+  return hasCluster(folder) ? folder : undefined
+}
+
+export function openHome(givenDataDir: string): Home {
+  mkdirSync(givenDataDir, { recursive: true })
+  const dataDir = realpathSync(givenDataDir)
+  const isRoot = process.getuid?.() === 0
+  const folder = findHome(dataDir) ?? newHome(dataDir, isRoot)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // The server's user must get through, whatever root's umask is.
+  if (isRoot) for (const path of dirname(folder) === SYSTEM_FOLDER ? [SYSTEM_FOLDER, folder] : [folder]) chmodSync(path, 0o755)
+  return { folder, dataDir, isRoot }
+}
+
+/**
+ * Inside DATA_DIR wherever that works, so that a mounted volume or a backup of DATA_DIR holds the database too. But PostgreSQL
+ * refuses to run as root, and the user it then runs as cannot enter a 0700 folder such as root's home.
+ */
+function newHome(dataDir: string, isRoot: boolean) {
+  const pointer = pointerFile(dataDir)
+  if (existsSync(pointer)) {
+    throw new EmbeddedError(
+      `The database of ${dataDir} is missing: ${pointer} says that it is in ${readFileSync(pointer, 'utf8').trim()}. ` +
+        'Put it back, or delete that file to begin with an empty database.',
+    )
+  }
+  if (!isRoot || canReach(unprivilegedUser(), dataDir)) return join(dataDir, 'postgres')
+  return join(SYSTEM_FOLDER, createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
+}
+
+/** Only once the cluster exists: a pointer to nothing then means that data was lost, and stops the start. */
+export function writePointer({ folder, dataDir }: Home) {
+  if (dirname(folder) !== dataDir) writeFileSync(pointerFile(dataDir), `${folder}\n`)
+}
+
+/** Whom PostgreSQL runs as when we are root: the cluster's owner, so that one `sudo npm start` does not lock its user out. */
+export function serverUser({ folder, isRoot }: Home): User | undefined {
+  if (!isRoot) return undefined
+  const owner = hasCluster(folder) ? statSync(join(folder, 'data')) : undefined
+  return owner?.uid ? { uid: owner.uid, gid: owner.gid } : unprivilegedUser()
+}
+
+/** An account with an entry in the password file, because initdb looks itself up. */
+export function unprivilegedUser(): User {
+  const accounts = readFileSync('/etc/passwd', 'utf8').split('\n')
+  for (const name of ['postgres', 'nobody']) {
+    const [, , uid, gid] = accounts.find((line) => line.startsWith(`${name}:`))?.split(':') ?? []
+    // macOS writes nobody as -2.
+    if (uid && gid) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 }
+  }
+  throw new EmbeddedError(
+    'PostgreSQL refuses to run as root, and there is no user "postgres" or "nobody" to run it as. Start Sterna as another user, or set DATABASE_URL.',
+  )
+}
+
+/** By the mode bits, as the kernel does it; where finer rules deny it, PostgreSQL's own message names the path. */
+export function canReach(user: User, path: string): boolean {
+  const { mode, uid, gid } = statSync(path)
+  const bits = uid === user.uid ? mode >> 6 : gid === user.gid ? mode >> 3 : mode
+  return (bits & 1) === 1 && (path === '/' || canReach(user, dirname(path)))
+}

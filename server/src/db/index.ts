@@ -1,0 +1,55 @@
+import { Kysely, PostgresDialect, type RawBuilder, type Transaction } from 'kysely'
+import pg from 'pg'
+import type { Log } from '../lib/log.ts'
+import type { Schema } from './schema.ts'
+
+/** Only roles, routes and job handlers hold one. */
+export type Pool = Kysely<Schema>
+/** Every function that writes takes one, first. The compiler refuses a Pool here. */
+export type Tx = Transaction<Schema>
+/** For reads that do not care which. */
+export type Db = Pool | Tx
+
+export function connect({ url, max, log }: { url: string; max: number; log: Log }): Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    // Waits are bounded everywhere: a request that cannot have a connection in 2 s is answered 503, not queued for ever.
+    connectionTimeoutMillis: 2_000,
+    statement_timeout: 5_000,
+    lock_timeout: 2_000,
+    idle_in_transaction_session_timeout: 10_000,
+    query_timeout: 15_000,
+    keepAlive: true,
+    application_name: 'sterna',
+  })
+  // Without these two a database restart ends the process: pg emits 'error' on idle and on checked-out clients.
+  pool.on('error', (err) => log.warn({ err }, 'lost an idle database connection'))
+  pool.on('connect', (client) => client.on('error', (err) => log.warn({ err }, 'lost a database connection')))
+  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+}
+
+export const many = async <Row>(db: Db, query: RawBuilder<Row>) => (await query.execute(db)).rows
+
+export const maybeOne = async <Row>(db: Db, query: RawBuilder<Row>): Promise<Row | undefined> => (await many(db, query))[0]
+
+export async function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row> {
+  return (await maybeOne(db, query)) ?? Promise.reject(new Error('statement returned no row'))
+}
+
+/** Serialization failure and deadlock: PostgreSQL asks for the whole transaction again. */
+const TRY_AGAIN = new Set(['40001', '40P01'])
+const ATTEMPTS = 3
+
+export async function transact<T>(db: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await db.transaction().execute(work)
+    } catch (err) {
+      if (attempt === ATTEMPTS || !TRY_AGAIN.has((err as { code?: string }).code ?? '')) throw err
+    }
+  }
+}
+
+/** True when this statement failed because a row with the same unique value exists. */
+export const isDuplicate = (err: unknown) => (err as { code?: string }).code === '23505'

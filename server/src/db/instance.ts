@@ -1,0 +1,16 @@
+import { sql } from 'kysely'
+import { ConfigError } from '../lib/config.ts'
+import { type Secrets, sameBytes } from '../lib/secrets.ts'
+import { one, type Pool, transact } from './index.ts'
+
+/** Refuses a SECRET_KEY other than the one this database was filled with: every API key and session would silently fail. */
+export async function checkSecret(db: Pool, secrets: Secrets) {
+  const ours = secrets.hash('secret-check', 'sterna')
+  const { stored } = await transact(db, async (tx) => {
+    await sql`insert into instance (secret_check) values (${ours}) on conflict do nothing`.execute(tx)
+    return one(tx, sql<{ stored: Buffer }>`select secret_check as stored from instance`)
+  })
+  if (!sameBytes(stored, ours)) {
+    throw new ConfigError('SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.')
+  }
+}

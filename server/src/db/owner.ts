@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { EmbeddedError } from './home.ts'
+
+/** Held by the process that supervises the server, for as long as it lives: PostgreSQL frees it 4-12 ms after a kill -9. */
+const OWNER_LOCK = 7_357_003
+const CONNECT_TIMEOUT_MS = 3_000
+
+export type Owner = { lost: Promise<void> }
+
+export const alreadyRunning = (pid: number) =>
+  new EmbeddedError(`Sterna is already running on this DATA_DIR (pid ${pid}). Stop it, or set another DATA_DIR.`)
+
+/** On a connection of its own that ends with the server or with us; `lost` resolves when it does. */
+export async function takeOwnership(url: string): Promise<Owner> {
+  const client = newClient(url, `sterna-owner:${process.pid}`)
+  const lost = new Promise<void>((resolve) => client.once('end', resolve))
+  await client.connect()
+  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [OWNER_LOCK])
+  if (rows[0]?.taken) return { lost }
+  const pid = await findOwner(client)
+  await client.end()
+  throw alreadyRunning(pid ?? 0)
+}
+
+/** Whether a server is there at all, and the pid of the Sterna that owns it. */
+export async function askServer(url: string): Promise<{ answers: boolean; owner?: number }> {
+  const client = newClient(url, 'sterna-visitor')
+  try {
+    await client.connect()
+    return { answers: true, owner: await findOwner(client) }
+  } catch (err) {
+    // Anything else ("starting up", wrong password, no reply in time) comes from something alive.
+    return { answers: !['ECONNREFUSED', 'ENOENT'].includes((err as NodeJS.ErrnoException).code ?? '') }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function findOwner(client: pg.Client) {
+  const { rows } = await client.query<{ name: string }>(
+    `select application_name as name
+     from pg_locks join pg_stat_activity using (pid)
+     where locktype = 'advisory' and classid = 0 and objid = $1 and objsubid = 1 and granted`,
+    [OWNER_LOCK],
+  )
+  return rows[0] && Number(rows[0].name.split(':')[1])
+}
+
+function newClient(url: string, name: string) {
+  const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  client.on('error', () => {}) // unheard it would end the process; 'end' follows, and whoever waits hears that
+  return client
+}

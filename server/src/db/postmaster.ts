@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { closeSync, copyFileSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Cluster, dataFolder, ENVIRONMENT, give, whyNotRun } from './cluster.ts'
+import { EmbeddedError } from './home.ts'
+import { birthOf, signalProcess } from './processes.ts'
+
+export type Postmaster = {
+  pid: number
+  /** Resolves with how it ended. */
+  exited: Promise<string>
+  hasExited(): boolean
+  kill(signal: NodeJS.Signals): void
+  stop(): Promise<void>
+}
+type Settings = Record<string, string | number>
+type Launch = { settings: Settings; signal?: AbortSignal; log?: { info(fields: object, message: string): void } }
+
+/** Of silence in its log, not of waiting: crash recovery may take minutes, and says so every 10 s. */
+const START_PATIENCE_MS = 30_000
+const POLL_MS = 10
+const MAX_LOG_BYTES = 8_000_000
+/** A socket's path has 104 bytes on macOS and 108 on Linux, the last a zero. */
+const MAX_SOCKET_PATH = 103
+
+const logFile = (folder: string) => join(folder, 'postgres.log')
+
+export function socketFolderFor(folder: string) {
+  const near = join(folder, 'run')
+  if (Buffer.byteLength(join(near, '.s.PGSQL.5432')) <= MAX_SOCKET_PATH) return near
+  return join(tmpdir(), `sterna-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
+}
+
+/** Starts the server and waits until it accepts connections. */
+export async function launch(cluster: Cluster, { settings, signal, log }: Launch): Promise<Postmaster> {
+  signal?.throwIfAborted()
+  prepareSocketFolder(cluster)
+  trimLog(cluster.folder)
+  const logStart = sizeOf(logFile(cluster.folder))
+  const postmaster = spawnPostmaster(cluster, settings)
+  const drop = () => postmaster.kill('SIGQUIT')
+  signal?.addEventListener('abort', drop)
+  try {
+    await untilReady(postmaster, cluster.folder, log)
+    signal?.throwIfAborted()
+    return postmaster
+  } catch (err) {
+    drop()
+    await postmaster.exited
+    signal?.throwIfAborted()
+    throw new EmbeddedError(`${(err as Error).message} Its log ${logFile(cluster.folder)} ends with:\n${logTail(cluster.folder, logStart)}`)
+  } finally {
+    signal?.removeEventListener('abort', drop)
+  }
+}
+
+function spawnPostmaster(cluster: Cluster, settings: Settings): Postmaster {
+  const args = Object.entries({ ...baseSettings(cluster), ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  // A file, not a pipe to us: a server that outlives us must not die of its next log line.
+  const output = openSync(logFile(cluster.folder), 'a', 0o600)
+  const child = spawn(join(cluster.binaries.folder, 'bin', 'postgres'), ['-D', dataFolder(cluster.folder), ...args], {
+    ...cluster.user,
+    cwd: cluster.folder,
+    env: ENVIRONMENT,
+    // Ctrl-C in a terminal is for us; we stop the server once its clients are done.
+    detached: true,
+    stdio: ['ignore', output, output],
+  })
+  closeSync(output)
+  let exit: string | undefined
+  const exited = new Promise<string>((resolve) => {
+    const end = (how: string) => {
+      exit = how
+      resolve(how)
+    }
+    child.once('error', (err) => end(whyNotRun(err) ?? err.message))
+    child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
+  })
+  const hasExited = () => exit !== undefined
+  const kill = (signal: NodeJS.Signals) => {
+    if (!hasExited()) child.kill(signal)
+  }
+  return { pid: child.pid ?? 0, exited, hasExited, kill, stop: () => shutDown(kill, hasExited) }
+}
+
+/** On the command line, so that this version's settings hold whichever version made the cluster. */
+const baseSettings = ({ socketFolder }: Cluster): Settings => ({
+  listen_addresses: '',
+  unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
+  unix_socket_permissions: '0700',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // In this order LOG comes after ERROR: starts, stops and crashes are written, failed statements and the addresses in them are not.
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+})
+
+async function untilReady(postmaster: Postmaster, folder: string, log: Launch['log']) {
+  const started = Date.now()
+  let lastSign = started
+  let logSize = -1
+  while (!isReady(postmaster, folder)) {
+    if (postmaster.hasExited()) throw new Error(`PostgreSQL did not start: ${await postmaster.exited}.`)
+    if (sizeOf(logFile(folder)) !== logSize) {
+      logSize = sizeOf(logFile(folder))
+      lastSign = Date.now()
+      if (lastSign - started > 5_000) log?.info({ postgres: logTail(folder).split('\n').at(-1) }, 'PostgreSQL is still starting')
+    }
+    if (Date.now() - lastSign > START_PATIENCE_MS) throw new Error(`PostgreSQL did not start: silent for ${START_PATIENCE_MS / 1_000} s.`)
+    await sleep(POLL_MS)
+  }
+}
+
+function isReady({ pid }: Postmaster, folder: string) {
+  const file = readPidFile(folder)
+  return file?.pid === pid && file.status === 'ready'
+}
+
+/** What a server says about itself. Undefined when there is none, or when no server wrote this. */
+export function readPidFile(folder: string): { pid: number; socketFolder: string; status: string } | undefined {
+  const lines = readIfThere(pidFile(folder)).toString().split('\n')
+  const pid = Math.abs(Number(lines[0])) // negative: a single-user process
+  return Number.isInteger(pid) && pid > 1 ? { pid, socketFolder: lines[4] ?? '', status: lines[7]?.trim() ?? '' } : undefined
+}
+
+export const pidFile = (folder: string) => join(dataFolder(folder), 'postmaster.pid')
+
+/** One that is not our child. */
+export async function stopProcess(pid: number) {
+  const birth = birthOf(pid)
+  await shutDown(
+    (signal) => signalProcess(pid, signal),
+    () => birthOf(pid) !== birth,
+  )
+}
+
+/** Fast shutdown first; one that takes too long drops everything at once, and its next start repairs that. */
+async function shutDown(kill: (signal: NodeJS.Signals) => void, isGone: () => boolean) {
+  for (const [signal, patienceMs] of Object.entries({ SIGINT: 8_000, SIGQUIT: 7_000, SIGKILL: 2_000 })) {
+    if (isGone()) return
+    kill(signal as NodeJS.Signals) // the keys above
+    for (const end = Date.now() + patienceMs; Date.now() < end && !isGone(); ) await sleep(POLL_MS)
+  }
+  if (!isGone()) throw new EmbeddedError('PostgreSQL does not stop, not even when killed: does its disk hang?')
+}
+
+/** New for each start: a killed server's socket and lock file name a pid that may be someone else's by now. */
+function prepareSocketFolder({ socketFolder, user }: Cluster) {
+  const found = lstatSync(socketFolder, { throwIfNoEntry: false })
+  // It may be below /tmp, where anyone can have been first.
+  if (found && !(found.isDirectory() && [process.getuid?.(), user?.uid].includes(found.uid))) {
+    throw new EmbeddedError(`${socketFolder} belongs to someone else. Remove it, or set a shorter DATA_DIR.`)
+  }
+  rmSync(socketFolder, { recursive: true, force: true })
+  mkdirSync(socketFolder, { mode: 0o700 })
+  give(user, socketFolder)
+}
+
+/** Copy and cut, not rename: the server goes on appending to the file it has open. */
+export function trimLog(folder: string) {
+  const path = logFile(folder)
+  if (sizeOf(path) < MAX_LOG_BYTES) return
+  copyFileSync(path, `${path}.1`)
+  truncateSync(path)
+}
+
+export const logTail = (folder: string, from = 0) => readIfThere(logFile(folder)).subarray(from).toString().trim().slice(-2_000)
+
+const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+function readIfThere(path: string) {
+  try {
+    return readFileSync(path)
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
+    throw err
+  }
+}

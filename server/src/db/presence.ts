@@ -1,0 +1,56 @@
+import { sql } from 'kysely'
+import pg from 'pg'
+import type { Log } from '../lib/log.ts'
+import { type Db, one } from './index.ts'
+
+/** First half of every liveness lock; the second half says what the process is. */
+const CLASS = 7_357_002
+const KINDS = { api: 1, worker: 2 } as const
+const RECONNECT_MS = 500
+
+export type Presence = { leave(): Promise<void> }
+
+/**
+ * Holds a shared session lock for as long as this process lives: PostgreSQL frees it within milliseconds of a kill -9,
+ * so counting the holders counts the living. Comes back by itself after the database was away.
+ */
+export async function announce({ url, kind, log }: { url: string; kind: keyof typeof KINDS; log: Log }): Promise<Presence> {
+  let client: pg.Client | undefined
+  let retry: NodeJS.Timeout | undefined
+  let left = false
+
+  const join = async () => {
+    const joining = new pg.Client({ connectionString: url, application_name: `sterna-${kind}:${process.pid}`, keepAlive: true, connectionTimeoutMillis: 3_000 })
+    joining.on('error', (err) => log.warn({ err }, 'lost the liveness connection'))
+    joining.once('end', rejoin)
+    client = joining
+    await joining.connect()
+    await joining.query('select pg_advisory_lock_shared($1, $2)', [CLASS, KINDS[kind]])
+  }
+  const rejoin = () => {
+    if (left) return
+    clearTimeout(retry)
+    retry = setTimeout(() => join().catch(rejoin), RECONNECT_MS).unref()
+  }
+
+  await join()
+  return {
+    async leave() {
+      left = true
+      clearTimeout(retry)
+      await client?.end().catch(() => {})
+    },
+  }
+}
+
+export async function countPresent(db: Db, kind: keyof typeof KINDS) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`
+      select count(*)::int as count from pg_locks
+      where locktype = 'advisory' and classid = ${CLASS} and objid = ${KINDS[kind]}
+        and database = (select oid from pg_database where datname = current_database())
+    `,
+  )
+  return count
+}

@@ -1,0 +1,99 @@
+// Generated from the migrated database by `npm run db:types`. Do not edit.
+import type { ColumnType } from 'kysely'
+
+type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
+type Json = ColumnType<unknown, string, string>
+type Timestamp = ColumnType<Date, Date | string, Date | string>
+
+export interface Schema {
+  account_mails: {
+    id: string
+    recipient: string
+    subject: string
+    sealed_text: Buffer
+    created_at: Generated<Timestamp>
+  }
+  attempts: {
+    scope: string
+    subject: Buffer
+    window_ends_at: Timestamp
+    count: number
+  }
+  idempotency_keys: {
+    project_id: string
+    key: string
+    request: string
+    status_code: number
+    result: Generated<Json>
+    created_at: Generated<Timestamp>
+  }
+  instance: {
+    singleton: Generated<boolean>
+    secret_check: Buffer
+    created_at: Generated<Timestamp>
+  }
+  invitations: {
+    project_id: string
+    id: string
+    email: string
+    role: string
+    token_hash: Buffer
+    created_at: Generated<Timestamp>
+    expires_at: Timestamp
+  }
+  memberships: {
+    project_id: string
+    user_id: string
+    role: string
+    created_at: Generated<Timestamp>
+  }
+  project_wipes: {
+    project_id: string
+    requested_at: Generated<Timestamp>
+  }
+  projects: {
+    id: string
+    name: string
+    public_key_hash: Buffer
+    secret_key_hash: Buffer
+    public_key_sealed: Buffer
+    secret_key_sealed: Buffer
+    key_version: Generated<number>
+    disabled: Generated<boolean>
+    disabled_reason: string | null
+    tracking: Generated<string>
+    language: Generated<string>
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+    deleted_at: Timestamp | null
+  }
+  rate_windows: {
+    project_id: string
+    started_at: Timestamp
+    leased: number
+    granted: number
+  }
+  sessions: {
+    token_hash: Buffer
+    user_id: string
+    ip: string
+    user_agent: string | null
+    created_at: Generated<Timestamp>
+    expires_at: Timestamp
+  }
+  user_tokens: {
+    token_hash: Buffer
+    user_id: string
+    purpose: string
+    created_at: Generated<Timestamp>
+    expires_at: Timestamp
+  }
+  users: {
+    id: string
+    email: string
+    password_hash: string
+    email_verified_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { birthOf } from './processes.ts'
+
+export type StartLock = { release(): void }
+
+/**
+ * One process at a time per folder, from before there is a database to hold a lock in, and free again after a kill -9.
+ *
+ * Node has no flock, and "delete the stale lock file, then create mine" lets two processes delete one another's. So nothing is
+ * deleted to take over: the file with the highest number is the lock, and who finds its holder dead creates the next number,
+ * which only one can. The highest number always stays, even when released, so numbers never start again.
+ */
+export function takeStartLock(folder: string): StartLock | { heldBy: number } {
+  mkdirSync(folder, { recursive: true })
+  for (;;) {
+    const last = highest(folder)
+    const heldBy = holderOf(folder, last)
+    if (heldBy) return { heldBy }
+    const mine = last + 1
+    if (!claim(folder, mine)) continue
+    for (const name of readdirSync(folder)) if (name !== String(mine)) rmSync(join(folder, name), { force: true })
+    return { release: () => existsSync(folder) && truncateSync(join(folder, String(mine))) }
+  }
+}
+
+/** The pid of the living process that holds the lock. */
+export const startLockHolder = (folder: string) => (existsSync(folder) ? holderOf(folder, highest(folder)) : undefined)
+
+function holderOf(folder: string, number: number): number | undefined {
+  try {
+    const { pid, birth } = JSON.parse(readFileSync(join(folder, String(number)), 'utf8'))
+    return birth && birth === birthOf(pid) ? pid : undefined
+  } catch {
+    return undefined // never taken, released, or cut short by a power failure
+  }
+}
+
+const highest = (folder: string) => Math.max(0, ...readdirSync(folder).map(Number).filter(Number.isInteger))
+
+function claim(folder: string, number: number) {
+  // Linked into place with its text in it: a lock file nobody can read the holder of would look free.
+  const draft = join(folder, `draft-${randomBytes(6).toString('hex')}`)
+  const file = join(folder, String(number))
+  writeFileSync(draft, JSON.stringify({ pid: process.pid, birth: birthOf(process.pid) }))
+  try {
+    linkSync(draft, file)
+  } catch (err) {
+    // Another was faster, or has already cleared our draft away.
+    if (['EEXIST', 'ENOENT'].includes((err as NodeJS.ErrnoException).code ?? '')) return false
+    throw err
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  if (highest(folder) === number) return true
+  // We looked so long ago that others have come, gone, and cleared this number away since.
+  rmSync(file)
+  return false
+}

@@ -1,0 +1,123 @@
+import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import pg from 'pg'
+import { connect } from './db/index.ts'
+import { checkSecret } from './db/instance.ts'
+import { pendingMigrations } from './db/migrate.ts'
+import { borrowDatabase, type Database } from './db/open.ts'
+import { type Config, loadConfig } from './lib/config.ts'
+import { createLog } from './lib/log.ts'
+import { deriveSecrets, readMasterKey } from './lib/secrets.ts'
+
+type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
+
+const OLDEST_POSTGRES = 150_000
+const LOW_DISK_GB = 1
+
+/** Every line says what was looked at, what was found, and, if it is bad, what to do. Nothing is changed. */
+export async function diagnose(env: Record<string, string | undefined>): Promise<Check[]> {
+  const checks: Check[] = [checkNode()]
+  let config: Config
+  try {
+    config = loadConfig(env)
+    checks.push(ok('configuration', `role ${config.role}, ${config.databaseUrl ? 'external database' : `data in ${config.dataDir}`}`))
+  } catch (err) {
+    return [...checks, failed('configuration', (err as Error).message)]
+  }
+  checks.push(checkPublicUrl(config), ...checkDisk(config), await checkPort(config), ...(await checkDatabase(config)))
+  return checks
+}
+
+const ok = (name: string, note: string): Check => ({ name, verdict: 'ok', note })
+const warn = (name: string, note: string): Check => ({ name, verdict: 'warn', note })
+const failed = (name: string, note: string): Check => ({ name, verdict: 'FAIL', note })
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const enough = major > 20 || (major === 20 && minor >= 19)
+  return enough ? ok('node', process.version) : failed('node', `${process.version} is too old; install Node 20.19 or newer`)
+}
+
+function checkPublicUrl({ publicUrl }: Config) {
+  const { protocol, hostname } = new URL(publicUrl)
+  if (protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname)) return ok('public url', publicUrl)
+  return warn('public url', `${publicUrl} is not https; put a TLS proxy in front and set PUBLIC_URL=https://…`)
+}
+
+function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    accessSync(dataDir, constants.W_OK)
+  } catch (err) {
+    return [failed('data folder', `cannot write to ${dataDir} (${(err as Error).message}); fix its owner or set DATA_DIR`)]
+  }
+  const { bavail, bsize } = statfsSync(dataDir)
+  const free = (bavail * bsize) / 1024 ** 3
+  const room = `${free.toFixed(1)} GB free in ${dataDir}`
+  const disk = free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all mail`) : ok('disk', room)
+  return databaseUrl ? [disk] : [disk, checkKeyFile(join(dataDir, 'secret.key'))]
+}
+
+function checkKeyFile(path: string) {
+  if (!existsSync(path)) return ok('secret key', 'will be made at the first start')
+  const open = (statSync(path).mode & 0o077) !== 0
+  return open ? warn('secret key', `others can read ${path}; run: chmod 600 '${path}'`) : ok('secret key', `kept in ${path}; back it up with the database`)
+}
+
+async function checkPort({ host, port, publicUrl }: Config) {
+  const taken = await new Promise<string | undefined>((resolve) => {
+    const probe = createServer()
+    probe.once('error', (err: NodeJS.ErrnoException) => resolve(err.code ?? err.message))
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)))
+  })
+  if (!taken) return ok('port', `${host}:${port} is free`)
+  const ours = await fetch(`http://${host}:${port}/health`, { signal: AbortSignal.timeout(2_000) }).then((answer) => answer.ok, () => false)
+  if (ours) return ok('port', `Sterna answers on ${host}:${port} (${publicUrl})`)
+  return failed('port', `${host}:${port} cannot be used (${taken}); stop what uses it, or set PORT`)
+}
+
+async function checkDatabase(config: Config): Promise<Check[]> {
+  let database: Database | undefined
+  try {
+    database = await borrowDatabase(config, createLog('silent'))
+    return await inspect(config, database.url)
+  } catch (err) {
+    const advice = config.databaseUrl ? 'check DATABASE_URL and that the server accepts connections from here' : 'see the message above'
+    return [failed('database', `${(err as Error).message}; ${advice}`)]
+  } finally {
+    await database?.stop()
+  }
+}
+
+async function inspect(config: Config, url: string): Promise<Check[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ server_version_num: string; server_version: string }>(
+      `select current_setting('server_version_num') as server_version_num, current_setting('server_version') as server_version`,
+    )
+    const { server_version_num, server_version } = rows[0]!
+    if (Number(server_version_num) < OLDEST_POSTGRES) return [failed('database', `PostgreSQL ${server_version} is too old; Sterna needs 15 or newer`)]
+    const exists = await client.query(`select to_regclass('migrations') is not null as yes`)
+    const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
+    const schema = pending.length
+      ? warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
+      : ok('migrations', 'up to date')
+    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(pending.length ? [] : [await checkSealing(config, url)])]
+  } finally {
+    await client.end()
+  }
+}
+
+async function checkSealing(config: Config, url: string) {
+  const db = connect({ url, max: 1, log: createLog('silent') })
+  try {
+    await checkSecret(db, deriveSecrets(readMasterKey(config)))
+    return ok('secret', 'opens the keys stored in this database')
+  } catch (err) {
+    return failed('secret', (err as Error).message)
+  } finally {
+    await db.destroy()
+  }
+}

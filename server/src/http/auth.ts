@@ -1,0 +1,153 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sql } from 'kysely'
+import { maybeOne, type Pool } from '../db/index.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { createTally } from '../lib/tally.ts'
+import { createLimiter } from './limit.ts'
+import { refuseCrossSite } from './origin.ts'
+import type { App, Deps } from './server.ts'
+import { sessionCookie } from './session-cookie.ts'
+
+/**
+ * Who may call a route:
+ * - `anyone`: no credentials, from anywhere (health, webhooks, public pages)
+ * - `visitor`: no credentials, but not from another web site (sign-in and the like)
+ * - `session`: a signed-in person; with `role`, one who has at least that role in the project `:id`
+ * - `public-key`, `secret-key`: that key and nothing else
+ * - `project`: the secret key, or a session with `X-Project-Id`; `role` then binds the person
+ */
+export type Caller = 'anyone' | 'visitor' | 'session' | 'public-key' | 'secret-key' | 'project'
+export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
+type Project = { id: string; keyVersion: number; disabled: boolean }
+type Person = { userId: string; tokenHash: Buffer }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    caller?: Caller
+    role?: Role
+  }
+  interface FastifyRequest {
+    /** Set for `public-key`, `secret-key` and `project` routes, and for `session` routes with a `role`. */
+    project: Project
+    /** Set for `session` routes, and for `project` routes called with a cookie. */
+    person: Person
+    role: Role
+  }
+}
+
+const RANK: Record<Role, number> = { MEMBER: 1, ADMIN: 2, OWNER: 3 }
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const KEY = /^(pk|sk)_[0-9a-f]{64}$/
+
+export function authenticate(app: App, { db, secrets, config }: Deps) {
+  const limiter = config.rateLimitPerMinute > 0 ? createLimiter(db, config.rateLimitPerMinute) : undefined
+  const sessionCalls = createTally({ limit: 3_000, windowMs: 60_000 })
+  const wrongKeys = createTally({ limit: 100, windowMs: 60_000 })
+  const findSession = personFinder(db, secrets, config.publicUrl)
+
+  // A route that forgets to say who may call it must not boot.
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (!config?.caller) throw new Error(`${method} ${url} does not say who may call it`)
+  })
+  app.decorateRequest('project', null as unknown as Project)
+  app.decorateRequest('person', null as unknown as Person)
+  app.decorateRequest('role', null as unknown as Role)
+
+  app.addHook('onRequest', async (req, reply) => {
+    const { caller, role } = req.routeOptions.config
+    if (caller === undefined || caller === 'anyone') return
+    if (caller === 'visitor') return refuseCrossSite(req, config.publicUrl)
+    if (caller === 'session') {
+      await signIn(req)
+      if (role) await joinProject(req, (req.params as { id?: string }).id ?? '', role)
+      return
+    }
+    if (caller === 'project' && !req.headers.authorization && req.cookies[sessionCookie(config.publicUrl).name]) await enterByHeader(req, role)
+    else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
+    if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
+  })
+
+  async function signIn(req: FastifyRequest) {
+    refuseCrossSite(req, config.publicUrl)
+    req.person = (await findSession(req)) ?? fail('UNAUTHORIZED')
+    const session = req.person.tokenHash.toString('base64')
+    if (sessionCalls.hit(session)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: sessionCalls.retryAfter(session) })
+  }
+
+  async function joinProject(req: FastifyRequest, projectId: string, needed: Role) {
+    const member = isId(projectId) && (await findMembership(db, projectId, req.person.userId))
+    if (!member) return notFound('project', projectId)
+    if (RANK[member.role] < RANK[needed]) fail('FORBIDDEN', { message: `Only ${needed === 'OWNER' ? 'the owner' : 'an owner or admin'} may do this.` })
+    req.project = member
+    req.role = member.role
+  }
+
+  async function enterByHeader(req: FastifyRequest, needed: Role = 'MEMBER') {
+    await signIn(req)
+    const projectId = req.headers['x-project-id']
+    if (typeof projectId !== 'string') fail('BAD_REQUEST', { message: 'Say which project you mean in the header X-Project-Id.' })
+    const member = isId(projectId) && (await findMembership(db, projectId, req.person.userId))
+    if (!member) fail('PROJECT_ACCESS_DENIED')
+    if (RANK[member.role] < RANK[needed]) fail('FORBIDDEN')
+    req.project = member
+    req.role = member.role
+  }
+
+  async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
+    if (wrongKeys.isOver(req.ip)) fail('RATE_LIMIT_EXCEEDED', { message: 'Too many wrong keys from your address.', retryAfter: wrongKeys.retryAfter(req.ip) })
+    const key = readBearer(req)
+    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, secrets.hash('api-key', key)))
+    if (!project) {
+      wrongKeys.hit(req.ip)
+      fail('INVALID_API_KEY')
+    }
+    req.project = project
+    if (limiter) {
+      const { allowed, limit, remaining, resetSeconds } = await limiter.take(project.id)
+      reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+      if (!allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: resetSeconds })
+    }
+  }
+}
+
+function readBearer(req: FastifyRequest) {
+  const given = req.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'authorization').length
+  if (given > 1) fail('INVALID_API_KEY', { message: 'Send one Authorization header.' })
+  const [, key] = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? []
+  return key ?? fail('MISSING_AUTH')
+}
+
+const findByKey = (db: Pool, kind: 'pk' | 'sk', hash: Buffer) =>
+  maybeOne(
+    db,
+    kind === 'pk'
+      ? sql<Project>`select id, key_version as "keyVersion", disabled from projects where public_key_hash = ${hash} and deleted_at is null`
+      : sql<Project>`select id, key_version as "keyVersion", disabled from projects where secret_key_hash = ${hash} and deleted_at is null`,
+  )
+
+const findMembership = (db: Pool, projectId: string, userId: string) =>
+  maybeOne(
+    db,
+    sql<Project & { role: Role }>`
+      select p.id, p.key_version as "keyVersion", p.disabled, m.role
+      from memberships m join projects p on p.id = m.project_id
+      where m.project_id = ${projectId} and m.user_id = ${userId} and p.deleted_at is null
+    `,
+  )
+
+/** Looks a session up by its cookie; the database knows only the hash. */
+function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
+  const { name } = sessionCookie(publicUrl)
+  return async (req: FastifyRequest): Promise<Person | undefined> => {
+    const token = req.cookies[name]
+    if (!token) return undefined
+    const tokenHash = secrets.hash('session', token)
+    const session = await maybeOne(
+      db,
+      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = ${tokenHash} and expires_at > now()`,
+    )
+    return session && { userId: session.userId, tokenHash }
+  }
+}

@@ -1,0 +1,23 @@
+import fastifyStatic from '@fastify/static'
+import { notFound } from '../lib/errors.ts'
+import type { App } from './server.ts'
+
+/** The built dashboard: hashed files for ever, and its page for every address that is not the API's. */
+export async function serveDashboard(app: App, folder: string) {
+  await app.register(fastifyStatic, { root: folder, serve: false, cacheControl: false })
+
+  app.get('/assets/*', { config: { caller: 'anyone' }, schema: { hide: true } }, (req, reply) =>
+    reply.header('cache-control', 'public, max-age=31536000, immutable').sendFile(`assets/${(req.params as { '*': string })['*']}`),
+  )
+
+  app.setNotFoundHandler((req, reply) => {
+    const path = req.url.split('?')[0]!
+    const wantsPage = req.method === 'GET' && req.headers.accept?.includes('text/html')
+    if (PUBLIC_FILE.test(path) && req.method === 'GET') return reply.header('cache-control', 'public, max-age=3600').sendFile(path.slice(1))
+    if (!wantsPage) return notFound('route', `${req.method} ${path}`)
+    return reply.header('cache-control', 'no-cache').sendFile('index.html')
+  })
+}
+
+/** Files beside index.html: an icon, the theme script. */
+const PUBLIC_FILE = /^\/[\w-]+\.(?:js|svg|ico|png|txt|webmanifest)$/

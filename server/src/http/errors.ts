@@ -1,0 +1,60 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { AppError, ERRORS, type ErrorCode } from '../lib/errors.ts'
+
+export const ErrorEnvelope = z
+  .object({
+    success: z.literal(false),
+    error: z.object({
+      code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+      message: z.string(),
+      statusCode: z.int(),
+      requestId: z.string(),
+      errors: z.array(z.object({ field: z.string(), message: z.string(), code: z.string(), received: z.unknown().optional() })).optional(),
+      details: z.record(z.string(), z.unknown()).optional(),
+      suggestion: z.string().optional(),
+    }),
+    timestamp: z.iso.datetime(),
+  })
+  .meta({ id: 'Error', description: 'Every error, but for the few endpoints that answer a plain `{ error }`.' })
+
+export function replyWithError(err: unknown, req: FastifyRequest, reply: FastifyReply) {
+  const known = toAppError(err)
+  // An unknown error's message may hold SQL or a customer's data. It goes to the log, never to the caller.
+  if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
+  else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
+  if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
+  return reply.status(known.statusCode).type('application/json').serializer(JSON.stringify).send(envelope(known, req.id))
+}
+
+export const envelope = (error: AppError, requestId: string) => ({
+  success: false,
+  error: { code: error.code, message: error.message, statusCode: error.statusCode, requestId, ...error.extra },
+  timestamp: new Date().toISOString(),
+})
+
+function toAppError(err: unknown): AppError {
+  if (err instanceof AppError) return err
+  const { code = '', statusCode = 500 } = err as Partial<FastifyError>
+  const known = FRAMEWORK[code]
+  if (known) return new AppError(known)
+  if (isUnavailable(err as NodeJS.ErrnoException)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
+  if (code === '22021' || code === '22P05') return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
+  if (statusCode >= 400 && statusCode < 500) return new AppError('BAD_REQUEST', { statusCode, cause: err })
+  return new AppError('INTERNAL_SERVER_ERROR', { cause: err })
+}
+
+const FRAMEWORK: Record<string, ErrorCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'PAYLOAD_TOO_LARGE',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'BAD_REQUEST',
+  FST_ERR_BAD_URL: 'RESOURCE_NOT_FOUND',
+  FST_ERR_MAX_PARAM_LENGTH: 'RESOURCE_NOT_FOUND',
+}
+
+/** The database is away, starting, stopping, full, or busy beyond our deadlines: the caller may try again. */
+const UNAVAILABLE_STATES = /^(08...|53...|55P03|57014|57P0[1-5]|25006|40001|40P01|ECONNRESET|EPIPE|ETIMEDOUT)$/
+const UNAVAILABLE_MESSAGES = /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
+
+const isUnavailable = ({ code = '', message = '', syscall }: NodeJS.ErrnoException) =>
+  syscall === 'connect' || UNAVAILABLE_STATES.test(code) || UNAVAILABLE_MESSAGES.test(message)

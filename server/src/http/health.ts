@@ -1,0 +1,61 @@
+import { statfs } from 'node:fs/promises'
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Pool } from '../db/index.ts'
+import { pendingMigrations } from '../db/migrate.ts'
+import { fail } from '../lib/errors.ts'
+import type { App, Deps } from './server.ts'
+
+/** Whether this process wants traffic. Starting and draining are the two times it does not. */
+export type Readiness = { accepting: boolean }
+
+const PROBE_MS = 1_000
+const MIN_FREE_BYTES = 100 * 1024 * 1024
+
+const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrations: z.boolean(), disk: z.boolean() })
+
+export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
+  const startedAt = performance.now()
+  // The schema only ever moves forward: once current, it stays so for this process.
+  let migrated = false
+
+  app.get(
+    '/health',
+    {
+      config: { caller: 'anyone' },
+      schema: { tags: ['Service'], summary: 'Is the process alive?', response: { 200: z.object({ status: z.literal('ok'), role: z.string(), uptime: z.int() }) } },
+    },
+    () => ({ status: 'ok' as const, role: config.role, uptime: Math.round((performance.now() - startedAt) / 1000) }),
+  )
+
+  app.get(
+    '/ready',
+    {
+      config: { caller: 'anyone' },
+      schema: { tags: ['Service'], summary: 'Should it get traffic?', response: { 200: z.object({ status: z.literal('ok'), checks: Checks }) } },
+    },
+    async () => {
+      const database = await inTime(canWrite(db))
+      if (database && !migrated) migrated = await inTime(isMigrated(db))
+      const disk = config.databaseUrl ? true : await hasRoom(config.dataDir)
+      const checks = { accepting: readiness.accepting, database, migrations: migrated, disk }
+      if (Object.values(checks).every(Boolean)) return { status: 'ok' as const, checks }
+      return fail('SERVICE_UNAVAILABLE', { retryAfter: 1, details: { checks } })
+    },
+  )
+}
+
+/** Taking a transaction id fails on a read-only standby, where a plain `select 1` would not. */
+const canWrite = async (db: Pool) => Boolean(await sql`select pg_current_xact_id()`.execute(db))
+
+const isMigrated = async (db: Pool) => (await pendingMigrations((text) => sql.raw<{ name: string }>(text).execute(db))).length === 0
+
+async function hasRoom(folder: string) {
+  const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
+  return bavail * bsize > MIN_FREE_BYTES
+}
+
+function inTime(probe: Promise<boolean>): Promise<boolean> {
+  const late = new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())
+  return Promise.race([probe.catch(() => false), late])
+}

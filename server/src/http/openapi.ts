@@ -1,0 +1,71 @@
+import swagger from '@fastify/swagger'
+import type { RouteOptions } from 'fastify'
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import type { Config } from '../lib/config.ts'
+import type { Caller } from './auth.ts'
+import { ErrorEnvelope } from './errors.ts'
+import { printReference } from './reference.ts'
+import type { App } from './server.ts'
+
+const SECURITY: Record<Caller, Record<string, string[]>[]> = {
+  anyone: [],
+  visitor: [],
+  session: [{ session: [] }],
+  'public-key': [{ publicKey: [] }],
+  'secret-key': [{ secretKey: [] }],
+  project: [{ secretKey: [] }, { session: [], projectId: [] }],
+}
+
+/** Must be registered before the routes it describes. */
+export async function describeApi(app: App, { publicUrl }: Config) {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Sterna API', version: '1.0.0', description: 'Send, track, segment and automate email.', license: { name: 'MIT', identifier: 'MIT' } },
+      servers: [{ url: publicUrl }],
+      components: {
+        securitySchemes: {
+          secretKey: { type: 'http', scheme: 'bearer', description: 'The secret key of a project, `sk_…`.' },
+          publicKey: { type: 'http', scheme: 'bearer', description: 'The public key of a project, `pk_…`.' },
+          session: { type: 'apiKey', in: 'cookie', name: 'sterna_session' },
+          projectId: { type: 'apiKey', in: 'header', name: 'X-Project-Id' },
+        },
+      },
+    },
+    transform: ({ schema, url, route, ...rest }) => {
+      const described = schema && { ...schema, response: { ...(schema.response as object), default: ErrorEnvelope } }
+      const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
+      return { ...result, schema: { ...result.schema, security: SECURITY[callerOf(route)], operationId: nameOperation(String(route.method), url) } }
+    },
+    transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
+  })
+
+  app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
+  app.get('/docs', { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.type('text/html').send(printReference(app.swagger())))
+}
+
+const callerOf = (route: RouteOptions): Caller => route.config?.caller ?? 'anyone'
+
+/** `GET /users/@me/projects/:id` becomes `getUsersMeProjectsId`: stable, and unique because routes are. */
+const nameOperation = (method: string, url: string) =>
+  method.toLowerCase() +
+  url
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean)
+    .map((word) => word[0]!.toUpperCase() + word.slice(1))
+    .join('')
+
+/** Drops what only makes the document longer: schemas nothing points to, and patterns that repeat a format. */
+function tidy<Document extends object>(document: Document): Document {
+  const { schemas } = (document as { components?: { schemas?: Record<string, unknown> } }).components ?? {}
+  for (const name of Object.keys(schemas ?? {})) {
+    if (!JSON.stringify(document).includes(`"#/components/schemas/${name}"`)) delete schemas![name]
+  }
+  return JSON.parse(JSON.stringify(document), (_key, value) => {
+    if (value?.format === 'uuid' || value?.format === 'date-time') delete value.pattern
+    if (value?.minimum === Number.MIN_SAFE_INTEGER) delete value.minimum
+    if (value?.maximum === Number.MAX_SAFE_INTEGER) delete value.maximum
+    if (value?.description === 'Default Response') value.description = 'OK'
+    return value
+  })
+}

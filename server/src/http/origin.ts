@@ -1,0 +1,21 @@
+import type { FastifyRequest } from 'fastify'
+import { fail } from '../lib/errors.ts'
+
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * A write that a browser sends on behalf of another site is refused. Browsers say where a request comes from, in
+ * `Sec-Fetch-Site` or at least in `Origin`; what sends neither is no browser and carries nobody's cookies by accident.
+ */
+export function refuseCrossSite(req: FastifyRequest, publicUrl: string) {
+  if (READS.has(req.method)) return
+  const site = req.headers['sec-fetch-site']
+  const foreign = site ? site !== 'same-origin' && site !== 'none' : isForeignOrigin(req, publicUrl)
+  if (foreign) fail('FORBIDDEN', { message: 'This request came from another web site.' })
+}
+
+function isForeignOrigin({ headers: { origin, host } }: FastifyRequest, publicUrl: string) {
+  if (origin === undefined) return false
+  // Reached by another name than PUBLIC_URL (a bare IP, say), our own pages still name the host they came from.
+  return origin !== new URL(publicUrl).origin && origin !== `http://${host}` && origin !== `https://${host}`
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { fail } from '../lib/errors.ts'
+import { type Secrets, sameBytes } from '../lib/secrets.ts'
+
+/** Not a whole number, or below 1: the default. Above the maximum: the maximum. The answer shows what was used. */
+const count = (byDefault: number, max: number) =>
+  z
+    .unknown()
+    .transform((given) => {
+      const number = typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : 0
+      return number < 1 ? byDefault : Math.min(number, max)
+    })
+    .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
+
+export const CursorQuery = z.object({ limit: count(20, 100), cursor: z.string().max(2000).optional() })
+export const PageQuery = z.object({ page: count(1, 1_000_000_000), pageSize: count(20, 100) })
+
+export const cursorList = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), cursor: z.string().nullable(), hasMore: z.boolean(), total: z.int() })
+
+export const pageList = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), total: z.int(), page: z.int(), pageSize: z.int(), totalPages: z.int() })
+
+type Position = (string | number | boolean | null)[]
+
+/** `scope` names the project, the list and its order: a cursor of another one is as bad as a forged one. */
+export function writeCursor(secrets: Secrets, scope: string, position: Position) {
+  const text = JSON.stringify(position)
+  return Buffer.concat([seal(secrets, scope, text), Buffer.from(text)]).toString('base64url')
+}
+
+export function readCursor(secrets: Secrets, scope: string, cursor: string): Position {
+  const bytes = Buffer.from(cursor, 'base64url')
+  const text = bytes.subarray(SEAL_BYTES).toString('utf8')
+  if (!sameBytes(bytes.subarray(0, SEAL_BYTES), seal(secrets, scope, text))) {
+    fail('BAD_REQUEST', { message: 'The cursor is not valid for this list.', suggestion: 'Start again without a cursor.' })
+  }
+  return JSON.parse(text) as Position // sealed by us, so it is what writeCursor was given
+}
+
+const SEAL_BYTES = 16
+const seal = (secrets: Secrets, scope: string, text: string) => secrets.hash('cursor', `${scope}\0${text}`).subarray(0, SEAL_BYTES)

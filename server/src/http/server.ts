@@ -1,0 +1,172 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import cookie from '@fastify/cookie'
+import cors from '@fastify/cors'
+import helmet from '@fastify/helmet'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
+} from 'fastify'
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { Pool } from '../db/index.ts'
+import type { Config } from '../lib/config.ts'
+import { AppError, type ErrorCode, fail, invalid, notFound } from '../lib/errors.ts'
+import { newId } from '../lib/id.ts'
+import type { Log } from '../lib/log.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { authenticate } from './auth.ts'
+import { envelope, replyWithError } from './errors.ts'
+import { malformed, readJson } from './json.ts'
+import { addOnce } from './once.ts'
+import { compileValidator } from './validate.ts'
+
+export type App = FastifyInstance<RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression, FastifyBaseLogger, ZodTypeProvider>
+
+/** What every route module is handed. */
+export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
+
+const MB = 1024 * 1024
+export const BODY_LIMIT = MB
+
+/** The plumbing every route shares. Knows no feature. */
+export async function createServer(deps: Deps): Promise<App> {
+  const app = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: requestId,
+    requestIdHeader: false,
+    trustProxy: deps.config.trustProxy ?? false,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 60_000,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    // While draining every answer says "Connection: close"; nothing that reached us is turned away.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 2_000 },
+    exposeHeadRoutes: false,
+    clientErrorHandler: refuseAtSocket,
+    frameworkErrors: replyWithError,
+  }).withTypeProvider<ZodTypeProvider>()
+
+  app.setValidatorCompiler(compileValidator)
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(replyWithError)
+  readBodies(app)
+  app.addHook('onRequest', async (req, reply) => {
+    reply.header('x-request-id', req.id)
+  })
+  app.addHook('onResponse', async (req, reply) => {
+    // The route's pattern, not the URL: paths and queries may carry tokens.
+    req.log.debug({ method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'answered')
+  })
+  await app.register(helmet, securityHeaders(deps.config))
+  await app.register(cookie)
+  await allowOtherOrigins(app)
+  authenticate(app, deps)
+  app.addHook('onRequest', refuseCompressed)
+  app.addHook('preValidation', refuseBadInput)
+  addOnce(app, deps)
+  return app
+}
+
+export const refuseUnknown = (app: App) => app.setNotFoundHandler((req) => notFound('route', `${req.method} ${req.url.split('?')[0]}`))
+
+const SANE_ID = /^[\w.:-]{1,128}$/
+
+function requestId({ headers }: IncomingMessage) {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && SANE_ID.test(given) ? given : newId()
+}
+
+/** JSON and nothing else. The size is checked while reading, before a byte is parsed. */
+function readBodies(app: App) {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_req, bytes: Buffer, done) => {
+    try {
+      done(null, bytes.length ? readJson(bytes) : undefined)
+    } catch (err) {
+      done(err as Error)
+    }
+  })
+}
+
+async function refuseCompressed({ headers }: FastifyRequest) {
+  if (headers['content-encoding']) fail('UNSUPPORTED_MEDIA_TYPE', { message: 'Compressed request bodies are not accepted.' })
+}
+
+async function refuseBadInput(req: FastifyRequest) {
+  if (req.url.includes('%00')) refuseNul(req)
+  const wantsBody = req.routeOptions.schema?.body !== undefined
+  const isObject = typeof req.body === 'object' && req.body !== null && !Array.isArray(req.body)
+  if (wantsBody && !isObject) malformed('The body must be a JSON object.')
+}
+
+function refuseNul(req: FastifyRequest) {
+  const [path, query] = req.url.split('?', 2)
+  if (path!.includes('%00')) notFound('resource', path!)
+  const field = query!.split('&').find((pair) => pair.includes('%00'))!.split('=')[0]!
+  invalid(field, 'Must not contain the character U+0000.', 'invalid_string')
+}
+
+/** Only what takes the public key is meant for other people's pages; everything else answers its own origin alone. */
+async function allowOtherOrigins(app: App) {
+  const open = new Set<string>()
+  app.addHook('onRoute', ({ url, config }) => {
+    if (config?.caller === 'public-key') open.add(url)
+  })
+  await app.register(cors, { delegator: (req, done) => done(null, open.has(req.url.split('?')[0]!) ? ANY_ORIGIN : { origin: false }) })
+}
+
+const ANY_ORIGIN = {
+  origin: '*',
+  methods: ['POST'],
+  allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key'],
+  exposedHeaders: ['X-Request-ID', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'],
+  maxAge: 86_400,
+}
+
+function securityHeaders({ publicUrl }: Config) {
+  const https = publicUrl.startsWith('https://')
+  return {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        scriptSrc: ["'self'"],
+        // Radix positions its pop-ups with style elements.
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        objectSrc: ["'none'"],
+        baseUri: ["'none'"],
+        formAction: ["'self'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    strictTransportSecurity: https ? undefined : false,
+    crossOriginResourcePolicy: { policy: 'same-origin' as const },
+    referrerPolicy: { policy: 'no-referrer' as const },
+    frameguard: { action: 'deny' as const },
+  }
+}
+
+/** What Node's parser refuses never becomes a request, so the envelope is written to the socket by hand. */
+function refuseAtSocket(err: Error & { code?: string }, socket: Socket) {
+  if (err.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
+  const code: ErrorCode = SOCKET_ERRORS[err.code ?? ''] ?? 'BAD_REQUEST'
+  const error = new AppError(code)
+  const body = JSON.stringify(envelope(error, newId()))
+  socket.end(
+    `HTTP/1.1 ${error.statusCode} ${code}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+const SOCKET_ERRORS: Record<string, ErrorCode> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+}

@@ -1,0 +1,31 @@
+import { domainToASCII } from 'node:url'
+
+const LOCAL = /^[\w!#$%&'*+/=?^`{|}~\-\u{a1}-\u{10ffff}]+(\.[\w!#$%&'*+/=?^`{|}~\-\u{a1}-\u{10ffff}]+)*$/u
+const INVISIBLE = /[\p{C}\p{Z}]/u
+const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
+
+/**
+ * The one spelling under which an address is stored and looked up, or null when it is not a plain `local@domain`:
+ * no display names, comments, quotes, groups or address literals. The domain becomes lower-case ASCII (IDNA); the local
+ * part is lower-cased in ASCII only, because other case maps merge addresses that belong to different people (`ı`, `ſ`).
+ */
+export function readAddress(text: string): string | null {
+  const trimmed = text.trim().normalize('NFC')
+  const at = trimmed.lastIndexOf('@')
+  const local = trimmed.slice(0, at).replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+  if (at < 1 || local.length > 64 || !LOCAL.test(local) || INVISIBLE.test(local)) return null
+
+  const domain = readDomain(trimmed.slice(at + 1))
+  const address = domain && `${local}@${domain}`
+  return address && Buffer.byteLength(address) <= 254 ? address : null
+}
+
+/** Lower-case ASCII form of a host name with at least two labels, or null. */
+export function readDomain(text: string): string | null {
+  // Refused before IDNA, which would read `a@x..y`, ports or percent signs its own way.
+  if (text.length > 253 || /[\s%:/?#[\]@\\]/.test(text)) return null
+  const domain = domainToASCII(text)
+  const labels = domain.split('.')
+  if (labels.length < 2 || domain.length > 253 || !labels.every((label) => LABEL.test(label))) return null
+  return /^\d+$/.test(labels.at(-1)!) ? null : domain
+}

@@ -1,0 +1,59 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
+const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''))
+
+const Environment = z.object({
+  NODE_ENV: z.string().default('development'),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  PUBLIC_URL: httpUrl.optional(),
+  DATA_DIR: z.string().default('./data'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must look like postgres://user:password@host:5432/database' }).optional(),
+  DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
+  ROLE: z.enum(['all', 'api', 'worker']).default('all'),
+  SECRET_KEY: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32').optional(),
+  RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
+  IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
+  DISABLE_SIGNUPS: flag.default(false),
+  TRUST_PROXY: z.string().optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+})
+
+export type Config = ReturnType<typeof loadConfig>
+
+/** A configuration that cannot work. Its message is for the operator's terminal: no stack needed. */
+export class ConfigError extends Error {}
+
+/** The only reader of the environment. A bad value stops the start with one clear line per mistake. */
+export function loadConfig(source: Record<string, string | undefined>) {
+  // `PORT= npm start` means "not set", not "port zero".
+  const given = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined && value !== ''))
+  const parsed = Environment.safeParse(given)
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`)
+    throw new ConfigError(`The configuration is not valid:\n${lines.join('\n')}`)
+  }
+  const env = parsed.data
+  if (env.DATABASE_URL && !env.SECRET_KEY) {
+    throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Make one with: openssl rand -hex 32')
+  }
+  return {
+    environment: env.NODE_ENV,
+    host: env.HOST,
+    port: env.PORT,
+    publicUrl: env.PUBLIC_URL ?? `http://localhost:${env.PORT}`,
+    dataDir: resolve(env.DATA_DIR),
+    databaseUrl: env.DATABASE_URL,
+    poolSize: env.DATABASE_POOL_SIZE,
+    role: env.ROLE,
+    secretKey: env.SECRET_KEY,
+    rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    idempotencyTtlHours: env.IDEMPOTENCY_TTL_HOURS,
+    signupsDisabled: env.DISABLE_SIGNUPS,
+    trustProxy: env.TRUST_PROXY?.split(',').map((entry) => entry.trim()),
+    logLevel: env.LOG_LEVEL,
+  }
+}

@@ -1,0 +1,61 @@
+/** Every error a caller can see. The HTTP envelope, the OpenAPI document, the SDK's union and docs/errors.md derive from it. */
+export const ERRORS = {
+  BAD_REQUEST: [400, 'The request cannot be understood.'],
+  INVALID_TOKEN: [400, 'This link is invalid, was already used, or has expired.'],
+  MISSING_AUTH: [401, 'Send your API key as "Authorization: Bearer <key>".'],
+  INVALID_API_KEY: [401, 'Unknown API key, or the wrong kind of key for this endpoint.'],
+  UNAUTHORIZED: [401, 'You are not signed in.'],
+  INVALID_CREDENTIALS: [401, 'Wrong email address or password.'],
+  FORBIDDEN: [403, 'You may not do this.'],
+  PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
+  PROJECT_DISABLED: [403, 'This project is disabled: it can be read, not changed.'],
+  RESOURCE_NOT_FOUND: [404, 'No such resource.'],
+  REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
+  CONFLICT: [409, 'The request conflicts with what exists.'],
+  IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was already used.'],
+  PAYLOAD_TOO_LARGE: [413, 'The request body is too large.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'Send the body as application/json.'],
+  VALIDATION_ERROR: [422, 'Request validation failed.'],
+  RATE_LIMIT_EXCEEDED: [429, 'Too many requests.'],
+  HEADERS_TOO_LARGE: [431, 'The request headers are too large.'],
+  INTERNAL_SERVER_ERROR: [500, 'Something went wrong on our side.'],
+  SERVICE_UNAVAILABLE: [503, 'The service cannot take this request right now. Try again shortly.'],
+} as const satisfies Record<string, readonly [status: number, message: string]>
+
+export type ErrorCode = keyof typeof ERRORS
+export type Issue = { field: string; message: string; code: string; received?: unknown }
+
+type Extra = { details?: Record<string, unknown>; errors?: Issue[]; suggestion?: string }
+type Options = Extra & {
+  message?: string
+  /** Some codes travel with more than one status (malformed JSON is a VALIDATION_ERROR with 400). */
+  statusCode?: number
+  retryAfter?: number
+  cause?: unknown
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly statusCode: number
+  readonly retryAfter: number | undefined
+  readonly extra: Extra
+  constructor(code: ErrorCode, { message, statusCode, retryAfter, cause, ...extra }: Options = {}) {
+    super(message ?? ERRORS[code][1], { cause })
+    this.code = code
+    this.statusCode = statusCode ?? ERRORS[code][0]
+    this.retryAfter = retryAfter
+    this.extra = retryAfter === undefined ? extra : { ...extra, details: { ...extra.details, retryAfter } }
+  }
+}
+
+/** `const project = (await findProject(db, id)) ?? fail('RESOURCE_NOT_FOUND')` */
+export function fail(...args: ConstructorParameters<typeof AppError>): never {
+  throw new AppError(...args)
+}
+
+export const notFound = (resource: string, id: string): never =>
+  fail('RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id: id.slice(0, 100) } })
+
+/** One bad field, found outside the schema (a rule that needs the database, say). */
+export const invalid = (field: string, message: string, code = 'custom'): never =>
+  fail('VALIDATION_ERROR', { errors: [{ field, message, code }] })

@@ -1,0 +1,17 @@
+import pino from 'pino'
+
+export type Log = pino.Logger
+
+/** JSON lines on stdout. Whatever could open a door never reaches them. */
+export const createLog = (level: string, name = 'sterna'): Log =>
+  pino({
+    name,
+    level,
+    base: undefined,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: {
+      paths: ['authorization', 'cookie', 'password', 'token', 'secret', 'headers.authorization', 'headers.cookie', '*.password', '*.token', '*.secret'],
+      censor: '[redacted]',
+    },
+  })

@@ -1,0 +1,64 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError } from './config.ts'
+
+/** One purpose, one key: a value made for one use can never be replayed as another. */
+type Purpose = 'api-key' | 'session' | 'verify-email' | 'reset-password' | 'invitation' | 'cursor' | 'attempt' | 'account-mail' | 'secret-check'
+
+export type Secrets = ReturnType<typeof deriveSecrets>
+
+const SEAL_VERSION = 1
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** Everything secret hangs on one master key; the database alone, without it, opens nothing. */
+export function deriveSecrets(master: string) {
+  const keys = new Map<string, Buffer>()
+  const keyFor = (use: 'hash' | 'seal', purpose: Purpose) => {
+    const info = `sterna/${use}/${purpose}`
+    let key = keys.get(info)
+    if (!key) keys.set(info, (key = Buffer.from(hkdfSync('sha256', master, 'sterna', info, 32))))
+    return key
+  }
+
+  const hash = (purpose: Purpose, value: string) => createHmac('sha256', keyFor('hash', purpose)).update(value).digest()
+
+  function seal(purpose: Purpose, text: string) {
+    const iv = randomBytes(IV_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', keyFor('seal', purpose), iv)
+    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+    return Buffer.concat([Buffer.of(SEAL_VERSION), iv, cipher.getAuthTag(), sealed])
+  }
+
+  function open(purpose: Purpose, sealed: Buffer) {
+    if (sealed[0] !== SEAL_VERSION) throw new Error(`sealed with unknown version ${sealed[0]}`)
+    const iv = sealed.subarray(1, 1 + IV_BYTES)
+    const tag = sealed.subarray(1 + IV_BYTES, 1 + IV_BYTES + TAG_BYTES)
+    const decipher = createDecipheriv('aes-256-gcm', keyFor('seal', purpose), iv).setAuthTag(tag)
+    return decipher.update(sealed.subarray(1 + IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+  }
+
+  return { hash, seal, open }
+}
+
+/** 256 random bits as text that survives a URL, a cookie and a shell. */
+export const randomToken = () => randomBytes(32).toString('base64url')
+
+export const sameBytes = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)
+
+/** The master key: configured, or made once and kept beside the embedded database. */
+export function readMasterKey({ secretKey, dataDir }: { secretKey: string | undefined; dataDir: string }) {
+  if (secretKey) return secretKey
+  const path = join(dataDir, 'secret.key')
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    // 'wx': of two first starts at once, one writes and the other reads what it wrote.
+    writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw new ConfigError(`Cannot keep a secret key in ${path}: ${(err as Error).message}`)
+  }
+  const key = readFileSync(path, 'utf8').trim()
+  if (key.length < 32) throw new ConfigError(`${path} is damaged. Restore it from a backup; without it stored API keys cannot be read.`)
+  return key
+}

@@ -1,0 +1,23 @@
+/** Counts per key in fixed windows, in this process only. Bounded: under a flood of keys the oldest are forgotten first. */
+export function createTally({ limit, windowMs, maxKeys = 50_000 }: { limit: number; windowMs: number; maxKeys?: number }) {
+  const windows = new Map<string, { endsAt: number; count: number }>()
+
+  const current = (key: string) => {
+    const window = windows.get(key)
+    return window && window.endsAt > performance.now() ? window : undefined
+  }
+
+  return {
+    /** Counts one more and returns whether the key is now over its limit. */
+    hit(key: string) {
+      const window = current(key) ?? { endsAt: performance.now() + windowMs, count: 0 }
+      window.count++
+      windows.delete(key)
+      windows.set(key, window)
+      if (windows.size > maxKeys) windows.delete(windows.keys().next().value!)
+      return window.count > limit
+    },
+    isOver: (key: string) => (current(key)?.count ?? 0) >= limit,
+    retryAfter: (key: string) => Math.max(1, Math.ceil(((current(key)?.endsAt ?? 0) - performance.now()) / 1000)),
+  }
+}

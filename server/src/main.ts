@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { buildApp, buildWorkerApp, type Extend } from './app.ts'
+import { connect } from './db/index.ts'
+import { checkSecret } from './db/instance.ts'
+import { migrate } from './db/migrate.ts'
+import { type Database, openDatabase } from './db/open.ts'
+import { announce } from './db/presence.ts'
+import type { App } from './http/server.ts'
+import { type Config, ConfigError, loadConfig } from './lib/config.ts'
+import { createLog, type Log } from './lib/log.ts'
+import { deriveSecrets, readMasterKey } from './lib/secrets.ts'
+import { startWorker } from './worker.ts'
+
+const DRAIN_MS = 20_000
+const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url))
+
+/** Undone in reverse order, however far the start came. */
+type Undo = { step: string; run: () => Promise<unknown> }
+type Started = { undo: Undo[]; database?: Database }
+
+/** Starts this process in its role. It stops by a signal, or by the returned `stop`. */
+export async function start(env: Record<string, string | undefined>, extend?: Extend) {
+  const config = loadConfig(env)
+  const log = createLog(config.logLevel)
+  const started: Started = { undo: [] }
+  const starting = boot(config, log, started, extend)
+  const stop = stopper(starting, started.undo, log)
+  exitOnSignals(stop, () => started.database?.abort(), log)
+  try {
+    await starting
+  } catch (err) {
+    await stop()
+    throw err
+  }
+  return { stop }
+}
+
+async function boot(config: Config, log: Log, started: Started, extend?: Extend) {
+  const { undo } = started
+  const secrets = deriveSecrets(readMasterKey(config))
+  const database = await openDatabase(config, log)
+  started.database = database
+  undo.push({ step: 'database', run: database.stop })
+  await migrate(database.url, log)
+
+  const db = connect({ url: database.url, max: config.poolSize, log })
+  undo.push({ step: 'pool', run: () => db.destroy() })
+  await checkSecret(db, secrets)
+
+  const deps = { config, db, secrets, log }
+  const readiness = { accepting: false }
+  const kind = config.role === 'worker' ? 'worker' : 'api'
+  const app = kind === 'api' ? await buildApp(deps, { readiness, dashboard: builtDashboard(), extend }) : await buildWorkerApp(deps, readiness)
+
+  const presence = await announce({ url: database.url, kind, log })
+  undo.push({ step: 'presence', run: presence.leave })
+  if (config.role !== 'api') undo.push({ step: 'worker', run: startWorker(deps).stop })
+  undo.push({ step: 'http', run: () => app.close() })
+  await listen(app, config)
+  readiness.accepting = true
+  undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
+  log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
+}
+
+const builtDashboard = () => (existsSync(DASHBOARD) ? DASHBOARD : undefined)
+
+async function listen(app: App, { host, port }: Config) {
+  await app.listen({ host, port }).catch((err: NodeJS.ErrnoException) => {
+    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} on ${host} is taken. Stop what uses it, or set PORT.`)
+    if (err.code === 'EACCES') throw new ConfigError(`Not allowed to listen on port ${port}. Use a port above 1023, or set PORT.`)
+    throw err
+  })
+}
+
+const greeting = ({ role, publicUrl }: Config) =>
+  role === 'worker' ? 'Sterna worker is ready' : `Sterna is ready: open ${publicUrl} and create your account (API reference: ${publicUrl}/docs)`
+
+/** Stops what was started, newest first; a start under way is awaited, or its database would be left behind. */
+function stopper(starting: Promise<void>, undo: Undo[], log: Log) {
+  const run = async () => {
+    await starting.catch(() => {})
+    for (const { step, run } of undo.toReversed()) {
+      await run().catch((err: unknown) => log.error({ err, step }, 'could not stop cleanly'))
+    }
+  }
+  let stopping: Promise<void> | undefined
+  return () => {
+    stopping ??= run()
+    return stopping
+  }
+}
+
+/** The first signal drains, within a deadline. The second means now. */
+function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
+  const exitNow = () => {
+    abort()
+    process.exit(1)
+  }
+  const drain = (why: object, code: number) => {
+    log.info(why, 'stopping')
+    setTimeout(() => {
+      log.error({}, 'did not stop in time')
+      exitNow()
+    }, DRAIN_MS).unref()
+    stop().then(() => process.exit(code))
+  }
+  let asked = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (asked) exitNow()
+      asked = true
+      drain({ signal }, 0)
+    })
+  }
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (err) => {
+      log.fatal({ err }, event)
+      if (!asked) drain({ event }, 1)
+      asked = true
+    })
+  }
+}

@@ -1,0 +1,20 @@
+import { randomBytes } from 'node:crypto'
+import type { Secrets } from '../lib/secrets.ts'
+
+export type Keys = { public: string; secret: string }
+export type StoredKeys = { public_key_hash: Buffer; secret_key_hash: Buffer; public_key_sealed: Buffer; secret_key_sealed: Buffer }
+
+export const newKeys = (): Keys => ({ public: `pk_${randomBytes(32).toString('hex')}`, secret: `sk_${randomBytes(32).toString('hex')}` })
+
+/** A hash to find the project by, and a sealed copy so that the dashboard can show the key again. */
+export const storeKeys = (secrets: Secrets, keys: Keys): StoredKeys => ({
+  public_key_hash: secrets.hash('api-key', keys.public),
+  secret_key_hash: secrets.hash('api-key', keys.secret),
+  public_key_sealed: secrets.seal('api-key', keys.public),
+  secret_key_sealed: secrets.seal('api-key', keys.secret),
+})
+
+export const openKeys = (secrets: Secrets, { public_key_sealed, secret_key_sealed }: Pick<StoredKeys, 'public_key_sealed' | 'secret_key_sealed'>): Keys => ({
+  public: secrets.open('api-key', public_key_sealed),
+  secret: secrets.open('api-key', secret_key_sealed),
+})

@@ -1,0 +1,162 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, isDuplicate, many, maybeOne, one, type Tx } from '../db/index.ts'
+import type { Role } from '../http/auth.ts'
+import { Address, Timestamp } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
+import { newId } from '../lib/id.ts'
+import { randomToken } from '../lib/secrets.ts'
+import { type MailPort, writeAccountMail } from '../mail/account-mail.ts'
+import { ROLES } from './project.ts'
+
+/** Ownership is not given away by an invitation. */
+export const GivenRole = z.enum(['ADMIN', 'MEMBER'])
+export const Invite = z.object({ email: Address, role: GivenRole })
+export const Member = z.object({ userId: z.uuid(), email: z.string(), role: z.enum(ROLES), createdAt: Timestamp }).meta({ id: 'Member' })
+export const Invited = z.object({
+  userId: z.uuid().nullable(),
+  email: z.string(),
+  role: z.enum(ROLES),
+  status: z.enum(['MEMBER', 'INVITED']).describe('INVITED: the address has no verified account yet and got a mail.'),
+  createdAt: Timestamp,
+})
+export const Invitation = z
+  .object({ id: z.uuid(), email: z.string(), role: GivenRole, createdAt: Timestamp, expiresAt: Timestamp })
+  .meta({ id: 'Invitation' })
+
+const INVITATION_DAYS = 7
+
+type MemberRow = { userId: string; email: string; role: Role; createdAt: Date }
+
+export async function listMembers(db: Db, projectId: string) {
+  const rows = await many(
+    db,
+    sql<MemberRow>`
+      select m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
+      from memberships m join users u on u.id = m.user_id
+      where m.project_id = ${projectId}
+      order by m.created_at, m.user_id
+      limit 1000
+    `,
+  )
+  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }))
+}
+
+export async function listInvitations(db: Db, projectId: string) {
+  const rows = await many(
+    db,
+    sql<{ id: string; email: string; role: 'ADMIN' | 'MEMBER'; createdAt: Date; expiresAt: Date }>`
+      select id, email, role, created_at as "createdAt", expires_at as "expiresAt"
+      from invitations
+      where project_id = ${projectId} and expires_at > now()
+      order by created_at, id
+      limit 1000
+    `,
+  )
+  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() }))
+}
+
+type Invitee = { projectId: string; email: string; role: 'ADMIN' | 'MEMBER' }
+
+/** Someone whose address is proven joins at once. Everyone else gets a link: an unproven account may be a squatter's. */
+export async function inviteMember(tx: Tx, port: MailPort, invitee: Invitee): Promise<z.output<typeof Invited>> {
+  const account = await maybeOne(
+    tx,
+    sql<{ id: string; verified: boolean }>`select id, email_verified_at is not null as verified from users where email = ${invitee.email}`,
+  )
+  if (account && (await isMember(tx, invitee.projectId, account.id))) fail('CONFLICT', { message: 'This person is already a member.' })
+  const { name } = await one(tx, sql<{ name: string }>`select name from projects where id = ${invitee.projectId}`)
+  return account?.verified ? addMember(tx, port, { ...invitee, userId: account.id, project: name }) : sendInvitation(tx, port, { ...invitee, project: name })
+}
+
+const isMember = (tx: Tx, projectId: string, userId: string) =>
+  maybeOne(tx, sql`select 1 from memberships where project_id = ${projectId} and user_id = ${userId}`)
+
+async function addMember(tx: Tx, port: MailPort, { projectId, userId, email, role, project }: Invitee & { userId: string; project: string }) {
+  const added = await one(
+    tx,
+    sql<{ createdAt: Date }>`insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"`,
+  ).catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
+  await sql`delete from invitations where project_id = ${projectId} and email = ${email}`.execute(tx)
+  await writeAccountMail(tx, port, {
+    to: email,
+    subject: `You now have access to ${project}`,
+    lines: [`You were added to the project "${project}" on Sterna.`, '', `Open it: ${port.publicUrl}/app`],
+  })
+  return { userId, email, role, status: 'MEMBER' as const, createdAt: added.createdAt.toISOString() }
+}
+
+async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, project }: Invitee & { project: string }) {
+  const token = randomToken()
+  // Inviting again replaces the link: only the newest works.
+  const { createdAt } = await one(
+    tx,
+    sql<{ createdAt: Date }>`
+      insert into invitations (project_id, id, email, role, token_hash, expires_at)
+      values (${projectId}, ${newId()}, ${email}, ${role}, ${port.secrets.hash('invitation', token)}, now() + make_interval(days => ${INVITATION_DAYS}))
+      on conflict (project_id, email) do update set
+        role = excluded.role, token_hash = excluded.token_hash, expires_at = excluded.expires_at, created_at = now()
+      returning created_at as "createdAt"
+    `,
+  )
+  const link = `${port.publicUrl}/accept-invitation?token=${token}&email=${encodeURIComponent(email)}`
+  await writeAccountMail(tx, port, {
+    to: email,
+    subject: `You are invited to ${project}`,
+    lines: [`You are invited to the project "${project}" on Sterna.`, '', `Accept: ${link}`, '', `The link works once, for ${INVITATION_DAYS} days.`],
+  })
+  return { userId: null, email, role, status: 'INVITED' as const, createdAt: createdAt.toISOString() }
+}
+
+/** The link proves the address: it was sent there and nowhere else. Returns the project joined, or undefined. */
+export async function acceptInvitation(tx: Tx, port: MailPort, { token, userId, email }: { token: string; userId: string; email: string }) {
+  const [joined] = await joinInvited(tx, userId, sql`token_hash = ${port.secrets.hash('invitation', token)} and email = ${email}`)
+  return joined
+}
+
+/** Called once the address is proven. */
+export const acceptAllInvitations = (tx: Tx, { userId, email }: { userId: string; email: string }) =>
+  joinInvited(tx, userId, sql`email = ${email}`)
+
+const joinInvited = (tx: Tx, userId: string, which: ReturnType<typeof sql>) =>
+  many(
+    tx,
+    sql<{ projectId: string }>`
+      with accepted as (
+        delete from invitations where (${which}) and expires_at > now() returning project_id, role
+      ), joined as (
+        insert into memberships (project_id, user_id, role)
+        select project_id, ${userId}, role from accepted
+        on conflict (project_id, user_id) do nothing
+      )
+      select accepted.project_id as "projectId" from accepted join projects on projects.id = accepted.project_id where deleted_at is null
+    `,
+  )
+
+/** True while the token would still be accepted: asked before an account is made for it. */
+export const isInvited = async (tx: Tx, port: MailPort, { token, email }: { token: string; email: string }) =>
+  Boolean(
+    await maybeOne(tx, sql`select 1 from invitations where token_hash = ${port.secrets.hash('invitation', token)} and email = ${email} and expires_at > now()`),
+  )
+
+/** The owner's row is out of reach of both statements; the caller tells "owner" from "nobody" by asking. */
+export const changeRole = (tx: Tx, { projectId, userId, role }: { projectId: string; userId: string; role: 'ADMIN' | 'MEMBER' }) =>
+  maybeOne(
+    tx,
+    sql<MemberRow>`
+      update memberships m set role = ${role} from users u
+      where m.project_id = ${projectId} and m.user_id = ${userId} and m.role <> 'OWNER' and u.id = m.user_id
+      returning m.user_id as "userId", u.email, m.role, m.created_at as "createdAt"
+    `,
+  )
+
+export const removeMember = (tx: Tx, { projectId, userId }: { projectId: string; userId: string }) =>
+  maybeOne(tx, sql`delete from memberships where project_id = ${projectId} and user_id = ${userId} and role <> 'OWNER' returning user_id`)
+
+export const roleOf = async (db: Db, { projectId, userId }: { projectId: string; userId: string }) =>
+  (await maybeOne(db, sql<{ role: Role }>`select role from memberships where project_id = ${projectId} and user_id = ${userId}`))?.role
+
+export const withdrawInvitation = (tx: Tx, { projectId, invitationId }: { projectId: string; invitationId: string }) =>
+  maybeOne(tx, sql`delete from invitations where project_id = ${projectId} and id = ${invitationId} returning id`)
+
+export const dropExpiredInvitations = (tx: Tx) => sql`delete from invitations where expires_at < now()`.execute(tx)

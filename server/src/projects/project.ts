@@ -1,0 +1,123 @@
+import { type Selectable, sql } from 'kysely'
+import { z } from 'zod'
+import type { Db, Tx } from '../db/index.ts'
+import type { Schema } from '../db/schema.ts'
+import type { Role } from '../http/auth.ts'
+import { Timestamp } from '../http/validate.ts'
+import { newId } from '../lib/id.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { newKeys, openKeys, storeKeys } from './keys.ts'
+
+export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
+export const TRACKING = ['ENABLED', 'DISABLED', 'MARKETING_ONLY'] as const
+export const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const
+
+const limit = z.int().nullable()
+
+export const Project = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    public: z.string().nullable().describe('Public key; only owners and admins see it.'),
+    secret: z.string().nullable().describe('Secret key; only owners and admins see it.'),
+    role: z.enum(ROLES).describe('Your role in this project.'),
+    disabled: z.boolean(),
+    disabledReason: z.string().nullable(),
+    tracking: z.enum(TRACKING),
+    language: z.enum(LANGUAGES),
+    customer: z.string().nullable(),
+    subscription: z.string().nullable(),
+    billingLimitWorkflows: limit,
+    billingLimitCampaigns: limit,
+    billingLimitTransactional: limit,
+    billingLimitInbound: limit,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'Project' })
+
+type Row = Selectable<Schema['projects']>
+type ProjectJson = z.output<typeof Project>
+
+export const ProjectName = z.string().trim().min(1).max(100)
+export const ProjectChanges = z.object({
+  name: ProjectName.optional(),
+  tracking: z.enum(TRACKING).optional(),
+  language: z.enum(LANGUAGES).optional(),
+})
+
+export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson {
+  const keys = role === 'MEMBER' ? { public: null, secret: null } : openKeys(secrets, row)
+  return {
+    id: row.id,
+    name: row.name,
+    ...keys,
+    role,
+    disabled: row.disabled,
+    disabledReason: row.disabled_reason,
+    // Checked by the table and by ProjectChanges; the generated row type only knows text.
+    tracking: row.tracking as ProjectJson['tracking'],
+    language: row.language as ProjectJson['language'],
+    customer: null,
+    subscription: null,
+    billingLimitWorkflows: null,
+    billingLimitCampaigns: null,
+    billingLimitTransactional: null,
+    billingLimitInbound: null,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
+
+export async function listProjects(db: Db, secrets: Secrets, userId: string) {
+  const rows = await db
+    .selectFrom('projects')
+    .innerJoin('memberships', 'memberships.project_id', 'projects.id')
+    .selectAll('projects')
+    .select('memberships.role')
+    .where('memberships.user_id', '=', userId)
+    .where('projects.deleted_at', 'is', null)
+    .orderBy('projects.id')
+    .limit(1000)
+    .execute()
+  return rows.map((row) => showProject(secrets, row, row.role as Role))
+}
+
+export async function createProject(tx: Tx, secrets: Secrets, { name, ownerId }: { name: string; ownerId: string }) {
+  const row = await tx
+    .insertInto('projects')
+    .values({ id: newId(), name, ...storeKeys(secrets, newKeys()) })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await tx.insertInto('memberships').values({ project_id: row.id, user_id: ownerId, role: 'OWNER' }).execute()
+  return showProject(secrets, row, 'OWNER')
+}
+
+/** Both keys at once, in one row: there is no moment with one old and one new. */
+export const regenerateKeys = (tx: Tx, secrets: Secrets, projectId: string) =>
+  tx
+    .updateTable('projects')
+    .set((project) => ({ ...storeKeys(secrets, newKeys()), key_version: project('key_version', '+', 1), updated_at: sql<Date>`now()` }))
+    .where('id', '=', projectId)
+    .where('deleted_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+
+export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeof ProjectChanges>) =>
+  tx
+    .updateTable('projects')
+    .set({ ...changes, updated_at: sql<Date>`now()` })
+    .where('id', '=', projectId)
+    .where('deleted_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+
+/** From this commit on the project and its keys do not exist for anyone; its rows are removed in the background. */
+export async function deleteProject(tx: Tx, projectId: string) {
+  await sql`update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null`.execute(tx)
+  await requestWipe(tx, projectId)
+}
+
+export const requestWipe = (tx: Tx, projectId: string) =>
+  sql`insert into project_wipes (project_id) values (${projectId}) on conflict (project_id) do update set requested_at = now()`.execute(tx)
+

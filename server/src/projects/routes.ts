@@ -1,0 +1,192 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { maybeOne, type Pool, transact } from '../db/index.ts'
+import { createAttempts } from '../http/attempts.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Id } from '../http/validate.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import {
+  changeRole,
+  GivenRole,
+  Invitation,
+  Invite,
+  Invited,
+  inviteMember,
+  listInvitations,
+  listMembers,
+  Member,
+  removeMember,
+  roleOf,
+  withdrawInvitation,
+} from './members.ts'
+import { changeProject, createProject, deleteProject, listProjects, Project, ProjectChanges, ProjectName, regenerateKeys, requestWipe, showProject } from './project.ts'
+import { SetupState, setupState } from './setup-state.ts'
+
+const ProjectId = z.object({ id: Id('project') })
+const MemberId = ProjectId.extend({ userId: Id('member') })
+const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
+const Gone = z.null().describe('No content')
+
+export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
+  const port = { secrets, log, publicUrl: config.publicUrl }
+  const attempts = createAttempts(db, secrets)
+  const tags = ['Projects']
+
+  app.get(
+    '/users/@me/projects',
+    { config: { caller: 'session' }, schema: { tags, summary: 'Your projects', response: { 200: z.array(Project) } } },
+    (req) => listProjects(db, secrets, req.person.userId),
+  )
+
+  app.post(
+    '/users/@me/projects',
+    { config: { caller: 'session' }, schema: { tags, summary: 'Create a project', body: z.object({ name: ProjectName }), response: { 201: Project } } },
+    async (req, reply) => {
+      const ownerId = req.person.userId
+      await attempts.take({ scope: 'create-project', subject: ownerId, limit: 100, windowSeconds: 3600 })
+      const project = await transact(db, (tx) => createProject(tx, secrets, { name: req.body.name, ownerId }))
+      return reply.status(201).send(project)
+    },
+  )
+
+  app.patch(
+    '/users/@me/projects/:id',
+    { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'Change settings', params: ProjectId, body: ProjectChanges, response: { 200: Project } } },
+    async (req) => {
+      const row = await transact(db, (tx) => changeProject(tx, req.project.id, req.body))
+      return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
+    },
+  )
+
+  app.delete(
+    '/users/@me/projects/:id',
+    { config: { caller: 'session', role: 'OWNER' }, schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: Gone } } },
+    async (req, reply) => {
+      await transact(db, (tx) => deleteProject(tx, req.project.id))
+      log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project deleted')
+      return reply.status(204).send(null)
+    },
+  )
+
+  app.post(
+    '/users/@me/projects/:id/regenerate-keys',
+    {
+      config: { caller: 'session', role: 'ADMIN' },
+      schema: { tags, summary: 'Replace both API keys', description: 'The old pair stops working the moment this answers, on every node.', params: ProjectId, response: { 200: Project } },
+    },
+    async (req) => {
+      const row = await transact(db, (tx) => regenerateKeys(tx, secrets, req.project.id))
+      log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'API keys regenerated')
+      return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
+    },
+  )
+
+  app.post(
+    '/users/@me/projects/:id/reset',
+    {
+      config: { caller: 'session', role: 'OWNER' },
+      schema: {
+        tags,
+        summary: 'Wipe all data of a project',
+        description: 'Irreversible. Keeps domains, members and keys.',
+        params: ProjectId,
+        response: { 200: z.object({ success: z.literal(true), message: z.string() }) },
+      },
+    },
+    async (req) => {
+      await transact(db, (tx) => requestWipe(tx, req.project.id))
+      log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project reset')
+      const done = await isWiped(db, req.project.id)
+      return { success: true as const, message: done ? 'All data of this project was deleted.' : 'All data of this project is being deleted.' }
+    },
+  )
+
+  app.get(
+    '/projects/:id/setup-state',
+    { config: { caller: 'session', role: 'MEMBER' }, schema: { tags, summary: 'What is set up already', params: ProjectId, response: { 200: SetupState } } },
+    () => setupState(),
+  )
+
+  memberRoutes(app)
+
+  function memberRoutes(app: App) {
+    const tags = ['Members']
+
+    app.get(
+      '/projects/:id/members',
+      { config: { caller: 'session', role: 'MEMBER' }, schema: { tags, summary: 'List members', params: ProjectId, response: { 200: z.array(Member) } } },
+      (req) => listMembers(db, req.project.id),
+    )
+
+    app.post(
+      '/projects/:id/members',
+      { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'Invite someone', params: ProjectId, body: Invite, response: { 201: Invited } } },
+      async (req, reply) => {
+        const projectId = req.project.id
+        await attempts.take({ scope: 'invite', subject: projectId, limit: 100, windowSeconds: 3600 })
+        return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
+      },
+    )
+
+    app.patch(
+      '/projects/:id/members/:userId',
+      {
+        config: { caller: 'session', role: 'ADMIN' },
+        schema: { tags, summary: 'Change a role', params: MemberId, body: z.object({ role: GivenRole }), response: { 200: Member } },
+      },
+      async (req) => {
+        const who = { projectId: req.project.id, userId: req.params.userId }
+        const member = await transact(db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
+        if (!member) return ownerOrNobody(who)
+        return { ...member, createdAt: member.createdAt.toISOString() }
+      },
+    )
+
+    app.delete(
+      '/projects/:id/members/:userId',
+      {
+        config: { caller: 'session', role: 'MEMBER' },
+        schema: { tags, summary: 'Remove a member, or leave', params: MemberId, response: { 204: Gone } },
+      },
+      async (req, reply) => {
+        const who = { projectId: req.project.id, userId: req.params.userId }
+        if (req.role === 'MEMBER' && who.userId !== req.person.userId) fail('FORBIDDEN', { message: 'Only an owner or admin may do this.' })
+        const removed = await transact(db, (tx) => removeMember(tx, who))
+        return removed ? reply.status(204).send(null) : ownerOrNobody(who)
+      },
+    )
+
+    app.get(
+      '/projects/:id/invitations',
+      { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'List open invitations', params: ProjectId, response: { 200: z.array(Invitation) } } },
+      (req) => listInvitations(db, req.project.id),
+    )
+
+    app.delete(
+      '/projects/:id/invitations/:invitationId',
+      { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'Withdraw an invitation', params: InvitationId, response: { 204: Gone } } },
+      async (req, reply) => {
+        const { invitationId } = req.params
+        const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))
+        return withdrawn ? reply.status(204).send(null) : notFound('invitation', invitationId)
+      },
+    )
+  }
+
+  async function ownerOrNobody(who: { projectId: string; userId: string }): Promise<never> {
+    if (await roleOf(db, who)) fail('FORBIDDEN', { message: 'The owner cannot be removed or demoted.' })
+    return notFound('member', who.userId)
+  }
+}
+
+const WAIT_MS = 3_000
+const LOOK_EVERY_MS = 50
+
+/** A small project is empty when the answer arrives; a large one is finished by the workers later. */
+async function isWiped(db: Pool, projectId: string) {
+  for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
+    if (!(await maybeOne(db, sql`select 1 from project_wipes where project_id = ${projectId}`))) return true
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+  }
+  return false
+}

@@ -1,0 +1,102 @@
+import type { LightMyRequestResponse } from 'fastify'
+import { sql } from 'kysely'
+import { afterAll, beforeAll } from 'vitest'
+import { buildApp, type Extend } from '../src/app.ts'
+import { connect, many, type Pool } from '../src/db/index.ts'
+import type { App, Deps } from '../src/http/server.ts'
+import { loadConfig } from '../src/lib/config.ts'
+import { createLog } from '../src/lib/log.ts'
+import { deriveSecrets, type Secrets } from '../src/lib/secrets.ts'
+import { listAccountMails, readAccountMail } from '../src/mail/account-mail.ts'
+import { startWorker } from '../src/worker.ts'
+import { cloneDatabase } from './database.ts'
+
+export const SECRET_KEY = 'a secret key for tests only, 32+ characters'
+
+export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }
+type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
+
+/** One database and one app for a test file. Call at the top level; the fields are there from the first test on. */
+export function useApp({ env = {}, extend }: { env?: Record<string, string>; extend?: Extend } = {}) {
+  const sterna = {} as Sterna & { url: string }
+  let close = async () => {}
+
+  beforeAll(async () => {
+    const database = await cloneDatabase()
+    const log = createLog('silent')
+    const config = loadConfig({ SECRET_KEY, DATABASE_URL: database.url, ...env })
+    const db = connect({ url: database.url, max: 10, log })
+    const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
+    const app = await buildApp(deps, { extend })
+    const worker = startWorker(deps)
+    Object.assign(sterna, createSterna(app, db, deps.secrets), { url: database.url })
+    close = async () => {
+      await app.close()
+      await worker.stop()
+      await db.destroy()
+      await database.drop()
+    }
+  })
+  afterAll(() => close())
+  return sterna
+}
+
+type Sterna = ReturnType<typeof createSterna>
+let people = 0
+
+function createSterna(app: App, db: Pool, secrets: Secrets) {
+  async function call(method: string, url: string, { body, cookie, key, headers = {} }: Call = {}): Promise<Answer> {
+    const answer = await app.inject({
+      method: method as 'GET',
+      url,
+      ...(body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(cookie ? { cookie } : {}),
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...headers,
+      },
+    })
+    const json = answer.headers['content-type']?.toString().startsWith('application/json')
+    return { status: answer.statusCode, headers: answer.headers, body: json ? answer.json() : answer.body }
+  }
+
+  /** A signed-in person with an address of their own. */
+  async function newPerson({ email = `person${++people}@example.com`, password = 'correct horse', verified = false } = {}) {
+    const answer = await call('POST', '/auth/signup', { body: { email, password } })
+    if (answer.status !== 200) throw new Error(`sign-up failed: ${JSON.stringify(answer.body)}`)
+    if (verified) await call('POST', '/auth/verify-email', { body: { token: await tokenFor(email) } })
+    const cookie = cookieOf(answer)
+    return { id: answer.body.id as string, email, password, cookie, call: (method: string, url: string, options: Call = {}) => call(method, url, { cookie, ...options }) }
+  }
+
+  async function newProject(owner?: Awaited<ReturnType<typeof newPerson>>) {
+    const person = owner ?? (await newPerson())
+    const { body } = await person.call('POST', '/users/@me/projects', { body: { name: 'Test' } })
+    return { id: body.id as string, pk: body.public as string, sk: body.secret as string, owner: person }
+  }
+
+  async function mailsTo(email: string) {
+    const mails = (await listAccountMails(db, 1000)).filter((mail) => mail.to === email)
+    return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
+  }
+
+  /** The secret in the newest mail to that address. */
+  async function tokenFor(email: string) {
+    const [mail] = await mailsTo(email)
+    return /token=([\w-]+)/.exec(mail?.text ?? '')?.[1] ?? ''
+  }
+
+  /** Every row of every table as text: equal digests mean that nothing was written. */
+  async function digest({ except = [] as string[] } = {}) {
+    const tables = await many(db, sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public' order by 1`)
+    const kept = tables.map(({ name }) => name).filter((name) => !except.includes(name))
+    const rows = await Promise.all(kept.map((name) => many(db, sql<{ row: string }>`select t::text as row from ${sql.table(name)} t order by 1`)))
+    return JSON.stringify(Object.fromEntries(kept.map((name, index) => [name, rows[index]!.map(({ row }) => row)])))
+  }
+
+  return { app, db, secrets, call, newPerson, newProject, mailsTo, tokenFor, digest }
+}
+
+/** `name=value` as the next request sends it back. */
+export const cookieOf = (answer: Answer) => String(answer.headers['set-cookie'] ?? '').split(';')[0]!
