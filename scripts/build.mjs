@@ -8,7 +8,12 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 /** What is built, from which folders. A part is built again when the content of its sources has changed. */
 const PARTS = [
   { name: 'server', out: 'server/dist', sources: ['server/src'], build: buildServer },
-  { name: 'dashboard', out: 'dashboard/dist', sources: ['dashboard/src', 'dashboard/public', 'dashboard/index.html', 'dashboard/vite.config.ts', 'sdk/src'], build: buildDashboard },
+  {
+    name: 'dashboard',
+    out: 'dashboard/dist',
+    sources: ['dashboard/src', 'dashboard/public', 'dashboard/index.html', 'dashboard/vite.config.ts', 'sdk/src'],
+    build: buildDashboard,
+  },
 ]
 
 export async function buildStale() {

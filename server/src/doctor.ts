@@ -62,7 +62,9 @@ function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
 function checkKeyFile(path: string) {
   if (!existsSync(path)) return ok('secret key', 'will be made at the first start')
   const open = (statSync(path).mode & 0o077) !== 0
-  return open ? warn('secret key', `others can read ${path}; run: chmod 600 '${path}'`) : ok('secret key', `kept in ${path}; back it up with the database`)
+  return open
+    ? warn('secret key', `others can read ${path}; run: chmod 600 '${path}'`)
+    : ok('secret key', `kept in ${path}; back it up with the database`)
 }
 
 async function checkPort({ host, port, publicUrl }: Config) {
@@ -72,7 +74,10 @@ async function checkPort({ host, port, publicUrl }: Config) {
     probe.listen(port, host, () => probe.close(() => resolve(undefined)))
   })
   if (!taken) return ok('port', `${host}:${port} is free`)
-  const ours = await fetch(`http://${host}:${port}/health`, { signal: AbortSignal.timeout(2_000) }).then((answer) => answer.ok, () => false)
+  const ours = await fetch(`http://${host}:${port}/health`, { signal: AbortSignal.timeout(2_000) }).then(
+    (answer) => answer.ok,
+    () => false,
+  )
   if (ours) return ok('port', `Sterna answers on ${host}:${port} (${publicUrl})`)
   return failed('port', `${host}:${port} cannot be used (${taken}); stop what uses it, or set PORT`)
 }
@@ -98,7 +103,8 @@ async function inspect(config: Config, url: string): Promise<Check[]> {
       `select current_setting('server_version_num') as server_version_num, current_setting('server_version') as server_version`,
     )
     const { server_version_num, server_version } = rows[0]!
-    if (Number(server_version_num) < OLDEST_POSTGRES) return [failed('database', `PostgreSQL ${server_version} is too old; Sterna needs 15 or newer`)]
+    if (Number(server_version_num) < OLDEST_POSTGRES)
+      return [failed('database', `PostgreSQL ${server_version} is too old; Sterna needs 15 or newer`)]
     const exists = await client.query(`select to_regclass('migrations') is not null as yes`)
     const pending = exists.rows[0].yes ? await pendingMigrations((text) => client.query(text)) : ['all']
     const schema = pending.length

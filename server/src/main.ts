@@ -51,12 +51,13 @@ async function boot(config: Config, log: Log, started: Started, extend?: Extend)
   const deps = { config, db, secrets, log }
   const readiness = { accepting: false }
   const kind = config.role === 'worker' ? 'worker' : 'api'
-  const app = kind === 'api' ? await buildApp(deps, { readiness, dashboard: builtDashboard(), extend }) : await buildWorkerApp(deps, readiness)
+  const app =
+    kind === 'api' ? await buildApp(deps, { readiness, dashboard: builtDashboard(), extend }) : await buildWorkerApp(deps, readiness)
 
   const presence = await announce({ url: database.url, kind, log })
   undo.push({ step: 'presence', run: presence.leave })
   if (config.role !== 'api') undo.push({ step: 'worker', run: startWorker(deps).stop })
-  undo.push({ step: 'http', run: () => app.close() })
+  undo.push({ step: 'http', run: () => close(app) })
   await listen(app, config)
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
@@ -73,8 +74,16 @@ async function listen(app: App, { host, port }: Config) {
   })
 }
 
+/** Answers what has arrived. A kept-alive connection goes idle only after its last answer, so look for such until all are gone. */
+async function close(app: App) {
+  const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
+  await app.close().finally(() => clearInterval(sweep))
+}
+
 const greeting = ({ role, publicUrl }: Config) =>
-  role === 'worker' ? 'Sterna worker is ready' : `Sterna is ready: open ${publicUrl} and create your account (API reference: ${publicUrl}/docs)`
+  role === 'worker'
+    ? 'Sterna worker is ready'
+    : `Sterna is ready: open ${publicUrl} and create your account (API reference: ${publicUrl}/docs)`
 
 /** Stops what was started, newest first; a start under way is awaited, or its database would be left behind. */
 function stopper(starting: Promise<void>, undo: Undo[], log: Log) {

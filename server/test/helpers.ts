@@ -13,6 +13,7 @@ import { cloneDatabase } from './database.ts'
 
 export const SECRET_KEY = 'a secret key for tests only, 32+ characters'
 
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape, and a wrong guess fails there
 export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }
 type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
 
@@ -67,7 +68,13 @@ function createSterna(app: App, db: Pool, secrets: Secrets) {
     if (answer.status !== 200) throw new Error(`sign-up failed: ${JSON.stringify(answer.body)}`)
     if (verified) await call('POST', '/auth/verify-email', { body: { token: await tokenFor(email) } })
     const cookie = cookieOf(answer)
-    return { id: answer.body.id as string, email, password, cookie, call: (method: string, url: string, options: Call = {}) => call(method, url, { cookie, ...options }) }
+    return {
+      id: answer.body.id as string,
+      email,
+      password,
+      cookie,
+      call: (method: string, url: string, options: Call = {}) => call(method, url, { cookie, ...options }),
+    }
   }
 
   async function newProject(owner?: Awaited<ReturnType<typeof newPerson>>) {
@@ -91,7 +98,9 @@ function createSterna(app: App, db: Pool, secrets: Secrets) {
   async function digest({ except = [] as string[] } = {}) {
     const tables = await many(db, sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public' order by 1`)
     const kept = tables.map(({ name }) => name).filter((name) => !except.includes(name))
-    const rows = await Promise.all(kept.map((name) => many(db, sql<{ row: string }>`select t::text as row from ${sql.table(name)} t order by 1`)))
+    const rows = await Promise.all(
+      kept.map((name) => many(db, sql<{ row: string }>`select t::text as row from ${sql.table(name)} t order by 1`)),
+    )
     return JSON.stringify(Object.fromEntries(kept.map((name, index) => [name, rows[index]!.map(({ row }) => row)])))
   }
 

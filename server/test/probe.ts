@@ -27,7 +27,9 @@ export const probe: Extend = (app, { secrets }) => {
       req.once(
         async (tx) => {
           const id = newId()
-          await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(tx)
+          await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(
+            tx,
+          )
           if (req.body.wait) await sql`select pg_sleep(${req.body.wait})`.execute(tx)
           if (req.body.fail) throw new Error('probe failed')
           return { id }

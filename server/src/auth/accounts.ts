@@ -9,19 +9,28 @@ import { issueToken, redeemToken } from './tokens.ts'
 
 export type User = { id: string; email: string }
 
-export async function createUser(tx: Tx, { email, passwordHash, verified = false }: { email: string; passwordHash: string; verified?: boolean }): Promise<User> {
+export async function createUser(
+  tx: Tx,
+  { email, passwordHash, verified = false }: { email: string; passwordHash: string; verified?: boolean },
+): Promise<User> {
   const id = newId()
   await sql`
     insert into users (id, email, password_hash, email_verified_at)
     values (${id}, ${email}, ${passwordHash}, case when ${verified}::boolean then now() end)
   `
     .execute(tx)
-    .catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'An account with this address exists already.' }) : Promise.reject(err)))
+    .catch((err) =>
+      isDuplicate(err) ? fail('CONFLICT', { message: 'An account with this address exists already.' }) : Promise.reject(err),
+    )
   return { id, email }
 }
 
 /** The new account, its membership or its verification mail: all of it, or nothing. */
-export async function signUp(tx: Tx, port: MailPort, { email, passwordHash, invitation }: { email: string; passwordHash: string; invitation?: string | undefined }) {
+export async function signUp(
+  tx: Tx,
+  port: MailPort,
+  { email, passwordHash, invitation }: { email: string; passwordHash: string; invitation?: string | undefined },
+) {
   const user = await createUser(tx, { email, passwordHash })
   if (invitation === undefined) await sendVerification(tx, port, user)
   else await joinByInvitation(tx, port, { token: invitation, user })
@@ -40,7 +49,13 @@ export async function sendVerification(tx: Tx, port: MailPort, { id, email }: Us
   await writeAccountMail(tx, port, {
     to: email,
     subject: 'Confirm your email address',
-    lines: ['Confirm that this address is yours:', '', `${port.publicUrl}/verify-email?token=${token}`, '', 'The link works once, for one hour.'],
+    lines: [
+      'Confirm that this address is yours:',
+      '',
+      `${port.publicUrl}/verify-email?token=${token}`,
+      '',
+      'The link works once, for one hour.',
+    ],
   })
 }
 

@@ -11,13 +11,18 @@ const QUARTER_HOUR = 900
  * Guessing is limited per address and per IP. The limit per account alone would let a stranger lock its owner out, so
  * it does not bind an IP from which this account is signed in already.
  */
-export async function logIn(db: Pool, attempts: ReturnType<typeof createAttempts>, { email, password, ip }: { email: string; password: string; ip: string }): Promise<User> {
+export async function logIn(
+  db: Pool,
+  attempts: ReturnType<typeof createAttempts>,
+  { email, password, ip }: { email: string; password: string; ip: string },
+): Promise<User> {
   const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)
   const quotas: Quota[] = [
     { scope: 'login-ip', subject: ip, limit: 200, windowSeconds: QUARTER_HOUR },
     { scope: 'login-pair', subject: `${ip} ${email}`, limit: 10, windowSeconds: QUARTER_HOUR },
   ]
-  if (!(user && (await isKnownIp(db, user.id, ip)))) quotas.push({ scope: 'login-account', subject: email, limit: 100, windowSeconds: QUARTER_HOUR })
+  if (!(user && (await isKnownIp(db, user.id, ip))))
+    quotas.push({ scope: 'login-account', subject: email, limit: 100, windowSeconds: QUARTER_HOUR })
 
   for (const quota of quotas) await attempts.take(quota)
   const matches = await isPassword(user?.hash, password)

@@ -57,7 +57,10 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.post(
     '/auth/login',
-    { config: { caller: 'visitor' }, schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } } },
+    {
+      config: { caller: 'visitor' },
+      schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } },
+    },
     async (req, reply) => {
       const user = await logIn(db, attempts, { ...req.body, ip: req.ip })
       const token = await transact(db, (tx) => openSession(tx, secrets, { userId: user.id, req }))
@@ -66,25 +69,36 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
   )
 
-  app.get('/auth/logout', { config: { caller: 'anyone' }, schema: { tags, summary: 'Sign out', response: { 200: Done } } }, async (req, reply) => {
-    const token = req.cookies[sessionCookie(publicUrl).name]
-    if (token) await transact(db, (tx) => closeSession(tx, secrets.hash('session', token)))
-    clearSessionCookie(reply, publicUrl)
-    return { success: true as const }
-  })
+  app.get(
+    '/auth/logout',
+    { config: { caller: 'anyone' }, schema: { tags, summary: 'Sign out', response: { 200: Done } } },
+    async (req, reply) => {
+      const token = req.cookies[sessionCookie(publicUrl).name]
+      if (token) await transact(db, (tx) => closeSession(tx, secrets.hash('session', token)))
+      clearSessionCookie(reply, publicUrl)
+      return { success: true as const }
+    },
+  )
 
   app.get(
     '/auth/oauth-config',
     {
       config: { caller: 'anyone' },
-      schema: { tags, summary: 'Configured OAuth providers', response: { 200: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }) } },
+      schema: {
+        tags,
+        summary: 'Configured OAuth providers',
+        response: { 200: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }) },
+      },
     },
     () => ({ github: false, google: false, oidc: false }),
   )
 
   app.post(
     '/auth/verify-email',
-    { config: { caller: 'visitor' }, schema: { tags, summary: 'Prove an address by the mailed token', body: z.object({ token: Token }), response: { 200: Done } } },
+    {
+      config: { caller: 'visitor' },
+      schema: { tags, summary: 'Prove an address by the mailed token', body: z.object({ token: Token }), response: { 200: Done } },
+    },
     async (req) => {
       await attempts.take({ scope: 'token', subject: req.ip, limit: 100, windowSeconds: HOUR })
       await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
@@ -108,7 +122,13 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/auth/request-password-reset',
     {
       config: { caller: 'visitor' },
-      schema: { tags, summary: 'Mail a reset link', description: 'Answers the same whether or not the address has an account.', body: z.object({ email: Address }), response: { 200: Done } },
+      schema: {
+        tags,
+        summary: 'Mail a reset link',
+        description: 'Answers the same whether or not the address has an account.',
+        body: z.object({ email: Address }),
+        response: { 200: Done },
+      },
     },
     async (req) => {
       await attempts.take({ scope: 'reset-ip', subject: req.ip, limit: 50, windowSeconds: HOUR })
@@ -127,7 +147,12 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/auth/reset-password',
     {
       config: { caller: 'visitor' },
-      schema: { tags, summary: 'Choose a new password by the mailed token', body: z.object({ token: Token, password: NewPassword }), response: { 200: Done } },
+      schema: {
+        tags,
+        summary: 'Choose a new password by the mailed token',
+        body: z.object({ token: Token, password: NewPassword }),
+        response: { 200: Done },
+      },
     },
     async (req) => {
       await attempts.take({ scope: 'token', subject: req.ip, limit: 100, windowSeconds: HOUR })
@@ -168,7 +193,12 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/auth/accept-invitation',
     {
       config: { caller: 'session' },
-      schema: { tags, summary: 'Join a project by the mailed token', body: z.object({ token: Token }), response: { 200: Done.extend({ projectId: z.uuid() }) } },
+      schema: {
+        tags,
+        summary: 'Join a project by the mailed token',
+        body: z.object({ token: Token }),
+        response: { 200: Done.extend({ projectId: z.uuid() }) },
+      },
     },
     async (req) => {
       const user = await findUser(req.person.userId)
@@ -177,10 +207,14 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
   )
 
-  app.get('/users/@me', { config: { caller: 'session' }, schema: { tags, summary: 'Who you are', response: { 200: UserView } } }, async (req) => {
-    const { id, email, verified, createdAt } = await findUser(req.person.userId)
-    return { id, email, emailVerified: verified, createdAt: createdAt.toISOString() }
-  })
+  app.get(
+    '/users/@me',
+    { config: { caller: 'session' }, schema: { tags, summary: 'Who you are', response: { 200: UserView } } },
+    async (req) => {
+      const { id, email, verified, createdAt } = await findUser(req.person.userId)
+      return { id, email, emailVerified: verified, createdAt: createdAt.toISOString() }
+    },
+  )
 
   async function findUser(userId: string) {
     const user = await maybeOne(

@@ -1,34 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../lib/log.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setPassword, sweepDrafts } from './cluster.ts'
 import { EmbeddedError, findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
-import { alreadyRunning, askServer, type Owner, takeOwnership } from './owner.ts'
-import { launch, logTail, type Postmaster, pidFile, readPidFile, socketFolderFor, stopProcess, trimLog } from './postmaster.ts'
+import { alreadyRunning, askServer, takeOwnership } from './owner.ts'
+import { pidFile, readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
 import { birthOf, findServer, killStrays } from './processes.ts'
 import { startLockHolder, takeStartLock } from './startlock.ts'
+import { type Embedded, type Logger, launchForUse, Supervisor } from './supervise.ts'
 
-type Logger = Pick<Log, 'info' | 'warn' | 'error'>
 type Start = { dataDir: string; log: Logger; signal?: AbortSignal }
-
-export type Embedded = {
-  /** The same for as long as this process lives, also over a restart of the server. */
-  url: string
-  stop(): Promise<void>
-  /** For a process about to end: the server drops everything at once, and its next start repairs that. */
-  abort(): void
-}
 
 /** How long a killed process may still seem to own the server, or a running one may take to get it back. */
 const OWNER_GRACE_MS = 2_000
 const ATTACH_TIMEOUT_MS = 10_000
-const LOG_CHECK_MS = 60_000
-/** 0.1 s after a first crash, never more often than every 5 s for a server that keeps crashing. */
-const RESTART_MS = { first: 100, most: 5_000, calmAfter: 5_000 }
 
 /**
  * A PostgreSQL of this DATA_DIR's own, supervised until `stop`. Two locks keep it to one process: files from before there is a
@@ -65,9 +52,10 @@ export async function attachEmbedded(dataDir: string): Promise<{ url: string } |
 
 async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'> & { unlock(): void }): Promise<Embedded> {
   const cluster = await prepare(home, { log, signal })
-  const postmaster = await launch(cluster, { settings: settings(), signal, log })
+  const postmaster = await launchForUse(cluster, { signal, log })
   try {
-    return supervise(cluster, { postmaster, owner: await takeOwnership(clusterUrl(cluster)), log, unlock })
+    const owner = await takeOwnership(clusterUrl(cluster))
+    return new Supervisor({ cluster, postmaster, owner, log, unlock })
   } catch (err) {
     await postmaster.stop()
     throw err
@@ -131,81 +119,6 @@ async function askDead(url: string) {
     const answer = await askServer(url)
     if (!answer.owner) return answer
     if (Date.now() > end) throw alreadyRunning(answer.owner)
-  }
-}
-
-/** For a small machine that it shares with us: an eighth of the memory, at most 1 GB. */
-function settings() {
-  const megabytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20
-  return {
-    max_connections: 100,
-    shared_buffers: `${Math.round(Math.min(1_024, Math.max(64, megabytes / 8)))}MB`,
-    effective_cache_size: `${Math.round(megabytes / 2)}MB`,
-    // What was acknowledged is on the disk, whatever someone put into the cluster's own files.
-    fsync: 'on',
-    synchronous_commit: 'on',
-    full_page_writes: 'on',
-    // Reading anywhere costs about the same on an SSD.
-    random_page_cost: 1.1,
-  }
-}
-
-type Supervised = { postmaster: Postmaster; owner: Owner; log: Logger; unlock(): void }
-
-function supervise(cluster: Cluster, { postmaster, owner, log, unlock }: Supervised): Embedded {
-  const url = clusterUrl(cluster)
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const trimming = setInterval(() => trimLog(cluster.folder), LOG_CHECK_MS).unref()
-
-  async function watch() {
-    for (let failures = 0; !signal.aborted; ) {
-      const upSince = Date.now()
-      const exit = await Promise.race([postmaster.exited, owner.lost])
-      if (signal.aborted) return
-      failures = Date.now() - upSince > RESTART_MS.calmAfter ? 0 : failures + 1
-      log.error({ exit, postgres: logTail(cluster.folder) }, 'lost PostgreSQL; getting it back')
-      await recover(failures)
-    }
-  }
-
-  async function recover(failures: number) {
-    for (let attempt = failures; ; attempt++) {
-      await sleep(Math.min(RESTART_MS.first * 2 ** attempt, RESTART_MS.most), undefined, { signal })
-      try {
-        if (postmaster.hasExited()) {
-          killStrays(dataFolder(cluster.folder))
-          postmaster = await launch(cluster, { settings: settings(), signal, log })
-        }
-        owner = await takeOwnership(url)
-        return log.info({}, 'PostgreSQL is back')
-      } catch (err) {
-        signal.throwIfAborted()
-        log.error({ err }, 'PostgreSQL is not back yet')
-      }
-    }
-  }
-
-  async function stop() {
-    stopping.abort()
-    clearInterval(trimming)
-    await watching
-    await postmaster.stop()
-    rmSync(cluster.socketFolder, { recursive: true, force: true })
-    unlock()
-  }
-
-  const watching = watch().catch((err) => {
-    if (!signal.aborted) throw err
-  })
-  let stopped: Promise<void> | undefined
-  return {
-    url,
-    stop: () => (stopped ??= stop()),
-    abort() {
-      stopping.abort()
-      postmaster.kill('SIGQUIT')
-    },
   }
 }
 

@@ -11,6 +11,8 @@ export async function checkSecret(db: Pool, secrets: Secrets) {
     return one(tx, sql<{ stored: Buffer }>`select secret_check as stored from instance`)
   })
   if (!sameBytes(stored, ours)) {
-    throw new ConfigError('SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.')
+    throw new ConfigError(
+      'SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.',
+    )
   }
 }

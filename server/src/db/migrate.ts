@@ -53,7 +53,9 @@ export async function pendingMigrations(query: (text: string) => Promise<{ rows:
 
 const createLedger = (client: pg.Client) =>
   inTransaction(client, () =>
-    client.query('create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())'),
+    client.query(
+      'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())',
+    ),
   )
 
 async function apply(client: pg.Client, migration: Migration, log?: Log) {

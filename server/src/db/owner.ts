@@ -14,12 +14,15 @@ export const alreadyRunning = (pid: number) =>
 export async function takeOwnership(url: string): Promise<Owner> {
   const client = newClient(url, `sterna-owner:${process.pid}`)
   const lost = new Promise<void>((resolve) => client.once('end', resolve))
-  await client.connect()
-  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [OWNER_LOCK])
-  if (rows[0]?.taken) return { lost }
-  const pid = await findOwner(client)
-  await client.end()
-  throw alreadyRunning(pid ?? 0)
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [OWNER_LOCK])
+    if (rows[0]?.taken) return { lost }
+    throw alreadyRunning((await findOwner(client)) ?? 0)
+  } catch (err) {
+    await client.end().catch(() => {})
+    throw err
+  }
 }
 
 /** Whether a server is there at all, and the pid of the Sterna that owns it. */

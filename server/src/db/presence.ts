@@ -20,7 +20,12 @@ export async function announce({ url, kind, log }: { url: string; kind: keyof ty
   let left = false
 
   const join = async () => {
-    const joining = new pg.Client({ connectionString: url, application_name: `sterna-${kind}:${process.pid}`, keepAlive: true, connectionTimeoutMillis: 3_000 })
+    const joining = new pg.Client({
+      connectionString: url,
+      application_name: `sterna-${kind}:${process.pid}`,
+      keepAlive: true,
+      connectionTimeoutMillis: 3_000,
+    })
     joining.on('error', (err) => log.warn({ err }, 'lost the liveness connection'))
     joining.once('end', rejoin)
     client = joining

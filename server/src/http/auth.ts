@@ -5,6 +5,7 @@ import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { createTally } from '../lib/tally.ts'
+import { createGuessGuard } from './guesses.ts'
 import { createLimiter } from './limit.ts'
 import { refuseCrossSite } from './origin.ts'
 import type { App, Deps } from './server.ts'
@@ -44,7 +45,7 @@ const KEY = /^(pk|sk)_[0-9a-f]{64}$/
 export function authenticate(app: App, { db, secrets, config }: Deps) {
   const limiter = config.rateLimitPerMinute > 0 ? createLimiter(db, config.rateLimitPerMinute) : undefined
   const sessionCalls = createTally({ limit: 3_000, windowMs: 60_000 })
-  const wrongKeys = createTally({ limit: 100, windowMs: 60_000 })
+  const guesses = createGuessGuard()
   const findSession = personFinder(db, secrets, config.publicUrl)
 
   // A route that forgets to say who may call it must not boot.
@@ -64,7 +65,8 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
       if (role) await joinProject(req, (req.params as { id?: string }).id ?? '', role)
       return
     }
-    if (caller === 'project' && !req.headers.authorization && req.cookies[sessionCookie(config.publicUrl).name]) await enterByHeader(req, role)
+    if (caller === 'project' && !req.headers.authorization && req.cookies[sessionCookie(config.publicUrl).name])
+      await enterByHeader(req, role)
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
     if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
@@ -79,7 +81,8 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   async function joinProject(req: FastifyRequest, projectId: string, needed: Role) {
     const member = isId(projectId) && (await findMembership(db, projectId, req.person.userId))
     if (!member) return notFound('project', projectId)
-    if (RANK[member.role] < RANK[needed]) fail('FORBIDDEN', { message: `Only ${needed === 'OWNER' ? 'the owner' : 'an owner or admin'} may do this.` })
+    if (RANK[member.role] < RANK[needed])
+      fail('FORBIDDEN', { message: `Only ${needed === 'OWNER' ? 'the owner' : 'an owner or admin'} may do this.` })
     req.project = member
     req.role = member.role
   }
@@ -96,13 +99,15 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   }
 
   async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
-    if (wrongKeys.isOver(req.ip)) fail('RATE_LIMIT_EXCEEDED', { message: 'Too many wrong keys from your address.', retryAfter: wrongKeys.retryAfter(req.ip) })
     const key = readBearer(req)
-    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, secrets.hash('api-key', key)))
+    const hash = secrets.hash('api-key', key)
+    guesses.refuse(req.ip, hash)
+    const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, hash))
     if (!project) {
-      wrongKeys.hit(req.ip)
+      guesses.missed(req.ip)
       fail('INVALID_API_KEY')
     }
+    guesses.found(hash)
     req.project = project
     if (limiter) {
       const { allowed, limit, remaining, resetSeconds } = await limiter.take(project.id)

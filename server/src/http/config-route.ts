@@ -18,7 +18,10 @@ const ConfigView = z.object({
 export function configRoutes(app: App, { config }: Deps) {
   app.get(
     '/config',
-    { config: { caller: 'anyone' }, schema: { tags: ['Service'], summary: 'Which integrations are enabled', response: { 200: ConfigView } } },
+    {
+      config: { caller: 'anyone' },
+      schema: { tags: ['Service'], summary: 'Which integrations are enabled', response: { 200: ConfigView } },
+    },
     () => ({
       environment: config.environment,
       urls: { api: config.publicUrl, dashboard: config.publicUrl },

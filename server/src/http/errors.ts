@@ -24,6 +24,7 @@ export function replyWithError(err: unknown, req: FastifyRequest, reply: Fastify
   if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
   else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
+  reply.header('x-request-id', req.id) // a bad URL gets here before any hook has run
   return reply.status(known.statusCode).type('application/json').serializer(JSON.stringify).send(envelope(known, req.id))
 }
 
@@ -39,7 +40,8 @@ function toAppError(err: unknown): AppError {
   const known = FRAMEWORK[code]
   if (known) return new AppError(known)
   if (isUnavailable(err as NodeJS.ErrnoException)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
-  if (code === '22021' || code === '22P05') return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
+  if (code === '22021' || code === '22P05')
+    return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
   if (statusCode >= 400 && statusCode < 500) return new AppError('BAD_REQUEST', { statusCode, cause: err })
   return new AppError('INTERNAL_SERVER_ERROR', { cause: err })
 }
@@ -54,7 +56,8 @@ const FRAMEWORK: Record<string, ErrorCode> = {
 
 /** The database is away, starting, stopping, full, or busy beyond our deadlines: the caller may try again. */
 const UNAVAILABLE_STATES = /^(08...|53...|55P03|57014|57P0[1-5]|25006|40001|40P01|ECONNRESET|EPIPE|ETIMEDOUT)$/
-const UNAVAILABLE_MESSAGES = /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
+const UNAVAILABLE_MESSAGES =
+  /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
 const isUnavailable = ({ code = '', message = '', syscall }: NodeJS.ErrnoException) =>
   syscall === 'connect' || UNAVAILABLE_STATES.test(code) || UNAVAILABLE_MESSAGES.test(message)

@@ -23,7 +23,11 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
     '/health',
     {
       config: { caller: 'anyone' },
-      schema: { tags: ['Service'], summary: 'Is the process alive?', response: { 200: z.object({ status: z.literal('ok'), role: z.string(), uptime: z.int() }) } },
+      schema: {
+        tags: ['Service'],
+        summary: 'Is the process alive?',
+        response: { 200: z.object({ status: z.literal('ok'), role: z.string(), uptime: z.int() }) },
+      },
     },
     () => ({ status: 'ok' as const, role: config.role, uptime: Math.round((performance.now() - startedAt) / 1000) }),
   )
@@ -32,7 +36,11 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
     '/ready',
     {
       config: { caller: 'anyone' },
-      schema: { tags: ['Service'], summary: 'Should it get traffic?', response: { 200: z.object({ status: z.literal('ok'), checks: Checks }) } },
+      schema: {
+        tags: ['Service'],
+        summary: 'Should it get traffic?',
+        response: { 200: z.object({ status: z.literal('ok'), checks: Checks }) },
+      },
     },
     async () => {
       const database = await inTime(canWrite(db))

@@ -51,8 +51,8 @@ export function createLimiter(db: Pool, limit: number) {
 
   async function take(projectId: string): Promise<Allowance> {
     if (windows.size > MAX_WINDOWS) dropEnded(windows)
-    let window = windows.get(projectId)
-    if (!window) windows.set(projectId, (window = { endsAt: 0, left: 0, leased: 0, leasing: undefined }))
+    const window = windows.get(projectId) ?? { endsAt: 0, left: 0, leased: 0, leasing: undefined }
+    windows.set(projectId, window)
 
     // Waiters share a lease, so a latecomer may find it eaten and lease again.
     for (let tries = 0; tries < MAX_LEASES; tries++) {

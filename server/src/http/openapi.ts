@@ -21,7 +21,12 @@ export async function describeApi(app: App, { publicUrl }: Config) {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Sterna API', version: '1.0.0', description: 'Send, track, segment and automate email.', license: { name: 'MIT', identifier: 'MIT' } },
+      info: {
+        title: 'Sterna API',
+        version: '1.0.0',
+        description: 'Send, track, segment and automate email.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
       servers: [{ url: publicUrl }],
       components: {
         securitySchemes: {
@@ -35,13 +40,18 @@ export async function describeApi(app: App, { publicUrl }: Config) {
     transform: ({ schema, url, route, ...rest }) => {
       const described = schema && { ...schema, response: { ...(schema.response as object), default: ErrorEnvelope } }
       const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
-      return { ...result, schema: { ...result.schema, security: SECURITY[callerOf(route)], operationId: nameOperation(String(route.method), url) } }
+      return {
+        ...result,
+        schema: { ...result.schema, security: SECURITY[callerOf(route)], operationId: nameOperation(String(route.method), url) },
+      }
     },
     transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
-  app.get('/docs', { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.type('text/html').send(printReference(app.swagger())))
+  app.get('/docs', { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) =>
+    reply.type('text/html').send(printReference(app.swagger())),
+  )
 }
 
 const callerOf = (route: RouteOptions): Caller => route.config?.caller ?? 'anyone'

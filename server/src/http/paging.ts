@@ -6,6 +6,7 @@ import { type Secrets, sameBytes } from '../lib/secrets.ts'
 const count = (byDefault: number, max: number) =>
   z
     .unknown()
+    .optional()
     .transform((given) => {
       const number = typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : 0
       return number < 1 ? byDefault : Math.min(number, max)

@@ -1,43 +1,82 @@
-type Operation = { summary?: string; description?: string; tags?: string[]; security?: Record<string, unknown>[]; parameters?: Parameter[]; requestBody?: Body; responses?: Record<string, Body> }
+type Operation = {
+  summary?: string
+  description?: string
+  tags?: string[]
+  security?: Record<string, unknown>[]
+  parameters?: Parameter[]
+  requestBody?: Body
+  responses?: Record<string, Body>
+}
 type Parameter = { name: string; in: string; required?: boolean; schema?: Schema }
 type Body = { description?: string; content?: Record<string, { schema?: Schema }> }
-type Schema = { $ref?: string; type?: string | string[]; format?: string; enum?: unknown[]; const?: unknown; anyOf?: Schema[]; items?: Schema; properties?: Record<string, Schema>; required?: string[]; description?: string }
+type Schema = {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  description?: string
+}
 
-const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+const html = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 const CALLERS: Record<string, string> = { secretKey: 'secret key', publicKey: 'public key', session: 'session' }
 
 /** A page that needs no script: every operation of the document, grouped by tag, with its fields. */
 export function printReference(document: object) {
-  const { paths = {}, components = {} } = document as { paths?: Record<string, Record<string, Operation>>; components?: { schemas?: Record<string, Schema> } }
+  const { paths = {}, components = {} } = document as {
+    paths?: Record<string, Record<string, Operation>>
+    components?: { schemas?: Record<string, Schema> }
+  }
   const schemas = components.schemas ?? {}
-  const operations = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })))
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  )
   const tags = [...new Set(operations.map(({ operation }) => operation.tags?.[0] ?? 'Other'))]
   const sections = tags.map((tag) => {
     const ours = operations.filter(({ operation }) => (operation.tags?.[0] ?? 'Other') === tag)
-    return `<section><h2 id="${escape(tag)}">${escape(tag)}</h2>${ours.map((entry) => printOperation(entry, schemas)).join('')}</section>`
+    return `<section><h2 id="${html(tag)}">${html(tag)}</h2>${ours.map((entry) => printOperation(entry, schemas)).join('')}</section>`
   })
-  const links = tags.map((tag) => `<a href="#${escape(tag)}">${escape(tag)}</a>`).join(' ')
+  const links = tags.map((tag) => `<a href="#${html(tag)}">${html(tag)}</a>`).join(' ')
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Sterna API</title><style>${STYLE}</style></head>
 <body><main><header><h1>Sterna API</h1><p>Machine-readable: <a href="/openapi.json">openapi.json</a></p><nav>${links}</nav></header>${sections.join('')}</main></body></html>`
 }
 
-function printOperation({ method, path, operation }: { method: string; path: string; operation: Operation }, schemas: Record<string, Schema>) {
+function printOperation(
+  { method, path, operation }: { method: string; path: string; operation: Operation },
+  schemas: Record<string, Schema>,
+) {
   const callers = (operation.security ?? []).map((entry) => CALLERS[Object.keys(entry)[0]!] ?? '').join(' or ') || 'no credentials'
-  const inputs = (operation.parameters ?? []).map((parameter) => printField(parameter.name, parameter.schema ?? {}, schemas, { required: parameter.required, where: parameter.in }))
+  const inputs = (operation.parameters ?? []).map((parameter) =>
+    printField(parameter.name, parameter.schema ?? {}, schemas, { required: parameter.required, where: parameter.in }),
+  )
   const body = schemaOf(operation.requestBody, schemas)
-  const fields = Object.entries(body?.properties ?? {}).map(([name, schema]) => printField(name, schema, schemas, { required: body?.required?.includes(name), where: 'body' }))
+  const fields = Object.entries(body?.properties ?? {}).map(([name, schema]) =>
+    printField(name, schema, schemas, { required: body?.required?.includes(name), where: 'body' }),
+  )
   const table = inputs.length + fields.length ? `<table><tbody>${[...inputs, ...fields].join('')}</tbody></table>` : ''
   const answers = Object.entries(operation.responses ?? {})
     .filter(([status]) => status !== 'default')
-    .map(([status, response]) => `<p class="answer"><b>${status}</b> <code>${escape(printType(schemaOf(response, schemas), schemas))}</code></p>`)
-  return `<article><h3><span class="${method.toLowerCase()}">${method}</span> <code>${escape(path)}</code></h3>
-<p>${escape(operation.summary ?? '')} <small>${callers}</small></p>${operation.description ? `<p>${escape(operation.description)}</p>` : ''}${table}${answers.join('')}</article>`
+    .map(
+      ([status, response]) =>
+        `<p class="answer"><b>${status}</b> <code>${html(printType(schemaOf(response, schemas), schemas))}</code></p>`,
+    )
+  return `<article><h3><span class="${method.toLowerCase()}">${method}</span> <code>${html(path)}</code></h3>
+<p>${html(operation.summary ?? '')} <small>${callers}</small></p>${operation.description ? `<p>${html(operation.description)}</p>` : ''}${table}${answers.join('')}</article>`
 }
 
-function printField(name: string, schema: Schema, schemas: Record<string, Schema>, { required, where }: { required: boolean | undefined; where: string }) {
+function printField(
+  name: string,
+  schema: Schema,
+  schemas: Record<string, Schema>,
+  { required, where }: { required: boolean | undefined; where: string },
+) {
   const notes = [where, required ? 'required' : 'optional', schema.description].filter(Boolean).join(', ')
-  return `<tr><td><code>${escape(name)}</code></td><td><code>${escape(printType(schema, schemas))}</code></td><td>${escape(notes)}</td></tr>`
+  return `<tr><td><code>${html(name)}</code></td><td><code>${html(printType(schema, schemas))}</code></td><td>${html(notes)}</td></tr>`
 }
 
 const schemaOf = (body: Body | undefined, schemas: Record<string, Schema>) => resolve(body?.content?.['application/json']?.schema, schemas)
@@ -52,7 +91,10 @@ function printType(schema: Schema | undefined, schemas: Record<string, Schema>):
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
   if (schema.anyOf) return schema.anyOf.map((option) => printType(option, schemas)).join(' | ')
   if (schema.type === 'array') return `${printType(schema.items, schemas)}[]`
-  if (schema.properties) return `{ ${Object.entries(schema.properties).map(([name, value]) => `${name}: ${printType(value, schemas)}`).join(', ')} }`
+  if (schema.properties)
+    return `{ ${Object.entries(schema.properties)
+      .map(([name, value]) => `${name}: ${printType(value, schemas)}`)
+      .join(', ')} }`
   return schema.format ?? String(schema.type ?? 'any')
 }
 

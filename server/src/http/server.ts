@@ -25,7 +25,13 @@ import { malformed, readJson } from './json.ts'
 import { addOnce } from './once.ts'
 import { compileValidator } from './validate.ts'
 
-export type App = FastifyInstance<RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression, FastifyBaseLogger, ZodTypeProvider>
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>
 
 /** What every route module is handed. */
 export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
@@ -62,7 +68,10 @@ export async function createServer(deps: Deps): Promise<App> {
   })
   app.addHook('onResponse', async (req, reply) => {
     // The route's pattern, not the URL: paths and queries may carry tokens.
-    req.log.debug({ method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'answered')
+    req.log.debug(
+      { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      'answered',
+    )
   })
   await app.register(helmet, securityHeaders(deps.config))
   await app.register(cookie)
@@ -109,7 +118,10 @@ async function refuseBadInput(req: FastifyRequest) {
 function refuseNul(req: FastifyRequest) {
   const [path, query] = req.url.split('?', 2)
   if (path!.includes('%00')) notFound('resource', path!)
-  const field = query!.split('&').find((pair) => pair.includes('%00'))!.split('=')[0]!
+  const field = query!
+    .split('&')
+    .find((pair) => pair.includes('%00'))!
+    .split('=')[0]!
   invalid(field, 'Must not contain the character U+0000.', 'invalid_string')
 }
 

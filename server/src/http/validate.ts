@@ -17,14 +17,17 @@ const CODES: Record<string, string> = {
 z.config({
   customError: (issue) => {
     if (issue.code === 'invalid_type') return issue.input === undefined ? 'Required.' : `Expected ${issue.expected}.`
-    if (issue.code === 'too_small') return `Must ${issue.origin === 'string' ? 'have' : 'be'} at least ${issue.minimum}${unit(issue.origin, issue.minimum)}.`
-    if (issue.code === 'too_big') return `Must ${issue.origin === 'string' ? 'have' : 'be'} at most ${issue.maximum}${unit(issue.origin, issue.maximum)}.`
+    if (issue.code === 'too_small')
+      return `Must ${issue.origin === 'string' ? 'have' : 'be'} at least ${issue.minimum}${unit(issue.origin, issue.minimum)}.`
+    if (issue.code === 'too_big')
+      return `Must ${issue.origin === 'string' ? 'have' : 'be'} at most ${issue.maximum}${unit(issue.origin, issue.maximum)}.`
     if (issue.code === 'invalid_value') return `Must be one of: ${issue.values.map(String).join(', ')}.`
     return undefined
   },
 })
 
-const unit = (origin: string, count: unknown) => (origin === 'string' ? (Number(count) === 1 ? ' character' : ' characters') : origin === 'array' ? ' items' : '')
+const unit = (origin: string, count: unknown) =>
+  origin === 'string' ? (Number(count) === 1 ? ' character' : ' characters') : origin === 'array' ? ' items' : ''
 
 export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (input) => {

@@ -11,7 +11,18 @@ export const createLog = (level: string, name = 'sterna'): Log =>
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     redact: {
-      paths: ['authorization', 'cookie', 'password', 'token', 'secret', 'headers.authorization', 'headers.cookie', '*.password', '*.token', '*.secret'],
+      paths: [
+        'authorization',
+        'cookie',
+        'password',
+        'token',
+        'secret',
+        'headers.authorization',
+        'headers.cookie',
+        '*.password',
+        '*.token',
+        '*.secret',
+      ],
       censor: '[redacted]',
     },
   })

@@ -4,7 +4,16 @@ import { join } from 'node:path'
 import { ConfigError } from './config.ts'
 
 /** One purpose, one key: a value made for one use can never be replayed as another. */
-type Purpose = 'api-key' | 'session' | 'verify-email' | 'reset-password' | 'invitation' | 'cursor' | 'attempt' | 'account-mail' | 'secret-check'
+type Purpose =
+  | 'api-key'
+  | 'session'
+  | 'verify-email'
+  | 'reset-password'
+  | 'invitation'
+  | 'cursor'
+  | 'attempt'
+  | 'account-mail'
+  | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>
 
@@ -17,8 +26,8 @@ export function deriveSecrets(master: string) {
   const keys = new Map<string, Buffer>()
   const keyFor = (use: 'hash' | 'seal', purpose: Purpose) => {
     const info = `sterna/${use}/${purpose}`
-    let key = keys.get(info)
-    if (!key) keys.set(info, (key = Buffer.from(hkdfSync('sha256', master, 'sterna', info, 32))))
+    const key = keys.get(info) ?? Buffer.from(hkdfSync('sha256', master, 'sterna', info, 32))
+    keys.set(info, key)
     return key
   }
 
@@ -56,7 +65,8 @@ export function readMasterKey({ secretKey, dataDir }: { secretKey: string | unde
     // 'wx': of two first starts at once, one writes and the other reads what it wrote.
     writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   } catch (err) {
-    if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw new ConfigError(`Cannot keep a secret key in ${path}: ${(err as Error).message}`)
+    if ((err as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new ConfigError(`Cannot keep a secret key in ${path}: ${(err as Error).message}`)
   }
   const key = readFileSync(path, 'utf8').trim()
   if (key.length < 32) throw new ConfigError(`${path} is damaged. Restore it from a backup; without it stored API keys cannot be read.`)

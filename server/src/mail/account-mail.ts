@@ -30,7 +30,11 @@ export const listAccountMails = (db: Db, limit: number) =>
 export async function readAccountMail(db: Db, secrets: Secrets, id: string) {
   const mail = await maybeOne(
     db,
-    sql<{ to: string; subject: string; sealed: Buffer }>`select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}`,
+    sql<{
+      to: string
+      subject: string
+      sealed: Buffer
+    }>`select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}`,
   )
   return mail && { to: mail.to, subject: mail.subject, text: secrets.open('account-mail', mail.sealed) }
 }

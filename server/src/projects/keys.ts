@@ -14,7 +14,10 @@ export const storeKeys = (secrets: Secrets, keys: Keys): StoredKeys => ({
   secret_key_sealed: secrets.seal('api-key', keys.secret),
 })
 
-export const openKeys = (secrets: Secrets, { public_key_sealed, secret_key_sealed }: Pick<StoredKeys, 'public_key_sealed' | 'secret_key_sealed'>): Keys => ({
+export const openKeys = (
+  secrets: Secrets,
+  { public_key_sealed, secret_key_sealed }: Pick<StoredKeys, 'public_key_sealed' | 'secret_key_sealed'>,
+): Keys => ({
   public: secrets.open('api-key', public_key_sealed),
   secret: secrets.open('api-key', secret_key_sealed),
 })

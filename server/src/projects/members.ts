@@ -66,16 +66,24 @@ export async function inviteMember(tx: Tx, port: MailPort, invitee: Invitee): Pr
   )
   if (account && (await isMember(tx, invitee.projectId, account.id))) fail('CONFLICT', { message: 'This person is already a member.' })
   const { name } = await one(tx, sql<{ name: string }>`select name from projects where id = ${invitee.projectId}`)
-  return account?.verified ? addMember(tx, port, { ...invitee, userId: account.id, project: name }) : sendInvitation(tx, port, { ...invitee, project: name })
+  return account?.verified
+    ? addMember(tx, port, { ...invitee, userId: account.id, project: name })
+    : sendInvitation(tx, port, { ...invitee, project: name })
 }
 
 const isMember = (tx: Tx, projectId: string, userId: string) =>
   maybeOne(tx, sql`select 1 from memberships where project_id = ${projectId} and user_id = ${userId}`)
 
-async function addMember(tx: Tx, port: MailPort, { projectId, userId, email, role, project }: Invitee & { userId: string; project: string }) {
+async function addMember(
+  tx: Tx,
+  port: MailPort,
+  { projectId, userId, email, role, project }: Invitee & { userId: string; project: string },
+) {
   const added = await one(
     tx,
-    sql<{ createdAt: Date }>`insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"`,
+    sql<{
+      createdAt: Date
+    }>`insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"`,
   ).catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
   await sql`delete from invitations where project_id = ${projectId} and email = ${email}`.execute(tx)
   await writeAccountMail(tx, port, {
@@ -103,7 +111,13 @@ async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, 
   await writeAccountMail(tx, port, {
     to: email,
     subject: `You are invited to ${project}`,
-    lines: [`You are invited to the project "${project}" on Sterna.`, '', `Accept: ${link}`, '', `The link works once, for ${INVITATION_DAYS} days.`],
+    lines: [
+      `You are invited to the project "${project}" on Sterna.`,
+      '',
+      `Accept: ${link}`,
+      '',
+      `The link works once, for ${INVITATION_DAYS} days.`,
+    ],
   })
   return { userId: null, email, role, status: 'INVITED' as const, createdAt: createdAt.toISOString() }
 }
@@ -136,7 +150,10 @@ const joinInvited = (tx: Tx, userId: string, which: ReturnType<typeof sql>) =>
 /** True while the token would still be accepted: asked before an account is made for it. */
 export const isInvited = async (tx: Tx, port: MailPort, { token, email }: { token: string; email: string }) =>
   Boolean(
-    await maybeOne(tx, sql`select 1 from invitations where token_hash = ${port.secrets.hash('invitation', token)} and email = ${email} and expires_at > now()`),
+    await maybeOne(
+      tx,
+      sql`select 1 from invitations where token_hash = ${port.secrets.hash('invitation', token)} and email = ${email} and expires_at > now()`,
+    ),
   )
 
 /** The owner's row is out of reach of both statements; the caller tells "owner" from "nobody" by asking. */

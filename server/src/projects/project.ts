@@ -120,4 +120,3 @@ export async function deleteProject(tx: Tx, projectId: string) {
 
 export const requestWipe = (tx: Tx, projectId: string) =>
   sql`insert into project_wipes (project_id) values (${projectId}) on conflict (project_id) do update set requested_at = now()`.execute(tx)
-

@@ -19,7 +19,18 @@ import {
   roleOf,
   withdrawInvitation,
 } from './members.ts'
-import { changeProject, createProject, deleteProject, listProjects, Project, ProjectChanges, ProjectName, regenerateKeys, requestWipe, showProject } from './project.ts'
+import {
+  changeProject,
+  createProject,
+  deleteProject,
+  listProjects,
+  Project,
+  ProjectChanges,
+  ProjectName,
+  regenerateKeys,
+  requestWipe,
+  showProject,
+} from './project.ts'
 import { SetupState, setupState } from './setup-state.ts'
 
 const ProjectId = z.object({ id: Id('project') })
@@ -40,7 +51,10 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.post(
     '/users/@me/projects',
-    { config: { caller: 'session' }, schema: { tags, summary: 'Create a project', body: z.object({ name: ProjectName }), response: { 201: Project } } },
+    {
+      config: { caller: 'session' },
+      schema: { tags, summary: 'Create a project', body: z.object({ name: ProjectName }), response: { 201: Project } },
+    },
     async (req, reply) => {
       const ownerId = req.person.userId
       await attempts.take({ scope: 'create-project', subject: ownerId, limit: 100, windowSeconds: 3600 })
@@ -51,7 +65,10 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.patch(
     '/users/@me/projects/:id',
-    { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'Change settings', params: ProjectId, body: ProjectChanges, response: { 200: Project } } },
+    {
+      config: { caller: 'session', role: 'ADMIN' },
+      schema: { tags, summary: 'Change settings', params: ProjectId, body: ProjectChanges, response: { 200: Project } },
+    },
     async (req) => {
       const row = await transact(db, (tx) => changeProject(tx, req.project.id, req.body))
       return showProject(secrets, row ?? notFound('project', req.project.id), req.role)
@@ -60,7 +77,10 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.delete(
     '/users/@me/projects/:id',
-    { config: { caller: 'session', role: 'OWNER' }, schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: Gone } } },
+    {
+      config: { caller: 'session', role: 'OWNER' },
+      schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: Gone } },
+    },
     async (req, reply) => {
       await transact(db, (tx) => deleteProject(tx, req.project.id))
       log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project deleted')
@@ -72,7 +92,13 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/users/@me/projects/:id/regenerate-keys',
     {
       config: { caller: 'session', role: 'ADMIN' },
-      schema: { tags, summary: 'Replace both API keys', description: 'The old pair stops working the moment this answers, on every node.', params: ProjectId, response: { 200: Project } },
+      schema: {
+        tags,
+        summary: 'Replace both API keys',
+        description: 'The old pair stops working the moment this answers, on every node.',
+        params: ProjectId,
+        response: { 200: Project },
+      },
     },
     async (req) => {
       const row = await transact(db, (tx) => regenerateKeys(tx, secrets, req.project.id))
@@ -97,13 +123,19 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       await transact(db, (tx) => requestWipe(tx, req.project.id))
       log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project reset')
       const done = await isWiped(db, req.project.id)
-      return { success: true as const, message: done ? 'All data of this project was deleted.' : 'All data of this project is being deleted.' }
+      return {
+        success: true as const,
+        message: done ? 'All data of this project was deleted.' : 'All data of this project is being deleted.',
+      }
     },
   )
 
   app.get(
     '/projects/:id/setup-state',
-    { config: { caller: 'session', role: 'MEMBER' }, schema: { tags, summary: 'What is set up already', params: ProjectId, response: { 200: SetupState } } },
+    {
+      config: { caller: 'session', role: 'MEMBER' },
+      schema: { tags, summary: 'What is set up already', params: ProjectId, response: { 200: SetupState } },
+    },
     () => setupState(),
   )
 
@@ -114,13 +146,19 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
 
     app.get(
       '/projects/:id/members',
-      { config: { caller: 'session', role: 'MEMBER' }, schema: { tags, summary: 'List members', params: ProjectId, response: { 200: z.array(Member) } } },
+      {
+        config: { caller: 'session', role: 'MEMBER' },
+        schema: { tags, summary: 'List members', params: ProjectId, response: { 200: z.array(Member) } },
+      },
       (req) => listMembers(db, req.project.id),
     )
 
     app.post(
       '/projects/:id/members',
-      { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'Invite someone', params: ProjectId, body: Invite, response: { 201: Invited } } },
+      {
+        config: { caller: 'session', role: 'ADMIN' },
+        schema: { tags, summary: 'Invite someone', params: ProjectId, body: Invite, response: { 201: Invited } },
+      },
       async (req, reply) => {
         const projectId = req.project.id
         await attempts.take({ scope: 'invite', subject: projectId, limit: 100, windowSeconds: 3600 })
@@ -158,13 +196,19 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
 
     app.get(
       '/projects/:id/invitations',
-      { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'List open invitations', params: ProjectId, response: { 200: z.array(Invitation) } } },
+      {
+        config: { caller: 'session', role: 'ADMIN' },
+        schema: { tags, summary: 'List open invitations', params: ProjectId, response: { 200: z.array(Invitation) } },
+      },
       (req) => listInvitations(db, req.project.id),
     )
 
     app.delete(
       '/projects/:id/invitations/:invitationId',
-      { config: { caller: 'session', role: 'ADMIN' }, schema: { tags, summary: 'Withdraw an invitation', params: InvitationId, response: { 204: Gone } } },
+      {
+        config: { caller: 'session', role: 'ADMIN' },
+        schema: { tags, summary: 'Withdraw an invitation', params: InvitationId, response: { 204: Gone } },
+      },
       async (req, reply) => {
         const { invitationId } = req.params
         const withdrawn = await transact(db, (tx) => withdrawInvitation(tx, { projectId: req.project.id, invitationId }))

@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+const TICK_MICROS = 10_000
+type Process = { pid: number; parent: number; name: string; own: number; reaped: number }
+
+/** User and system time of a process and of every PostgreSQL process under it, also of those that have ended. Linux only. */
+export function cpuMicroseconds(pid: number): number {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap(readProcess)
+  const server = all.filter((process) => process.pid === pid)
+  const postmasters = all.filter((process) => process.parent === pid && process.name === 'postgres')
+  const backends = all.filter((process) => postmasters.some((postmaster) => postmaster.pid === process.parent))
+  const ticks = [...server, ...backends].reduce((sum, { own }) => sum + own, 0)
+  return (ticks + postmasters.reduce((sum, { own, reaped }) => sum + own + reaped, 0)) * TICK_MICROS
+}
+
+function readProcess(pid: string): Process[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number)
+    const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11, 15)
+    return [{ pid: Number(pid), parent: fields[1]!, name, own: utime + stime, reaped: cutime + cstime }]
+  } catch {
+    return [] // ended while we looked
+  }
+}

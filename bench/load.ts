@@ -1,0 +1,33 @@
+import autocannon from 'autocannon'
+import { cpuMicroseconds } from './cpu.ts'
+
+export type Target = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }
+export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
+export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
+
+const CONNECTIONS = 64
+
+/** Median of several runs after a warm-up. A single failed request voids the measurement. */
+export async function measure(pid: number, target: Target, { warmUpSeconds, runSeconds, runs }: Scale): Promise<Measured> {
+  await load(target, warmUpSeconds)
+  const measured: Measured[] = []
+  for (let run = 0; run < runs; run++) {
+    const before = cpuMicroseconds(pid)
+    const result = await load(target, runSeconds)
+    const cpu = cpuMicroseconds(pid) - before
+    measured.push({
+      perSecond: result.requests.average,
+      cpuMicros: cpu / result.requests.total,
+      p50: result.latency.p50,
+      p99: result.latency.p99,
+    })
+  }
+  return measured.sort((a, b) => a.perSecond - b.perSecond)[Math.floor(runs / 2)]!
+}
+
+async function load({ url, method = 'GET', headers = {}, body }: Target, duration: number) {
+  const result = await autocannon({ url, method, headers, ...(body ? { body } : {}), connections: CONNECTIONS, duration })
+  const failed = result.non2xx + result.errors + result.timeouts
+  if (failed) throw new Error(`${failed} requests to ${url} failed; nothing was measured`)
+  return result
+}

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { type Measured, measure, type Scale, type Target } from './load.ts'
+import { startScript } from './node.ts'
+import { ECHO_BODY, plumbing } from './paths/plumbing.ts'
+
+/** One measured path of the product. Each feature adds its own to PATHS. */
+export type Path = { name: string; target: (where: { url: string; secretKey: string; publicKey: string }) => Target }
+
+const PATHS: Path[] = [plumbing]
+const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
+const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
+const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
+
+const quick = process.argv.includes('quick')
+const scale = quick ? QUICK : FULL
+const rows: [string, Measured][] = [['floor: bare validating echo', await measureFloor()]]
+await withProduct(async ({ pid, ...where }) => {
+  for (const { name, target } of PATHS) rows.push([name, await measure(pid, target(where), scale)])
+})
+const report = printReport(rows)
+console.log(report)
+if (!quick) writeFileSync(new URL('./results.md', import.meta.url), report)
+
+async function measureFloor() {
+  const node = await startScript('./echo.ts', {})
+  const target: Target = { url: `${node.url}/echo`, method: 'POST', headers: { 'content-type': 'application/json' }, body: ECHO_BODY }
+  return measure(node.pid, target, scale).finally(node.stop)
+}
+
+async function withProduct(work: (product: { url: string; pid: number; secretKey: string; publicKey: string }) => Promise<void>) {
+  const node = await startScript('./server.ts', { ROLE: 'api', DATA_DIR, RATE_LIMIT_PER_MINUTE: '1000000000' })
+  try {
+    await work({ url: node.url, pid: node.pid, ...(await newProject(node.url)) })
+  } finally {
+    await node.stop()
+  }
+}
+
+async function newProject(url: string) {
+  const post = (path: string, body: object, cookie = '') =>
+    fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
+  const signedUp = await post('/auth/signup', { email: `bench${Date.now()}@example.com`, password: 'only for measuring' })
+  const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
+  const project = (await (await post('/users/@me/projects', { name: 'Bench' }, cookie)).json()) as { secret: string; public: string }
+  return { secretKey: project.secret, publicKey: project.public }
+}
+
+function printReport(rows: [string, Measured][]) {
+  const floor = rows[0]![1].perSecond
+  const line = ([name, { perSecond, cpuMicros, p50, p99 }]: [string, Measured]) =>
+    `| ${name} | ${Math.round(perSecond)} | ${Math.round((perSecond / floor) * 100)} % | ${Math.round(cpuMicros)} µs | ${p50} ms | ${p99} ms |`
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  return `# Benchmark results
+
+${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.
+Median of ${scale.runs} runs of ${scale.runSeconds} s with 64 connections; load generator on the same machine.
+CPU is user + system time of the server and all its PostgreSQL processes per request. Read the ratios; the seconds are this machine's.
+
+| path | req/s | of the floor | CPU per request | p50 | p99 |
+|---|---|---|---|---|---|
+${rows.map(line).join('\n')}
+`
+}

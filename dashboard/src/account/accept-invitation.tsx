@@ -1,0 +1,84 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
+import { api } from '../api.ts'
+import { Banner } from '../ui/banner.tsx'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { explain } from '../ui/explain.ts'
+import { Skeleton } from '../ui/skeleton.tsx'
+import { AccountLayout } from './account-layout.tsx'
+import { meQuery } from './queries.ts'
+import { signOut } from './sign-out.ts'
+
+export function AcceptInvitationPage() {
+  const me = useQuery(meQuery)
+  if (me.isPending) {
+    return (
+      <AccountLayout title="You are invited">
+        <Skeleton className="h-10" />
+      </AccountLayout>
+    )
+  }
+  return me.isSuccess ? <Join as={me.data.email} /> : <ComeIn />
+}
+
+function Join({ as }: { as: string }) {
+  const { token, email } = useSearch({ from: '/accept-invitation' })
+  const { href } = useLocation()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const accept = useMutation({
+    mutationFn: api.auth.acceptInvitation,
+    onSuccess: async ({ projectId }) => {
+      await queries.invalidateQueries()
+      await navigate({ to: '/app/p/$projectId', params: { projectId } })
+    },
+  })
+  const meant = !email || email.toLowerCase() === as.toLowerCase()
+
+  return (
+    <AccountLayout
+      title="You are invited"
+      description={`Join the project as ${as}.`}
+      footer={
+        <>
+          Not you?{' '}
+          <button type="button" className="link" onClick={() => signOut(href)}>
+            Sign in as someone else
+          </button>
+        </>
+      }
+    >
+      <div className="space-y-5">
+        {!meant && (
+          <Banner tone="warning">
+            The invitation was sent to {email}, but you are signed in as {as}.
+          </Banner>
+        )}
+        {accept.isError && <Banner tone="danger">{explain(accept.error)}</Banner>}
+        <Button look="primary" busy={accept.isPending} className="w-full" onClick={() => accept.mutate({ token })}>
+          Join the project
+        </Button>
+      </div>
+    </AccountLayout>
+  )
+}
+
+function ComeIn() {
+  const { token, email } = useSearch({ from: '/accept-invitation' })
+  const { href } = useLocation()
+  return (
+    <AccountLayout
+      title="You are invited"
+      description={email ? `Someone invited ${email} to their project.` : 'Someone invited you to their project.'}
+    >
+      <div className="space-y-3">
+        <Link to="/sign-up" search={{ invitation: token, email }} className={`${buttonClass('primary')} w-full`}>
+          Create an account and join
+        </Link>
+        <Link to="/sign-in" search={{ next: href }} className={`${buttonClass('secondary')} w-full`}>
+          I have an account
+        </Link>
+      </div>
+    </AccountLayout>
+  )
+}

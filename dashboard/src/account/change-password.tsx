@@ -1,0 +1,50 @@
+import { useMutation } from '@tanstack/react-query'
+import { api } from '../api.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { PasswordInput } from '../ui/input.tsx'
+import { toast } from '../ui/toast.tsx'
+
+export function ChangePasswordDialog({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
+  return (
+    <Dialog
+      title="Change your password"
+      description="Everywhere else you are signed in, you will be signed out."
+      open={open}
+      onOpenChange={onOpenChange}
+    >
+      <ChangePasswordForm onDone={() => onOpenChange(false)} />
+    </Dialog>
+  )
+}
+
+function ChangePasswordForm({ onDone }: { onDone: () => void }) {
+  const change = useMutation({
+    mutationFn: api.auth.changePassword,
+    onSuccess: () => {
+      toast('Password changed')
+      onDone()
+    },
+  })
+  return (
+    <Form
+      error={change.error}
+      onSubmit={(value) => change.mutate({ currentPassword: value('currentPassword'), password: value('password') })}
+    >
+      <Field name="currentPassword" label="Current password">
+        <PasswordInput autoComplete="current-password" required />
+      </Field>
+      <Field name="password" label="New password" hint="At least 8 characters.">
+        <PasswordInput autoComplete="new-password" minLength={8} required />
+      </Field>
+      <div className="flex flex-col-reverse gap-3 sm:flex-row sm:justify-end">
+        <Button onClick={onDone}>Cancel</Button>
+        <Button type="submit" look="primary" busy={change.isPending}>
+          Change password
+        </Button>
+      </div>
+    </Form>
+  )
+}

@@ -1,0 +1,50 @@
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { api } from '../api.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Input } from '../ui/input.tsx'
+import { AccountLayout } from './account-layout.tsx'
+import { SandboxHint } from './sandbox-hint.tsx'
+
+export function ForgotPasswordPage() {
+  const request = useMutation({ mutationFn: api.auth.requestPasswordReset })
+  const back = (
+    <Link to="/sign-in" className="link">
+      Back to sign in
+    </Link>
+  )
+
+  if (request.isSuccess) {
+    return (
+      <AccountLayout
+        title="Check your inbox"
+        description={
+          <>
+            If {request.variables.email} has an account here, a link to choose a new password is on its way. It works once, for an hour.
+            <SandboxHint />
+          </>
+        }
+        footer={back}
+      />
+    )
+  }
+
+  return (
+    <AccountLayout
+      title="Forgot your password?"
+      description="Tell us your address and we send you a link to choose a new one."
+      footer={back}
+    >
+      <Form error={request.error} onSubmit={(value) => request.mutate({ email: value('email') })}>
+        <Field name="email" label="Email">
+          <Input type="email" autoComplete="username" required />
+        </Field>
+        <Button type="submit" look="primary" busy={request.isPending} className="w-full">
+          Send the link
+        </Button>
+      </Form>
+    </AccountLayout>
+  )
+}

@@ -1,0 +1,46 @@
+import { useMutation } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { api } from '../api.ts'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { PasswordInput } from '../ui/input.tsx'
+import { AccountLayout } from './account-layout.tsx'
+
+export function ResetPasswordPage() {
+  const { token } = useSearch({ from: '/reset-password' })
+  const reset = useMutation({ mutationFn: api.auth.resetPassword })
+
+  if (reset.isSuccess) {
+    return (
+      <AccountLayout title="Your password is changed" description="Every other session was signed out.">
+        <Link to="/sign-in" className={`${buttonClass('primary')} w-full`}>
+          Sign in
+        </Link>
+      </AccountLayout>
+    )
+  }
+
+  return (
+    <AccountLayout
+      title="Choose a new password"
+      footer={
+        <>
+          Link expired?{' '}
+          <Link to="/forgot-password" className="link">
+            Ask for a new one
+          </Link>
+        </>
+      }
+    >
+      <Form error={reset.error} onSubmit={(value) => reset.mutate({ token, password: value('password') })}>
+        <Field name="password" label="New password" hint="At least 8 characters.">
+          <PasswordInput autoComplete="new-password" minLength={8} required />
+        </Field>
+        <Button type="submit" look="primary" busy={reset.isPending} className="w-full">
+          Change password
+        </Button>
+      </Form>
+    </AccountLayout>
+  )
+}

@@ -1,0 +1,54 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { api } from '../api.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Input, PasswordInput } from '../ui/input.tsx'
+import { AccountLayout } from './account-layout.tsx'
+import { GoOn } from './go-on.tsx'
+import { meQuery } from './queries.ts'
+
+export function SignInPage() {
+  const { next } = useSearch({ from: '/sign-in' })
+  const queries = useQueryClient()
+  const me = useQuery(meQuery)
+  const signIn = useMutation({ mutationFn: api.auth.logIn, onSuccess: () => queries.invalidateQueries() })
+
+  if (me.isSuccess) return <GoOn next={next} />
+
+  return (
+    <AccountLayout
+      title="Welcome back"
+      description="Sign in to your Sterna account."
+      footer={
+        <>
+          New here?{' '}
+          <Link to="/sign-up" search={{ next }} className="link">
+            Create an account
+          </Link>
+        </>
+      }
+    >
+      <Form error={signIn.error} onSubmit={(value) => signIn.mutate({ email: value('email'), password: value('password') })}>
+        <Field name="email" label="Email">
+          <Input type="email" autoComplete="username" required />
+        </Field>
+        <Field
+          name="password"
+          label="Password"
+          aside={
+            <Link to="/forgot-password" className="link text-sm">
+              Forgot password?
+            </Link>
+          }
+        >
+          <PasswordInput autoComplete="current-password" required />
+        </Field>
+        <Button type="submit" look="primary" busy={signIn.isPending} className="w-full">
+          Sign in
+        </Button>
+      </Form>
+    </AccountLayout>
+  )
+}

@@ -1,0 +1,61 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { api } from '../api.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Input, PasswordInput } from '../ui/input.tsx'
+import { AccountLayout } from './account-layout.tsx'
+import { GoOn } from './go-on.tsx'
+import { configQuery, meQuery } from './queries.ts'
+
+export function SignUpPage() {
+  const { next, invitation, email } = useSearch({ from: '/sign-up' })
+  const queries = useQueryClient()
+  const me = useQuery(meQuery)
+  const config = useQuery(configQuery)
+  const signUp = useMutation({ mutationFn: api.auth.signUp, onSuccess: () => queries.invalidateQueries() })
+
+  if (me.isSuccess) return <GoOn next={next} />
+
+  const signIn = (
+    <>
+      Have an account?{' '}
+      <Link to="/sign-in" search={{ next }} className="link">
+        Sign in
+      </Link>
+    </>
+  )
+  if (config.data?.features.signup.signupsDisabled && !invitation) {
+    return (
+      <AccountLayout
+        title="Sign-ups are closed"
+        description="New accounts on this server need an invitation. Ask someone who has one to invite you to their project."
+        footer={signIn}
+      />
+    )
+  }
+
+  return (
+    <AccountLayout
+      title="Create your account"
+      description={invitation ? 'You join the project as soon as your account exists.' : 'One account, as many projects as you like.'}
+      footer={signIn}
+    >
+      <Form
+        error={signUp.error}
+        onSubmit={(value) => signUp.mutate({ email: value('email'), password: value('password'), ...(invitation && { invitation }) })}
+      >
+        <Field name="email" label="Email">
+          <Input type="email" autoComplete="username" defaultValue={email} readOnly={Boolean(invitation && email)} required />
+        </Field>
+        <Field name="password" label="Password" hint="At least 8 characters. A few unrelated words make a good one.">
+          <PasswordInput autoComplete="new-password" minLength={8} required />
+        </Field>
+        <Button type="submit" look="primary" busy={signUp.isPending} className="w-full">
+          Create account
+        </Button>
+      </Form>
+    </AccountLayout>
+  )
+}

@@ -1,0 +1,35 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { api } from '../api.ts'
+import { Banner } from '../ui/banner.tsx'
+import { explain } from '../ui/explain.ts'
+import { toast } from '../ui/toast.tsx'
+import { meQuery } from './queries.ts'
+import { SandboxHint } from './sandbox-hint.tsx'
+
+export function VerifyBanner() {
+  const me = useQuery(meQuery)
+  const resend = useMutation({
+    mutationFn: api.auth.requestVerification,
+    onSuccess: () => toast('A new link is on its way'),
+    onError: (error) => toast(explain(error)),
+  })
+  if (!me.data || me.data.emailVerified) return null
+  return (
+    <Banner
+      tone="warning"
+      action={
+        <button
+          type="button"
+          className="min-h-8 font-medium underline underline-offset-4"
+          disabled={resend.isPending}
+          onClick={() => resend.mutate()}
+        >
+          Send it again
+        </button>
+      }
+    >
+      Confirm your address: we sent a link to <strong className="font-semibold">{me.data.email}</strong>.
+      <SandboxHint />
+    </Banner>
+  )
+}

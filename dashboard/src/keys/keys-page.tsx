@@ -1,0 +1,104 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
+import { EyeOff } from 'lucide-react'
+import { api } from '../api.ts'
+import { useProject } from '../projects/current.ts'
+import { projectsQuery } from '../projects/queries.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Banner } from '../ui/banner.tsx'
+import { Button } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { CodeBlock, CopyField } from '../ui/copy-field.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { Page } from '../ui/page.tsx'
+import { toast } from '../ui/toast.tsx'
+
+export function KeysPage() {
+  const { created } = useSearch({ from: '/app/p/$projectId/keys' })
+  const project = useProject()
+
+  if (!project.public || !project.secret) {
+    return (
+      <Page title="Your keys">
+        <EmptyState icon={EyeOff} title="Only owners and admins see the keys">
+          Ask one of them if you need to call the API for {project.name}.
+        </EmptyState>
+      </Page>
+    )
+  }
+
+  return (
+    <Page title="Your keys" description="Your code sends one of these with every request. It tells Sterna which project is calling.">
+      {created && <Banner tone="good">{project.name} is ready. Copy a key, or try the call below right away.</Banner>}
+      <Card
+        title={<KeyTitle name="Public key" badge={<Badge tone="accent">Safe to publish</Badge>} />}
+        description="Records events and nothing else. Put it into your website or app."
+      >
+        <CopyField label="Public key" value={project.public} />
+      </Card>
+      <Card
+        title={<KeyTitle name="Secret key" badge={<Badge tone="warning">Keep it on your server</Badge>} />}
+        description="Sends email, and reads and changes everything in this project. Anyone who has it can do the same."
+      >
+        <CopyField label="Secret key" value={project.secret} secret />
+      </Card>
+      <Card title="Try it" description="Records that Ada signed up, and adds her to your contacts if she is new. Paste it into a terminal.">
+        <CodeBlock title="Terminal" label="Example call" code={exampleCall(project.public)} />
+        <p className="mt-4 text-sm">
+          {/* Not a page of the dashboard: the server prints it. */}
+          <a href="/docs" className="link">
+            Read the API reference
+          </a>
+        </p>
+      </Card>
+      <RegenerateCard />
+    </Page>
+  )
+}
+
+function KeyTitle({ name, badge }: { name: string; badge: React.ReactNode }) {
+  return (
+    <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
+      {name} {badge}
+    </span>
+  )
+}
+
+function RegenerateCard() {
+  const project = useProject()
+  const queries = useQueryClient()
+
+  async function regenerate() {
+    await api.projects.regenerateKeys(project.id)
+    await queries.invalidateQueries(projectsQuery)
+    toast('New keys are in place')
+  }
+
+  return (
+    <Card
+      title="Replace the keys"
+      description="For when one got into the wrong hands. Both stop working at once, everywhere."
+      actions={
+        <ConfirmDialog
+          title="Replace both keys?"
+          description="Every website, app and server that uses the current keys is refused from that moment, until it has the new ones."
+          action="Replace keys"
+          phrase={project.name}
+          onConfirm={regenerate}
+        >
+          {(open) => <Button onClick={open}>Replace keys…</Button>}
+        </ConfirmDialog>
+      }
+    />
+  )
+}
+
+function exampleCall(publicKey: string): string {
+  return [
+    `curl ${window.location.origin}/v1/track \\`,
+    `  -H 'Authorization: Bearer ${publicKey}' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '{"email": "ada@example.com", "event": "signed up"}'`,
+  ].join('\n')
+}

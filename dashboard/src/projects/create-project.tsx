@@ -1,0 +1,54 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { api } from '../api.ts'
+import { UserMenu } from '../shell/user-menu.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Input } from '../ui/input.tsx'
+import { Logo, Tern } from '../ui/logo.tsx'
+import { PageTitle } from '../ui/page.tsx'
+import { projectsQuery } from './queries.ts'
+
+/** The first thing a new user sees, and where every further project begins. */
+export function CreateProjectPage() {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const projects = useQuery(projectsQuery)
+  const create = useMutation({
+    mutationFn: api.projects.create,
+    onSuccess: async ({ id: projectId }) => {
+      await queries.invalidateQueries(projectsQuery)
+      await navigate({ to: '/app/p/$projectId/keys', params: { projectId }, search: { created: true } })
+    },
+  })
+  const isFirst = projects.data?.length === 0
+
+  return (
+    <div className="flex min-h-dvh flex-col">
+      <header className="flex items-center justify-between px-5 py-4 sm:px-8">
+        <Link to="/app" aria-label="Sterna, home" className="rounded-lg">
+          <Logo />
+        </Link>
+        <UserMenu />
+      </header>
+      <main className="mx-auto flex w-full max-w-md flex-1 flex-col justify-center px-5 pb-24">
+        <Tern className="mb-6 size-14 text-accent" />
+        <PageTitle>{isFirst ? 'Name your first project' : 'New project'}</PageTitle>
+        <p className="mt-2 text-muted leading-relaxed">
+          A project keeps one product's contacts, emails and keys together, apart from everything else.
+        </p>
+        <div className="mt-8">
+          <Form error={create.error} onSubmit={(value) => create.mutate({ name: value('name') })}>
+            <Field name="name" label="Project name" hint="You can change it later.">
+              <Input autoComplete="off" placeholder="Acme" maxLength={100} required />
+            </Field>
+            <Button type="submit" look="primary" busy={create.isPending} className="w-full">
+              Create project
+            </Button>
+          </Form>
+        </div>
+      </main>
+    </div>
+  )
+}

@@ -1,0 +1,15 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { projectsQuery } from './queries.ts'
+
+/** For a project that is no longer there to show: on to another, and only then forget it, since the page still draws it. */
+export function useLeaveProject() {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  return async (projectId: string) => {
+    const other = queries.getQueryData(projectsQuery.queryKey)?.find(({ id }) => id !== projectId)
+    if (other) await navigate({ to: '/app/p/$projectId/keys', params: { projectId: other.id } })
+    else await navigate({ to: '/app/new' })
+    await queries.invalidateQueries(projectsQuery)
+  }
+}

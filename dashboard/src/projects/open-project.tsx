@@ -1,0 +1,18 @@
+import { useQuery } from '@tanstack/react-query'
+import { Navigate } from '@tanstack/react-router'
+import { ErrorState } from '../ui/error-state.tsx'
+import { lastOpened } from './last-opened.ts'
+import { projectsQuery } from './queries.ts'
+
+/** /app itself: on to the project opened last, or to creating the first. */
+export function OpenProjectPage() {
+  const projects = useQuery(projectsQuery)
+
+  if (projects.isPending) return null
+  if (projects.isError) return <ErrorState error={projects.error} retry={projects.refetch} />
+  const last = lastOpened()
+  const project = projects.data.find(({ id }) => id === last) ?? projects.data[0]
+  if (!project) return <Navigate to="/app/new" replace />
+
+  return <Navigate to="/app/p/$projectId/keys" params={{ projectId: project.id }} replace />
+}

@@ -1,0 +1,90 @@
+import { useQueryClient } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { api } from '../api.ts'
+import { useProject } from '../projects/current.ts'
+import { useLeaveProject } from '../projects/leave-project.ts'
+import { Button } from '../ui/button.tsx'
+import { Card } from '../ui/card.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { toast } from '../ui/toast.tsx'
+
+/** For the owner alone. */
+export function DangerZone() {
+  return (
+    <Card tone="danger" title="Danger zone" description="These cannot be undone.">
+      <div className="divide-y divide-line">
+        <ResetProject />
+        <DeleteProject />
+      </div>
+    </Card>
+  )
+}
+
+function ResetProject() {
+  const project = useProject()
+  const queries = useQueryClient()
+
+  async function reset() {
+    await api.projects.reset(project.id)
+    await queries.invalidateQueries()
+    toast(`${project.name} is empty again`)
+  }
+
+  return (
+    <Deed
+      title="Reset"
+      description="Deletes all contacts, emails, campaigns, workflows and events. Keeps the domains, the team and the keys."
+    >
+      <ConfirmDialog
+        title={`Reset ${project.name}?`}
+        description="All its contacts, emails, campaigns, workflows and events are deleted. The domains, the team and the keys stay."
+        action="Delete all content"
+        phrase={project.name}
+        onConfirm={reset}
+      >
+        {(open) => <Button onClick={open}>Reset project…</Button>}
+      </ConfirmDialog>
+    </Deed>
+  )
+}
+
+function DeleteProject() {
+  const project = useProject()
+  const leaveProject = useLeaveProject()
+
+  async function remove() {
+    await api.projects.delete(project.id)
+    await leaveProject(project.id)
+    toast(`${project.name} is deleted`)
+  }
+
+  return (
+    <Deed title="Delete" description="Deletes the project with everything in it. Its keys stop working at once.">
+      <ConfirmDialog
+        title={`Delete ${project.name}?`}
+        description="The project and everything in it are deleted, for the whole team. Its keys stop working at once."
+        action="Delete project"
+        phrase={project.name}
+        onConfirm={remove}
+      >
+        {(open) => (
+          <Button look="danger" onClick={open}>
+            Delete project…
+          </Button>
+        )}
+      </ConfirmDialog>
+    </Deed>
+  )
+}
+
+function Deed({ title, description, children }: { title: string; description: string; children: ReactNode }) {
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-4 py-4 first:pt-0 last:pb-0">
+      <div className="min-w-0 flex-1 basis-64">
+        <h3 className="font-medium text-sm">{title}</h3>
+        <p className="mt-0.5 text-muted text-sm">{description}</p>
+      </div>
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+import { type ErrorComponentProps, Link } from '@tanstack/react-router'
+import { Compass } from 'lucide-react'
+import { buttonClass } from '../ui/button.tsx'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { ErrorState } from '../ui/error-state.tsx'
+
+export function NotFoundPage() {
+  return (
+    <main className="mx-auto grid min-h-dvh max-w-lg place-content-center px-5">
+      <EmptyState
+        icon={Compass}
+        title="Nothing at this address"
+        action={
+          <Link to="/app" className={buttonClass('primary')}>
+            Open Sterna
+          </Link>
+        }
+      >
+        The page was moved, or the link has a typing error.
+      </EmptyState>
+    </main>
+  )
+}
+
+/** A page that threw. After an update its files may be gone from the server, and a reload brings the new ones. */
+export function BrokenPage({ error }: ErrorComponentProps) {
+  return <ErrorState error={error} retry={() => window.location.reload()} />
+}

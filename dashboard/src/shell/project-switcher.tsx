@@ -1,0 +1,54 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Check, ChevronsUpDown, Plus } from 'lucide-react'
+import { useProject } from '../projects/current.ts'
+import { projectsQuery } from '../projects/queries.ts'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
+
+export function ProjectSwitcher() {
+  const project = useProject()
+  const projects = useQuery(projectsQuery)
+  const trigger = (
+    <button
+      type="button"
+      aria-label={`Project ${project.name}. Switch project`}
+      className="flex h-12 w-full items-center gap-3 rounded-lg border border-line bg-surface px-3 text-left shadow-card hover:bg-sunken"
+    >
+      <Initial name={project.name} />
+      <span className="min-w-0 flex-1 truncate font-medium text-sm">{project.name}</span>
+      <ChevronsUpDown className="size-4 shrink-0 text-muted" aria-hidden="true" />
+    </button>
+  )
+  return (
+    <Menu trigger={trigger}>
+      <MenuLabel>Your projects</MenuLabel>
+      {projects.data?.map(({ id, name }) => (
+        <MenuItem key={id} asChild>
+          <Link to="/app/p/$projectId/keys" params={{ projectId: id }}>
+            <Initial name={name} />
+            <span className="min-w-0 flex-1 truncate">{name}</span>
+            {id === project.id && <Check aria-label="open now" />}
+          </Link>
+        </MenuItem>
+      ))}
+      <MenuSeparator />
+      <MenuItem asChild>
+        <Link to="/app/new">
+          <Plus aria-hidden="true" />
+          New project
+        </Link>
+      </MenuItem>
+    </Menu>
+  )
+}
+
+function Initial({ name }: { name: string }) {
+  return (
+    <span
+      aria-hidden="true"
+      className="flex size-6 shrink-0 items-center justify-center rounded-md bg-accent-soft font-semibold text-accent text-xs uppercase"
+    >
+      {[...name.trim()][0]}
+    </span>
+  )
+}

@@ -1,0 +1,84 @@
+import type { Invitation } from '@sterna/sdk'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Mail, X } from 'lucide-react'
+import { api } from '../api.ts'
+import { useProject } from '../projects/current.ts'
+import { Badge } from '../ui/badge.tsx'
+import { IconButton } from '../ui/button.tsx'
+import { DateText } from '../ui/date.tsx'
+import { EmptyState } from '../ui/empty-state.tsx'
+import { ErrorState } from '../ui/error-state.tsx'
+import { explain } from '../ui/explain.ts'
+import { Skeleton } from '../ui/skeleton.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import { invitationsQuery } from './queries.ts'
+import { ROLES } from './roles.ts'
+
+export function PendingInvitations() {
+  return (
+    <section className="space-y-4 pt-4" aria-labelledby="invitations">
+      <h2 id="invitations" className="font-semibold text-lg">
+        Pending invitations
+      </h2>
+      <InvitationList />
+    </section>
+  )
+}
+
+function InvitationList() {
+  const project = useProject()
+  const invitations = useQuery(invitationsQuery(project.id))
+
+  if (invitations.isPending) return <Skeleton className="h-32 rounded-xl" />
+  if (invitations.isError) return <ErrorState error={invitations.error} retry={invitations.refetch} />
+  if (invitations.data.length === 0) {
+    return (
+      <EmptyState icon={Mail} title="No pending invitations">
+        People you invite appear here until they join.
+      </EmptyState>
+    )
+  }
+
+  return (
+    <Table
+      caption="Pending invitations"
+      rows={invitations.data}
+      rowKey={({ id }) => id}
+      columns={[
+        { heading: 'Invited', cell: (invitation) => <Invitee invitation={invitation} /> },
+        { heading: 'Role', cell: ({ role }) => <Badge>{ROLES[role]}</Badge> },
+        { cell: (invitation) => <WithdrawButton invitation={invitation} /> },
+      ]}
+    />
+  )
+}
+
+function Invitee({ invitation: { email, expiresAt } }: { invitation: Invitation }) {
+  return (
+    <>
+      <p className="truncate font-medium" title={email}>
+        {email}
+      </p>
+      <p className="text-muted text-xs">
+        Valid until <DateText value={expiresAt} />
+      </p>
+    </>
+  )
+}
+
+function WithdrawButton({ invitation }: { invitation: Invitation }) {
+  const project = useProject()
+  const queries = useQueryClient()
+  const withdraw = useMutation({
+    mutationFn: () => api.invitations.withdraw(project.id, invitation.id),
+    onSuccess: () => toast(`The invitation of ${invitation.email} is withdrawn`),
+    onError: (error) => toast(explain(error)),
+    onSettled: () => queries.invalidateQueries(invitationsQuery(project.id)),
+  })
+  return (
+    <IconButton label={`Withdraw the invitation of ${invitation.email}`} disabled={withdraw.isPending} onClick={() => withdraw.mutate()}>
+      <X />
+    </IconButton>
+  )
+}

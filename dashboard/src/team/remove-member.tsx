@@ -1,0 +1,72 @@
+import type { Member } from '@sterna/sdk'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { LogOut, UserMinus } from 'lucide-react'
+import { meQuery } from '../account/queries.ts'
+import { api } from '../api.ts'
+import { manages, useProject } from '../projects/current.ts'
+import { useLeaveProject } from '../projects/leave-project.ts'
+import { IconButton } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { toast } from '../ui/toast.tsx'
+import { membersQuery } from './queries.ts'
+
+/** Everyone but the owner may leave; owners and admins may remove everyone but the owner. */
+export function RemoveMember({ member }: { member: Member }) {
+  const project = useProject()
+  const me = useQuery(meQuery)
+  if (member.role === 'OWNER') return null
+  if (member.userId === me.data?.id) return <Leave member={member} />
+  return manages(project) && <Remove member={member} />
+}
+
+function Remove({ member }: { member: Member }) {
+  const project = useProject()
+  const queries = useQueryClient()
+
+  async function remove() {
+    await api.members.remove(project.id, member.userId)
+    await queries.invalidateQueries(membersQuery(project.id))
+    toast(`${member.email} was removed`)
+  }
+
+  return (
+    <ConfirmDialog
+      title={`Remove ${member.email}?`}
+      description={`They lose access to ${project.name} at once. Nothing they made is deleted.`}
+      action="Remove"
+      onConfirm={remove}
+    >
+      {(open) => (
+        <IconButton label={`Remove ${member.email}`} onClick={open}>
+          <UserMinus />
+        </IconButton>
+      )}
+    </ConfirmDialog>
+  )
+}
+
+function Leave({ member }: { member: Member }) {
+  const project = useProject()
+  const leaveProject = useLeaveProject()
+
+  async function leave() {
+    await api.members.remove(project.id, member.userId)
+    await leaveProject(project.id)
+    toast(`You left ${project.name}`)
+  }
+
+  return (
+    <ConfirmDialog
+      title={`Leave ${project.name}?`}
+      description="You lose access at once. To come back, someone has to invite you again."
+      action="Leave"
+      onConfirm={leave}
+    >
+      {(open) => (
+        <IconButton label="Leave this project" onClick={open}>
+          <LogOut />
+        </IconButton>
+      )}
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,65 @@
+import type { Member } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { meQuery } from '../account/queries.ts'
+import { manages, useProject } from '../projects/current.ts'
+import { Badge } from '../ui/badge.tsx'
+import { DateText } from '../ui/date.tsx'
+import { ErrorState } from '../ui/error-state.tsx'
+import { Page } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
+import { PendingInvitations } from './invitations.tsx'
+import { InviteDialog } from './invite.tsx'
+import { membersQuery } from './queries.ts'
+import { RemoveMember } from './remove-member.tsx'
+import { RoleSelect } from './role-select.tsx'
+import { ROLES } from './roles.ts'
+
+export function TeamPage() {
+  const project = useProject()
+  const members = useQuery(membersQuery(project.id))
+
+  if (members.isPending) return <Page title="Team" loading />
+  if (members.isError) return <ErrorState error={members.error} retry={members.refetch} />
+
+  const inCharge = manages(project)
+  return (
+    <Page
+      title="Team"
+      description="Members work with contacts and emails. Admins also see keys, invite people and change settings. The owner can reset or delete the project."
+      actions={inCharge && <InviteDialog />}
+    >
+      <Table
+        caption="Members"
+        rows={members.data}
+        rowKey={({ userId }) => userId}
+        columns={[
+          { heading: 'Member', cell: (member) => <Identity member={member} /> },
+          { heading: 'Role', cell: (member) => <Role member={member} /> },
+          { cell: (member) => <RemoveMember member={member} /> },
+        ]}
+      />
+      {inCharge && <PendingInvitations />}
+    </Page>
+  )
+}
+
+function Identity({ member }: { member: Member }) {
+  const me = useQuery(meQuery)
+  return (
+    <>
+      <p className="truncate font-medium" title={member.email}>
+        {member.email}
+      </p>
+      <p className="text-muted text-xs">
+        {member.userId === me.data?.id ? 'You, since ' : 'Since '}
+        <DateText value={member.createdAt} />
+      </p>
+    </>
+  )
+}
+
+function Role({ member }: { member: Member }) {
+  const project = useProject()
+  if (manages(project) && member.role !== 'OWNER') return <RoleSelect member={member} />
+  return <Badge tone={member.role === 'OWNER' ? 'accent' : 'neutral'}>{ROLES[member.role]}</Badge>
+}

@@ -1,0 +1,27 @@
+type Choice = { value: string; label: string; hint: string }
+
+/** A few options that each deserve a sentence. */
+export function Choices({ legend, name, choices, chosen }: { legend: string; name: string; choices: Choice[]; chosen: string }) {
+  return (
+    <fieldset>
+      <legend className="mb-2 font-medium text-sm">{legend}</legend>
+      <div className="divide-y divide-line rounded-lg border border-line">
+        {choices.map(({ value, label, hint }) => (
+          <label key={value} className="flex cursor-pointer gap-3 p-4 has-checked:bg-accent-soft/60">
+            <input
+              type="radio"
+              name={name}
+              value={value}
+              defaultChecked={value === chosen}
+              className="mt-0.5 size-4 shrink-0 accent-accent"
+            />
+            <span className="text-sm">
+              <span className="block font-medium">{label}</span>
+              <span className="mt-0.5 block text-muted">{hint}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}

@@ -1,0 +1,30 @@
+import { toast } from './toast.tsx'
+
+/** Copies and says so. */
+export async function copy(text: string, what: string) {
+  const copied = await writeClipboard(text)
+  toast(copied ? `${what} copied` : `${what} could not be copied: select and copy it by hand`)
+}
+
+async function writeClipboard(text: string): Promise<boolean> {
+  // Browsers offer the clipboard only on https and localhost, and many a server at home has neither.
+  if (!navigator.clipboard) return copyBySelection(text)
+  return navigator.clipboard.writeText(text).then(
+    () => true,
+    () => copyBySelection(text),
+  )
+}
+
+function copyBySelection(text: string): boolean {
+  const area = document.createElement('textarea')
+  area.value = text
+  area.setAttribute('aria-hidden', 'true')
+  area.className = 'fixed opacity-0'
+  const focused = document.activeElement
+  document.body.append(area)
+  area.select()
+  const copied = document.execCommand('copy')
+  area.remove()
+  if (focused instanceof HTMLElement) focused.focus()
+  return copied
+}

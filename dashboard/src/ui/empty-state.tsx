@@ -1,0 +1,17 @@
+import type { LucideIcon } from 'lucide-react'
+import type { ReactNode } from 'react'
+
+type EmptyStateProps = { icon: LucideIcon; title: string; children: ReactNode; action?: ReactNode }
+
+export function EmptyState({ icon: Icon, title, children, action }: EmptyStateProps) {
+  return (
+    <div className="flex flex-col items-center rounded-xl border border-edge/50 border-dashed px-6 py-12 text-center">
+      <span className="flex size-11 items-center justify-center rounded-full bg-accent-soft text-accent">
+        <Icon className="size-5" aria-hidden="true" />
+      </span>
+      <h2 className="mt-4 font-semibold">{title}</h2>
+      <p className="mt-1 max-w-md text-muted text-sm leading-relaxed">{children}</p>
+      {action && <div className="mt-6">{action}</div>}
+    </div>
+  )
+}

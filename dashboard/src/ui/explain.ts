@@ -1,0 +1,20 @@
+import { SternaError } from '@sterna/sdk'
+
+/** An error in words for the person in front of the screen. */
+export function explain(error: unknown): string {
+  if (!(error instanceof SternaError)) return 'Something went wrong in this page. Reload it and try again.'
+  if (error.code === 'NETWORK_ERROR') return 'The server cannot be reached. Check your connection and try again.'
+  if (error.code === 'TIMEOUT') return 'The server took too long to answer. Try again.'
+  if (error.retryAfter) return `${error.message} Try again in ${duration(error.retryAfter)}.`
+  const unplaced = error.errors.map((issue) => `${issue.field}: ${issue.message}`)
+  return [error.message, ...unplaced].join(' ')
+}
+
+export function fieldIssues(error: Error): SternaError['errors'] {
+  return error instanceof SternaError ? error.errors : []
+}
+
+function duration(seconds: number): string {
+  const [amount, unit] = seconds < 90 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute']
+  return `${amount} ${unit}${amount === 1 ? '' : 's'}`
+}

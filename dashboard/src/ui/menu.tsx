@@ -1,0 +1,37 @@
+import { DropdownMenu } from 'radix-ui'
+import type { ComponentProps, ReactNode } from 'react'
+
+export function Menu({ trigger, align = 'start', children }: { trigger: ReactNode; align?: 'start' | 'end'; children: ReactNode }) {
+  return (
+    <DropdownMenu.Root>
+      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          align={align}
+          sideOffset={6}
+          collisionPadding={12}
+          className="z-50 max-h-(--radix-dropdown-menu-content-available-height) min-w-56 max-w-80 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 shadow-float outline-none motion-safe:animate-rise"
+        >
+          {children}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  )
+}
+
+export function MenuItem({ className = '', ...props }: ComponentProps<typeof DropdownMenu.Item>) {
+  return (
+    <DropdownMenu.Item
+      className={`flex min-h-10 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-sunken [&>svg]:size-4 [&>svg]:shrink-0 [&>svg]:text-muted ${className}`}
+      {...props}
+    />
+  )
+}
+
+export function MenuLabel({ children }: { children: ReactNode }) {
+  return <DropdownMenu.Label className="truncate px-2.5 py-2 text-muted text-xs">{children}</DropdownMenu.Label>
+}
+
+export function MenuSeparator() {
+  return <DropdownMenu.Separator className="-mx-1.5 my-1.5 h-px bg-line" />
+}

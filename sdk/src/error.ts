@@ -1,0 +1,54 @@
+import type { Error as ErrorBody } from './generated.ts'
+
+type Reported = ErrorBody['error']
+
+/** The server's codes, and three for answers it never gave: nothing came, nothing came in time, something else answered. */
+export type ErrorCode = Reported['code'] | 'NETWORK_ERROR' | 'TIMEOUT' | 'UNEXPECTED_RESPONSE'
+
+type Options = Partial<Pick<Reported, 'requestId' | 'errors' | 'details' | 'suggestion'>> & {
+  status?: number
+  retryAfter?: number
+  cause?: unknown
+}
+
+export class SternaError extends Error {
+  override readonly name = 'SternaError'
+  readonly code: ErrorCode
+  /** HTTP status; 0 when no answer arrived. */
+  readonly status: number
+  readonly requestId: string | undefined
+  /** One entry per refused field. */
+  readonly errors: NonNullable<Reported['errors']>
+  readonly details: Reported['details']
+  readonly suggestion: string | undefined
+  /** Seconds to wait before trying again, when the server said so. */
+  readonly retryAfter: number | undefined
+
+  constructor(code: ErrorCode, message: string, { status = 0, errors = [], cause, ...rest }: Options = {}) {
+    super(message, { cause })
+    this.code = code
+    this.status = status
+    this.errors = errors
+    this.requestId = rest.requestId
+    this.details = rest.details
+    this.suggestion = rest.suggestion
+    this.retryAfter = rest.retryAfter
+  }
+}
+
+/** Turns any answer that is not 2xx into an error. `body` is the parsed JSON, or undefined when it was none. */
+export function readError(response: Response, body: unknown): SternaError {
+  const status = response.status
+  const retryAfter = secondsOf(response.headers.get('retry-after'))
+  const error = (body as Partial<ErrorBody> | undefined)?.error // only read after checking its shape
+  if (typeof error === 'object' && typeof error.code === 'string') {
+    return new SternaError(error.code, error.message, { ...error, status, retryAfter })
+  }
+  const message = typeof error === 'string' ? error : `The server answered ${status} without an explanation.`
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  return new SternaError('UNEXPECTED_RESPONSE', message, { status, retryAfter, requestId })
+}
+
+function secondsOf(header: string | null): number | undefined {
+  return header && /^\d+$/.test(header) ? Number(header) : undefined
+}

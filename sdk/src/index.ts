@@ -1,0 +1,86 @@
+import { type Answer, type Body, type Connection, type Input, type Operation, send } from './request.ts'
+
+export { type ErrorCode, SternaError } from './error.ts'
+export type { Invitation, Member, Project, User } from './generated.ts'
+
+export type SternaOptions = {
+  /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
+  baseUrl?: string
+  /** A project's key. Without one the browser's session cookie speaks for the user. */
+  apiKey?: string
+  /** Which project a signed-in user means, on endpoints that do not name it in their path. */
+  projectId?: string
+  fetch?: typeof fetch
+  /** For a whole call, retries included. 30 seconds unless told otherwise. */
+  timeoutMs?: number
+}
+
+/**
+ * The Sterna API: `client.noun.verb()`. Every failure is a `SternaError`.
+ * GETs are repeated up to twice when the network fails or the server asks to come back shortly; nothing else is.
+ */
+export class Sterna {
+  readonly #connection: Connection
+
+  constructor({ baseUrl, fetch, timeoutMs = 30_000, ...rest }: SternaOptions = {}) {
+    const origin = baseUrl ?? globalThis.location?.origin ?? 'http://localhost:3000'
+    this.#connection = { ...rest, baseUrl: origin.replace(/\/+$/, ''), fetch: fetch ?? globalThis.fetch, timeoutMs }
+  }
+
+  /** Any endpoint of the document by name; the nouns below are this, one line each. */
+  request<K extends Operation>(
+    operation: K,
+    ...[input]: Record<never, never> extends Input<K> ? [input?: Input<K>] : [input: Input<K>]
+  ): Promise<Answer<K>> {
+    // The document the types come from is the server's own: it promises what this answer holds.
+    return send(this.#connection, operation, input ?? {}) as Promise<Answer<K>>
+  }
+
+  readonly config = {
+    get: () => this.request('GET /config'),
+  }
+
+  readonly auth = {
+    signUp: (body: Body<'POST /auth/signup'>) => this.request('POST /auth/signup', { body }),
+    logIn: (body: Body<'POST /auth/login'>) => this.request('POST /auth/login', { body }),
+    logOut: () => this.request('GET /auth/logout'),
+    verifyEmail: (body: Body<'POST /auth/verify-email'>) => this.request('POST /auth/verify-email', { body }),
+    requestVerification: () => this.request('POST /auth/request-verification'),
+    requestPasswordReset: (body: Body<'POST /auth/request-password-reset'>) => this.request('POST /auth/request-password-reset', { body }),
+    resetPassword: (body: Body<'POST /auth/reset-password'>) => this.request('POST /auth/reset-password', { body }),
+    changePassword: (body: Body<'POST /auth/change-password'>) => this.request('POST /auth/change-password', { body }),
+    acceptInvitation: (body: Body<'POST /auth/accept-invitation'>) => this.request('POST /auth/accept-invitation', { body }),
+    oauthConfig: () => this.request('GET /auth/oauth-config'),
+  }
+
+  readonly users = {
+    me: () => this.request('GET /users/@me'),
+  }
+
+  readonly projects = {
+    list: () => this.request('GET /users/@me/projects'),
+    create: (body: Body<'POST /users/@me/projects'>) => this.request('POST /users/@me/projects', { body }),
+    update: (id: string, body: Body<'PATCH /users/@me/projects/{id}'>) =>
+      this.request('PATCH /users/@me/projects/{id}', { params: { id }, body }),
+    delete: (id: string) => this.request('DELETE /users/@me/projects/{id}', { params: { id } }),
+    regenerateKeys: (id: string) => this.request('POST /users/@me/projects/{id}/regenerate-keys', { params: { id } }),
+    reset: (id: string) => this.request('POST /users/@me/projects/{id}/reset', { params: { id } }),
+    setupState: (id: string) => this.request('GET /projects/{id}/setup-state', { params: { id } }),
+  }
+
+  readonly members = {
+    list: (projectId: string) => this.request('GET /projects/{id}/members', { params: { id: projectId } }),
+    invite: (projectId: string, body: Body<'POST /projects/{id}/members'>) =>
+      this.request('POST /projects/{id}/members', { params: { id: projectId }, body }),
+    changeRole: (projectId: string, userId: string, body: Body<'PATCH /projects/{id}/members/{userId}'>) =>
+      this.request('PATCH /projects/{id}/members/{userId}', { params: { id: projectId, userId }, body }),
+    remove: (projectId: string, userId: string) =>
+      this.request('DELETE /projects/{id}/members/{userId}', { params: { id: projectId, userId } }),
+  }
+
+  readonly invitations = {
+    list: (projectId: string) => this.request('GET /projects/{id}/invitations', { params: { id: projectId } }),
+    withdraw: (projectId: string, invitationId: string) =>
+      this.request('DELETE /projects/{id}/invitations/{invitationId}', { params: { id: projectId, invitationId } }),
+  }
+}

@@ -1,0 +1,116 @@
+import { readError, SternaError } from './error.ts'
+import type { Operations } from './generated.ts'
+
+export type Operation = keyof Operations
+type Part = 'params' | 'query' | 'body'
+type Given<K extends Operation, P extends Part> = Operations[K][P] extends undefined
+  ? unknown
+  : Record<never, never> extends Operations[K][P]
+    ? { [Key in P]?: Operations[K][P] }
+    : { [Key in P]: Operations[K][P] }
+
+/** What an operation needs: its path parameters, query and body, each only where it has one. */
+export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'body'>
+export type Body<K extends Operation> = Operations[K]['body']
+export type Answer<K extends Operation> = Operations[K]['response']
+
+export type Connection = {
+  baseUrl: string
+  apiKey?: string
+  projectId?: string
+  fetch: typeof fetch
+  timeoutMs: number
+}
+
+const MAX_RETRIES = 2
+const FIRST_WAIT_MS = 200
+const LONGEST_WAIT_MS = 5_000
+
+type Parts = { params?: object; query?: object; body?: object }
+
+export async function send(connection: Connection, operation: string, { params, query, body }: Parts): Promise<unknown> {
+  const [method, path] = operation.split(' ') as [string, string] // every operation reads 'METHOD /path'
+  const url = connection.baseUrl + fillPath(path, params) + queryString(query)
+  // One deadline for the whole call: retries and their waits never make a caller wait longer than it asked to.
+  const deadline = Date.now() + connection.timeoutMs
+  const signal = AbortSignal.timeout(connection.timeoutMs)
+  const init: RequestInit = {
+    method,
+    signal,
+    headers: headersOf(connection, body),
+    credentials: connection.apiKey ? 'omit' : 'same-origin',
+  }
+  if (body) init.body = body instanceof FormData ? body : JSON.stringify(body)
+
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await exchange(connection.fetch, url, init)
+    } catch (error) {
+      const failure = signal.aborted ? timedOut(connection.timeoutMs, error) : explain(error)
+      const wait = method === 'GET' && attempt < MAX_RETRIES ? waitBeforeRetry(failure, attempt) : undefined
+      if (wait === undefined || Date.now() + wait > deadline) throw failure
+      await new Promise((resume) => setTimeout(resume, wait))
+    }
+  }
+}
+
+async function exchange(fetch: Connection['fetch'], url: string, init: RequestInit): Promise<unknown> {
+  const response = await fetch(url, init)
+  const text = await response.text()
+  const body = parseJson(text)
+  if (!response.ok) throw readError(response, body)
+  if (text && body === undefined) {
+    throw new SternaError('UNEXPECTED_RESPONSE', 'The answer is not JSON. Does the base URL point to Sterna?', { status: response.status })
+  }
+  return body
+}
+
+function timedOut(timeoutMs: number, cause: unknown): SternaError {
+  return new SternaError('TIMEOUT', `No answer within ${timeoutMs / 1000} s.`, { cause })
+}
+
+function explain(error: unknown): SternaError {
+  if (error instanceof SternaError) return error
+  return new SternaError('NETWORK_ERROR', 'The server cannot be reached.', { cause: error })
+}
+
+/** Milliseconds, or undefined when trying again would not help or would take too long. */
+function waitBeforeRetry({ code, status, retryAfter }: SternaError, attempt: number): number | undefined {
+  if (code === 'NETWORK_ERROR') return FIRST_WAIT_MS * 2 ** attempt
+  if (status !== 503 || retryAfter === undefined) return undefined
+  const wait = retryAfter * 1000
+  return wait <= LONGEST_WAIT_MS ? wait : undefined
+}
+
+function headersOf({ apiKey, projectId }: Connection, body: object | undefined): Record<string, string> {
+  return {
+    accept: 'application/json',
+    ...(apiKey && { authorization: `Bearer ${apiKey}` }),
+    ...(projectId && { 'x-project-id': projectId }),
+    ...(body && !(body instanceof FormData) && { 'content-type': 'application/json' }),
+  }
+}
+
+function fillPath(path: string, params: object = {}): string {
+  const values = new Map(Object.entries(params))
+  return path.replaceAll(/\{(\w+)\}/g, (_, name) => {
+    const value = String(values.get(name) ?? '')
+    // '', '.' and '..' survive encoding and would name another endpoint: DELETE /projects/{id} must never become /projects.
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`"${value}" is not a usable ${name}.`)
+    return encodeURIComponent(value)
+  })
+}
+
+function queryString(query: object = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
+  if (given.length === 0) return ''
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,155 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { Sterna, SternaError, type SternaOptions } from '../src/index.ts'
+
+type Reply = 'hang' | 'drop' | { status: number; body?: unknown; headers?: Record<string, string> }
+
+let server: Server | undefined
+
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+/** A server that gives these answers in turn (the last one for ever) and remembers what it was asked, with a client for it. */
+async function serve(replies: Reply[], options: SternaOptions = {}) {
+  const seen: { line: string; headers: Record<string, unknown>; body: string }[] = []
+  server = createServer(async (req, res) => {
+    let body = ''
+    for await (const chunk of req) body += chunk
+    seen.push({ line: `${req.method} ${req.url}`, headers: req.headers, body })
+    const reply = replies[seen.length - 1] ?? replies.at(-1)!
+    if (reply === 'hang') return
+    if (reply === 'drop') return req.socket.destroy()
+    res.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers })
+    res.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body))
+  })
+  await new Promise<void>((ready) => server!.listen(0, '127.0.0.1', ready))
+  const { port } = server.address() as AddressInfo
+  return { seen, client: new Sterna({ baseUrl: `http://127.0.0.1:${port}/`, ...options }) }
+}
+
+async function refusal(call: Promise<unknown>): Promise<SternaError> {
+  const error = await call.then(
+    () => expect.unreachable(),
+    (reason) => reason,
+  )
+  expect(error).toBeInstanceOf(SternaError)
+  return error
+}
+
+const me = { id: 'u1', email: 'ada@example.com', emailVerified: true, createdAt: '2026-01-01T00:00:00.000Z' }
+const busy: Reply = { status: 503, headers: { 'retry-after': '0' }, body: { success: false, error: { code: 'SERVICE_UNAVAILABLE' } } }
+
+test('an operation becomes one request with its path filled, its body as JSON and its answer parsed', async () => {
+  const { client, seen } = await serve([{ status: 200, body: { id: 'p/1' } }])
+
+  const project = await client.projects.update('p/1', { name: 'Acme' })
+
+  expect(project).toEqual({ id: 'p/1' })
+  expect(seen[0]).toMatchObject({
+    line: 'PATCH /users/@me/projects/p%2F1',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: '{"name":"Acme"}',
+  })
+  expect(seen[0]!.headers).not.toHaveProperty('authorization')
+})
+
+test('the key and the project travel as headers', async () => {
+  const { client, seen } = await serve([{ status: 200, body: me }], { apiKey: 'sk_1', projectId: 'p1' })
+  await client.users.me()
+  expect(seen[0]!.headers).toMatchObject({ authorization: 'Bearer sk_1', 'x-project-id': 'p1' })
+})
+
+test('the session cookie is only ever sent to the own origin, and not at all beside a key', async () => {
+  const asked: RequestInit[] = []
+  const fetch = async (_url: unknown, init?: RequestInit) => {
+    asked.push(init!)
+    return Response.json(me)
+  }
+  await new Sterna({ baseUrl: 'http://sterna.test', fetch }).users.me()
+  await new Sterna({ baseUrl: 'http://sterna.test', fetch, apiKey: 'sk_1' }).users.me()
+  expect(asked.map((init) => init.credentials)).toEqual(['same-origin', 'omit'])
+})
+
+test('204 is undefined', async () => {
+  const { client } = await serve([{ status: 204 }])
+  expect(await client.projects.delete('p1')).toBeUndefined()
+})
+
+test.each(['', '.', '..'])('the id "%s" never turns into another path', async (id) => {
+  const { client, seen } = await serve([{ status: 204 }])
+  await expect(client.projects.delete(id)).rejects.toThrow(TypeError)
+  expect(seen).toEqual([])
+})
+
+test('a refusal carries everything the server said', async () => {
+  const errors = [{ field: 'password', message: 'Too short.', code: 'too_small' }]
+  const error = {
+    code: 'VALIDATION_ERROR',
+    message: 'Request validation failed.',
+    requestId: 'r1',
+    errors,
+    suggestion: 'Use a longer one.',
+  }
+  const { client, seen } = await serve([{ status: 422, body: { success: false, error: { ...error, statusCode: 422 } } }])
+
+  const refused = await refusal(client.auth.signUp({ email: 'ada@example.com', password: 'x' }))
+
+  expect(refused).toMatchObject({ name: 'SternaError', status: 422, ...error })
+  expect(seen).toHaveLength(1)
+})
+
+test('a rate limit says how long to wait', async () => {
+  const error = { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many requests.', details: { retryAfter: 42 } }
+  const { client } = await serve([{ status: 429, headers: { 'retry-after': '42' }, body: { success: false, error } }])
+  expect(await refusal(client.users.me())).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', status: 429, retryAfter: 42 })
+})
+
+test.each<[string, Reply, object]>([
+  ['a plain error text', { status: 400, body: { error: 'No file.' } }, { status: 400, message: 'No file.' }],
+  ['a proxy page', { status: 502, body: '<h1>Bad gateway</h1>', headers: { 'x-request-id': 'r9' } }, { status: 502, requestId: 'r9' }],
+  ['JSON of another kind', { status: 500, body: [] }, { status: 500 }],
+  ['a success that is not JSON', { status: 200, body: '<h1>Hello</h1>' }, { status: 200 }],
+])('%s is an UNEXPECTED_RESPONSE', async (_, reply, expected) => {
+  const { client } = await serve([reply])
+  expect(await refusal(client.users.me())).toMatchObject({ code: 'UNEXPECTED_RESPONSE', ...expected })
+})
+
+test.each<[string, Reply[], number]>([
+  ['a dropped connection, then an answer', ['drop', 'drop', { status: 200, body: me }], 3],
+  ['503 with Retry-After, then an answer', [busy, { status: 200, body: me }], 2],
+])('a GET survives %s', async (_, replies, attempts) => {
+  const { client, seen } = await serve(replies)
+  expect(await client.users.me()).toEqual(me)
+  expect(seen).toHaveLength(attempts)
+})
+
+test.each<[string, Reply, string, number]>([
+  ['the network keeps failing', 'drop', 'NETWORK_ERROR', 3],
+  ['the server stays busy', busy, 'SERVICE_UNAVAILABLE', 3],
+  ['a 503 names no time', { ...busy, headers: {} }, 'SERVICE_UNAVAILABLE', 1],
+  ['a 503 names a long time', { ...busy, headers: { 'retry-after': '60' } }, 'SERVICE_UNAVAILABLE', 1],
+  ['a 503 names more time than the caller has', { ...busy, headers: { 'retry-after': '4' } }, 'SERVICE_UNAVAILABLE', 1],
+  ['a 500 arrives', { status: 500, body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } } }, 'INTERNAL_SERVER_ERROR', 1],
+])('a GET gives up when %s', async (_, reply, code, attempts) => {
+  const { client, seen } = await serve([reply], { timeoutMs: 3000 })
+  expect(await refusal(client.users.me())).toMatchObject({ code })
+  expect(seen).toHaveLength(attempts)
+})
+
+test.each<[string, Reply]>([
+  ['drops', 'drop'],
+  ['is busy', busy],
+])('a write is never repeated, even when the server %s', async (_, reply) => {
+  const { client, seen } = await serve([reply])
+  await refusal(client.projects.create({ name: 'Acme' }))
+  expect(seen).toHaveLength(1)
+})
+
+test('a silent server is given up after timeoutMs', async () => {
+  const { client, seen } = await serve(['hang'], { timeoutMs: 100 })
+  expect(await refusal(client.users.me())).toMatchObject({ code: 'TIMEOUT', status: 0 })
+  expect(seen).toHaveLength(1)
+})

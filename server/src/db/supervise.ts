@@ -1,0 +1,120 @@
+import { rmSync } from 'node:fs'
+import { totalmem } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../lib/log.ts'
+import { type Cluster, clusterUrl, dataFolder } from './cluster.ts'
+import { type Owner, takeOwnership } from './owner.ts'
+import { launch, logTail, type Postmaster, trimLog } from './postmaster.ts'
+import { killStrays } from './processes.ts'
+
+export type Embedded = {
+  /** The same for as long as this process lives, also over a restart of the server. */
+  url: string
+  stop(): Promise<void>
+  /** For a process about to end: the server drops everything at once, and its next start repairs that. */
+  abort(): void
+}
+export type Logger = Pick<Log, 'info' | 'warn' | 'error'>
+
+/** 0.1 s after a crash, doubling to 5 s for a server that does not stay up. */
+const RESTART_MS = { first: 100, most: 5_000, calmAfter: 5_000 }
+const LOG_CHECK_MS = 60_000
+
+/** For a small machine that it shares with us: an eighth of the memory, at most 1 GB. */
+function settings() {
+  const megabytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20
+  return {
+    max_connections: 100,
+    shared_buffers: `${Math.round(Math.min(1_024, Math.max(64, megabytes / 8)))}MB`,
+    effective_cache_size: `${Math.round(megabytes / 2)}MB`,
+    // What was acknowledged is on the disk, whatever someone put into the cluster's own files.
+    fsync: 'on',
+    synchronous_commit: 'on',
+    full_page_writes: 'on',
+    // Reading anywhere costs about the same on an SSD.
+    random_page_cost: 1.1,
+  }
+}
+
+type Running = { cluster: Cluster; postmaster: Postmaster; owner: Owner; log: Logger; unlock(): void }
+
+export const launchForUse = (cluster: Cluster, { signal, log }: { signal?: AbortSignal; log: Logger }) =>
+  launch(cluster, { settings: settings(), signal, log })
+
+/** Keeps a started server up, and ours, until it is told to stop. */
+export class Supervisor implements Embedded {
+  readonly url: string
+  #running: Running
+  #stopping = new AbortController()
+  #watching: Promise<void>
+  #trimming: NodeJS.Timeout
+  #stopped: Promise<void> | undefined
+
+  constructor(running: Running) {
+    this.url = clusterUrl(running.cluster)
+    this.#running = running
+    this.#trimming = setInterval(() => this.#trimLog(), LOG_CHECK_MS).unref()
+    this.#watching = this.#watch()
+  }
+
+  stop() {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  abort() {
+    this.#stopping.abort()
+    this.#running.postmaster.kill('SIGQUIT')
+  }
+
+  async #stop() {
+    const { cluster, unlock } = this.#running
+    this.#stopping.abort()
+    clearInterval(this.#trimming)
+    await this.#watching
+    await this.#running.postmaster.stop()
+    rmSync(cluster.socketFolder, { recursive: true, force: true })
+    unlock()
+  }
+
+  async #watch() {
+    const { signal } = this.#stopping
+    const stopping = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    for (let failures = 0; !signal.aborted; ) {
+      const { postmaster, owner, cluster, log } = this.#running
+      const upSince = Date.now()
+      const exit = await Promise.race([postmaster.exited, owner.lost, stopping])
+      if (signal.aborted) return
+      failures = Date.now() - upSince > RESTART_MS.calmAfter ? 0 : failures + 1
+      log.error({ exit, postgres: logTail(cluster.folder) }, 'lost PostgreSQL; getting it back')
+      while (!signal.aborted && !(await this.#recovered(failures))) failures++
+    }
+  }
+
+  async #recovered(failures: number) {
+    const { cluster, log } = this.#running
+    const { signal } = this.#stopping
+    try {
+      await sleep(Math.min(RESTART_MS.first * 2 ** failures, RESTART_MS.most), undefined, { signal })
+      if (this.#running.postmaster.hasExited()) {
+        killStrays(dataFolder(cluster.folder))
+        this.#running.postmaster = await launchForUse(cluster, { signal, log })
+      }
+      this.#running.owner = await takeOwnership(this.url)
+      log.info({}, 'PostgreSQL is back')
+      return true
+    } catch (err) {
+      if (!signal.aborted) log.error({ err }, 'PostgreSQL is not back yet')
+      return false
+    }
+  }
+
+  #trimLog() {
+    const { cluster, log } = this.#running
+    try {
+      trimLog(cluster.folder)
+    } catch (err) {
+      log.warn({ err }, 'could not trim the log of PostgreSQL')
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { fail } from '../lib/errors.ts'
+import { createTally } from '../lib/tally.ts'
+
+const MAX_KNOWN = 10_000
+
+/**
+ * Slows down whoever tries keys at random. Keys that were valid a while ago pass regardless: an old deployment that keeps
+ * sending a revoked key must not lock out the new one behind the same address.
+ */
+export function createGuessGuard({ limit = 1_000, windowMs = 60_000 } = {}) {
+  const misses = createTally({ limit, windowMs })
+  const known = new Set<string>()
+
+  return {
+    refuse(ip: string, keyHash: Buffer) {
+      if (misses.isOver(ip) && !known.has(keyHash.toString('base64'))) {
+        fail('RATE_LIMIT_EXCEEDED', { message: 'Too many wrong keys from your address.', retryAfter: misses.retryAfter(ip) })
+      }
+    },
+    missed(ip: string) {
+      misses.hit(ip)
+    },
+    found(keyHash: Buffer) {
+      known.add(keyHash.toString('base64'))
+      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
+    },
+  }
+}

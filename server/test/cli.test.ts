@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process'
+import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cloneDatabase } from './database.ts'
+import { SECRET_KEY } from './helpers.ts'
+import { freePort, type Running, startNode } from './process.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+let database: Awaited<ReturnType<typeof cloneDatabase>>
+let node: Running
+
+beforeAll(async () => {
+  database = await cloneDatabase()
+  node = await startNode({ DATABASE_URL: database.url })
+})
+afterAll(async () => {
+  await node.stop()
+  await database.drop()
+})
+
+function sterna(args: string[], env: Record<string, string> = {}): Promise<{ code: number; output: string }> {
+  const settings = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    SECRET_KEY,
+    DATABASE_URL: database.url,
+    PORT: new URL(node.url).port,
+    ...env,
+  }
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['scripts/cli.mjs', ...args], { cwd: ROOT, env: settings }, (err, stdout, stderr) =>
+      resolve({ code: typeof err?.code === 'number' ? err.code : 0, output: stdout + stderr }),
+    )
+  })
+}
+
+const field = (output: string, name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(output)?.[1] ?? ''
+
+test('an account and a project made on the command line work at once in the running server', async () => {
+  const user = await sterna(['user', 'create', '--email', 'Ops@Example.com'])
+  expect(user.code).toBe(0)
+  const login = await fetch(`${node.url}/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'ops@example.com', password: field(user.output, 'password') }),
+  })
+  expect(login.status).toBe(200)
+
+  const project = await sterna(['project', 'create', '--name', 'From the shell', '--owner', 'ops@example.com'])
+  expect(project.output).toMatch(/^public {2}pk_[0-9a-f]{64}$/m)
+  expect(project.output).toMatch(/^secret {2}sk_[0-9a-f]{64}$/m)
+  const cookie = login.headers.get('set-cookie')!.split(';')[0]!
+  const projects = (await (await fetch(`${node.url}/users/@me/projects`, { headers: { cookie } })).json()) as { secret: string }[]
+  expect(projects.map(({ secret }) => secret)).toEqual([field(project.output, 'secret')])
+})
+
+test('account mails can be read, with their links', async () => {
+  await fetch(`${node.url}/auth/signup`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'new@example.com', password: 'correct horse' }),
+  })
+  const { output: list } = await sterna(['mail', 'list'])
+  const id = /^(\S+) .*new@example\.com/m.exec(list)?.[1] ?? ''
+  const { output: mail } = await sterna(['mail', 'show', id])
+  const token = /token=([\w-]+)/.exec(mail)?.[1]
+  expect(mail).toContain('To: new@example.com')
+  expect(node.output()).toContain(`mail show ${id}`)
+  expect(node.output()).not.toContain(token)
+})
+
+test.each([
+  [['user', 'create'], /--email is missing/],
+  [['user', 'create', '--email', 'nope'], /--email is not an email address/],
+  [['user', 'create', '--email', 'a@example.com', '--password', 'short'], /8 to 256 characters/],
+  [['project', 'create', '--name', 'x', '--owner', 'nobody@example.com'], /nobody has the address/],
+  [['mail', 'show', 'x'], /no mail has this id/],
+  [['user', 'create', '--colour', 'red'], /Unknown option '--colour'/],
+])('%j says what is wrong and how to call it', async (args, message) => {
+  const { code, output } = await sterna(args)
+  expect(code).toBe(1)
+  expect(output).toMatch(message)
+  expect(output).not.toMatch(/^\s+at /m)
+})
+
+test('a taken address is refused', async () => {
+  await sterna(['user', 'create', '--email', 'twice@example.com'])
+  const { code, output } = await sterna(['user', 'create', '--email', 'TWICE@example.com'])
+  expect([code, output.trim()]).toEqual([1, 'An account with this address exists already.'])
+})
+
+test('without a command it shows what there is', async () => {
+  const { code, output } = await sterna([])
+  expect(code).toBe(0)
+  for (const command of ['user create', 'project create', 'mail list', 'mail show', 'migrate', 'doctor']) expect(output).toContain(command)
+})
+
+test('migrate says when there is nothing to do', async () => {
+  expect(await sterna(['migrate'])).toEqual({ code: 0, output: 'The database is up to date.\n' })
+})
+
+test('doctor finds a healthy installation healthy', async () => {
+  const { code, output } = await sterna(['doctor'])
+  expect(code).toBe(0)
+  expect(output).not.toContain('FAIL')
+  for (const line of ['node', 'configuration', 'disk', 'port', 'database', 'migrations', 'secret'])
+    expect(output).toMatch(new RegExp(`^ok {4}${line}: `, 'm'))
+})
+
+test('doctor says what failed and how to fix it', async () => {
+  const other = createServer((_req, res) => res.writeHead(404).end()).listen(await freePort(), '127.0.0.1')
+  const port = String((other.address() as { port: number }).port)
+  const taken = await sterna(['doctor'], { PORT: port })
+  other.close()
+  expect(taken).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}port: .*set PORT$/m) })
+
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, /^FAIL {2}database: .*check DATABASE_URL/m],
+    [{ SECRET_KEY: 'another secret key, also long enough' }, /^FAIL {2}secret: .*Restore it/m],
+    [{ ROLE: 'boss' }, /^FAIL {2}configuration: .*\n {2}ROLE: /m],
+    [{ PUBLIC_URL: 'http://mail.example.com' }, /^warn {2}public url: .*set PUBLIC_URL=https/m],
+    [{ DATA_DIR: '/proc/nowhere' }, /^FAIL {2}data folder: .*set DATA_DIR/m],
+  ]
+  for (const [env, line] of cases) expect((await sterna(['doctor'], env)).output).toMatch(line)
+})
