@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { resetPassword } from '../src/auth/accounts.ts'
+import { resetPassword, sendReset } from '../src/auth/accounts.ts'
 import { hashPassword } from '../src/auth/passwords.ts'
 import { many, one, transact } from '../src/db/index.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -31,10 +31,13 @@ const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort
 const essence = ({ status, body }: Answer) => ({ status, error: { ...body.error, requestId: '' } })
 const emailsLike = (email: string) => many(sterna.db, sql<{ email: string }>`select email from users where email = ${email}`)
 
+/** What a request for a reset writes, without the time it takes to answer one. */
 async function resetTokenFor(email: string) {
-  await requestReset(email)
+  await transact(sterna.db, (tx) => sendReset(tx, mailPort(), email))
   return sterna.tokenFor(email)
 }
+
+const mailPort = () => ({ secrets: sterna.secrets, log: createLog('silent'), publicUrl: 'http://localhost:3000' })
 
 describe('sign-up', () => {
   test('makes an account, signs in and mails a link to prove the address', async () => {
@@ -44,7 +47,12 @@ describe('sign-up', () => {
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ success: true, id: expect.any(String), email })
     const { body } = await me(cookieOf(answer))
-    expect(body).toEqual({ id: answer.body.id, email, emailVerified: false, createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/) })
+    expect(body).toEqual({
+      id: answer.body.id,
+      email,
+      emailVerified: false,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+    })
     expect((await sterna.mailsTo(email)).map(({ subject }) => subject)).toEqual(['Confirm your email address'])
   })
 
@@ -79,7 +87,9 @@ describe('sign-up', () => {
 
   test('20 times at once makes one account', async () => {
     const email = newEmail()
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => signUp({ email: n % 2 ? email : email.toUpperCase(), password: `password ${n}` })))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => signUp({ email: n % 2 ? email : email.toUpperCase(), password: `password ${n}` })),
+    )
 
     expect(statuses(answers)).toEqual([200, ...Array(19).fill(409)])
     expect(await emailsLike(email)).toHaveLength(1)
@@ -146,7 +156,14 @@ describe('sign-up', () => {
 
   test('takes only an address, a password and an invitation: everything else in the body is ignored', async () => {
     const id = randomUUID()
-    const extra = { id, role: 'OWNER', emailVerified: true, email_verified_at: '2020-01-01', verified: true, createdAt: '2020-01-01T00:00:00Z' }
+    const extra = {
+      id,
+      role: 'OWNER',
+      emailVerified: true,
+      email_verified_at: '2020-01-01',
+      verified: true,
+      createdAt: '2020-01-01T00:00:00Z',
+    }
     const answer = await signUp({ email: newEmail(), password: 'correct horse', ...extra })
 
     const { body } = await me(cookieOf(answer))
@@ -170,7 +187,9 @@ describe('sign-up', () => {
 /** As if that many more had been made: each real one costs the time of a password hash. */
 const addAttempts = async (scope: string, subject: string, count: number) => {
   const hash = sterna.secrets.hash('attempt', subject)
-  const { numAffectedRows } = await sql`update attempts set count = count + ${count} where scope = ${scope} and subject = ${hash}`.execute(sterna.db)
+  const { numAffectedRows } = await sql`update attempts set count = count + ${count} where scope = ${scope} and subject = ${hash}`.execute(
+    sterna.db,
+  )
   expect(numAffectedRows).toBe(1n)
 }
 
@@ -283,7 +302,9 @@ describe('login', () => {
     await Promise.all(Array.from({ length: 30 }, () => logIn(email, 'wrong password', bully)))
     const { count } = await one(
       sterna.db,
-      sql<{ count: number }>`select count from attempts where scope = 'login-account' and subject = ${sterna.secrets.hash('attempt', email)}`,
+      sql<{
+        count: number
+      }>`select count from attempts where scope = 'login-account' and subject = ${sterna.secrets.hash('attempt', email)}`,
     )
     expect(count).toBe(10)
   })
@@ -344,11 +365,16 @@ describe('X-Forwarded-For', () => {
   test('is ignored when no proxy is trusted', async () => {
     const { email, password } = await direct.newPerson()
     const guess = (n: number) =>
-      direct.call('POST', '/auth/login', { body: { email, password: 'wrong password' }, headers: { 'x-forwarded-for': `203.0.113.${n}`, forwarded: `for=203.0.113.${n}` } })
+      direct.call('POST', '/auth/login', {
+        body: { email, password: 'wrong password' },
+        headers: { 'x-forwarded-for': `203.0.113.${n}`, forwarded: `for=203.0.113.${n}` },
+      })
     const guesses = await Promise.all(Array.from({ length: 11 }, (_, n) => guess(n)))
 
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
-    expect((await direct.call('POST', '/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': '203.0.113.99' } })).status).toBe(429)
+    expect(
+      (await direct.call('POST', '/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': '203.0.113.99' } })).status,
+    ).toBe(429)
     const ips = await many(direct.db, sql<{ ip: string }>`select distinct ip from sessions`)
     expect(ips).toEqual([{ ip: '127.0.0.1' }])
   })
@@ -356,7 +382,9 @@ describe('X-Forwarded-For', () => {
   test('cannot be forged through a trusted proxy, which adds the address it saw at the end', async () => {
     const { email } = await sterna.newPerson()
     const seen = newIp()
-    const guesses = await Promise.all(Array.from({ length: 11 }, (_, n) => logIn(email, 'wrong password', { 'x-forwarded-for': `203.0.113.${n}, ${seen}` })))
+    const guesses = await Promise.all(
+      Array.from({ length: 11 }, (_, n) => logIn(email, 'wrong password', { 'x-forwarded-for': `203.0.113.${n}, ${seen}` })),
+    )
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
   })
 })
@@ -372,12 +400,15 @@ describe('sessions', () => {
     expect([(await me(cookie)).status, (await me(phone)).status]).toEqual([401, 200])
   })
 
-  test.each([undefined, 'sterna_session=unknown', 'sterna_session=', 'other=cookie', 'sterna_session=%00%ff'])('logout with the cookie %j is harmless', async (cookie) => {
-    const before = await sterna.digest()
-    const answer = await sterna.call('GET', '/auth/logout', { cookie })
-    expect([answer.status, answer.body]).toEqual([200, { success: true }])
-    expect(await sterna.digest()).toBe(before)
-  })
+  test.each([undefined, 'sterna_session=unknown', 'sterna_session=', 'other=cookie', 'sterna_session=%00%ff'])(
+    'logout with the cookie %j is harmless',
+    async (cookie) => {
+      const before = await sterna.digest()
+      const answer = await sterna.call('GET', '/auth/logout', { cookie })
+      expect([answer.status, answer.body]).toEqual([200, { success: true }])
+      expect(await sterna.digest()).toBe(before)
+    },
+  )
 
   test('end when they expire', async () => {
     const { cookie, id } = await sterna.newPerson()
@@ -443,7 +474,9 @@ describe('change-password', () => {
 
   test('cannot be used to guess the password of a borrowed session', async () => {
     const { cookie, password } = await sterna.newPerson()
-    const guesses = await Promise.all(Array.from({ length: 12 }, () => change(cookie, { currentPassword: 'wrong password', password: 'battery staple' })))
+    const guesses = await Promise.all(
+      Array.from({ length: 12 }, () => change(cookie, { currentPassword: 'wrong password', password: 'battery staple' })),
+    )
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429, 429])
     expectToWait(await change(cookie, { currentPassword: password, password: 'battery staple' }), 3600)
   })
@@ -468,7 +501,8 @@ describe('password reset', () => {
   test('gives a new password, proves the address and ends every session', async () => {
     const { email, password, cookie } = await sterna.newPerson()
     const phone = cookieOf(await logIn(email, password))
-    const answer = await reset(await resetTokenFor(email), 'battery staple')
+    await requestReset(email)
+    const answer = await reset(await sterna.tokenFor(email), 'battery staple')
 
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
     expect(answer.headers['set-cookie']).toBeUndefined()
@@ -514,18 +548,28 @@ describe('password reset', () => {
     expect(await sterna.mailsTo(email.toUpperCase())).toEqual([])
   })
 
-  test.each([
-    ['a look-alike', 'vıctim@example.com'],
-    ['a sub-address', 'victim+evil@example.com'],
-    ['dots', 'v.i.c.t.i.m@example.com'],
-  ])('mails nobody when asked for %s of an address', async (_, given) => {
+  test('mails nobody when asked for an address that is merely similar', async () => {
     await signUp({ email: 'victim@example.com', password: 'correct horse' })
     const before = await sterna.digest({ except: ['attempts'] })
-    expect((await requestReset(given)).status).toBe(200)
+    const similar = [
+      'vıctim@example.com',
+      'victim+evil@example.com',
+      'v.i.c.t.i.m@example.com',
+      'victim@example.com.evil.example',
+      'victim%@example.com',
+      'victi_@example.com',
+    ]
+    const answers = await Promise.all(similar.map((email) => requestReset(email)))
+    expect(new Set(statuses(answers))).toEqual(new Set([200]))
     expect(await sterna.digest({ except: ['attempts'] })).toBe(before)
   })
 
-  test.each([[['a@example.com', 'b@example.com']], [{ a: 'a@example.com' }], ['a@example.com,b@example.com'], ['a@example.com\nb@example.com']])('refuses %j', async (email) => {
+  test.each([
+    [['a@example.com', 'b@example.com']],
+    [{ a: 'a@example.com' }],
+    ['a@example.com,b@example.com'],
+    ['a@example.com\nb@example.com'],
+  ])('refuses %j', async (email) => {
     const answer = await requestReset(email)
     expect([answer.status, fields(answer)]).toEqual([422, ['email']])
   })
@@ -623,7 +667,9 @@ describe('password reset', () => {
     const { email } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const headers = from()
-    const tries = await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 20 ? verify(`guess${n}`, headers) : reset(`guess${n}`, 'battery staple', headers))))
+    const tries = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => (n % 20 ? verify(`guess${n}`, headers) : reset(`guess${n}`, 'battery staple', headers))),
+    )
     expect(new Set(statuses(tries))).toEqual(new Set([400]))
     expectToWait(await reset(token, 'battery staple', headers), 3600)
     expectToWait(await verify('guess', headers), 3600)
@@ -651,14 +697,16 @@ describe('password reset', () => {
   test('is not undone by a change of password with the old one that was under way', async () => {
     const { email, id, password, cookie } = await sterna.newPerson()
     const token = await resetTokenFor(email)
-    const port = { secrets: sterna.secrets, log: createLog('silent'), publicUrl: 'http://localhost:3000' }
     const passwordHash = await hashPassword('battery staple')
 
     const change = await transact(sterna.db, async (tx) => {
       await sql`select 1 from users where id = ${id} for update`.execute(tx)
-      const change = sterna.call('POST', '/auth/change-password', { cookie, body: { currentPassword: password, password: 'thief was here' } })
+      const change = sterna.call('POST', '/auth/change-password', {
+        cookie,
+        body: { currentPassword: password, password: 'thief was here' },
+      })
       await expect.poll(waiting, { interval: 5 }).toBe(1)
-      await resetPassword(tx, port, { token, passwordHash })
+      await resetPassword(tx, mailPort(), { token, passwordHash })
       return { answer: change }
     })
 
@@ -671,7 +719,9 @@ describe('password reset', () => {
 async function waiting() {
   const { count } = await one(
     sterna.db,
-    sql<{ count: number }>`select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    sql<{
+      count: number
+    }>`select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
   )
   return count
 }

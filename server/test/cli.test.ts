@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -109,9 +110,10 @@ test('doctor finds a healthy installation healthy', async () => {
 })
 
 test('doctor says what failed and how to fix it', async () => {
-  const other = createServer((_req, res) => res.writeHead(404).end()).listen(await freePort(), '127.0.0.1')
-  const port = String((other.address() as { port: number }).port)
-  const taken = await sterna(['doctor'], { PORT: port })
+  const port = await freePort()
+  const other = createServer((_req, res) => res.writeHead(404).end()).listen(port, '127.0.0.1')
+  await once(other, 'listening')
+  const taken = await sterna(['doctor'], { PORT: String(port) })
   other.close()
   expect(taken).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}port: .*set PORT$/m) })
 
@@ -122,5 +124,6 @@ test('doctor says what failed and how to fix it', async () => {
     [{ PUBLIC_URL: 'http://mail.example.com' }, /^warn {2}public url: .*set PUBLIC_URL=https/m],
     [{ DATA_DIR: '/proc/nowhere' }, /^FAIL {2}data folder: .*set DATA_DIR/m],
   ]
-  for (const [env, line] of cases) expect((await sterna(['doctor'], env)).output).toMatch(line)
+  const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
+  for (const [index, [, line]] of cases.entries()) expect(outputs[index]!.output).toMatch(line)
 })

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Extend } from '../src/app.ts'
-import { CursorQuery, cursorList, PageQuery, readCursor, writeCursor } from '../src/http/paging.ts'
+import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../src/http/paging.ts'
 import { Address } from '../src/http/validate.ts'
 import { newId } from '../src/lib/id.ts'
 
@@ -48,7 +48,11 @@ export const probe: Extend = (app, { secrets }) => {
       return { data, cursor: writeCursor(secrets, scope, [data.at(-1)!]), hasMore: true, total: 0 }
     },
   )
-  app.get('/probe/pages', { config: { caller: 'anyone' }, schema: { querystring: PageQuery } }, (req) => req.query)
+  app.get(
+    '/probe/pages',
+    { config: { caller: 'anyone' }, schema: { querystring: PageQuery, response: { 200: pageList(z.number()) } } },
+    (req) => ({ ...req.query, data: [], total: 0, totalPages: 0 }),
+  )
   app.get('/probe/crash', { config: { caller: 'anyone' } }, () => {
     throw new Error('select secret from somewhere')
   })

@@ -88,6 +88,15 @@ export async function resetPassword(tx: Tx, port: MailPort, { token, passwordHas
   await markVerified(tx, { id: userId, email })
 }
 
+/**
+ * Checking a password takes tens of milliseconds, and a reset may come in between. Held until the transaction ends, so what
+ * follows happens either before that reset, which then ends it, or not at all.
+ */
+export async function holdPassword(tx: Tx, userId: string, passwordHash: string) {
+  const unchanged = await maybeOne(tx, sql`select 1 from users where id = ${userId} and password_hash = ${passwordHash} for no key update`)
+  if (!unchanged) fail('INVALID_CREDENTIALS')
+}
+
 export async function setPassword(tx: Tx, userId: string, passwordHash: string) {
   await sql`update users set password_hash = ${passwordHash}, updated_at = now() where id = ${userId}`.execute(tx)
   await sql`delete from user_tokens where user_id = ${userId} and purpose = 'reset-password'`.execute(tx)

@@ -15,7 +15,7 @@ export async function logIn(
   db: Pool,
   attempts: ReturnType<typeof createAttempts>,
   { email, password, ip }: { email: string; password: string; ip: string },
-): Promise<User> {
+): Promise<User & { hash: string }> {
   const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)
   const quotas: Quota[] = [
     { scope: 'login-ip', subject: ip, limit: 200, windowSeconds: QUARTER_HOUR },
@@ -28,7 +28,7 @@ export async function logIn(
   const matches = await isPassword(user?.hash, password)
   if (!matches || !user) return fail('INVALID_CREDENTIALS')
   for (const quota of quotas) await attempts.refund(quota)
-  return { id: user.id, email: user.email }
+  return user
 }
 
 const isKnownIp = (db: Pool, userId: string, ip: string) =>

@@ -1,13 +1,24 @@
+import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { maybeOne, one, transact } from '../db/index.ts'
+import { maybeOne, one, type Tx, transact } from '../db/index.ts'
 import { createAttempts } from '../http/attempts.ts'
 import type { App, Deps } from '../http/server.ts'
 import { sessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { isInvited } from '../projects/members.ts'
-import { joinByInvitation, resetPassword, sendReset, sendVerification, setPassword, signUp, type User, verifyEmail } from './accounts.ts'
+import {
+  holdPassword,
+  joinByInvitation,
+  resetPassword,
+  sendReset,
+  sendVerification,
+  setPassword,
+  signUp,
+  type User,
+  verifyEmail,
+} from './accounts.ts'
 import { logIn } from './login.ts'
 import { GivenPassword, hashPassword, isPassword, NewPassword } from './passwords.ts'
 import { clearSessionCookie, closeSession, openSession, setSessionCookie } from './sessions.ts'
@@ -62,10 +73,14 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } },
     },
     async (req, reply) => {
-      const user = await logIn(db, attempts, { ...req.body, ip: req.ip })
-      const token = await transact(db, (tx) => openSession(tx, secrets, { userId: user.id, req }))
+      const { id, email, hash } = await logIn(db, attempts, { ...req.body, ip: req.ip })
+      const token = await transact(db, async (tx) => {
+        await holdPassword(tx, id, hash)
+        await endCurrentSession(tx, req)
+        return openSession(tx, secrets, { userId: id, req })
+      })
       setSessionCookie(reply, publicUrl, token)
-      return { success: true as const, ...user }
+      return { success: true as const, id, email }
     },
   )
 
@@ -79,6 +94,12 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       return { success: true as const }
     },
   )
+
+  /** The one the browser brought along, whoever's it is. */
+  async function endCurrentSession(tx: Tx, req: FastifyRequest) {
+    const token = req.cookies[sessionCookie(publicUrl).name]
+    if (token) await closeSession(tx, secrets.hash('session', token))
+  }
 
   app.get(
     '/auth/oauth-config',
@@ -181,6 +202,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
       const passwordHash = await hashPassword(req.body.password)
       const token = await transact(db, async (tx) => {
+        await holdPassword(tx, userId, hash)
         await setPassword(tx, userId, passwordHash)
         return openSession(tx, secrets, { userId, req })
       })

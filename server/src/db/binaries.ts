@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { chmod, cp, mkdir, open, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { canReach, EmbeddedError, type User } from './home.ts'
+import { ConfigError } from '../lib/config.ts'
+import { canReach, type User } from './home.ts'
 
 /** `folder` holds bin, lib and share. */
 export type Binaries = { folder: string; version: string; major: number }
@@ -22,7 +23,7 @@ function resolvePackage(from: string, name: string) {
   try {
     return createRequire(from).resolve(name)
   } catch {
-    throw new EmbeddedError(
+    throw new ConfigError(
       `There is no PostgreSQL for this machine: the npm package ${name} is not installed. ` +
         'If it exists for your platform, run `npm ci` again without leaving out optional packages; if not, set DATABASE_URL to use a PostgreSQL server.',
     )

@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { chownSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ConfigError } from '../lib/config.ts'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedError, type User } from './home.ts'
+import type { User } from './home.ts'
 import { killStrays } from './processes.ts'
 
 /** A PostgreSQL of our own. `user`: whom it runs as, when that is not us. */
@@ -82,7 +83,7 @@ function run(
   return new Promise<void>((resolve, reject) => {
     const child = execFile(join(cluster.binaries.folder, 'bin', program), args, options, (err, stdout, stderr) => {
       if (!err) return resolve()
-      reject(signal?.aborted ? err : new EmbeddedError(`${program} failed: ${whyNotRun(err) ?? (stderr || stdout).trim().slice(-2_000)}`))
+      reject(signal?.aborted ? err : new ConfigError(`${program} failed: ${whyNotRun(err) ?? (stderr || stdout).trim().slice(-2_000)}`))
     })
     child.stdin?.on('error', () => {}) // it ended early; its exit says why
     child.stdin?.end(input)

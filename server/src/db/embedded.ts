@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError } from '../lib/config.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setPassword, sweepDrafts } from './cluster.ts'
-import { EmbeddedError, findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
+import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
 import { alreadyRunning, askServer, takeOwnership } from './owner.ts'
 import { pidFile, readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
 import { birthOf, findServer, killStrays } from './processes.ts'
@@ -47,7 +48,7 @@ export async function attachEmbedded(dataDir: string): Promise<{ url: string } |
     if (url && (await askServer(url)).owner) return { url }
     if (!startLockHolder(lockFolder(folder))) return null
   }
-  throw new EmbeddedError('Sterna is running on this DATA_DIR, but its database does not answer.')
+  throw new ConfigError('Sterna is running on this DATA_DIR, but its database does not answer.')
 }
 
 async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'> & { unlock(): void }): Promise<Embedded> {
@@ -58,7 +59,10 @@ async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'>
     return new Supervisor({ cluster, postmaster, owner, log, unlock })
   } catch (err) {
     await postmaster.stop()
-    throw err
+    if ((err as { code?: string }).code !== '28P01') throw err
+    throw new ConfigError(
+      `${passwordFile(home.dataDir)} does not hold the password of the database. Delete the file and start again to set a new one.`,
+    )
   }
 }
 
@@ -84,7 +88,7 @@ async function prepare(home: Home, { log, signal }: Omit<Start, 'dataDir'>): Pro
 function refuseOtherVersion(folder: string, major: number) {
   const made = readFileSync(join(dataFolder(folder), 'PG_VERSION'), 'utf8').trim()
   if (made === String(major)) return
-  throw new EmbeddedError(
+  throw new ConfigError(
     `The database in ${folder} was made by PostgreSQL ${made}, and this Sterna brings PostgreSQL ${major}, which cannot read it. ` +
       'Nothing was changed. Dump it with the Sterna that made it and restore the dump, or set DATABASE_URL.',
   )
@@ -100,7 +104,7 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
   const url = clusterUrl({ ...cluster, socketFolder: left?.socketFolder || cluster.socketFolder })
   const running = findServer(dataFolder(folder), left?.pid)
   if ((await askDead(url)).answers && !running) {
-    throw new EmbeddedError(
+    throw new ConfigError(
       `A PostgreSQL server runs on ${folder} that cannot be seen from here: in another container, or as another user? Stop it first.`,
     )
   }
@@ -148,7 +152,7 @@ const REASONS: Record<string, string> = {
 function explained(err: unknown) {
   const { code = '', path } = err as NodeJS.ErrnoException
   if (!path || !REASONS[code]) return err
-  return new EmbeddedError(
+  return new ConfigError(
     `Cannot use ${path}: ${REASONS[code]}. Put that right, set another DATA_DIR, or set DATABASE_URL to use a PostgreSQL server.`,
   )
 }

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-
-/** A local database that cannot be had, and what to do about it: for the operator's terminal, no stack needed. */
-export class EmbeddedError extends Error {}
+import { ConfigError } from '../lib/config.ts'
 
 export type User = { uid: number; gid: number }
 
@@ -43,7 +41,7 @@ export function openHome(givenDataDir: string): Home {
 function newHome(dataDir: string, isRoot: boolean) {
   const pointer = pointerFile(dataDir)
   if (existsSync(pointer)) {
-    throw new EmbeddedError(
+    throw new ConfigError(
       `The database of ${dataDir} is missing: ${pointer} says that it is in ${readFileSync(pointer, 'utf8').trim()}. ` +
         'Put it back, or delete that file to begin with an empty database.',
     )
@@ -72,7 +70,7 @@ export function unprivilegedUser(): User {
     // macOS writes nobody as -2.
     if (uid && gid) return { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 }
   }
-  throw new EmbeddedError(
+  throw new ConfigError(
     'PostgreSQL refuses to run as root, and there is no user "postgres" or "nobody" to run it as. Start Sterna as another user, or set DATABASE_URL.',
   )
 }

@@ -13,7 +13,7 @@ const LOCK_WAIT_MS = 600_000
 const TABLE_LOCK_TIMEOUT = '2s'
 const TABLE_LOCK_TRIES = 30
 
-export const migrations = (): Migration[] =>
+const migrations = (): Migration[] =>
   readdirSync(FOLDER)
     .filter((name) => name.endsWith('.sql'))
     .sort()

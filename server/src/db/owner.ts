@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { EmbeddedError } from './home.ts'
+import { ConfigError } from '../lib/config.ts'
 
 /** Held by the process that supervises the server, for as long as it lives: PostgreSQL frees it 4-12 ms after a kill -9. */
 const OWNER_LOCK = 7_357_003
@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 3_000
 export type Owner = { lost: Promise<void> }
 
 export const alreadyRunning = (pid: number) =>
-  new EmbeddedError(`Sterna is already running on this DATA_DIR (pid ${pid}). Stop it, or set another DATA_DIR.`)
+  new ConfigError(`Sterna is already running on this DATA_DIR (pid ${pid}). Stop it, or set another DATA_DIR.`)
 
 /** On a connection of its own that ends with the server or with us; `lost` resolves when it does. */
 export async function takeOwnership(url: string): Promise<Owner> {

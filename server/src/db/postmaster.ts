@@ -4,8 +4,8 @@ import { closeSync, copyFileSync, lstatSync, mkdirSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError } from '../lib/config.ts'
 import { type Cluster, dataFolder, ENVIRONMENT, give, whyNotRun } from './cluster.ts'
-import { EmbeddedError } from './home.ts'
 import { birthOf, signalProcess } from './processes.ts'
 
 export type Postmaster = {
@@ -51,7 +51,7 @@ export async function launch(cluster: Cluster, { settings, signal, log }: Launch
     drop()
     await postmaster.exited
     signal?.throwIfAborted()
-    throw new EmbeddedError(`${(err as Error).message} Its log ${logFile(cluster.folder)} ends with:\n${logTail(cluster.folder, logStart)}`)
+    throw new ConfigError(`${(err as Error).message} Its log ${logFile(cluster.folder)} ends with:\n${logTail(cluster.folder, logStart)}`)
   } finally {
     signal?.removeEventListener('abort', drop)
   }
@@ -145,7 +145,7 @@ async function shutDown(kill: (signal: NodeJS.Signals) => void, isGone: () => bo
     kill(signal as NodeJS.Signals) // the keys above
     for (const end = Date.now() + patienceMs; Date.now() < end && !isGone(); ) await sleep(POLL_MS)
   }
-  if (!isGone()) throw new EmbeddedError('PostgreSQL does not stop, not even when killed: does its disk hang?')
+  if (!isGone()) throw new ConfigError('PostgreSQL does not stop, not even when killed: does its disk hang?')
 }
 
 /** New for each start: a killed server's socket and lock file name a pid that may be someone else's by now. */
@@ -153,7 +153,7 @@ function prepareSocketFolder({ socketFolder, user }: Cluster) {
   const found = lstatSync(socketFolder, { throwIfNoEntry: false })
   // It may be below /tmp, where anyone can have been first.
   if (found && !(found.isDirectory() && [process.getuid?.(), user?.uid].includes(found.uid))) {
-    throw new EmbeddedError(`${socketFolder} belongs to someone else. Remove it, or set a shorter DATA_DIR.`)
+    throw new ConfigError(`${socketFolder} belongs to someone else. Remove it, or set a shorter DATA_DIR.`)
   }
   rmSync(socketFolder, { recursive: true, force: true })
   mkdirSync(socketFolder, { mode: 0o700 })

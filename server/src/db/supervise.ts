@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../lib/log.ts'
 import { type Cluster, clusterUrl, dataFolder } from './cluster.ts'
 import { type Owner, takeOwnership } from './owner.ts'
 import { launch, logTail, type Postmaster, trimLog } from './postmaster.ts'
@@ -14,7 +13,8 @@ export type Embedded = {
   /** For a process about to end: the server drops everything at once, and its next start repairs that. */
   abort(): void
 }
-export type Logger = Pick<Log, 'info' | 'warn' | 'error'>
+type Report = (fields: object, message: string) => void
+export type Logger = { info: Report; warn: Report; error: Report }
 
 /** 0.1 s after a crash, doubling to 5 s for a server that does not stay up. */
 const RESTART_MS = { first: 100, most: 5_000, calmAfter: 5_000 }
@@ -25,6 +25,7 @@ function settings() {
   const megabytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20
   return {
     max_connections: 100,
+    max_logical_replication_workers: 0,
     shared_buffers: `${Math.round(Math.min(1_024, Math.max(64, megabytes / 8)))}MB`,
     effective_cache_size: `${Math.round(megabytes / 2)}MB`,
     // What was acknowledged is on the disk, whatever someone put into the cluster's own files.
@@ -57,12 +58,12 @@ export class Supervisor implements Embedded {
     this.#watching = this.#watch()
   }
 
-  stop() {
+  stop = () => {
     this.#stopped ??= this.#stop()
     return this.#stopped
   }
 
-  abort() {
+  abort = () => {
     this.#stopping.abort()
     this.#running.postmaster.kill('SIGQUIT')
   }

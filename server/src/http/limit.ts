@@ -12,8 +12,6 @@ export type Allowance = { allowed: boolean; limit: number; remaining: number; re
 type Window = { endsAt: number; left: number; leased: number; leasing: Promise<void> | undefined }
 type Lease = { granted: number; leased: number; remainingMs: number }
 
-export type Limiter = ReturnType<typeof createLimiter>
-
 /**
  * At most `limit` requests per project in 60 s of database time, over all nodes. Nodes lease shares and count them down in
  * memory: 20 statements a minute for a project at its limit, however many requests it makes.

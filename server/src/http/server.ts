@@ -37,7 +37,7 @@ export type App = FastifyInstance<
 export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 
 const MB = 1024 * 1024
-export const BODY_LIMIT = MB
+const BODY_LIMIT = MB
 
 /** The plumbing every route shares. Knows no feature. */
 export async function createServer(deps: Deps): Promise<App> {

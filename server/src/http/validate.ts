@@ -37,7 +37,7 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
   }
 }
 
-export const toAppError = (error: z.ZodError) => new AppError('VALIDATION_ERROR', { errors: error.issues.map(toIssue) })
+const toAppError = (error: z.ZodError) => new AppError('VALIDATION_ERROR', { errors: error.issues.map(toIssue) })
 
 function toIssue(issue: z.core.$ZodIssue): Issue {
   const field = issue.path.join('.')

@@ -11,7 +11,11 @@ const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
   PUBLIC_URL: httpUrl.optional(),
   DATA_DIR: z.string().default('./data'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must look like postgres://user:password@host:5432/database' }).optional(),
+  // Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is no WHATWG URL.
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
+    .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   SECRET_KEY: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32').optional(),

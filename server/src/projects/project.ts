@@ -8,8 +8,8 @@ import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { newKeys, openKeys, storeKeys } from './keys.ts'
 
-export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
-export const TRACKING = ['ENABLED', 'DISABLED', 'MARKETING_ONLY'] as const
+const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
+const TRACKING = ['ENABLED', 'DISABLED', 'MARKETING_ONLY'] as const
 export const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const
 
 const limit = z.int().nullable()

@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inject } from 'vitest'
+import { runSql } from './postgres.ts'
+
+const PATIENCE_MS = 10_000
+
+/** A migrated database of one's own for the price of copying its files; `empty` for those who migrate it themselves. */
+export async function cloneDatabase({ empty = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {
+  const { adminUrl } = inject('postgres')
+  const name = `t_${randomBytes(8).toString('hex')}`
+  await patiently(() => runSql(adminUrl, `create database ${name} template ${empty ? 'template1' : 'template_sterna'} owner sterna`))
+  return {
+    // As the application's own role: what only a superuser may do must fail here too.
+    url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?`),
+    async drop() {
+      await runSql(adminUrl, `drop database if exists ${name} with (force)`)
+    },
+  }
+}
+
+/** PostgreSQL copies no template that someone, if only autovacuum, is connected to. */
+async function patiently(work: () => Promise<unknown>) {
+  for (const end = Date.now() + PATIENCE_MS; ; await sleep(50)) {
+    try {
+      return await work()
+    } catch (err) {
+      if ((err as { code?: string }).code !== '55006' || Date.now() > end) throw err
+    }
+  }
+}
