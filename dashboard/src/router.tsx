@@ -5,7 +5,7 @@ import { ResetPasswordPage } from './account/reset-password.tsx'
 import { SignInPage } from './account/sign-in.tsx'
 import { SignUpPage } from './account/sign-up.tsx'
 import { VerifyEmailPage } from './account/verify-email.tsx'
-import { OpenProjectPage } from './projects/open-project.tsx'
+import { OpenProjectPage } from './onboarding/open-project.tsx'
 import { ownPath, parseSearch, type Search, stringifySearch, text } from './search.ts'
 import { BrokenPage, NotFoundPage } from './shell/fallbacks.tsx'
 import { RequireSession } from './shell/require-session.tsx'
@@ -56,7 +56,7 @@ const openProject = createRoute({ getParentRoute: () => app, path: '/', componen
 const createProject = createRoute({
   getParentRoute: () => app,
   path: '/new',
-  component: lazyRouteComponent(() => import('./projects/create-project.tsx'), 'CreateProjectPage'),
+  component: lazyRouteComponent(() => import('./onboarding/create-project.tsx'), 'CreateProjectPage'),
 })
 
 const project = createRoute({
@@ -102,6 +102,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
+  scrollRestoration: true,
   defaultNotFoundComponent: NotFoundPage,
   defaultErrorComponent: BrokenPage,
 })

@@ -1,6 +1,6 @@
-import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
@@ -46,18 +46,22 @@ function checkPublicUrl({ publicUrl }: Config) {
 }
 
 function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
+  const folder = nearestFolder(dataDir)
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    accessSync(dataDir, constants.W_OK)
+    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`)
+    accessSync(folder, constants.W_OK)
   } catch (err) {
     return [failed('data folder', `cannot write to ${dataDir} (${(err as Error).message}); fix its owner or set DATA_DIR`)]
   }
-  const { bavail, bsize } = statfsSync(dataDir)
+  const { bavail, bsize } = statfsSync(folder)
   const free = (bavail * bsize) / 1024 ** 3
   const room = `${free.toFixed(1)} GB free in ${dataDir}`
   const disk = free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all mail`) : ok('disk', room)
   return databaseUrl ? [disk] : [disk, checkKeyFile(join(dataDir, 'secret.key'))]
 }
+
+/** The folder itself, or the one it would be made in: looking must not create it. */
+const nearestFolder = (path: string): string => (existsSync(path) ? path : nearestFolder(dirname(path)))
 
 function checkKeyFile(path: string) {
   if (!existsSync(path)) return ok('secret key', 'will be made at the first start')

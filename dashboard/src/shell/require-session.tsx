@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
 import { meQuery } from '../account/queries.ts'
 import { ErrorState } from '../ui/error-state.tsx'
-import { Tern } from '../ui/logo.tsx'
+import { Splash } from './splash.tsx'
 
 /** Around every /app page. */
 export function RequireSession() {
@@ -15,13 +15,4 @@ export function RequireSession() {
   if (me.isError) return <ErrorState error={me.error} retry={me.refetch} />
 
   return <Outlet />
-}
-
-function Splash() {
-  return (
-    <div role="status" className="grid min-h-dvh place-items-center">
-      <Tern className="size-12 text-accent motion-safe:animate-pulse" />
-      <span className="sr-only">Loading…</span>
-    </div>
-  )
 }

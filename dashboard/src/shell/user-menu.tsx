@@ -4,9 +4,7 @@ import { useState } from 'react'
 import { ChangePasswordDialog } from '../account/change-password.tsx'
 import { meQuery } from '../account/queries.ts'
 import { signOut } from '../account/sign-out.ts'
-import { explain } from '../ui/explain.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
-import { toast } from '../ui/toast.tsx'
 
 /** `wide` shows the address beside the icon. */
 export function UserMenu({ wide = false }: { wide?: boolean }) {
@@ -31,7 +29,7 @@ export function UserMenu({ wide = false }: { wide?: boolean }) {
           Change password
         </MenuItem>
         <MenuSeparator />
-        <MenuItem onSelect={() => signOut().catch((error) => toast(explain(error)))}>
+        <MenuItem onSelect={() => signOut()}>
           <LogOut aria-hidden="true" />
           Sign out
         </MenuItem>

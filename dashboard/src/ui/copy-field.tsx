@@ -8,9 +8,13 @@ export function CopyField({ label, value, secret = false }: { label: string; val
   const [revealed, setRevealed] = useState(!secret)
   return (
     <div className="flex items-center gap-1 rounded-lg border border-line bg-sunken py-1 pr-1 pl-3">
-      <output aria-label={label} className="min-w-0 flex-1 truncate font-mono text-sm">
-        {revealed ? value : `${value.slice(0, 3)}${'•'.repeat(24)}`}
-      </output>
+      <input
+        readOnly
+        aria-label={label}
+        value={revealed ? value : `${value.slice(0, 3)}${'•'.repeat(24)}`}
+        onFocus={(event) => event.target.select()}
+        className="min-w-0 flex-1 truncate rounded-sm font-mono text-sm"
+      />
       {secret && (
         <IconButton
           label={revealed ? `Hide ${label.toLowerCase()}` : `Reveal ${label.toLowerCase()}`}

@@ -13,7 +13,7 @@ export function Dialog({ title, description, open, onOpenChange, children }: Dia
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
-        <Radix.Overlay className="fixed inset-0 z-40 grid place-items-end overflow-y-auto bg-[#04131a]/55 backdrop-blur-[2px] motion-safe:animate-fade sm:place-items-center sm:p-6">
+        <Radix.Overlay className="fixed inset-0 z-40 grid place-items-end overflow-y-auto bg-[#04131a]/55 motion-safe:animate-fade sm:place-items-center sm:p-6">
           <Radix.Content className="relative w-full max-w-lg rounded-t-2xl border border-line bg-surface p-6 shadow-float outline-none motion-safe:animate-rise sm:rounded-2xl sm:p-8">
             <Radix.Title className="pr-10 font-semibold text-xl">{title}</Radix.Title>
             <Radix.Description asChild>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 
 /** A column without a heading holds buttons. */
-export type Column<Row> = { heading?: string; cell: (row: Row) => ReactNode }
+type Column<Row> = { heading?: string; cell: (row: Row) => ReactNode }
 
 type TableProps<Row> = { caption: string; rows: Row[]; rowKey: (row: Row) => string; columns: Column<Row>[] }
 

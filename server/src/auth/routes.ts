@@ -88,8 +88,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/auth/logout',
     { config: { caller: 'anyone' }, schema: { tags, summary: 'Sign out', response: { 200: Done } } },
     async (req, reply) => {
-      const token = req.cookies[sessionCookie(publicUrl).name]
-      if (token) await transact(db, (tx) => closeSession(tx, secrets.hash('session', token)))
+      await transact(db, (tx) => endCurrentSession(tx, req))
       clearSessionCookie(reply, publicUrl)
       return { success: true as const }
     },

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, cp, mkdir, open, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { ConfigError } from '../lib/config.ts'
@@ -64,9 +64,10 @@ async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binari
   await sweepDrafts(spareFolder)
   const draft = `${folder}.draft-${randomBytes(6).toString('hex')}`
   try {
-    await cp(from.folder, join(draft, 'native'), { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') })
+    await mkdir(draft)
+    await chmod(draft, 0o755)
+    await copyFolder(from.folder, join(draft, 'native'))
     await linkLibraries(join(draft, 'native'))
-    await publish(draft)
     // Two starts at once make two copies; the first to be renamed is the one, and both are the same.
     await rename(draft, folder).catch(ignore('ENOTEMPTY', 'EEXIST'))
   } finally {
@@ -75,22 +76,21 @@ async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binari
   return copy
 }
 
-/** Readable for everyone whatever the umask was, and on the disk: after a power cut an empty `postgres` would look complete. */
-async function publish(path: string): Promise<void> {
-  const entries = await readdir(path, { withFileTypes: true })
-  for (const entry of entries.filter((entry) => !entry.isSymbolicLink())) {
-    const child = join(path, entry.name)
-    if (entry.isDirectory()) await publish(child)
-    else await settle(child, (await stat(child)).mode & 0o100 ? 0o755 : 0o644)
+/** Readable for everyone, however closed the original is, and on the disk: after a power cut an empty `postgres` would look complete. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await mkdir(to)
+  await chmod(to, 0o755)
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) await copyFolder(source, target)
+    else if (entry.isFile() && !entry.name.endsWith('.a')) await copyProgram(source, target)
   }
-  await settle(path, 0o755)
 }
 
-async function settle(path: string, mode: number) {
-  await chmod(path, mode)
-  const file = await open(path)
-  await file.sync()
-  await file.close()
+async function copyProgram(from: string, to: string) {
+  const { mode } = await stat(from)
+  await writeFile(to, await readFile(from), { mode: 0o600, flush: true })
+  await chmod(to, mode & 0o100 ? 0o755 : 0o644)
 }
 
 /** What a copy that was killed half-way left; a living one takes a second. */

@@ -145,6 +145,7 @@ const REASONS: Record<string, string> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EEXIST: 'it is not a folder',
+  ENOENT: 'it is not there and cannot be made',
   ENOTDIR: 'it is not a folder',
   ENAMETOOLONG: 'the name is too long',
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from '../lib/config.ts'
 
 export type User = { uid: number; gid: number }
@@ -24,15 +24,28 @@ export function findHome(dataDir: string): string | undefined {
 }
 
 export function openHome(givenDataDir: string): Home {
-  mkdirSync(givenDataDir, { recursive: true })
+  makeFolder(resolve(givenDataDir))
   const dataDir = realpathSync(givenDataDir)
   const isRoot = process.getuid?.() === 0
   const folder = findHome(dataDir) ?? newHome(dataDir, isRoot)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   // The server's user must get through, whatever root's umask is.
   if (isRoot) for (const path of dirname(folder) === SYSTEM_FOLDER ? [SYSTEM_FOLDER, folder] : [folder]) chmodSync(path, 0o755)
   return { folder, dataDir, isRoot }
 }
+
+/** One by one: Node's own `recursive` turns in circles for ever where mkdir says ENOENT below a folder that exists, as /proc does. */
+function makeFolder(path: string, mode?: number) {
+  if (isFolder(path)) return
+  makeFolder(dirname(path), mode)
+  try {
+    mkdirSync(path, { mode })
+  } catch (err) {
+    if (!isFolder(path)) throw err // else another start was faster
+  }
+}
+
+const isFolder = (path: string) => existsSync(path) && statSync(path).isDirectory()
 
 /**
  * Inside DATA_DIR wherever that works, so that a mounted volume or a backup of DATA_DIR holds the database too. But PostgreSQL

@@ -24,8 +24,11 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
     application_name: 'sterna',
   })
   // Without these two a database restart ends the process: pg emits 'error' on idle and on checked-out clients.
-  pool.on('error', (err) => log.warn({ err }, 'lost an idle database connection'))
-  pool.on('connect', (client) => client.on('error', (err) => log.warn({ err }, 'lost a database connection')))
+  const lost = (err: Error) => {
+    if (!pool.ending) log.warn({ reason: err.message }, 'lost a database connection')
+  }
+  pool.on('error', lost)
+  pool.on('connect', (client) => client.on('error', lost))
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 

@@ -26,7 +26,7 @@ export async function announce({ url, kind, log }: { url: string; kind: keyof ty
       keepAlive: true,
       connectionTimeoutMillis: 3_000,
     })
-    joining.on('error', (err) => log.warn({ err }, 'lost the liveness connection'))
+    joining.on('error', (err) => left || log.warn({ reason: err.message }, 'lost the liveness connection'))
     joining.once('end', rejoin)
     client = joining
     await joining.connect()

@@ -1,14 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { Navigate } from '@tanstack/react-router'
+import { lastOpened } from '../projects/last-opened.ts'
+import { projectsQuery } from '../projects/queries.ts'
+import { Splash } from '../shell/splash.tsx'
 import { ErrorState } from '../ui/error-state.tsx'
-import { lastOpened } from './last-opened.ts'
-import { projectsQuery } from './queries.ts'
 
 /** /app itself: on to the project opened last, or to creating the first. */
 export function OpenProjectPage() {
   const projects = useQuery(projectsQuery)
 
-  if (projects.isPending) return null
+  if (projects.isPending) return <Splash />
   if (projects.isError) return <ErrorState error={projects.error} retry={projects.refetch} />
   const last = lastOpened()
   const project = projects.data.find(({ id }) => id === last) ?? projects.data[0]

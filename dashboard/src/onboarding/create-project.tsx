@@ -1,6 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../api.ts'
+import { projectsQuery } from '../projects/queries.ts'
+import { Splash } from '../shell/splash.tsx'
 import { UserMenu } from '../shell/user-menu.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -8,7 +10,6 @@ import { Form } from '../ui/form.tsx'
 import { Input } from '../ui/input.tsx'
 import { Logo, Tern } from '../ui/logo.tsx'
 import { PageTitle } from '../ui/page.tsx'
-import { projectsQuery } from './queries.ts'
 
 /** The first thing a new user sees, and where every further project begins. */
 export function CreateProjectPage() {
@@ -22,7 +23,8 @@ export function CreateProjectPage() {
       await navigate({ to: '/app/p/$projectId/keys', params: { projectId }, search: { created: true } })
     },
   })
-  const isFirst = projects.data?.length === 0
+
+  if (projects.isPending) return <Splash />
 
   return (
     <div className="flex min-h-dvh flex-col">
@@ -34,7 +36,7 @@ export function CreateProjectPage() {
       </header>
       <main className="mx-auto flex w-full max-w-md flex-1 flex-col justify-center px-5 pb-24">
         <Tern className="mb-6 size-14 text-accent" />
-        <PageTitle>{isFirst ? 'Name your first project' : 'New project'}</PageTitle>
+        <PageTitle>{projects.data?.length === 0 ? 'Name your first project' : 'New project'}</PageTitle>
         <p className="mt-2 text-muted leading-relaxed">
           A project keeps one product's contacts, emails and keys together, apart from everything else.
         </p>
