@@ -33,7 +33,10 @@ export function Shell() {
 
   return (
     <CurrentProject value={project}>
-      <a href="#content" className={`${buttonClass('primary')} sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50`}>
+      <a
+        href="#content"
+        className={`${buttonClass('primary')} sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50 focus:px-4`}
+      >
         Skip to content
       </a>
       <div className="min-h-dvh lg:grid lg:grid-cols-[16rem_minmax(0,1fr)]">

@@ -20,12 +20,18 @@ export function Page({ title, description, actions, loading = false, children }:
   )
 }
 
-/** Names the browser tab, and takes the focus so that a screen reader announces where a click has led. */
+let isFirstPage = true
+
+/**
+ * Names the browser tab, and takes the focus so that a screen reader announces where a click has led. Not on the page
+ * that was loaded: the browser announces that one, and the keyboard should start at its top.
+ */
 export function PageTitle({ children }: { children: string }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${children} · Sterna`
-    heading.current?.focus({ preventScroll: true })
+    if (!isFirstPage) heading.current?.focus({ preventScroll: true })
+    isFirstPage = false
   }, [children])
   return (
     <h1 ref={heading} tabIndex={-1} className="font-semibold text-2xl outline-none sm:text-3xl">

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../lib/config.ts'
@@ -7,8 +7,8 @@ import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setPassword, sweepDrafts } from './cluster.ts'
 import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
 import { alreadyRunning, askServer, takeOwnership } from './owner.ts'
-import { pidFile, readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
-import { birthOf, findServer, killStrays } from './processes.ts'
+import { readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
+import { findServer } from './processes.ts'
 import { startLockHolder, takeStartLock } from './startlock.ts'
 import { type Embedded, type Logger, launchForUse, Supervisor } from './supervise.ts'
 
@@ -112,9 +112,6 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
     log.warn({ pid: running }, 'stopping the PostgreSQL that a killed Sterna left behind')
     await stopProcess(running)
   }
-  killStrays(dataFolder(folder))
-  // PostgreSQL judges a pid file by its pid alone: it would wait for ever for whoever has that number now.
-  if (!left || birthOf(left.pid)) rmSync(pidFile(folder), { force: true })
 }
 
 /** We hold the start lock, so the owner should be dead, and PostgreSQL about to notice; if not, it is alive after all. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../lib/config.ts'
 import { type Cluster, dataFolder, ENVIRONMENT, give, whyNotRun } from './cluster.ts'
-import { birthOf, signalProcess } from './processes.ts'
+import { birthOf, isTaken, killStrays, signalProcess } from './processes.ts'
 
 export type Postmaster = {
   pid: number
@@ -34,9 +34,10 @@ export function socketFolderFor(folder: string) {
   return join(tmpdir(), `sterna-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
 }
 
-/** Starts the server and waits until it accepts connections. */
+/** Starts the server, which the caller knows not to be running, and waits until it accepts connections. */
 export async function launch(cluster: Cluster, { settings, signal, log }: Launch): Promise<Postmaster> {
   signal?.throwIfAborted()
+  clearRemains(cluster.folder)
   prepareSocketFolder(cluster)
   trimLog(cluster.folder)
   const logStart = sizeOf(logFile(cluster.folder))
@@ -127,7 +128,14 @@ export function readPidFile(folder: string): { pid: number; socketFolder: string
   return Number.isInteger(pid) && pid > 1 ? { pid, socketFolder: lines[4] ?? '', status: lines[7]?.trim() ?? '' } : undefined
 }
 
-export const pidFile = (folder: string) => join(dataFolder(folder), 'postmaster.pid')
+const pidFile = (folder: string) => join(dataFolder(folder), 'postmaster.pid')
+
+/** PostgreSQL judges a pid file by the number alone, and would refuse to start for as long as anyone, if only a zombie, has it. */
+function clearRemains(folder: string) {
+  killStrays(dataFolder(folder))
+  const left = readPidFile(folder)
+  if (!left || isTaken(left.pid)) rmSync(pidFile(folder), { force: true })
+}
 
 /** One that is not our child. */
 export async function stopProcess(pid: number) {

@@ -52,6 +52,15 @@ export function killStrays(...folders: string[]) {
   }
 }
 
+/** Zombies and strangers included. */
+export function isTaken(pid: number) {
+  try {
+    return process.kill(pid, 0)
+  } catch (err) {
+    return (err as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
 /** False when there is nobody left to signal. */
 export function signalProcess(pid: number, signal: NodeJS.Signals) {
   try {

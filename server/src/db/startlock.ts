@@ -19,9 +19,11 @@ export function takeStartLock(folder: string): StartLock | { heldBy: number } {
     const heldBy = holderOf(folder, last)
     if (heldBy) return { heldBy }
     const mine = last + 1
+    const file = join(folder, String(mine))
     if (!claim(folder, mine)) continue
-    for (const name of readdirSync(folder)) if (name !== String(mine)) rmSync(join(folder, name), { force: true })
-    return { release: () => existsSync(folder) && truncateSync(join(folder, String(mine))) }
+    // Older numbers, and drafts.
+    for (const name of readdirSync(folder)) if (!(Number(name) >= mine)) rmSync(join(folder, name), { force: true })
+    return { release: () => existsSync(file) && truncateSync(file) }
   }
 }
 
@@ -55,6 +57,6 @@ function claim(folder: string, number: number) {
   }
   if (highest(folder) === number) return true
   // We looked so long ago that others have come, gone, and cleared this number away since.
-  rmSync(file)
+  rmSync(file, { force: true })
   return false
 }

@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Cluster, clusterUrl, dataFolder } from './cluster.ts'
+import { type Cluster, clusterUrl } from './cluster.ts'
 import { type Owner, takeOwnership } from './owner.ts'
 import { launch, logTail, type Postmaster, trimLog } from './postmaster.ts'
-import { killStrays } from './processes.ts'
 
 export type Embedded = {
   /** The same for as long as this process lives, also over a restart of the server. */
@@ -97,10 +96,7 @@ export class Supervisor implements Embedded {
     const { signal } = this.#stopping
     try {
       await sleep(Math.min(RESTART_MS.first * 2 ** failures, RESTART_MS.most), undefined, { signal })
-      if (this.#running.postmaster.hasExited()) {
-        killStrays(dataFolder(cluster.folder))
-        this.#running.postmaster = await launchForUse(cluster, { signal, log })
-      }
+      if (this.#running.postmaster.hasExited()) this.#running.postmaster = await launchForUse(cluster, { signal, log })
       this.#running.owner = await takeOwnership(this.url)
       log.info({}, 'PostgreSQL is back')
       return true
