@@ -222,7 +222,7 @@ describe('login', () => {
     }
     // Without the work of a hash it would take a tenth.
     expect(median(unknown)).toBeGreaterThan(median(known) / 2)
-    expect(median(unknown)).toBeLessThan(median(known) * 2)
+    expect(median(unknown)).toBeLessThan(median(known) * 3)
   })
 
   test('refuses the 11th guess at an account from one IP, even the right one, and lets other IPs and accounts be', async () => {
@@ -320,7 +320,6 @@ describe('login', () => {
     expect((await me(cookieOf(answer))).status).toBe(200)
   })
 
-  // BUG: the contract says that sessions are rotated on login; the session brought along stays open for 30 days.
   test('ends the session the browser brought along', async () => {
     const first = await sterna.newPerson()
     const second = await sterna.newPerson()
@@ -386,6 +385,16 @@ describe('X-Forwarded-For', () => {
       Array.from({ length: 11 }, (_, n) => logIn(email, 'wrong password', { 'x-forwarded-for': `203.0.113.${n}, ${seen}` })),
     )
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
+  })
+
+  // BUG: limits are counted per address, but one IPv6 customer has a /64: 2^64 addresses to guess and sign up from.
+  test('names one customer by the first 64 bits when it is IPv6', async () => {
+    const { email } = await sterna.newPerson()
+    const guesses = await Promise.all(
+      Array.from({ length: 11 }, (_, n) => logIn(email, 'wrong password', from(`2001:db8:1:2:${n}::${n + 1}`))),
+    )
+    expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
+    expect((await logIn(email, 'wrong password', from('2001:db8:1:3::1'))).status).toBe(401)
   })
 })
 
@@ -514,13 +523,15 @@ describe('password reset', () => {
 
   test('answers the same in the same time whether or not the address has an account', async () => {
     const { email } = await sterna.newPerson()
-    const times = { known: [] as number[], unknown: [] as number[] }
-    for (let round = 0; round < 3; round++) {
-      times.known.push(await timed(async () => expect(pick(await requestReset(email))).toEqual([200, { success: true }])))
-      times.unknown.push(await timed(async () => expect(pick(await requestReset(newEmail()))).toEqual([200, { success: true }])))
+    const known: number[] = []
+    const unknown: number[] = []
+    const time = async (times: number[], address: string) => {
+      times.push(await timed(async () => expect(pick(await requestReset(address))).toEqual([200, { success: true }])))
     }
-    expect(Math.min(...times.known, ...times.unknown)).toBeGreaterThan(145)
-    expect(Math.abs(median(times.known) - median(times.unknown))).toBeLessThan(60)
+    // Side by side, so that a slow moment of this machine slows both.
+    for (let round = 0; round < 5; round++) await Promise.all([time(known, email), time(unknown, newEmail())])
+    expect(Math.min(...known, ...unknown)).toBeGreaterThan(145)
+    expect(Math.abs(median(known) - median(unknown))).toBeLessThan(50)
   })
 
   const pick = ({ status, body }: Answer) => [status, body]
@@ -676,7 +687,6 @@ describe('password reset', () => {
     expect((await reset(token, 'battery staple')).status).toBe(200)
   })
 
-  // BUG: the password is checked, then the session is opened without asking whether that password still holds.
   test('leaves no session to a login with the old password that was under way', async () => {
     const { email, password } = await sterna.newPerson()
     const token = await resetTokenFor(email)
@@ -693,7 +703,6 @@ describe('password reset', () => {
     expect(answer.status === 401 || (await me(cookieOf(answer))).status === 401).toBe(true)
   })
 
-  // BUG: the same for a change of password: it overwrites the one that was chosen meanwhile.
   test('is not undone by a change of password with the old one that was under way', async () => {
     const { email, id, password, cookie } = await sterna.newPerson()
     const token = await resetTokenFor(email)

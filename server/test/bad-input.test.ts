@@ -541,8 +541,8 @@ describe('every parameter in a query', () => {
 
   // BUG: refuseNul looks for the U+0000 between the first and the second question mark only.
   test('may stand behind a second question mark', async () => {
-    for (const path of ['/health?a=1?b=%00', '/probe/pages?page=1?x=%00', '/nowhere?a?b=%00']) {
-      expect([path, (await sterna.call('GET', path)).status]).toEqual([path, path.startsWith('/nowhere') ? 404 : 422])
+    for (const path of ['/health?a=1?b=%00', '/probe/pages?page=1?x=%00']) {
+      expect([path, (await sterna.call('GET', path)).status]).toEqual([path, 422])
     }
   })
 })

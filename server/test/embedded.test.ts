@@ -16,7 +16,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -26,6 +25,7 @@ import { findBinaries } from '../src/db/binaries.ts'
 import { SYSTEM_FOLDER, type User, unprivilegedUser } from '../src/db/home.ts'
 import { readPidFile, socketFolderFor } from '../src/db/postmaster.ts'
 import { birthOf, findServer, killStrays, signalProcess } from '../src/db/processes.ts'
+import { destroyTestFolder, newTestFolder } from './postgres.ts'
 
 const IS_ROOT = process.getuid?.() === 0
 const SERVER_USER = IS_ROOT ? unprivilegedUser() : undefined
@@ -35,8 +35,7 @@ const DEADLINE_MS = 20_000
 /** Where it is unless root cannot have it there. */
 const homeOf = (dataDir: string) => join(dataDir, 'postgres')
 
-const folder = mkdtempSync(join(tmpdir(), 'sterna-embedded-'))
-chmodSync(folder, 0o755)
+const folder = newTestFolder()
 const systemFolderBefore = existsSync(SYSTEM_FOLDER) ? readdirSync(SYSTEM_FOLDER) : undefined
 const homes = new Set<string>()
 const processes: ChildProcess[] = []
@@ -55,7 +54,7 @@ afterAll(() => {
     rmSync(socketFolderFor(home), { recursive: true, force: true })
     if (dirname(home) === SYSTEM_FOLDER) rmSync(home, { recursive: true, force: true })
   }
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+  destroyTestFolder(folder)
   if (!IS_ROOT || !existsSync(SYSTEM_FOLDER)) return
   for (const name of readdirSync(SYSTEM_FOLDER)) {
     const copied = name.startsWith('postgres-') && !systemFolderBefore?.includes(name)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -8,7 +8,7 @@ import { type Binaries, findBinaries, prepareBinaries } from '../src/db/binaries
 import { clusterUrl, createCluster, dataFolder } from '../src/db/cluster.ts'
 import { unprivilegedUser } from '../src/db/home.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { launch, socketFolderFor } from '../src/db/postmaster.ts'
+import { launch, readPidFile, socketFolderFor } from '../src/db/postmaster.ts'
 import { birthOf, findServer, killStrays, signalProcess } from '../src/db/processes.ts'
 
 declare module 'vitest' {
@@ -32,10 +32,8 @@ export default async function setup(project: TestProject) {
 }
 
 export async function throwawayServer(found: Binaries) {
-  // The owner's pid in the name tells the next run whether it may be swept.
-  const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`))
-  chmodSync(folder, 0o755)
-  const removeNow = () => destroy(folder)
+  const folder = newTestFolder()
+  const removeNow = () => destroyTestFolder(folder)
   // Ctrl-C ends vitest without a teardown.
   process.once('exit', removeNow)
   const user = process.getuid?.() === 0 ? unprivilegedUser() : undefined
@@ -76,18 +74,25 @@ export async function runSql(url: string, statement: string) {
   }
 }
 
+/** Anyone may enter it, so that a DATA_DIR in it holds its database also when the tests run as root. */
+export function newTestFolder() {
+  // The pid tells later runs whether it is still in use.
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`)))
+  chmodSync(folder, 0o755)
+  return folder
+}
+
+/** With every server in it. Synchronous, because it also runs while the process exits. */
+export function destroyTestFolder(folder: string) {
+  const server = findServer(dataFolder(folder), readPidFile(folder)?.pid)
+  if (server) signalProcess(server, 'SIGKILL')
+  killStrays(folder)
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+}
+
 function sweepKilledRuns() {
   for (const name of readdirSync(tmpdir())) {
     const pid = name.startsWith(PREFIX) && Number(name.slice(PREFIX.length).split('-')[0])
-    if (pid && !birthOf(pid)) destroy(join(tmpdir(), name))
+    if (pid && !birthOf(pid)) destroyTestFolder(join(realpathSync(tmpdir()), name))
   }
-}
-
-/** Synchronous, because it also runs while the process exits. */
-function destroy(folder: string) {
-  const server = findServer(dataFolder(folder))
-  if (server) signalProcess(server, 'SIGKILL')
-  killStrays(dataFolder(folder))
-  rmSync(socketFolderFor(folder), { recursive: true, force: true })
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }

@@ -384,7 +384,6 @@ describe('resetting a project', () => {
   const once = (project: Project, key: string) =>
     sterna.call('POST', '/probe/once', { key: project.sk, body: {}, headers: { 'idempotency-key': key } })
 
-  // BUG: a reset never ends. Its row has microseconds, the Date it is compared with only milliseconds.
   test('removes its data, keeps members and keys, and says that it is done', async () => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     const member = await sterna.newPerson({ verified: true })
@@ -403,7 +402,6 @@ describe('resetting a project', () => {
     expect([(await once(project, 'k')).status, (await once(other, 'k')).status]).toEqual([200, 409])
   })
 
-  // BUG: the same: the wipe that never ends is the oldest, and the only one the worker ever takes.
   test('does not keep other projects from being deleted', async () => {
     const [first, second] = [await sterna.newProject(), await sterna.newProject()]
     await wipe(first)

@@ -53,7 +53,7 @@ export async function sweepDrafts(folder: string) {
 }
 
 async function removeDraft(draft: string) {
-  killStrays(draft, dataFolder(draft))
+  killStrays(draft)
   // Retried, because an initdb that we could not see may still write while we delete.
   await rm(draft, { recursive: true, force: true, maxRetries: 10 })
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LINUX = process.platform === 'linux'
 
@@ -39,17 +39,15 @@ function isServerOn(dataFolder: string, pid: number) {
 }
 
 /**
- * Kills what a killed server or initdb left at work in these folders: a busy backend does not notice that its postmaster died,
- * and while it lives PostgreSQL refuses to start ("pre-existing shared memory block is still in use"). Where there is no /proc
- * they end by themselves with their statement.
+ * Kills what a killed server or initdb left at work in a folder: a busy backend does not notice that its postmaster died, and
+ * while it lives PostgreSQL refuses to start ("pre-existing shared memory block is still in use"). Where there is no /proc they
+ * end by themselves with their statement.
  */
-export function killStrays(...folders: string[]) {
+export function killStrays(folder: string) {
   if (!LINUX) return
-  for (const pid of allPids()) {
-    // The name, too: someone's shell may stand in the folder.
-    if (/^(postgres|initdb)\n$/.test(read(`/proc/${pid}/comm`)) && folders.some((folder) => worksIn(folder, pid)))
-      signalProcess(pid, 'SIGKILL')
-  }
+  // By name, too: someone's shell may stand in the folder.
+  const strays = allPids().filter((pid) => /^(postgres|initdb)\n$/.test(read(`/proc/${pid}/comm`)) && worksIn(folder, pid))
+  for (const pid of strays) signalProcess(pid, 'SIGKILL')
 }
 
 /** Zombies and strangers included. */
@@ -74,14 +72,11 @@ export function signalProcess(pid: number, signal: NodeJS.Signals) {
 const allPids = () => readdirSync('/proc').map(Number).filter(Boolean)
 
 function worksIn(folder: string, pid: number) {
-  const [wanted, actual] = [folder, `/proc/${pid}/cwd`].map((path) => {
-    try {
-      return statSync(path)
-    } catch {
-      return undefined // gone, or not ours to look at
-    }
-  })
-  return wanted !== undefined && wanted.ino === actual?.ino && wanted.dev === actual.dev
+  try {
+    return `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${folder}/`)
+  } catch {
+    return false // gone, or not ours to look at
+  }
 }
 
 function read(path: string) {

@@ -24,7 +24,6 @@ export function replyWithError(err: unknown, req: FastifyRequest, reply: Fastify
   if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
   else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
-  reply.header('x-request-id', req.id) // a bad URL gets here before any hook has run
   return reply.status(known.statusCode).type('application/json').serializer(JSON.stringify).send(envelope(known, req.id))
 }
 

@@ -3,8 +3,8 @@ import { fail, type Issue } from '../lib/errors.ts'
 
 const MAX_DEPTH = 32
 const MAX_ISSUES = 10
-/** Text that may decode to something PostgreSQL or JavaScript cannot hold. Clean bodies, nearly all, are never walked. */
-const SUSPICIOUS = /\\u(?:00(?:00|5f)|d[89a-f])|__proto__|\d{16}|e\+?\d\d/i
+/** Text that may decode to something PostgreSQL or JavaScript cannot hold: escapes, exponents, long numbers. Most bodies have none. */
+const SUSPICIOUS = /\\u|__proto__|\d{16}|\de/i
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /** A JSON body as a value that can be stored as it is: bounded depth, no U+0000, whole surrogate pairs, exact numbers. */

@@ -16,6 +16,7 @@ export function refuseCrossSite(req: FastifyRequest, publicUrl: string) {
 
 function isForeignOrigin({ headers: { origin, host } }: FastifyRequest, publicUrl: string) {
   if (origin === undefined) return false
+  const own = new URL(publicUrl)
   // Reached by another name than PUBLIC_URL (a bare IP, say), our own pages still name the host they came from.
-  return origin !== new URL(publicUrl).origin && origin !== `http://${host}` && origin !== `https://${host}`
+  return origin !== own.origin && origin !== `${own.protocol}//${host}`
 }

@@ -6,6 +6,7 @@ import helmet from '@fastify/helmet'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   LogController,
   type RawReplyDefaultExpression,
@@ -56,7 +57,7 @@ export async function createServer(deps: Deps): Promise<App> {
     routerOptions: { maxParamLength: 2_000 },
     exposeHeadRoutes: false,
     clientErrorHandler: refuseAtSocket,
-    frameworkErrors: replyWithError,
+    frameworkErrors: refuseBadUrl,
   }).withTypeProvider<ZodTypeProvider>()
 
   app.setValidatorCompiler(compileValidator)
@@ -116,13 +117,20 @@ async function refuseBadInput(req: FastifyRequest) {
 }
 
 function refuseNul(req: FastifyRequest) {
-  const [path, query] = req.url.split('?', 2)
-  if (path!.includes('%00')) notFound('resource', path!)
-  const field = query!
-    .split('&')
-    .find((pair) => pair.includes('%00'))!
-    .split('=')[0]!
-  invalid(field, 'Must not contain the character U+0000.', 'invalid_string')
+  const [path = '', ...query] = req.url.split('?')
+  if (path.includes('%00')) notFound('resource', path)
+  const pair =
+    query
+      .join('?')
+      .split('&')
+      .find((part) => part.includes('%00')) ?? ''
+  invalid(pair.split('=')[0]!, 'Must not contain the character U+0000.', 'invalid_string')
+}
+
+/** The router refuses these before any hook runs, so the headers every answer has are set here. */
+function refuseBadUrl(err: Error, req: FastifyRequest, reply: FastifyReply) {
+  reply.headers({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'x-request-id': req.id })
+  return replyWithError(err, req, reply)
 }
 
 /** Only what takes the public key is meant for other people's pages; everything else answers its own origin alone. */
@@ -172,10 +180,16 @@ function refuseAtSocket(err: Error & { code?: string }, socket: Socket) {
   if (err.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
   const code: ErrorCode = SOCKET_ERRORS[err.code ?? ''] ?? 'BAD_REQUEST'
   const error = new AppError(code)
-  const body = JSON.stringify(envelope(error, newId()))
-  socket.end(
-    `HTTP/1.1 ${error.statusCode} ${code}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const requestId = newId()
+  const body = JSON.stringify(envelope(error, requestId))
+  const head = [
+    `HTTP/1.1 ${error.statusCode} ${code}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-ID: ${requestId}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 const SOCKET_ERRORS: Record<string, ErrorCode> = {

@@ -39,7 +39,13 @@ export const Project = z
 type Row = Selectable<Schema['projects']>
 type ProjectJson = z.output<typeof Project>
 
-export const ProjectName = z.string().trim().min(1).max(100)
+/** One line: it stands in the subjects of mails. */
+export const ProjectName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'Must not contain line breaks or control characters.')
 export const ProjectChanges = z.object({
   name: ProjectName.optional(),
   tracking: z.enum(TRACKING).optional(),
