@@ -40,8 +40,8 @@ describe('the list of routes', () => {
     expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   })
 
-  test('says of every route who may call it, but for the preflight that only the plumbing answers', () => {
-    expect(routes.filter(({ caller }) => caller === '-').map(nameOf)).toEqual(['OPTIONS *'])
+  test('says of every route who may call it', () => {
+    expect(routes.filter(({ caller }) => caller === '-').map(nameOf)).toEqual([])
   })
 
   test('asks for a role only where there is a person to have it', () => {
@@ -105,7 +105,8 @@ beforeAll(async () => {
   revoked = await sterna.newProject(owner)
   await owner.call('POST', `/users/@me/projects/${revoked.id}/regenerate-keys`)
   deleted = await sterna.newProject(owner)
-  await owner.call('DELETE', `/users/@me/projects/${deleted.id}`)
+  // Deleted, and still there: its rows go later, its keys must be dead before.
+  await sql`update projects set deleted_at = now() where id = ${deleted.id}`.execute(sterna.db)
 })
 
 // The real worker takes one wipe every half second; what gets in here asks for dozens.

@@ -383,22 +383,13 @@ describe('every property of every body refuses, by name,', () => {
   })
 })
 
-test.each(['9007199254740992', '1e16', '1E16', '1e+16', '1e0016', '-1e16', '9007199254740993.0', '12345678901234567890', '1e308', '1e309'])(
-  'the number %s would lose digits and is refused by name',
-  async (number) => {
-    const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":[{"b":${number}}]}` })
-    expect([answer.status, fieldsOf(answer.body)]).toEqual([422, ['a.0.b']])
-  },
-)
-
-// BUG: SUSPICIOUS asks for sixteen digits in a row or two of exponent, so these are never looked at.
-test.each(['999999999999999e9', '90071992547409.93e2', '999999999999999.9e8'])(
-  'the number %s, written another way, is refused all the same',
-  async (number) => {
-    const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":[{"b":${number}}]}` })
-    expect([answer.status, fieldsOf(answer.body)]).toEqual([422, ['a.0.b']])
-  },
-)
+test.each([
+  ...['9007199254740992', '1e16', '1E16', '1e+16', '1e0016', '-1e16', '9007199254740993.0', '12345678901234567890', '1e308', '1e309'],
+  ...['999999999999999e9', '90071992547409.93e2', '999999999999999.9e8', '999999999999999E+9'],
+])('the number %s would lose digits and is refused by name', async (number) => {
+  const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":[{"b":${number}}]}` })
+  expect([answer.status, fieldsOf(answer.body)]).toEqual([422, ['a.0.b']])
+})
 
 test.each(['9007199254740991', '-9007199254740991', '1e15', '0.1234567890123456789', '1e-400', '123456789012345.6789'])(
   'the number %s is taken',
@@ -415,7 +406,6 @@ test('a key that cannot be stored is refused, wherever it is', async () => {
   }
 })
 
-// BUG: with the letters of `__proto__` escaped, the text is not suspicious and the key goes through.
 test.each(['__proto__', '\\u005f_proto__', '__\\u0070roto__', '__prot\\u006f__'])('%s reaches nobody, at any depth', async (key) => {
   const { status, body } = await sterna.call('POST', '/probe/echo', {
     body: `{"a":{"b":[{"${key}":{"polluted":true}}]},"${key}":{"polluted":true}}`,
@@ -539,7 +529,6 @@ describe('every parameter in a query', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  // BUG: refuseNul looks for the U+0000 between the first and the second question mark only.
   test('may stand behind a second question mark', async () => {
     for (const path of ['/health?a=1?b=%00', '/probe/pages?page=1?x=%00']) {
       expect([path, (await sterna.call('GET', path)).status]).toEqual([path, 422])
@@ -547,7 +536,6 @@ describe('every parameter in a query', () => {
   })
 })
 
-// BUG: what the router itself refuses never reaches the hooks, and goes out without the security headers.
 test.each(['/users/%zz', '/%', '/projects/%ff%fe/members'])(
   '%s, which no route ever sees, is answered like everything else',
   async (url) => {
@@ -628,7 +616,6 @@ describe('on a socket', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  // BUG: X-Request-ID is on every response but for these.
   test('what never became a request has an id all the same', async () => {
     const { headers, body } = parse(await talk('garbage\r\n\r\n'))
     expect(headers['x-request-id']).toBe(body.error.requestId)

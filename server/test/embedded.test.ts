@@ -132,6 +132,18 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     await stop()
   })
 
+  test('a server that someone else tells to stop is started again, though its clients stay', async () => {
+    const dataDir = usedDataDir()
+    const { url, stop } = await start(dataDir)
+    await insert(url, 'kept')
+    const before = serverPid(dataDir)
+    signalProcess(before, 'SIGTERM')
+
+    await vi.waitFor(() => expect(birthOf(before)).toBeUndefined(), DEADLINE_MS)
+    expect(await vi.waitFor(() => rowsOf(url), DEADLINE_MS)).toEqual(['kept'])
+    await stop()
+  })
+
   test('a lost owner connection is taken again while the server stays up', async () => {
     const dataDir = usedDataDir()
     const { url, pid, stop } = await start(dataDir)
@@ -243,7 +255,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     child.process.kill('SIGTERM')
     await child.exited
 
-    expect(findServer(join(homeOf(dataDir), 'data'))).toBeUndefined()
+    expect(findServer(homeOf(dataDir))).toBeUndefined()
     const { stop } = await start(dataDir)
     await stop()
   })
@@ -306,6 +318,19 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     expect(await refused(dataDir)).toMatch(
       /^PostgreSQL did not start: exit code \d+\. Its log \S+postgres\.log ends with:\n[\s\S]*could not find the database system/s,
     )
+  })
+
+  test('the log of the server does not grow for ever', async () => {
+    const dataDir = usedDataDir()
+    const log = join(homeOf(dataDir), 'postgres.log')
+    const line = 'the same line again\n'
+    writeFileSync(log, line.repeat(9_000_000 / line.length))
+    const { stop } = await start(dataDir)
+
+    writeFileSync(log, line.repeat(9_000_000 / line.length), { flag: 'a' })
+    await vi.waitFor(() => expect(statSync(log).size).toBeLessThan(10_000), DEADLINE_MS)
+    expect(statSync(`${log}.1`).size).toBeLessThan(10_000_000)
+    await stop()
   })
 
   test('a DATA_DIR that cannot be used is named', async () => {
@@ -460,9 +485,9 @@ function usedDataDir() {
 const serverPid = (dataDir: string) => readPidFile(homeOf(dataDir))!.pid
 
 function killServer(home: string) {
-  const pid = findServer(join(home, 'data'), readPidFile(home)?.pid)
+  const pid = findServer(home)
   if (pid) signalProcess(pid, 'SIGKILL')
-  killStrays(join(home, 'data'))
+  killStrays(home)
 }
 
 async function query(url: string, statement: string, values: unknown[] = []) {

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { type Binaries, findBinaries, prepareBinaries } from '../src/db/binaries.ts'
-import { clusterUrl, createCluster, dataFolder } from '../src/db/cluster.ts'
+import { clusterUrl, createCluster } from '../src/db/cluster.ts'
 import { unprivilegedUser } from '../src/db/home.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { launch, readPidFile, socketFolderFor } from '../src/db/postmaster.ts'
+import { launch, socketFolderFor } from '../src/db/postmaster.ts'
 import { birthOf, findServer, killStrays, signalProcess } from '../src/db/processes.ts'
 
 declare module 'vitest' {
@@ -84,7 +84,7 @@ export function newTestFolder() {
 
 /** With every server in it. Synchronous, because it also runs while the process exits. */
 export function destroyTestFolder(folder: string) {
-  const server = findServer(dataFolder(folder), readPidFile(folder)?.pid)
+  const server = findServer(folder)
   if (server) signalProcess(server, 'SIGKILL')
   killStrays(folder)
   rmSync(folder, { recursive: true, force: true, maxRetries: 10 })

@@ -146,18 +146,23 @@ describe('a project', () => {
     expect(body.name).toBe(name)
   })
 
-  // BUG: a name with line breaks is taken, and ends up in the subject and as paragraphs of its own in mails to strangers.
-  test('cannot write its own lines into a mail by its name', async () => {
-    const person = await sterna.newPerson()
-    const name = 'x\r\nBcc: victim@example.com\r\n\r\nYour account is locked: https://evil.example'
-    const { status, body } = await person.call('POST', '/users/@me/projects', { body: { name } })
-    const guest = newEmail()
-    if (status === 201) await person.call('POST', `/projects/${body.id}/members`, { body: { email: guest, role: 'MEMBER' } })
-
-    for (const { subject, text } of await sterna.mailsTo(guest)) {
-      expect(subject).not.toMatch(/[\r\n]/)
-      expect(text.split(/\r?\n/)).not.toContain('Bcc: victim@example.com')
-    }
+  test.each([
+    'x\r\nBcc: victim@example.com',
+    'x\n\nLocked: https://evil.example',
+    'x\ry',
+    'x\ty',
+    'x\u0085y',
+    'x\u2028y',
+    'x\u2029y',
+    'x\u001by',
+    'x\u007fy',
+  ])('cannot write lines of its own into a mail by the name %j', async (name) => {
+    const { owner, id } = await sterna.newProject()
+    const answers = [
+      await owner.call('POST', '/users/@me/projects', { body: { name } }),
+      await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name } }),
+    ]
+    for (const answer of answers) expect([answer.status, fields(answer)]).toEqual([422, ['name']])
   })
 
   test('takes only a name when it is created', async () => {

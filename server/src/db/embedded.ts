@@ -102,7 +102,7 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
   const { folder } = cluster
   const left = readPidFile(folder)
   const url = clusterUrl({ ...cluster, socketFolder: left?.socketFolder || cluster.socketFolder })
-  const running = findServer(dataFolder(folder), left?.pid)
+  const running = findServer(folder)
   if ((await askDead(url)).answers && !running) {
     throw new ConfigError(
       `A PostgreSQL server runs on ${folder} that cannot be seen from here: in another container, or as another user? Stop it first.`,

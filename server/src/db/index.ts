@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type RawBuilder, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import type { Schema } from './schema.ts'
@@ -29,7 +29,36 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
   }
   pool.on('error', lost)
   pool.on('connect', (client) => client.on('error', lost))
-  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  return new Kysely<Schema>({
+    dialect: new PostgresDialect({ pool: { connect: async () => preparing(await pool.connect()), end: () => pool.end() } }),
+  })
+}
+
+/**
+ * Marks a statement that the server should parse and plan once per connection. For what runs on every request and has one
+ * good plan whatever its parameters: there planning costs more than running.
+ */
+export const prepared = sql.raw('/* prepared */')
+
+const names = new Map<string, string>()
+
+function nameOf(text: string) {
+  const name = names.get(text) ?? `sterna_${names.size}`
+  names.set(text, name)
+  return name
+}
+
+const adapted = new WeakMap<pg.PoolClient, PostgresPoolClient>()
+
+function preparing(client: pg.PoolClient): PostgresPoolClient {
+  const known = adapted.get(client)
+  if (known) return known
+  const query = (text: string, values: unknown[]) =>
+    client.query(text.startsWith('/* prepared */') ? { name: nameOf(text), text, values } : { text, values })
+  // Kysely also knows cursors, which we do not use; the type asks for both forms.
+  const adapter = { query, release: () => client.release() } as unknown as PostgresPoolClient
+  adapted.set(client, adapter)
+  return adapter
 }
 
 export const many = async <Row>(db: Db, query: RawBuilder<Row>) => (await query.execute(db)).rows

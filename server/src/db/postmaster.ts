@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { closeSync, copyFileSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../lib/config.ts'
 import { type Cluster, dataFolder, ENVIRONMENT, give, whyNotRun } from './cluster.ts'
-import { birthOf, isTaken, killStrays, signalProcess } from './processes.ts'
+import { birthOf, clusterName, isTaken, killStrays, signalProcess } from './processes.ts'
 
 export type Postmaster = {
   pid: number
@@ -31,7 +30,7 @@ const logFile = (folder: string) => join(folder, 'postgres.log')
 export function socketFolderFor(folder: string) {
   const near = join(folder, 'run')
   if (Buffer.byteLength(join(near, '.s.PGSQL.5432')) <= MAX_SOCKET_PATH) return near
-  return join(tmpdir(), `sterna-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
+  return join(tmpdir(), clusterName(folder))
 }
 
 /** Starts the server, which the caller knows not to be running, and waits until it accepts connections. */
@@ -88,7 +87,8 @@ function spawnPostmaster(cluster: Cluster, settings: Settings): Postmaster {
 }
 
 /** On the command line, so that this version's settings hold whichever version made the cluster. */
-const baseSettings = ({ socketFolder }: Cluster): Settings => ({
+const baseSettings = ({ folder, socketFolder }: Cluster): Settings => ({
+  cluster_name: clusterName(folder),
   listen_addresses: '',
   unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
   unix_socket_permissions: '0700',
@@ -132,7 +132,7 @@ const pidFile = (folder: string) => join(dataFolder(folder), 'postmaster.pid')
 
 /** PostgreSQL judges a pid file by the number alone, and would refuse to start for as long as anyone, if only a zombie, has it. */
 function clearRemains(folder: string) {
-  killStrays(dataFolder(folder))
+  killStrays(folder)
   const left = readPidFile(folder)
   if (!left || isTaken(left.pid)) rmSync(pidFile(folder), { force: true })
 }

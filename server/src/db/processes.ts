@@ -1,7 +1,28 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LINUX = process.platform === 'linux'
+
+/** The `cluster_name` of the server in this folder: it stands on the command line of the server and in the titles of its backends. */
+export const clusterName = (folder: string) => `sterna-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
+
+/** The server at work on this folder. Known by what it is, never by a number in a file, which may be anyone's by now. */
+export const findServer = (folder: string): number | undefined =>
+  postgresProcesses().find(
+    ({ pid, command }) =>
+      command.includes('/postgres -D ') && (command.includes(` cluster_name=${clusterName(folder)} `) || worksIn(folder, pid)),
+  )?.pid
+
+/**
+ * Kills what a killed server or initdb left at work in a folder: a busy backend does not notice that its postmaster died, and
+ * while it lives PostgreSQL refuses to start ("pre-existing shared memory block is still in use").
+ */
+export function killStrays(folder: string) {
+  const title = `postgres: ${clusterName(folder)}: `
+  const strays = postgresProcesses().filter(({ pid, command }) => command.startsWith(title) || worksIn(folder, pid))
+  for (const { pid } of strays) signalProcess(pid, 'SIGKILL')
+}
 
 /**
  * Tells the process behind a pid from every other that has had or will have that number. Undefined once it is gone.
@@ -9,48 +30,7 @@ const LINUX = process.platform === 'linux'
  */
 export const birthOf = (pid: number): string | undefined => (LINUX ? birthInProc(pid) : birthInPs(pid))
 
-function birthInProc(pid: number) {
-  const stat = read(`/proc/${pid}/stat`)
-  // The second field is the program's name in brackets and may hold anything, so count from behind it.
-  const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const startedAfterBoot = rest[18]
-  if (!startedAfterBoot || state === 'Z' || state === 'X') return undefined
-  return `${startedAfterBoot} ${read('/proc/sys/kernel/random/boot_id').trim()}`
-}
-
-function birthInPs(pid: number) {
-  const [, state, started] = /^(\S+)\s+(.+)$/.exec(ps(pid, '-o', 'stat=', '-o', 'lstart=')) ?? []
-  return state?.startsWith('Z') ? undefined : started
-}
-
-/** The server at work on this folder. Known by what it is, never by its number alone, which may be anyone's by now. */
-export function findServer(dataFolder: string, hint = 0): number | undefined {
-  const candidates = LINUX ? allPids() : [hint]
-  return candidates.find((pid) => isServerOn(dataFolder, pid))
-}
-
-function isServerOn(dataFolder: string, pid: number) {
-  if (!LINUX) return ps(pid, '-o', 'command=').includes(`/postgres -D ${dataFolder} `)
-  const command = read(`/proc/${pid}/cmdline`)
-  // Its backends are called "postgres: sterna sterna [local] idle".
-  if (read(`/proc/${pid}/comm`) !== 'postgres\n' || !command.startsWith('/')) return false
-  // The working folder is right even if DATA_DIR was moved; but root in a container may not look (no CAP_SYS_PTRACE).
-  return command.includes(`\0-D\0${dataFolder}\0`) || worksIn(dataFolder, pid)
-}
-
-/**
- * Kills what a killed server or initdb left at work in a folder: a busy backend does not notice that its postmaster died, and
- * while it lives PostgreSQL refuses to start ("pre-existing shared memory block is still in use"). Where there is no /proc they
- * end by themselves with their statement.
- */
-export function killStrays(folder: string) {
-  if (!LINUX) return
-  // By name, too: someone's shell may stand in the folder.
-  const strays = allPids().filter((pid) => /^(postgres|initdb)\n$/.test(read(`/proc/${pid}/comm`)) && worksIn(folder, pid))
-  for (const pid of strays) signalProcess(pid, 'SIGKILL')
-}
-
-/** Zombies and strangers included. */
+/** Whether anyone has the number, if only a zombie. */
 export function isTaken(pid: number) {
   try {
     return process.kill(pid, 0)
@@ -69,14 +49,37 @@ export function signalProcess(pid: number, signal: NodeJS.Signals) {
   }
 }
 
-const allPids = () => readdirSync('/proc').map(Number).filter(Boolean)
+/** Only programs called so: someone's shell may stand in the folder, or someone grep for the server. */
+function postgresProcesses(): { pid: number; command: string }[] {
+  if (!LINUX) {
+    const lines = ps('-ax', '-o', 'pid=', '-o', 'command=').matchAll(/^ *(\d+) (postgres: .*|\/.*\/(?:postgres|initdb) .*)$/gm)
+    return [...lines].map(([, pid, command]) => ({ pid: Number(pid), command: command! }))
+  }
+  const pids = readdirSync('/proc').filter((name) => /^(postgres|initdb)\n$/.test(read(`/proc/${name}/comm`)))
+  return pids.map((pid) => ({ pid: Number(pid), command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }))
+}
 
+/** Right even after the folder was renamed. But only on Linux, and not for root in a container, who may not look (CAP_SYS_PTRACE). */
 function worksIn(folder: string, pid: number) {
   try {
     return `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${folder}/`)
   } catch {
-    return false // gone, or not ours to look at
+    return false
   }
+}
+
+function birthInProc(pid: number) {
+  const stat = read(`/proc/${pid}/stat`)
+  // The second field is the program's name in brackets and may hold anything, so count from behind it.
+  const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const startedAfterBoot = rest[18]
+  if (!startedAfterBoot || state === 'Z' || state === 'X') return undefined
+  return `${startedAfterBoot} ${read('/proc/sys/kernel/random/boot_id').trim()}`
+}
+
+function birthInPs(pid: number) {
+  const [, state, started] = /^(\S+)\s+(.+)$/m.exec(ps('-o', 'stat=', '-o', 'lstart=', '-p', String(pid))) ?? []
+  return state?.startsWith('Z') ? undefined : started?.trim()
 }
 
 function read(path: string) {
@@ -87,9 +90,9 @@ function read(path: string) {
   }
 }
 
-function ps(pid: number, ...columns: string[]) {
+function ps(...options: string[]) {
   try {
-    return execFileSync('/bin/ps', ['-ww', ...columns, '-p', String(pid)], { encoding: 'utf8', env: { LC_ALL: 'C' }, stdio: 'pipe' }).trim()
+    return execFileSync('/bin/ps', ['-ww', ...options], { encoding: 'utf8', env: { LC_ALL: 'C' }, stdio: 'pipe' })
   } catch {
     return '' // no such process
   }

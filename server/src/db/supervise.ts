@@ -3,7 +3,7 @@ import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Cluster, clusterUrl } from './cluster.ts'
 import { type Owner, takeOwnership } from './owner.ts'
-import { launch, logTail, type Postmaster, trimLog } from './postmaster.ts'
+import { launch, logTail, type Postmaster, readPidFile, trimLog } from './postmaster.ts'
 
 export type Embedded = {
   /** The same for as long as this process lives, also over a restart of the server. */
@@ -17,7 +17,7 @@ export type Logger = { info: Report; warn: Report; error: Report }
 
 /** 0.1 s after a crash, doubling to 5 s for a server that does not stay up. */
 const RESTART_MS = { first: 100, most: 5_000, calmAfter: 5_000 }
-const LOG_CHECK_MS = 60_000
+const CHECK_MS = 2_000
 
 /** For a small machine that it shares with us: an eighth of the memory, at most 1 GB. */
 function settings() {
@@ -47,13 +47,13 @@ export class Supervisor implements Embedded {
   #running: Running
   #stopping = new AbortController()
   #watching: Promise<void>
-  #trimming: NodeJS.Timeout
+  #checking: NodeJS.Timeout
   #stopped: Promise<void> | undefined
 
   constructor(running: Running) {
     this.url = clusterUrl(running.cluster)
     this.#running = running
-    this.#trimming = setInterval(() => this.#trimLog(), LOG_CHECK_MS).unref()
+    this.#checking = setInterval(() => this.#check(), CHECK_MS).unref()
     this.#watching = this.#watch()
   }
 
@@ -70,7 +70,7 @@ export class Supervisor implements Embedded {
   async #stop() {
     const { cluster, unlock } = this.#running
     this.#stopping.abort()
-    clearInterval(this.#trimming)
+    clearInterval(this.#checking)
     await this.#watching
     await this.#running.postmaster.stop()
     rmSync(cluster.socketFolder, { recursive: true, force: true })
@@ -106,12 +106,14 @@ export class Supervisor implements Embedded {
     }
   }
 
-  #trimLog() {
-    const { cluster, log } = this.#running
+  #check() {
+    const { cluster, postmaster, log } = this.#running
     try {
       trimLog(cluster.folder)
+      // Someone else's SIGTERM makes it turn new clients away until the last old one leaves, which a pool never does.
+      if (readPidFile(cluster.folder)?.status === 'stopping') postmaster.kill('SIGINT')
     } catch (err) {
-      log.warn({ err }, 'could not trim the log of PostgreSQL')
+      log.warn({ err }, 'could not look after PostgreSQL')
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { maybeOne, type Pool } from '../db/index.ts'
+import { maybeOne, type Pool, prepared } from '../db/index.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -128,8 +128,8 @@ const findByKey = (db: Pool, kind: 'pk' | 'sk', hash: Buffer) =>
   maybeOne(
     db,
     kind === 'pk'
-      ? sql<Project>`select id, key_version as "keyVersion", disabled from projects where public_key_hash = ${hash} and deleted_at is null`
-      : sql<Project>`select id, key_version as "keyVersion", disabled from projects where secret_key_hash = ${hash} and deleted_at is null`,
+      ? sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where public_key_hash = ${hash} and deleted_at is null`
+      : sql<Project>`${prepared} select id, key_version as "keyVersion", disabled from projects where secret_key_hash = ${hash} and deleted_at is null`,
   )
 
 const findMembership = (db: Pool, projectId: string, userId: string) =>

@@ -1,12 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import cookie from '@fastify/cookie'
-import cors from '@fastify/cors'
-import helmet from '@fastify/helmet'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   LogController,
   type RawReplyDefaultExpression,
@@ -24,6 +21,8 @@ import { authenticate } from './auth.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
 import { addOnce } from './once.ts'
+import { allowOtherOrigins } from './other-origins.ts'
+import { securityHeaders } from './security-headers.ts'
 import { compileValidator } from './validate.ts'
 
 export type App = FastifyInstance<
@@ -42,6 +41,7 @@ const BODY_LIMIT = MB
 
 /** The plumbing every route shares. Knows no feature. */
 export async function createServer(deps: Deps): Promise<App> {
+  const always = await securityHeaders(deps.config)
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -57,7 +57,11 @@ export async function createServer(deps: Deps): Promise<App> {
     routerOptions: { maxParamLength: 2_000 },
     exposeHeadRoutes: false,
     clientErrorHandler: refuseAtSocket,
-    frameworkErrors: refuseBadUrl,
+    frameworkErrors: (err, req, reply) => {
+      // The router refuses these before any hook runs, so the headers every answer has are set here.
+      reply.headers(always).header('x-request-id', req.id)
+      return replyWithError(err, req, reply)
+    },
   }).withTypeProvider<ZodTypeProvider>()
 
   app.setValidatorCompiler(compileValidator)
@@ -65,6 +69,7 @@ export async function createServer(deps: Deps): Promise<App> {
   app.setErrorHandler(replyWithError)
   readBodies(app)
   app.addHook('onRequest', async (req, reply) => {
+    reply.headers(always)
     reply.header('x-request-id', req.id)
   })
   app.addHook('onResponse', async (req, reply) => {
@@ -74,9 +79,8 @@ export async function createServer(deps: Deps): Promise<App> {
       'answered',
     )
   })
-  await app.register(helmet, securityHeaders(deps.config))
   await app.register(cookie)
-  await allowOtherOrigins(app)
+  allowOtherOrigins(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
   app.addHook('preValidation', refuseBadInput)
@@ -125,54 +129,6 @@ function refuseNul(req: FastifyRequest) {
       .split('&')
       .find((part) => part.includes('%00')) ?? ''
   invalid(pair.split('=')[0]!, 'Must not contain the character U+0000.', 'invalid_string')
-}
-
-/** The router refuses these before any hook runs, so the headers every answer has are set here. */
-function refuseBadUrl(err: Error, req: FastifyRequest, reply: FastifyReply) {
-  reply.headers({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'x-request-id': req.id })
-  return replyWithError(err, req, reply)
-}
-
-/** Only what takes the public key is meant for other people's pages; everything else answers its own origin alone. */
-async function allowOtherOrigins(app: App) {
-  const open = new Set<string>()
-  app.addHook('onRoute', ({ url, config }) => {
-    if (config?.caller === 'public-key') open.add(url)
-  })
-  await app.register(cors, { delegator: (req, done) => done(null, open.has(req.url.split('?')[0]!) ? ANY_ORIGIN : { origin: false }) })
-}
-
-const ANY_ORIGIN = {
-  origin: '*',
-  methods: ['POST'],
-  allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key'],
-  exposedHeaders: ['X-Request-ID', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After'],
-  maxAge: 86_400,
-}
-
-function securityHeaders({ publicUrl }: Config) {
-  const https = publicUrl.startsWith('https://')
-  return {
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'self'"],
-        scriptSrc: ["'self'"],
-        // Radix positions its pop-ups with style elements.
-        styleSrc: ["'self'", "'unsafe-inline'"],
-        imgSrc: ["'self'", 'data:'],
-        connectSrc: ["'self'"],
-        objectSrc: ["'none'"],
-        baseUri: ["'none'"],
-        formAction: ["'self'"],
-        frameAncestors: ["'none'"],
-      },
-    },
-    strictTransportSecurity: https ? undefined : false,
-    crossOriginResourcePolicy: { policy: 'same-origin' as const },
-    referrerPolicy: { policy: 'no-referrer' as const },
-    frameguard: { action: 'deny' as const },
-  }
 }
 
 /** What Node's parser refuses never becomes a request, so the envelope is written to the socket by hand. */

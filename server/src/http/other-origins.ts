@@ -1,0 +1,23 @@
+import type { App } from './server.ts'
+
+const HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'X-Request-ID, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After',
+}
+const PREFLIGHT = {
+  ...HEADERS,
+  'access-control-allow-methods': 'POST',
+  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
+  'access-control-max-age': '86400',
+}
+
+/** Only what takes the public key is meant for other people's pages, and never with cookies. Nothing else answers them. */
+export function allowOtherOrigins(app: App) {
+  app.addHook('onRoute', ({ url, config }) => {
+    if (config?.caller !== 'public-key') return
+    app.options(url, { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.status(204).headers(PREFLIGHT).send())
+  })
+  app.addHook('onRequest', async (req, reply) => {
+    if (req.routeOptions.config.caller === 'public-key') reply.headers(HEADERS)
+  })
+}
