@@ -17,21 +17,22 @@ const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url
 
 /** Undone in reverse order, however far the start came. */
 type Undo = { step: string; run: () => Promise<unknown> }
-type Started = { undo: Undo[]; database?: Database }
+type Started = { undo: Undo[]; database?: Database; cancel: AbortController }
 
 /** Starts this process in its role. It stops by a signal, or by the returned `stop`. */
 export async function start(env: Record<string, string | undefined>, extend?: Extend) {
   const config = loadConfig(env)
   const log = createLog(config.logLevel)
-  const started: Started = { undo: [] }
+  const started: Started = { undo: [], cancel: new AbortController() }
   const starting = boot(config, log, started, extend)
-  const stop = stopper(starting, started.undo, log)
+  const stop = stopper(starting, started, log)
   exitOnSignals(stop, () => started.database?.abort(), log)
   try {
     await starting
   } catch (err) {
+    const cancelled = started.cancel.signal.aborted
     await stop()
-    throw err
+    if (!cancelled) throw err
   }
   return { stop }
 }
@@ -39,7 +40,7 @@ export async function start(env: Record<string, string | undefined>, extend?: Ex
 async function boot(config: Config, log: Log, started: Started, extend?: Extend) {
   const { undo } = started
   const secrets = deriveSecrets(readMasterKey(config))
-  const database = await openDatabase(config, log)
+  const database = await openDatabase(config, log, started.cancel.signal)
   started.database = database
   undo.push({ step: 'database', run: database.stop })
   await migrate(database.url, log)
@@ -85,9 +86,10 @@ const greeting = ({ role, publicUrl }: Config) =>
     ? 'Sterna worker is ready'
     : `Sterna is ready: open ${publicUrl} and create your account (API reference: ${publicUrl}/docs)`
 
-/** Stops what was started, newest first; a start under way is awaited, or its database would be left behind. */
-function stopper(starting: Promise<void>, undo: Undo[], log: Log) {
+/** Stops what was started, newest first; a start under way is cancelled and awaited, or its database would be left behind. */
+function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
   const run = async () => {
+    cancel.abort()
     await starting.catch(() => {})
     for (const { step, run } of undo.toReversed()) {
       await run().catch((err: unknown) => log.error({ err, step }, 'could not stop cleanly'))

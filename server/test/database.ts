@@ -9,7 +9,9 @@ const PATIENCE_MS = 10_000
 export async function cloneDatabase({ empty = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const { adminUrl } = inject('postgres')
   const name = `t_${randomBytes(8).toString('hex')}`
-  await patiently(() => runSql(adminUrl, `create database ${name} template ${empty ? 'template1' : 'template_sterna'} owner sterna`))
+  const template = empty ? 'template1' : 'template_sterna'
+  // Copying files rather than logging every page: 20 clones at once take 0.8 s instead of 1.2.
+  await patiently(() => runSql(adminUrl, `create database ${name} template ${template} owner sterna strategy file_copy`))
   return {
     // As the application's own role: what only a superuser may do must fail here too.
     url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?`),

@@ -1,5 +1,5 @@
-import { attachEmbedded, startEmbedded } from '../src/db/embedded.ts'
-import type { Embedded } from '../src/db/supervise.ts'
+import { attachEmbedded, startEmbedded } from '../src/db/embedded/embedded.ts'
+import type { Embedded } from '../src/db/embedded/supervise.ts'
 
 /**
  * What embedded.test.ts runs, bundled, as a process of its own: `start` or `attach`, then the DATA_DIR. Says what happens as lines

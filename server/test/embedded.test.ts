@@ -21,10 +21,10 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { findBinaries } from '../src/db/binaries.ts'
-import { SYSTEM_FOLDER, type User, unprivilegedUser } from '../src/db/home.ts'
-import { readPidFile, socketFolderFor } from '../src/db/postmaster.ts'
-import { birthOf, findServer, killStrays, signalProcess } from '../src/db/processes.ts'
+import { findBinaries } from '../src/db/embedded/binaries.ts'
+import { SYSTEM_FOLDER, type User, unprivilegedUser } from '../src/db/embedded/home.ts'
+import { readPidFile, socketFolderFor } from '../src/db/embedded/postmaster.ts'
+import { birthOf, findServer, killStrays, signalProcess } from '../src/db/embedded/processes.ts'
 import { destroyTestFolder, newTestFolder } from './postgres.ts'
 
 const IS_ROOT = process.getuid?.() === 0
@@ -338,6 +338,11 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     writeFileSync(file, '')
     expect(await refused(file)).toMatch(`Cannot use ${file}: it is not a folder.`)
     expect(await refused(join(file, 'below'))).toMatch(`Cannot use ${file}: it is not a folder.`)
+
+    const foreign = newDataDir()
+    mkdirSync(join(homeOf(foreign), 'data', 'photos'), { recursive: true })
+    expect(await refused(foreign)).toMatch(`Cannot use ${join(homeOf(foreign), 'data')}: it is not empty, and no database.`)
+    expect(readdirSync(join(homeOf(foreign), 'data'))).toEqual(['photos'])
     if (process.platform === 'linux')
       expect(await refused('/proc/no/such')).toMatch('Cannot use /proc/no: it is not there and cannot be made.')
   })

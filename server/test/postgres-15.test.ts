@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { type Binaries, findBinaries } from '../src/db/binaries.ts'
+import { type Binaries, findBinaries } from '../src/db/embedded/binaries.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { runSql, throwawayServer } from './postgres.ts'
 

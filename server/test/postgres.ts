@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { type Binaries, findBinaries, prepareBinaries } from '../src/db/binaries.ts'
-import { clusterUrl, createCluster } from '../src/db/cluster.ts'
-import { unprivilegedUser } from '../src/db/home.ts'
+import { type Binaries, findBinaries, prepareBinaries } from '../src/db/embedded/binaries.ts'
+import { clusterUrl, createCluster } from '../src/db/embedded/cluster.ts'
+import { unprivilegedUser } from '../src/db/embedded/home.ts'
+import { launch, socketFolderFor } from '../src/db/embedded/postmaster.ts'
+import { birthOf, findServer, killStrays, signalProcess } from '../src/db/embedded/processes.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { launch, socketFolderFor } from '../src/db/postmaster.ts'
-import { birthOf, findServer, killStrays, signalProcess } from '../src/db/processes.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

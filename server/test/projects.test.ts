@@ -843,9 +843,10 @@ describe('who may do what', () => {
     for (const [index, role] of ROLES.entries()) {
       if (expected[index] === 0) continue
       const project = await sterna.newProject(cast.OWNER)
-      await join(project, cast.ADMIN, 'ADMIN')
-      await join(project, cast.MEMBER, 'MEMBER')
-      await join(project, target, 'MEMBER')
+      await sql`
+        insert into memberships (project_id, user_id, role)
+        values (${project.id}, ${cast.ADMIN.id}, 'ADMIN'), (${project.id}, ${cast.MEMBER.id}, 'MEMBER'), (${project.id}, ${target.id}, 'MEMBER')
+      `.execute(sterna.db)
       await invite(project, newEmail())
       const [{ id: invitationId }] = await invitationsOf(project)
       const before = await rowsOf(project.id)
@@ -860,40 +861,48 @@ describe('who may do what', () => {
   })
 })
 
-test.each<[string, (id: string) => [method: string, path: string, body?: unknown]]>([
-  ['PATCH project', (id) => ['PATCH', `/users/@me/projects/${id}`, { name: 'Mine now' }]],
-  ['DELETE project', (id) => ['DELETE', `/users/@me/projects/${id}`]],
-  ['POST regenerate-keys', (id) => ['POST', `/users/@me/projects/${id}/regenerate-keys`]],
-  ['POST reset', (id) => ['POST', `/users/@me/projects/${id}/reset`]],
-  ['GET setup-state', (id) => ['GET', `/projects/${id}/setup-state`]],
-  ['GET members', (id) => ['GET', `/projects/${id}/members`]],
-  ['POST members', (id) => ['POST', `/projects/${id}/members`, { email: 'a@example.com', role: 'MEMBER' }]],
-  ['PATCH member', (id) => ['PATCH', `/projects/${id}/members/${randomUUID()}`, { role: 'ADMIN' }]],
-  ['DELETE member', (id) => ['DELETE', `/projects/${id}/members/${randomUUID()}`]],
-  ['GET invitations', (id) => ['GET', `/projects/${id}/invitations`]],
-  ['DELETE invitation', (id) => ['DELETE', `/projects/${id}/invitations/${randomUUID()}`]],
-])('%s of a foreign project answers as for one that never was', async (_, request) => {
-  const [mine, theirs] = [await sterna.newProject(), await sterna.newProject()]
-  const before = await sterna.digest()
-  const answers = []
-  for (const id of [randomUUID(), theirs.id, theirs.id.toUpperCase(), 'not-an-id']) {
-    const [method, path, body] = request(id)
-    const { status, headers, body: answer } = await mine.owner.call(method, path, { body })
-    answers.push({
-      status,
-      headers: Object.keys(headers),
-      ...answer,
-      error: { ...answer.error, requestId: '', details: { ...answer.error.details, id: answer.error.details.id === id } },
-      timestamp: '',
-    })
-  }
-
-  expect(answers[0]).toMatchObject({
-    status: 404,
-    error: { code: 'RESOURCE_NOT_FOUND', message: 'No such project.', details: { resource: 'project', id: true } },
+describe('a foreign project', () => {
+  let mine: Project
+  let theirs: Project
+  beforeAll(async () => {
+    mine = await sterna.newProject()
+    theirs = await sterna.newProject()
   })
-  for (const answer of answers) expect(answer).toEqual(answers[0])
-  expect(await sterna.digest()).toBe(before)
+
+  test.each<[string, (id: string) => [method: string, path: string, body?: unknown]]>([
+    ['PATCH project', (id) => ['PATCH', `/users/@me/projects/${id}`, { name: 'Mine now' }]],
+    ['DELETE project', (id) => ['DELETE', `/users/@me/projects/${id}`]],
+    ['POST regenerate-keys', (id) => ['POST', `/users/@me/projects/${id}/regenerate-keys`]],
+    ['POST reset', (id) => ['POST', `/users/@me/projects/${id}/reset`]],
+    ['GET setup-state', (id) => ['GET', `/projects/${id}/setup-state`]],
+    ['GET members', (id) => ['GET', `/projects/${id}/members`]],
+    ['POST members', (id) => ['POST', `/projects/${id}/members`, { email: 'a@example.com', role: 'MEMBER' }]],
+    ['PATCH member', (id) => ['PATCH', `/projects/${id}/members/${randomUUID()}`, { role: 'ADMIN' }]],
+    ['DELETE member', (id) => ['DELETE', `/projects/${id}/members/${randomUUID()}`]],
+    ['GET invitations', (id) => ['GET', `/projects/${id}/invitations`]],
+    ['DELETE invitation', (id) => ['DELETE', `/projects/${id}/invitations/${randomUUID()}`]],
+  ])('answers to %s as if it never was', async (_, request) => {
+    const before = await sterna.digest()
+    const answers = []
+    for (const id of [randomUUID(), theirs.id, theirs.id.toUpperCase(), 'not-an-id']) {
+      const [method, path, body] = request(id)
+      const { status, headers, body: answer } = await mine.owner.call(method, path, { body })
+      answers.push({
+        status,
+        headers: Object.keys(headers),
+        ...answer,
+        error: { ...answer.error, requestId: '', details: { ...answer.error.details, id: answer.error.details.id === id } },
+        timestamp: '',
+      })
+    }
+
+    expect(answers[0]).toMatchObject({
+      status: 404,
+      error: { code: 'RESOURCE_NOT_FOUND', message: 'No such project.', details: { resource: 'project', id: true } },
+    })
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+    expect(await sterna.digest()).toBe(before)
+  })
 })
 
 describe('a disabled project', () => {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type Config, ConfigError } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
-import { attachEmbedded, startEmbedded } from './embedded.ts'
+import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
 
 export type Database = { url: string; stop(): Promise<void>; abort(): void }
 
@@ -20,8 +20,8 @@ async function reach(url: string) {
 }
 
 /** The database of this installation: the server that was configured, or our own PostgreSQL under DATA_DIR. */
-export const openDatabase = async ({ databaseUrl, dataDir }: Config, log: Log): Promise<Database> =>
-  databaseUrl ? reach(databaseUrl) : startEmbedded({ dataDir, log })
+export const openDatabase = async ({ databaseUrl, dataDir }: Config, log: Log, signal?: AbortSignal): Promise<Database> =>
+  databaseUrl ? reach(databaseUrl) : startEmbedded({ dataDir, log, signal })
 
 /** For short work beside a running server: uses its PostgreSQL if it runs, and starts one otherwise. */
 export async function borrowDatabase(config: Config, log: Log): Promise<Database> {

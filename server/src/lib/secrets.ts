@@ -1,7 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from './config.ts'
+import { makeFolder } from './folder.ts'
 
 /** One purpose, one key: a value made for one use can never be replayed as another. */
 type Purpose =
@@ -61,7 +62,7 @@ export function readMasterKey({ secretKey, dataDir }: { secretKey: string | unde
   if (secretKey) return secretKey
   const path = join(dataDir, 'secret.key')
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeFolder(dataDir, 0o700)
     // 'wx': of two first starts at once, one writes and the other reads what it wrote.
     writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   } catch (err) {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { ConfigError } from '../lib/config.ts'
+import { ConfigError } from '../../lib/config.ts'
+import { makeFolder } from '../../lib/folder.ts'
 
 export type User = { uid: number; gid: number }
 
@@ -33,19 +34,6 @@ export function openHome(givenDataDir: string): Home {
   if (isRoot) for (const path of dirname(folder) === SYSTEM_FOLDER ? [SYSTEM_FOLDER, folder] : [folder]) chmodSync(path, 0o755)
   return { folder, dataDir, isRoot }
 }
-
-/** One by one: Node's own `recursive` turns in circles for ever where mkdir says ENOENT below a folder that exists, as /proc does. */
-function makeFolder(path: string, mode?: number) {
-  if (isFolder(path)) return
-  makeFolder(dirname(path), mode)
-  try {
-    mkdirSync(path, { mode })
-  } catch (err) {
-    if (!isFolder(path)) throw err // else another start was faster
-  }
-}
-
-const isFolder = (path: string) => existsSync(path) && statSync(path).isDirectory()
 
 /**
  * Inside DATA_DIR wherever that works, so that a mounted volume or a backup of DATA_DIR holds the database too. But PostgreSQL

@@ -3,7 +3,7 @@ import { closeSync, copyFileSync, lstatSync, mkdirSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError } from '../lib/config.ts'
+import { ConfigError } from '../../lib/config.ts'
 import { type Cluster, dataFolder, ENVIRONMENT, give, whyNotRun } from './cluster.ts'
 import { birthOf, clusterName, isTaken, killStrays, signalProcess } from './processes.ts'
 
@@ -49,7 +49,7 @@ export async function launch(cluster: Cluster, { settings, signal, log }: Launch
     return postmaster
   } catch (err) {
     drop()
-    await postmaster.exited
+    await postmaster.stop()
     signal?.throwIfAborted()
     throw new ConfigError(`${(err as Error).message} Its log ${logFile(cluster.folder)} ends with:\n${logTail(cluster.folder, logStart)}`)
   } finally {
@@ -176,7 +176,13 @@ export function trimLog(folder: string) {
   truncateSync(path)
 }
 
-export const logTail = (folder: string, from = 0) => readIfThere(logFile(folder)).subarray(from).toString().trim().slice(-2_000)
+export function logTail(folder: string, from = 0) {
+  try {
+    return readFileSync(logFile(folder)).subarray(from).toString().trim().slice(-2_000)
+  } catch (err) {
+    return (err as Error).message
+  }
+}
 
 const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError } from '../lib/config.ts'
+import { ConfigError } from '../../lib/config.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setPassword, sweepDrafts } from './cluster.ts'
 import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
@@ -22,8 +22,8 @@ const ATTACH_TIMEOUT_MS = 10_000
  * A PostgreSQL of this DATA_DIR's own, supervised until `stop`. Two locks keep it to one process: files from before there is a
  * server, and an advisory lock that also holds where files do not (another container on the same volume, a deleted lock file).
  */
-export async function startEmbedded({ dataDir, log, signal }: Start): Promise<Embedded> {
-  try {
+export const startEmbedded = ({ dataDir, log, signal }: Start): Promise<Embedded> =>
+  explaining(async () => {
     const home = openHome(dataDir)
     const lock = takeStartLock(lockFolder(home.folder))
     if ('heldBy' in lock) throw alreadyRunning(lock.heldBy)
@@ -33,23 +33,22 @@ export async function startEmbedded({ dataDir, log, signal }: Start): Promise<Em
       lock.release()
       throw err
     }
-  } catch (err) {
-    throw explained(err)
-  }
-}
+  })
 
 /** For a second process, such as the CLI: the server that a running Sterna owns, or null. */
-export async function attachEmbedded(dataDir: string): Promise<{ url: string } | null> {
-  const folder = existsSync(dataDir) ? findHome(realpathSync(dataDir)) : undefined
-  if (!folder) return null
-  for (const end = Date.now() + ATTACH_TIMEOUT_MS; Date.now() < end; await sleep(100)) {
-    const server = readPidFile(folder)
-    const url = server && clusterUrl({ password: readFileSync(passwordFile(dataDir), 'utf8'), socketFolder: server.socketFolder })
-    if (url && (await askServer(url)).owner) return { url }
-    if (!startLockHolder(lockFolder(folder))) return null
-  }
-  throw new ConfigError('Sterna is running on this DATA_DIR, but its database does not answer.')
-}
+export const attachEmbedded = (dataDir: string): Promise<{ url: string } | null> =>
+  explaining(async () => {
+    const folder = existsSync(dataDir) ? findHome(realpathSync(dataDir)) : undefined
+    if (!folder) return null
+    for (const end = Date.now() + ATTACH_TIMEOUT_MS; Date.now() < end; await sleep(100)) {
+      const socketFolder = readPidFile(folder)?.socketFolder
+      const password = readPassword(dataDir)
+      const url = socketFolder && password && clusterUrl({ password, socketFolder })
+      if (url && (await askServer(url)).owner) return { url }
+      if (!startLockHolder(lockFolder(folder))) return null
+    }
+    throw new ConfigError('Sterna is running on this DATA_DIR, but its database does not answer.')
+  })
 
 async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'> & { unlock(): void }): Promise<Embedded> {
   const cluster = await prepare(home, { log, signal })
@@ -74,11 +73,13 @@ async function prepare(home: Home, { log, signal }: Omit<Start, 'dataDir'>): Pro
   if (exists) refuseOtherVersion(folder, found.major)
   const user = serverUser(home)
   const binaries = await prepareBinaries(found, { user, spareFolder: home.isRoot ? SYSTEM_FOLDER : folder })
-  const { password, isNew } = openPassword(dataDir)
-  const cluster = { binaries, folder, socketFolder: socketFolderFor(folder), password, user }
+  const known = readPassword(dataDir)
+  const cluster = { binaries, folder, socketFolder: socketFolderFor(folder), password: known ?? randomBytes(24).toString('hex'), user }
   if (exists) await clearLeftovers(cluster, log)
   if (!exists) await createCluster(cluster, { signal })
-  else if (isNew) await setPassword(cluster)
+  else if (!known) await setPassword(cluster)
+  // After the database has it: a kill in between leaves no file, and so the next start sets another.
+  if (!known) writePassword(dataDir, cluster.password)
   await sweepDrafts(folder)
   writePointer(home)
   if (dirname(folder) !== dataDir) log.info({ folder }, 'the database is outside DATA_DIR, where the user PostgreSQL runs as can reach it')
@@ -126,13 +127,12 @@ async function askDead(url: string) {
 const lockFolder = (folder: string) => join(folder, 'lock')
 const passwordFile = (dataDir: string) => join(dataDir, 'postgres.password')
 
-function openPassword(dataDir: string) {
-  const path = passwordFile(dataDir)
-  if (existsSync(path)) return { password: readFileSync(path, 'utf8'), isNew: false }
-  const password = randomBytes(24).toString('hex')
-  writeFileSync(`${path}.draft`, password, { mode: 0o600, flush: true })
-  renameSync(`${path}.draft`, path)
-  return { password, isNew: true }
+const readPassword = (dataDir: string) => (existsSync(passwordFile(dataDir)) ? readFileSync(passwordFile(dataDir), 'utf8') : undefined)
+
+function writePassword(dataDir: string, password: string) {
+  const draft = `${passwordFile(dataDir)}.draft`
+  writeFileSync(draft, password, { mode: 0o600, flush: true })
+  renameSync(draft, passwordFile(dataDir))
 }
 
 const REASONS: Record<string, string> = {
@@ -144,13 +144,18 @@ const REASONS: Record<string, string> = {
   EEXIST: 'it is not a folder',
   ENOENT: 'it is not there and cannot be made',
   ENOTDIR: 'it is not a folder',
+  ENOTEMPTY: 'it is not empty, and no database',
   ENAMETOOLONG: 'the name is too long',
 }
 
-function explained(err: unknown) {
-  const { code = '', path } = err as NodeJS.ErrnoException
-  if (!path || !REASONS[code]) return err
-  return new ConfigError(
-    `Cannot use ${path}: ${REASONS[code]}. Put that right, set another DATA_DIR, or set DATABASE_URL to use a PostgreSQL server.`,
-  )
+async function explaining<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (err) {
+    const { code = '', path, dest = path } = err as NodeJS.ErrnoException & { dest?: string }
+    if (!dest || !REASONS[code]) throw err
+    throw new ConfigError(
+      `Cannot use ${dest}: ${REASONS[code]}. Put that right, set another DATA_DIR, or set DATABASE_URL to use a PostgreSQL server.`,
+    )
+  }
 }

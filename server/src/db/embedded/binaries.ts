@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { ConfigError } from '../lib/config.ts'
+import { ConfigError } from '../../lib/config.ts'
 import { canReach, type User } from './home.ts'
 
 /** `folder` holds bin, lib and share. */
@@ -57,7 +57,8 @@ async function linkLibraries(folder: string) {
 }
 
 async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binaries> {
-  await mkdir(spareFolder, { recursive: true })
+  // Root's umask may be tight; a folder that was there keeps its mode.
+  if (await mkdir(spareFolder, { recursive: true })) await chmod(spareFolder, 0o755)
   const folder = join(spareFolder, `postgres-${from.version}-${PLATFORM}`)
   const copy = { ...from, folder: join(folder, 'native') }
   if (existsSync(folder)) return copy
