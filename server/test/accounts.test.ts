@@ -216,7 +216,7 @@ describe('login', () => {
     const { email } = await sterna.newPerson()
     const known: number[] = []
     const unknown: number[] = []
-    for (let round = 0; round < 9; round++) {
+    for (let round = 0; round < 5; round++) {
       known.push(await timed(() => logIn(email, 'wrong password')))
       unknown.push(await timed(() => logIn(newEmail(), 'wrong password')))
     }
@@ -255,12 +255,13 @@ describe('login', () => {
 
   test('opens again when the window has passed', async () => {
     const { email, password } = await sterna.newPerson()
-    const headers = from()
-    await Promise.all(Array.from({ length: 11 }, () => logIn(email, 'wrong password', headers)))
-    expect((await logIn(email, password, headers)).status).toBe(429)
+    const ip = newIp()
+    await logIn(email, 'wrong password', from(ip))
+    await addAttempts('login-pair', `${ip} ${email}`, 9)
+    expect((await logIn(email, password, from(ip))).status).toBe(429)
 
     await sql`update attempts set window_ends_at = now() - interval '1 second'`.execute(sterna.db)
-    expect((await logIn(email, password, headers)).status).toBe(200)
+    expect((await logIn(email, password, from(ip))).status).toBe(200)
   })
 
   test('does not count what succeeds', async () => {

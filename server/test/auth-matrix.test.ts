@@ -3,6 +3,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { many } from '../src/db/index.ts'
 import type { Caller, Role } from '../src/http/auth.ts'
 import { wipeKeys } from '../src/http/once.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -124,6 +125,13 @@ async function newStage(): Promise<Project> {
   `.execute(sterna.db)
   await sql`delete from attempts`.execute(sterna.db)
   return project
+}
+
+/** The digest once everything that was deleted is gone. */
+async function settledDigest() {
+  const wipes = () => many(sterna.db, sql`select 1 from project_wipes`)
+  await expect.poll(wipes, { timeout: 10_000, interval: 20 }).toEqual([])
+  return sterna.digest()
 }
 
 /** A session for one request: what gets in may end it. */
@@ -332,7 +340,7 @@ describe('every route with every credential', () => {
   })
 
   test('a refused request changes nothing', async () => {
-    const before = await sterna.digest()
+    const before = await settledDigest()
     const guarded = byCaller().filter(({ caller }) => caller !== 'anyone' && caller !== 'visitor')
     for (const route of guarded) {
       for (const headers of [{}, bearer(revoked.sk), { cookie: `sterna_session=${randomToken()}`, 'x-project-id': strangers.id }])
@@ -405,7 +413,7 @@ describe('every write that a browser could be tricked into', () => {
     expect(exposed().length).toBeGreaterThan(10)
     const project = await newStage()
     const credential = await asOwner(project)
-    const before = await sterna.digest()
+    const before = await settledDigest()
     const taken: string[] = []
     for (const route of exposed()) {
       for (const headers of FOREIGN) {
@@ -434,7 +442,7 @@ describe('every write that a browser could be tricked into', () => {
   test('is refused as a form, which needs no preflight', async () => {
     const project = await newStage()
     const credential = await asOwner(project)
-    const before = await sterna.digest()
+    const before = await settledDigest()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
       for (const route of exposed().filter(({ takesBody }) => takesBody)) {
         const url = route.url.replace(':id', project.id).replace(/:\w+/g, randomUUID())

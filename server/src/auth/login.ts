@@ -8,20 +8,20 @@ import { isPassword } from './passwords.ts'
 const QUARTER_HOUR = 900
 
 /**
- * Guessing is limited per address and per IP. The limit per account alone would let a stranger lock its owner out, so
- * it does not bind an IP from which this account is signed in already.
+ * Guessing is limited per address and per network. The limit per account alone would let a stranger lock its owner out, so
+ * it does not bind a network from which this account is signed in already.
  */
 export async function logIn(
   db: Pool,
   attempts: ReturnType<typeof createAttempts>,
-  { email, password, ip }: { email: string; password: string; ip: string },
+  { email, password, network }: { email: string; password: string; network: string },
 ): Promise<User & { hash: string }> {
   const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)
   const quotas: Quota[] = [
-    { scope: 'login-ip', subject: ip, limit: 200, windowSeconds: QUARTER_HOUR },
-    { scope: 'login-pair', subject: `${ip} ${email}`, limit: 10, windowSeconds: QUARTER_HOUR },
+    { scope: 'login-ip', subject: network, limit: 200, windowSeconds: QUARTER_HOUR },
+    { scope: 'login-pair', subject: `${network} ${email}`, limit: 10, windowSeconds: QUARTER_HOUR },
   ]
-  if (!(user && (await isKnownIp(db, user.id, ip))))
+  if (!(user && (await isKnownNetwork(db, user.id, network))))
     quotas.push({ scope: 'login-account', subject: email, limit: 100, windowSeconds: QUARTER_HOUR })
 
   for (const quota of quotas) await attempts.take(quota)
@@ -31,5 +31,5 @@ export async function logIn(
   return user
 }
 
-const isKnownIp = (db: Pool, userId: string, ip: string) =>
-  maybeOne(db, sql`select 1 from sessions where user_id = ${userId} and ip = ${ip} and expires_at > now() limit 1`)
+const isKnownNetwork = (db: Pool, userId: string, network: string) =>
+  maybeOne(db, sql`select 1 from sessions where user_id = ${userId} and network = ${network} and expires_at > now() limit 1`)

@@ -7,6 +7,7 @@ import type { App, Deps } from '../http/server.ts'
 import { sessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
+import { networkOf } from '../lib/network.ts'
 import { isInvited } from '../projects/members.ts'
 import {
   holdPassword,
@@ -49,7 +50,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req, reply) => {
       const { email, password, invitation } = req.body
-      await attempts.take({ scope: 'signup', subject: req.ip, limit: 100, windowSeconds: HOUR })
+      await attempts.take({ scope: 'signup', subject: networkOf(req.ip), limit: 100, windowSeconds: HOUR })
       if (config.signupsDisabled) await requireInvitation(email, invitation)
       const passwordHash = await hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
@@ -73,7 +74,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } },
     },
     async (req, reply) => {
-      const { id, email, hash } = await logIn(db, attempts, { ...req.body, ip: req.ip })
+      const { id, email, hash } = await logIn(db, attempts, { ...req.body, network: networkOf(req.ip) })
       const token = await transact(db, async (tx) => {
         await holdPassword(tx, id, hash)
         await endCurrentSession(tx, req)
@@ -120,7 +121,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Prove an address by the mailed token', body: z.object({ token: Token }), response: { 200: Done } },
     },
     async (req) => {
-      await attempts.take({ scope: 'token', subject: req.ip, limit: 100, windowSeconds: HOUR })
+      await attempts.take({ scope: 'token', subject: networkOf(req.ip), limit: 100, windowSeconds: HOUR })
       await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
       return { success: true as const }
     },
@@ -151,7 +152,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       },
     },
     async (req) => {
-      await attempts.take({ scope: 'reset-ip', subject: req.ip, limit: 50, windowSeconds: HOUR })
+      await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip), limit: 50, windowSeconds: HOUR })
       // The same time for everyone: how long the work took would tell who has an account.
       await Promise.all([mailReset(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_ANSWER_MS))])
       return { success: true as const }
@@ -175,7 +176,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       },
     },
     async (req) => {
-      await attempts.take({ scope: 'token', subject: req.ip, limit: 100, windowSeconds: HOUR })
+      await attempts.take({ scope: 'token', subject: networkOf(req.ip), limit: 100, windowSeconds: HOUR })
       const passwordHash = await hashPassword(req.body.password)
       await transact(db, (tx) => resetPassword(tx, port, { token: req.body.token, passwordHash }))
       return { success: true as const }

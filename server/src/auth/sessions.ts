@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
 import { sessionCookie } from '../http/session-cookie.ts'
+import { networkOf } from '../lib/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
 
 const DAYS = 30
@@ -11,8 +12,8 @@ const MAX_AGENT = 300
 export async function openSession(tx: Tx, secrets: Secrets, { userId, req }: { userId: string; req: FastifyRequest }) {
   const token = randomToken()
   await sql`
-    insert into sessions (token_hash, user_id, ip, user_agent, expires_at)
-    values (${secrets.hash('session', token)}, ${userId}, ${req.ip}, ${req.headers['user-agent']?.slice(0, MAX_AGENT) ?? null}, now() + make_interval(days => ${DAYS}))
+    insert into sessions (token_hash, user_id, network, user_agent, expires_at)
+    values (${secrets.hash('session', token)}, ${userId}, ${networkOf(req.ip)}, ${req.headers['user-agent']?.slice(0, MAX_AGENT) ?? null}, now() + make_interval(days => ${DAYS}))
   `.execute(tx)
   return token
 }

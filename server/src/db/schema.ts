@@ -76,7 +76,7 @@ export interface Schema {
   sessions: {
     token_hash: Buffer
     user_id: string
-    ip: string
+    network: string
     user_agent: string | null
     created_at: Generated<Timestamp>
     expires_at: Timestamp

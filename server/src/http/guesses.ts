@@ -1,4 +1,5 @@
 import { fail } from '../lib/errors.ts'
+import { networkOf } from '../lib/network.ts'
 import { createTally } from '../lib/tally.ts'
 
 const MAX_KNOWN = 10_000
@@ -11,14 +12,21 @@ export function createGuessGuard({ limit = 1_000, windowMs = 60_000 } = {}) {
   const misses = createTally({ limit, windowMs })
   const known = new Set<string>()
 
+  // Until someone guesses, nobody pays for looking.
+  let alarmed = false
+
   return {
     refuse(ip: string, keyHash: Buffer) {
-      if (misses.isOver(ip) && !known.has(keyHash.toString('base64'))) {
-        fail('RATE_LIMIT_EXCEEDED', { message: 'Too many wrong keys from your address.', retryAfter: misses.retryAfter(ip) })
+      if (!alarmed || known.has(keyHash.toString('base64'))) return
+      const network = networkOf(ip)
+      if (misses.isOver(network)) {
+        fail('RATE_LIMIT_EXCEEDED', { message: 'Too many wrong keys from your address.', retryAfter: misses.retryAfter(network) })
       }
     },
     missed(ip: string) {
-      misses.hit(ip)
+      const network = networkOf(ip)
+      misses.hit(network)
+      alarmed ||= misses.isOver(network)
     },
     found(keyHash: Buffer) {
       known.add(keyHash.toString('base64'))

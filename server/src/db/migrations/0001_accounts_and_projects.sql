@@ -13,7 +13,7 @@ create table users (
 create table sessions (
   token_hash bytea primary key,
   user_id uuid not null references users on delete cascade,
-  ip text not null,
+  network text not null,
   user_agent text,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null
