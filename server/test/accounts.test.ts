@@ -375,7 +375,7 @@ describe('X-Forwarded-For', () => {
     expect(
       (await direct.call('POST', '/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': '203.0.113.99' } })).status,
     ).toBe(429)
-    const ips = await many(direct.db, sql<{ ip: string }>`select distinct ip from sessions`)
+    const ips = await many(direct.db, sql<{ ip: string }>`select distinct network as ip from sessions`)
     expect(ips).toEqual([{ ip: '127.0.0.1' }])
   })
 
