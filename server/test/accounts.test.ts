@@ -388,7 +388,6 @@ describe('X-Forwarded-For', () => {
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
   })
 
-  // BUG: limits are counted per address, but one IPv6 customer has a /64: 2^64 addresses to guess and sign up from.
   test('names one customer by the first 64 bits when it is IPv6', async () => {
     const { email } = await sterna.newPerson()
     const guesses = await Promise.all(

@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { subscribe } from 'node:diagnostics_channel'
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { many } from '../src/db/index.ts'
+import { openSession } from '../src/auth/sessions.ts'
+import { many, transact } from '../src/db/index.ts'
 import type { Caller, Role } from '../src/http/auth.ts'
 import { wipeKeys } from '../src/http/once.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -136,11 +137,10 @@ async function settledDigest() {
 
 /** A session for one request: what gets in may end it. */
 async function newSession({ id }: Person, { expired = false } = {}) {
-  const token = randomToken()
-  await sql`
-    insert into sessions (token_hash, user_id, ip, expires_at)
-    values (${sterna.secrets.hash('session', token)}, ${id}, '127.0.0.1', now() + make_interval(secs => ${expired ? 0 : 60}))
-  `.execute(sterna.db)
+  const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // all that opening one reads of it
+  const token = await transact(sterna.db, (tx) => openSession(tx, sterna.secrets, { userId: id, req }))
+  if (expired)
+    await sql`update sessions set expires_at = now() where token_hash = ${sterna.secrets.hash('session', token)}`.execute(sterna.db)
   return `sterna_session=${token}`
 }
 
