@@ -50,11 +50,12 @@ export async function sendVerification(tx: Tx, port: MailPort, { id, email }: Us
     to: email,
     subject: 'Confirm your email address',
     lines: [
-      'Confirm that this address is yours:',
+      'An account on Sterna was created with this address. If you created it, confirm that the address is yours:',
       '',
       `${port.publicUrl}/verify-email?token=${token}`,
       '',
-      'The link works once, for one hour.',
+      // Someone who signs up with a stranger's address hopes for exactly this click.
+      'The link works once, for one hour. If it was not you, do not open it: nothing happens then.',
     ],
   })
 }

@@ -55,6 +55,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       const passwordHash = await hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
         const user = await signUp(tx, port, { email, passwordHash, invitation })
+        await endCurrentSession(tx, req)
         return { user, token: await openSession(tx, secrets, { userId: user.id, req }) }
       })
       setSessionCookie(reply, publicUrl, token)

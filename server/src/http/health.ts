@@ -16,6 +16,8 @@ const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrati
 
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
+  // Anyone may ask, as often as they like; the database is asked once a second.
+  const probe = remember(PROBE_MS, () => inTime(canWrite(db)))
   // The schema only ever moves forward: once current, it stays so for this process.
   let migrated = false
 
@@ -43,7 +45,7 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
       },
     },
     async () => {
-      const database = await inTime(canWrite(db))
+      const database = await probe()
       if (database && !migrated) migrated = await inTime(isMigrated(db))
       const disk = config.databaseUrl ? true : await hasRoom(config.dataDir)
       const checks = { accepting: readiness.accepting, database, migrations: migrated, disk }
@@ -66,4 +68,12 @@ async function hasRoom(folder: string) {
 function inTime(probe: Promise<boolean>): Promise<boolean> {
   const late = new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())
   return Promise.race([probe.catch(() => false), late])
+}
+
+function remember<T>(ms: number, ask: () => Promise<T>) {
+  let asked = { at: Number.NEGATIVE_INFINITY, answer: undefined as Promise<T> | undefined }
+  return () => {
+    if (!asked.answer || performance.now() - asked.at > ms) asked = { at: performance.now(), answer: ask() }
+    return asked.answer!
+  }
 }

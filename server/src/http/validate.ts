@@ -37,7 +37,12 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
   }
 }
 
-const toAppError = (error: z.ZodError) => new AppError('VALIDATION_ERROR', { errors: error.issues.map(toIssue) })
+/** Of a value that is of the wrong kind nothing else needs to be said. */
+function toAppError({ issues }: z.ZodError) {
+  const wrongKind = new Set(issues.filter(({ code }) => code === 'invalid_type').map(({ path }) => path.join('.')))
+  const errors = issues.filter(({ code, path }) => code === 'invalid_type' || !wrongKind.has(path.join('.'))).map(toIssue)
+  return new AppError('VALIDATION_ERROR', { errors })
+}
 
 function toIssue(issue: z.core.$ZodIssue): Issue {
   const field = issue.path.join('.')

@@ -1,9 +1,14 @@
 import { resolve } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''))
+
+/** `true` or `1` would believe anyone who sends X-Forwarded-For. */
+const isProxy = (entry: string) =>
+  ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || ipaddr.isValidCIDR(entry) || (/[.:]/.test(entry) && ipaddr.isValid(entry))
 
 const Environment = z.object({
   NODE_ENV: z.string().default('development'),
@@ -22,7 +27,11 @@ const Environment = z.object({
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
   DISABLE_SIGNUPS: flag.default(false),
-  TRUST_PROXY: z.string().optional(),
+  TRUST_PROXY: z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
+    .optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -57,7 +66,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     idempotencyTtlHours: env.IDEMPOTENCY_TTL_HOURS,
     signupsDisabled: env.DISABLE_SIGNUPS,
-    trustProxy: env.TRUST_PROXY?.split(',').map((entry) => entry.trim()),
+    trustProxy: env.TRUST_PROXY,
     logLevel: env.LOG_LEVEL,
   }
 }

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { loadConfig } from './config.ts'
+
+const SECRET_KEY = 'x'.repeat(32)
+
+test('without anything set it is one process on this machine with its own database', () => {
+  expect(loadConfig({})).toMatchObject({
+    host: '127.0.0.1',
+    port: 3000,
+    publicUrl: 'http://localhost:3000',
+    role: 'all',
+    databaseUrl: undefined,
+  })
+})
+
+test('an empty variable is one that is not set', () => {
+  expect(loadConfig({ PORT: '', DATABASE_URL: '', SECRET_KEY: '' })).toEqual(loadConfig({}))
+})
+
+test.each([
+  [{ PORT: '70000' }, /PORT: /],
+  [{ PORT: 'http' }, /PORT: /],
+  [{ PUBLIC_URL: 'mail.example.com' }, /PUBLIC_URL: /],
+  [{ PUBLIC_URL: 'ftp://mail.example.com' }, /PUBLIC_URL: /],
+  [{ ROLE: 'boss' }, /ROLE: Must be one of: all, api, worker|ROLE: /],
+  [{ SECRET_KEY: 'short' }, /SECRET_KEY: must have at least 32 characters/],
+  [{ DATABASE_URL: 'mysql://x', SECRET_KEY }, /DATABASE_URL: must look like postgres:/],
+  [{ DATABASE_URL: 'postgres://x@y/z' }, /SECRET_KEY is required with DATABASE_URL/],
+  [{ DISABLE_SIGNUPS: 'maybe' }, /DISABLE_SIGNUPS: /],
+  [{ TRUST_PROXY: 'true' }, /TRUST_PROXY: must be addresses or CIDRs/],
+  [{ TRUST_PROXY: '1' }, /TRUST_PROXY: must be addresses or CIDRs/],
+  [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL: /],
+])('%j stops the start with a line that names it', (env, message) => {
+  expect(() => loadConfig(env)).toThrow(message)
+})
+
+test.each([
+  ['10.0.0.1, 192.168.0.0/16', ['10.0.0.1', '192.168.0.0/16']],
+  ['loopback', ['loopback']],
+  ['::1', ['::1']],
+])('TRUST_PROXY=%s is read as %j', (given, read) => {
+  expect(loadConfig({ TRUST_PROXY: given }).trustProxy).toEqual(read)
+})
+
+test('links never end in two slashes', () => {
+  expect(loadConfig({ PUBLIC_URL: 'https://mail.example.com//' }).publicUrl).toBe('https://mail.example.com')
+})
