@@ -163,7 +163,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
         const projectId = req.project.id
         await attempts.take({ scope: 'invite', subject: projectId, limit: 100, windowSeconds: 3600 })
         // Many projects must not add up to a flood in one mailbox.
-        await attempts.take({ scope: 'invited', subject: req.body.email, limit: 10, windowSeconds: 86_400 })
+        await attempts.take({ scope: 'invited', subject: req.body.email, limit: 20, windowSeconds: 86_400 })
         return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
       },
     )
