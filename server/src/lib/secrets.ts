@@ -62,7 +62,8 @@ export function readMasterKey({ secretKey, dataDir }: { secretKey: string | unde
   if (secretKey) return secretKey
   const path = join(dataDir, 'secret.key')
   try {
-    makeFolder(dataDir, 0o700)
+    // Open to pass through: as root, PostgreSQL runs as another user and has its files in here. Each file guards itself.
+    makeFolder(dataDir, 0o755)
     // 'wx': of two first starts at once, one writes and the other reads what it wrote.
     writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   } catch (err) {
