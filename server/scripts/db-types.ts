@@ -36,6 +36,7 @@ export async function printSchema(url: string) {
     from information_schema.columns c
     join information_schema.tables t using (table_schema, table_name)
     where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.table_name <> 'migrations'
+      and not exists (select from pg_inherits where inhrelid = format('%I', c.table_name)::regclass) -- partitions are their parent
     order by c.table_name, c.ordinal_position`)
   await client.end()
 

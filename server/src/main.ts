@@ -57,7 +57,10 @@ async function boot(config: Config, log: Log, started: Started, extend?: Extend)
 
   const presence = await announce({ url: database.url, kind, log })
   undo.push({ step: 'presence', run: presence.leave })
-  if (config.role !== 'api') undo.push({ step: 'worker', run: startWorker(deps).stop })
+  if (config.role !== 'api') {
+    const worker = await startWorker(deps, { url: database.url, livenessKey: presence.key })
+    undo.push({ step: 'worker', run: worker.stop })
+  }
   undo.push({ step: 'http', run: () => close(app) })
   await listen(app, config)
   readiness.accepting = true

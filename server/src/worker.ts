@@ -1,30 +1,54 @@
 import { dropExpiredSessions } from './auth/sessions.ts'
 import { dropExpiredTokens } from './auth/tokens.ts'
+import { continueBulk } from './contacts/bulk.ts'
+import { compactCounts } from './contacts/counts.ts'
+import { continueDeleteField } from './contacts/delete-field.ts'
+import { countFields } from './contacts/fields.ts'
+import { continueImport } from './contacts/import.ts'
+import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import { forgetContacts, wipeEvents } from './events/forget.ts'
+import { createPartitions } from './events/partitions.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
 import type { Deps } from './http/server.ts'
-import { every, type Recurring } from './lib/recurring.ts'
+import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
+import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
-import { type Wiper, wipeNext } from './projects/wipe.ts'
+import { type Wiper, wipeProject } from './projects/wipe.ts'
 
 const CHUNK = 5_000
 
 /** What a project reset or deletion removes, in one list. */
-const WIPERS: Wiper[] = [wipeKeys]
+const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents]
 
-/** Everything that runs in the background, in one list. Safe on any number of nodes at once. */
-export function startWorker({ db, config, log }: Deps): Recurring {
-  const chores = [
-    every(500, 'wipe projects', () => wipeNext(db, WIPERS), log),
-    every(600_000, 'housekeeping', () => keepHouse(db, config.idempotencyTtlHours), log),
-  ]
-  return {
-    async stop() {
-      await Promise.all(chores.map((chore) => chore.stop()))
-    },
-  }
+/** Every background job, in one list. */
+const handlersFor = (db: Pool): Handlers => ({
+  'contacts.bulk': (job) => continueBulk(db, job),
+  'contacts.import': (job) => continueImport(db, job),
+  'contacts.delete-field': (job) => continueDeleteField(db, job),
+  'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
+  'events.forget-contacts': (what) => untilNone(db, (tx) => forgetContacts(tx, { ...what, limit: CHUNK })),
+  'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
+})
+
+/** Everything that happens by the clock, once per time over all nodes, in one list. */
+const cronsFor = ({ db, config }: Deps): Cron[] => [
+  { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
+  { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
+  { name: 'cron.event-partitions', match: '3 3 * * *', run: () => createPartitions(db) },
+]
+
+export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
+  await createPartitions(deps.db)
+  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers: handlersFor(deps.db), crons: cronsFor(deps) })
+}
+
+type Removal = Parameters<typeof transact<number>>[1]
+
+async function untilNone(db: Pool, remove: Removal) {
+  while ((await transact(db, remove)) > 0);
 }
 
 async function keepHouse(db: Pool, ttlHours: number) {
@@ -33,5 +57,6 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await transact(db, (tx) => dropExpiredInvitations(tx))
   await transact(db, (tx) => dropOldAccountMails(tx))
   await transact(db, (tx) => dropEndedAttempts(tx))
-  while ((await transact(db, (tx) => dropExpiredKeys(tx, { ttlHours, limit: CHUNK }))) === CHUNK);
+  await untilNone(db, (tx) => dropExpiredKeys(tx, { ttlHours, limit: CHUNK }))
+  await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 
 type Migration = { name: string; text: string; checksum: string }
@@ -36,6 +37,8 @@ export async function migrate(url: string, log?: Log): Promise<string[]> {
     const applied: string[] = []
     for (const migration of migrations()) if (await apply(client, migration, log)) applied.push(migration.name)
     await warnOfNewerSchema(client, log)
+    // The job queue brings its own schema, migrated by its own rules: each step once, whoever comes first.
+    await runMigrations({ connectionString: url })
     return applied
   } finally {
     await client.end()

@@ -1,20 +1,23 @@
-import { sql } from 'kysely'
+import { randomInt } from 'node:crypto'
+import { type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import { type Db, one } from './index.ts'
 
-/** First half of every liveness lock; the second half says what the process is. */
+/** First half of every liveness lock. The second half of the shared one says what the process is, of its own one which. */
 const CLASS = 7_357_002
+const OWN_CLASS = 7_357_004
 const KINDS = { api: 1, worker: 2 } as const
 const RECONNECT_MS = 500
 
-export type Presence = { leave(): Promise<void> }
+export type Presence = { key: number; leave(): Promise<void> }
 
 /**
  * Holds a shared session lock for as long as this process lives: PostgreSQL frees it within milliseconds of a kill -9,
  * so counting the holders counts the living. Comes back by itself after the database was away.
  */
 export async function announce({ url, kind, log }: { url: string; kind: keyof typeof KINDS; log: Log }): Promise<Presence> {
+  const key = randomInt(2 ** 31)
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
   let left = false
@@ -30,7 +33,7 @@ export async function announce({ url, kind, log }: { url: string; kind: keyof ty
     joining.once('end', rejoin)
     client = joining
     await joining.connect()
-    await joining.query('select pg_advisory_lock_shared($1, $2)', [CLASS, KINDS[kind]])
+    await joining.query('select pg_advisory_lock_shared($1, $2), pg_advisory_lock($3, $4)', [CLASS, KINDS[kind], OWN_CLASS, key])
   }
   const rejoin = () => {
     if (left) return
@@ -40,6 +43,7 @@ export async function announce({ url, kind, log }: { url: string; kind: keyof ty
 
   await join()
   return {
+    key,
     async leave() {
       left = true
       clearTimeout(retry)
@@ -59,3 +63,6 @@ export async function countPresent(db: Db, kind: keyof typeof KINDS) {
   )
   return count
 }
+
+/** True in a statement for a process that is gone: its own lock can be had. Held until the transaction ends. */
+export const isGone = (key: RawBuilder<number>) => sql<boolean>`pg_try_advisory_xact_lock(${OWN_CLASS}::int, ${key}::int)`

@@ -19,6 +19,47 @@ export interface Schema {
     window_ends_at: Timestamp
     count: number
   }
+  consents: {
+    project_id: string
+    contact_id: string
+    id: string
+    subscribed: boolean
+    source: string
+    details: Generated<Json>
+    created_at: Generated<Timestamp>
+  }
+  contact_counts: {
+    project_id: string
+    id: string
+    total: number
+    subscribed: number
+  }
+  contact_fields: {
+    project_id: string
+    key: string
+    type: string
+    contacts: Generated<number>
+    counted_at: Timestamp | null
+  }
+  contacts: {
+    project_id: string
+    id: string
+    email: string
+    subscribed: boolean
+    data: Generated<Json>
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+    subscription_changed_at: Generated<Timestamp>
+  }
+  events: {
+    project_id: string
+    id: string
+    name: string
+    contact_id: string | null
+    email_id: string | null
+    data: Generated<Json>
+    created_at: Generated<Timestamp>
+  }
   idempotency_keys: {
     project_id: string
     key: string
@@ -40,6 +81,35 @@ export interface Schema {
     token_hash: Buffer
     created_at: Generated<Timestamp>
     expires_at: Timestamp
+  }
+  job_errors: {
+    project_id: string
+    job_id: string
+    row: number
+    subject: string
+    error: string
+  }
+  job_files: {
+    project_id: string
+    job_id: string
+    content: Buffer
+  }
+  job_workers: {
+    worker_id: string
+    liveness_key: number
+  }
+  jobs: {
+    project_id: string
+    id: string
+    type: string
+    state: Generated<string>
+    progress: Generated<number>
+    input: Generated<Json>
+    position: Json | null
+    result: Json | null
+    failed_reason: string | null
+    created_at: Generated<Timestamp>
+    finished_at: Timestamp | null
   }
   memberships: {
     project_id: string

@@ -18,13 +18,19 @@ export const ErrorEnvelope = z
   })
   .meta({ id: 'Error', description: 'Every error, but for the few endpoints that answer a plain `{ error }`.' })
 
+export const PlainError = z.object({ error: z.string() })
+
 export function replyWithError(err: unknown, req: FastifyRequest, reply: FastifyReply) {
   const known = toAppError(err)
   // An unknown error's message may hold SQL or a customer's data. It goes to the log, never to the caller.
   if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
   else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
-  return reply.status(known.statusCode).type('application/json').serializer(JSON.stringify).send(envelope(known, req.id))
+  return reply
+    .status(known.statusCode)
+    .type('application/json')
+    .serializer(JSON.stringify)
+    .send(known.plain ? { error: known.message } : envelope(known, req.id))
 }
 
 export const envelope = (error: AppError, requestId: string) => ({

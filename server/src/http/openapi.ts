@@ -16,6 +16,9 @@ const SECURITY: Record<Caller, Record<string, string[]>[]> = {
   project: [{ secretKey: [] }, { session: [], projectId: [] }],
 }
 
+/** A file is read as a stream and has no zod schema; the document says what to send. */
+const UPLOAD = { type: 'object', properties: { file: { type: 'string', format: 'binary' } }, required: ['file'] }
+
 /** Must be registered before the routes it describes. */
 export async function describeApi(app: App, { publicUrl }: Config) {
   await app.register(swagger, {
@@ -39,10 +42,16 @@ export async function describeApi(app: App, { publicUrl }: Config) {
     },
     transform: ({ schema, url, route, ...rest }) => {
       const described = schema && { ...schema, response: { ...(schema.response as object), default: ErrorEnvelope } }
+      const upload = schema?.consumes?.includes('multipart/form-data')
       const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
       return {
         ...result,
-        schema: { ...result.schema, security: SECURITY[callerOf(route)], operationId: nameOperation(String(route.method), url) },
+        schema: {
+          ...result.schema,
+          ...(upload ? { body: UPLOAD } : {}),
+          security: SECURITY[callerOf(route)],
+          operationId: nameOperation(String(route.method), url),
+        },
       }
     },
     transformObject: (document) => tidy(jsonSchemaTransformObject(document)),

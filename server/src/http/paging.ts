@@ -3,7 +3,7 @@ import { fail } from '../lib/errors.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 
 /** Not a whole number, or below 1: the default. Above the maximum: the maximum. The answer shows what was used. */
-const count = (byDefault: number, max: number) =>
+export const count = (byDefault: number, max: number) =>
   z
     .unknown()
     .optional()
@@ -13,7 +13,7 @@ const count = (byDefault: number, max: number) =>
     })
     .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
 
-export const CursorQuery = z.object({ limit: count(20, 100), cursor: z.string().max(2000).optional() })
+export const CursorQuery = z.object({ limit: count(20, 100), cursor: z.string().optional() })
 export const PageQuery = z.object({ page: count(1, 1_000_000_000), pageSize: count(20, 100) })
 
 export const cursorList = <Item extends z.ZodType>(item: Item) =>

@@ -16,7 +16,8 @@ const CODES: Record<string, string> = {
 // Sentences for the person who reads them; a schema's own message still wins.
 z.config({
   customError: (issue) => {
-    if (issue.code === 'invalid_type') return issue.input === undefined ? 'Required.' : `Expected ${issue.expected}.`
+    if (issue.code === 'invalid_type')
+      return issue.input === undefined ? 'Required.' : `Expected ${issue.expected === 'record' ? 'object' : issue.expected}.`
     if (issue.code === 'too_small')
       return `Must ${issue.origin === 'string' ? 'have' : 'be'} at least ${issue.minimum}${unit(issue.origin, issue.minimum)}.`
     if (issue.code === 'too_big')

@@ -6,13 +6,13 @@ const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
 /**
  * The one spelling under which an address is stored and looked up, or null when it is not a plain `local@domain`:
- * no display names, comments, quotes, groups or address literals. The domain becomes lower-case ASCII (IDNA); the local
- * part is lower-cased in ASCII only, because other case maps merge addresses that belong to different people (`ı`, `ſ`).
+ * no display names, comments, quotes, groups or address literals. Lower-case, the domain in ASCII (IDNA). Only lower-cased:
+ * folding as for comparisons would merge addresses that belong to different people (`ı` and `i`, `ſ` and `s`).
  */
 export function readAddress(text: string): string | null {
   const trimmed = text.trim().normalize('NFC')
   const at = trimmed.lastIndexOf('@')
-  const local = trimmed.slice(0, at).replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+  const local = trimmed.slice(0, at).toLowerCase()
   if (at < 1 || local.length > 64 || !LOCAL.test(local) || INVISIBLE.test(local)) return null
 
   const domain = readDomain(trimmed.slice(at + 1))

@@ -10,6 +10,8 @@ export const ERRORS = {
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
   PROJECT_DISABLED: [403, 'This project is disabled: it can be read, not changed.'],
   RESOURCE_NOT_FOUND: [404, 'No such resource.'],
+  CONTACT_NOT_FOUND: [404, 'No such contact.'],
+  TEMPLATE_NOT_FOUND: [404, 'No such template.'],
   REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
   CONFLICT: [409, 'The request conflicts with what exists.'],
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was already used.'],
@@ -30,6 +32,8 @@ type Options = Extra & {
   message?: string
   /** Some codes travel with more than one status (malformed JSON is a VALIDATION_ERROR with 400). */
   statusCode?: number
+  /** The few answers that the specification wants as a bare `{ error: message }`. */
+  plain?: boolean
   retryAfter?: number
   cause?: unknown
 }
@@ -38,12 +42,14 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly statusCode: number
   readonly retryAfter: number | undefined
+  readonly plain: boolean
   readonly extra: Extra
-  constructor(code: ErrorCode, { message, statusCode, retryAfter, cause, ...extra }: Options = {}) {
+  constructor(code: ErrorCode, { message, statusCode, retryAfter, plain = false, cause, ...extra }: Options = {}) {
     super(message ?? ERRORS[code][1], { cause })
     this.code = code
     this.statusCode = statusCode ?? ERRORS[code][0]
     this.retryAfter = retryAfter
+    this.plain = plain
     this.extra = retryAfter === undefined ? extra : { ...extra, details: { ...extra.details, retryAfter } }
   }
 }
@@ -55,6 +61,9 @@ export function fail(...args: ConstructorParameters<typeof AppError>): never {
 
 export const notFound = (resource: string, id: string): never =>
   fail('RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id: id.slice(0, 100) } })
+
+/** `{ error: message }`, where the specification asks for no more. */
+export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })
 
 /** One bad field, found outside the schema (a rule that needs the database, say). */
 export const invalid = (field: string, message: string, code = 'custom'): never =>

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../db/index.ts'
 import type { Schema } from '../db/schema.ts'
 import type { Role } from '../http/auth.ts'
 import { Timestamp } from '../http/validate.ts'
+import { enqueue } from '../jobs/enqueue.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { newKeys, openKeys, storeKeys } from './keys.ts'
@@ -124,5 +125,10 @@ export async function deleteProject(tx: Tx, projectId: string) {
   await requestWipe(tx, projectId)
 }
 
-export const requestWipe = (tx: Tx, projectId: string) =>
-  sql`insert into project_wipes (project_id) values (${projectId}) on conflict (project_id) do update set requested_at = now()`.execute(tx)
+/** The row says up to when; the job does it. */
+export async function requestWipe(tx: Tx, projectId: string) {
+  await sql`insert into project_wipes (project_id) values (${projectId}) on conflict (project_id) do update set requested_at = now()`.execute(
+    tx,
+  )
+  await enqueue(tx, 'projects.wipe', { projectId })
+}

@@ -136,7 +136,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'session', role: 'MEMBER' },
       schema: { tags, summary: 'What is set up already', params: ProjectId, response: { 200: SetupState } },
     },
-    () => setupState(),
+    (req) => setupState(db, req.project.id),
   )
 
   memberRoutes(app)

@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
+import { type Db, one } from '../db/index.ts'
 
 export const SetupState = z.object({
   hasVerifiedDomain: z.boolean(),
@@ -9,12 +11,20 @@ export const SetupState = z.object({
   hasSentEmail: z.boolean(),
 })
 
-/** Each feature that can be set up adds its own question here; none of these exists in a project yet. */
-export const setupState = (): z.output<typeof SetupState> => ({
-  hasVerifiedDomain: false,
-  contactCount: 0,
-  lastCampaignSentAt: null,
-  hasEnabledWorkflow: false,
-  hasSubscription: false,
-  hasSentEmail: false,
-})
+/** Each feature that can be set up adds its own question here; those that do not exist yet are not set up. */
+export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
+  const { contactCount } = await one(
+    db,
+    sql<{
+      contactCount: number
+    }>`select coalesce(sum(total), 0)::int as "contactCount" from contact_counts where project_id = ${projectId}`,
+  )
+  return {
+    hasVerifiedDomain: false,
+    contactCount,
+    lastCampaignSentAt: null,
+    hasEnabledWorkflow: false,
+    hasSubscription: false,
+    hasSentEmail: false,
+  }
+}

@@ -7,26 +7,27 @@ export type Wiper = (tx: Tx, what: { projectId: string; before: string; limit: n
 const CHUNK = 1_000
 
 /**
- * Takes one requested wipe and removes what it names, table by table in short transactions, so that nobody waits for a
- * large project. Killed midway it starts over; what is gone costs nothing. Returns false when there is nothing to do.
+ * Removes what a reset or deletion asked for, table by table in short transactions, so that nobody waits for a large
+ * project. Killed midway it starts over; what is gone costs nothing.
  */
-export async function wipeNext(db: Pool, wipers: Wiper[]): Promise<boolean> {
+export async function wipeProject(db: Pool, projectId: string, wipers: Wiper[]) {
   const wipe = await maybeOne(
     db,
     // As text: a Date would cut the microseconds off and never quite reach the row it came from.
-    sql<{
-      projectId: string
-      before: string
-    }>`select project_id as "projectId", requested_at::text as before from project_wipes order by requested_at limit 1`,
+    sql<{ before: string; deleted: boolean }>`
+      select w.requested_at::text as before, p.deleted_at is not null as deleted
+      from project_wipes w join projects p on p.id = w.project_id where w.project_id = ${projectId}
+    `,
   )
-  if (!wipe) return false
-  for (const remove of wipers) while ((await transact(db, (tx) => remove(tx, { ...wipe, limit: CHUNK }))) > 0);
-  await transact(db, (tx) => finish(tx, wipe))
-  return true
+  if (!wipe) return
+  // Of a deleted project everything goes, also what a request under way wrote a moment later.
+  const before = wipe.deleted ? 'infinity' : wipe.before
+  for (const remove of wipers) while ((await transact(db, (tx) => remove(tx, { projectId, before, limit: CHUNK }))) > 0);
+  await transact(db, (tx) => finish(tx, { projectId, before: wipe.before }))
 }
 
 async function finish(tx: Tx, { projectId, before }: { projectId: string; before: string }) {
-  // Asked for again meanwhile: the row is newer than what was removed, and stays.
+  // Asked for again meanwhile: the row is newer than what was removed, and stays for the job that came with it.
   await sql`delete from project_wipes where project_id = ${projectId} and requested_at <= ${before}::timestamptz`.execute(tx)
   await sql`delete from projects where id = ${projectId} and deleted_at is not null`.execute(tx)
 }

@@ -1,0 +1,92 @@
+import { type RawBuilder, sql } from 'kysely'
+import { isDuplicate, many, maybeOne, type Tx } from '../db/index.ts'
+import { enqueue } from '../jobs/enqueue.ts'
+import { failPlainly } from '../lib/errors.ts'
+import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
+import { countChange } from './counts.ts'
+import type { DataPatch } from './data.ts'
+import { seeFields } from './fields.ts'
+import { recordFlips, type Source } from './subscription.ts'
+
+type Change = {
+  projectId: string
+  id: string
+  email?: string | undefined
+  subscribed?: boolean | undefined
+  data?: DataPatch | null | undefined
+  source: Source
+}
+
+/** Changes one contact by id. Undefined when there is none. `data: null` forgets all custom fields. */
+export async function changeContact(tx: Tx, { projectId, id, email, subscribed, data, source }: Change) {
+  const row = await maybeOne(
+    tx,
+    sql<ContactRow & { flipped: boolean }>`
+      update contacts set
+        email = coalesce(${email ?? null}, email),
+        data = ${mergedData(data)},
+        subscribed = coalesce(${subscribed ?? null}::boolean, subscribed),
+        subscription_changed_at = case when ${subscribed ?? null}::boolean <> subscribed then now() else subscription_changed_at end,
+        updated_at = now()
+      where project_id = ${projectId} and id = ${id}
+      returning ${CONTACT_COLUMNS}, subscription_changed_at = now() as flipped
+    `,
+  ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
+  if (!row) return undefined
+  if (data) await seeFields(tx, projectId, [data.set])
+  await settleFlips(tx, { projectId, flipped: row.flipped ? [row] : [], source })
+  return row
+}
+
+const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
+  data === null ? sql`'{}'::jsonb` : data ? sql`(data || ${JSON.stringify(data.set)}::jsonb) - ${data.unset}::text[]` : sql`data`
+
+async function settleFlips(
+  tx: Tx,
+  { projectId, flipped, source }: { projectId: string; flipped: { id: string; subscribed: boolean }[]; source: Source },
+) {
+  await recordFlips(tx, { projectId, flips: flipped.map(({ id, subscribed }) => ({ contactId: id, subscribed })), source })
+  const gained = flipped.filter(({ subscribed }) => subscribed).length
+  await countChange(tx, projectId, { total: 0, subscribed: gained - (flipped.length - gained) })
+}
+
+/** Sets the subscription of many; returns which exist and which of them it changed. */
+export async function setSubscription(
+  tx: Tx,
+  { projectId, ids, subscribed, source }: { projectId: string; ids: string[]; subscribed: boolean; source: Source },
+) {
+  const found = await many(
+    tx,
+    sql<{ id: string; was: boolean }>`
+      select id, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+      order by email for no key update -- the order in which upserts lock
+    `,
+  )
+  const flipped = found.filter(({ was }) => was !== subscribed).map(({ id }) => ({ id, subscribed }))
+  await sql`
+    update contacts set subscribed = ${subscribed}, subscription_changed_at = now(), updated_at = now()
+    where project_id = ${projectId} and id = any(${flipped.map(({ id }) => id)}::uuid[])
+  `.execute(tx)
+  await settleFlips(tx, { projectId, flipped, source })
+  return { found: found.map(({ id }) => id), changed: flipped.map(({ id }) => id) }
+}
+
+/** Deletes contacts and what belongs to them; their events, which may be many, follow in the background. Returns the ids found. */
+export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: string; ids: string[] }) {
+  const gone = await many(
+    tx,
+    sql<{ id: string; subscribed: boolean }>`
+      with locked as (
+        select id from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update
+      )
+      delete from contacts c using locked where c.project_id = ${projectId} and c.id = locked.id
+      returning c.id, c.subscribed
+    `,
+  )
+  if (!gone.length) return []
+  const contactIds = gone.map(({ id }) => id)
+  await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
+  await countChange(tx, projectId, { total: -gone.length, subscribed: -gone.filter(({ subscribed }) => subscribed).length })
+  await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
+  return contactIds
+}

@@ -1,0 +1,42 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, maybeOne } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
+
+export const Contact = z
+  .object({
+    id: z.uuid(),
+    email: z.string(),
+    subscribed: z.boolean(),
+    data: z.record(z.string(), z.unknown()).nullable(),
+    projectId: z.uuid(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'Contact' })
+
+export type ContactRow = {
+  id: string
+  email: string
+  subscribed: boolean
+  data: Record<string, unknown>
+  projectId: string
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** The columns of a ContactRow, for every statement that returns contacts. */
+export const CONTACT_COLUMNS = sql`id, email, subscribed, data, project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
+
+export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
+  id: row.id,
+  email: row.email,
+  subscribed: row.subscribed,
+  data: Object.keys(row.data).length ? row.data : null,
+  projectId: row.projectId,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+})
+
+export const findContact = (db: Db, projectId: string, id: string) =>
+  maybeOne(db, sql<ContactRow>`select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)

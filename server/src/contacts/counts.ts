@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import { type Db, one, prepared, type Tx } from '../db/index.ts'
+
+export type Counts = { total: number; subscribed: number }
+
+/** Appends what a transaction changed. Nobody waits: rows are only ever added here, and added up by `compactCounts`. */
+export async function countChange(tx: Tx, projectId: string, { total, subscribed }: Counts) {
+  if (!total && !subscribed) return
+  await sql`${prepared} insert into contact_counts (project_id, total, subscribed) values (${projectId}, ${total}, ${subscribed})`.execute(
+    tx,
+  )
+}
+
+export const countContacts = (db: Db, projectId: string) =>
+  one(
+    db,
+    sql<Counts>`
+      select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed
+      from contact_counts where project_id = ${projectId}
+    `,
+  )
+
+/** Many rows become one. Rows that are being written meanwhile are not seen, and stay. */
+export async function compactCounts(tx: Tx) {
+  await oneAtATime(tx)
+  await sql`
+    with crowded as (
+      select project_id from contact_counts group by project_id having count(*) > 1 limit 1000
+    ), gone as (
+      delete from contact_counts c using crowded where c.project_id = crowded.project_id
+      returning c.project_id, c.total, c.subscribed
+    )
+    insert into contact_counts (project_id, total, subscribed)
+    select project_id, sum(total), sum(subscribed) from gone group by project_id
+  `.execute(tx)
+}
+
+/** What one of these replaces another must not count again; its own statement, so that the next one sees what was done. */
+const oneAtATime = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
+const COUNTS_LOCK = 7_357_006
+
+/** Counts anew, in one snapshot with the rows it replaces. */
+export async function recountContacts(tx: Tx, projectId: string) {
+  await oneAtATime(tx)
+  await sql`
+    with gone as (delete from contact_counts where project_id = ${projectId})
+    insert into contact_counts (project_id, total, subscribed)
+    select ${projectId}, count(*), count(*) filter (where subscribed) from contacts where project_id = ${projectId}
+  `.execute(tx)
+}

@@ -1,0 +1,171 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { enqueue } from '../jobs/enqueue.ts'
+import { countContacts } from './counts.ts'
+import { type FieldType, inferType } from './data.ts'
+
+const STANDARD = { createdAt: 'date', email: 'string', subscribed: 'boolean', updatedAt: 'date' } as const
+/** Up to here counting at once takes milliseconds; above, a job counts and the list shows its latest result. */
+const COUNT_AT_ONCE = 20_000
+const COUNT_AGAIN_MINUTES = 5
+const PAGE = 50_000
+const MAX_VALUE_LENGTH = 1_024
+
+export const Field = z.object({
+  field: z.string(),
+  type: z.enum(['number', 'boolean', 'date', 'string']),
+  isCustom: z.boolean(),
+  coverage: z.number().describe('Share of contacts that have it, 0 to 1.'),
+})
+
+/** A field as a URL names it: `plan` and `data.plan` are the same custom field, `email` is the standard one. */
+export type FieldName = { standard: keyof typeof STANDARD } | { custom: string }
+
+export function readFieldName(text: string): FieldName {
+  if (text.startsWith('data.')) return { custom: text.slice('data.'.length) }
+  return Object.hasOwn(STANDARD, text) ? { standard: text as keyof typeof STANDARD } : { custom: text }
+}
+
+/** Notes keys never seen before, with the type of the value they came with; whoever is first decides. */
+export async function seeFields(tx: Tx, projectId: string, sets: Record<string, unknown>[]) {
+  const seen = new Map<string, FieldType>()
+  for (const set of sets) for (const key of Object.keys(set)) if (!seen.has(key)) seen.set(key, inferType(set[key]))
+  if (!seen.size) return
+  const rows = [...seen].map(([key, type]) => ({ key, type })).sort((a, b) => (a.key < b.key ? -1 : 1))
+  await sql`${prepared}
+    insert into contact_fields (project_id, key, type)
+    select ${projectId}, key, type from ${besideOthers(projectId)}, jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f(key text, type text)
+    on conflict do nothing
+  `.execute(tx)
+}
+
+export async function listFields(db: Pool, projectId: string): Promise<z.output<typeof Field>[]> {
+  const { total } = await countContacts(db, projectId)
+  const custom = total <= COUNT_AT_ONCE ? await countFieldsNow(db, projectId) : await countedFields(db, projectId)
+  const fields = [
+    ...Object.entries(STANDARD).map(([field, type]) => ({ field, type, isCustom: false, coverage: 1 })),
+    ...custom.map(({ key, type, contacts }) => ({ field: `data.${key}`, type, isCustom: true, coverage: shareOf(contacts, total) })),
+  ]
+  return fields.sort((a, b) => (a.field < b.field ? -1 : 1))
+}
+
+/** Four digits: a share, not a fingerprint of the count. */
+const shareOf = (part: number, whole: number) => (whole ? Math.min(1, Math.round((part / whole) * 10_000) / 10_000) : 0)
+
+type Counted = { key: string; type: FieldType; contacts: number }
+
+const countFieldsNow = (db: Db, projectId: string) =>
+  many(
+    db,
+    sql<Counted>`
+      select f.key, f.type, coalesce(n.contacts, 0)::int as contacts
+      from contact_fields f
+      left join (
+        select key, count(*) as contacts from contacts, jsonb_object_keys(data) as key
+        where project_id = ${projectId} group by key
+      ) n using (key)
+      where f.project_id = ${projectId}
+      order by f.key limit 5000
+    `,
+  )
+
+async function countedFields(db: Pool, projectId: string) {
+  const fields = await many(
+    db,
+    sql<Counted & { stale: boolean }>`
+      select key, type, contacts, coalesce(counted_at < now() - make_interval(mins => ${COUNT_AGAIN_MINUTES}), true) as stale
+      from contact_fields where project_id = ${projectId}
+      order by key limit 5000
+    `,
+  )
+  if (fields.some(({ stale }) => stale)) {
+    await transact(db, (tx) => enqueue(tx, 'contacts.count-fields', { projectId }, { key: `contacts.count-fields:${projectId}` }))
+  }
+  return fields
+}
+
+/** Counts how many contacts have each field, in pages, so that no statement is long. */
+export async function countFields(db: Pool, projectId: string) {
+  const counts = new Map<string, number>()
+  for (let after: string | null = '00000000-0000-0000-0000-000000000000'; after; ) {
+    const page: CountPage = await one(db, countPage(projectId, after))
+    for (const [key, contacts] of Object.entries(page.counts ?? {})) counts.set(key, (counts.get(key) ?? 0) + contacts)
+    after = page.last
+  }
+  const rows = [...counts].map(([key, contacts]) => ({ key, contacts }))
+  await transact(db, (tx) =>
+    sql`
+      update contact_fields f set counted_at = now(), contacts = coalesce(n.contacts, 0)
+      from contact_fields g
+      left join jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as n(key text, contacts int) using (key)
+      where f.project_id = ${projectId} and g.project_id = f.project_id and g.key = f.key
+    `.execute(tx),
+  )
+}
+
+type CountPage = { counts: Record<string, number> | null; last: string | null }
+
+const countPage = (projectId: string, after: string): RawBuilder<CountPage> => sql<CountPage>`
+  with page as (
+    select id, data from contacts where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
+  ), counted as (
+    select key, count(*) as contacts from page, jsonb_object_keys(data) as key group by key
+  )
+  select (select jsonb_object_agg(key, contacts) from counted) as counts, (select id from page order by id desc limit 1) as last
+`
+
+/** Distinct values, at most `limit`, of the values short enough to be shown. */
+export async function listValues(
+  db: Db,
+  { projectId, field, limit }: { projectId: string; field: FieldName; limit: number },
+): Promise<unknown[]> {
+  const rows = await many(
+    db,
+    'custom' in field ? customValues(projectId, field.custom, limit) : standardValues(projectId, field.standard, limit),
+  )
+  return rows.map(({ value }) => value)
+}
+
+const customValues = (projectId: string, key: string, limit: number) => sql<{ value: unknown }>`
+  select distinct data -> ${key}::text as value from contacts
+  where project_id = ${projectId} and data ? ${key} and jsonb_typeof(data -> ${key}::text) in ('string', 'number', 'boolean')
+    and length(data ->> ${key}::text) <= ${MAX_VALUE_LENGTH}
+  order by value limit ${limit}
+`
+
+function standardValues(projectId: string, field: keyof typeof STANDARD, limit: number): RawBuilder<{ value: unknown }> {
+  if (field === 'email') return sql`select email as value from contacts where project_id = ${projectId} order by email limit ${limit}`
+  if (field === 'subscribed') {
+    return sql`select value from unnest(array[false, true]) as value
+      where exists (select from contacts where project_id = ${projectId} and subscribed = value) limit ${limit}`
+  }
+  const column = sql.ref(field === 'createdAt' ? 'created_at' : 'updated_at')
+  return sql`
+    select distinct to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value from contacts
+    where project_id = ${projectId} order by value limit ${limit}
+  `
+}
+
+/** How many contacts have it: exact, by looking. */
+export async function countWithField(db: Db, projectId: string, key: string) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`select count(*)::int as count from contacts where project_id = ${projectId} and data ? ${key}`,
+  )
+  return count
+}
+
+/**
+ * From here on no filter knows the field, until some contact gets it again. Waits for writers under way: one that found the
+ * field known and commits later would leave it on a contact and on no list.
+ */
+export async function forgetField(tx: Tx, projectId: string, key: string) {
+  await sql`select pg_advisory_xact_lock(${FIELDS_LOCK}, hashtext(${projectId}))`.execute(tx)
+  await sql`delete from contact_fields where project_id = ${projectId} and key = ${key}`.execute(tx)
+}
+
+/** Writers share this lock, in memory only; locking the rows they know would write to them each time. */
+const FIELDS_LOCK = 7_357_005
+const besideOthers = (projectId: string) =>
+  sql`(select pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(${projectId}::text))) as beside_others`

@@ -1,0 +1,159 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { transact } from '../db/index.ts'
+import { PlainError } from '../http/errors.ts'
+import { CursorQuery, cursorList, readCursor, writeCursor } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address } from '../http/validate.ts'
+import { fail, failPlainly, invalid } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { changeContact, deleteContacts } from './change.ts'
+import { Contact, findContact, showContact } from './contact.ts'
+import { Data, NO_DATA } from './data.ts'
+import { ContactsQuery, listContacts } from './list.ts'
+import { lookUp } from './lookup.ts'
+import { Consent, countConsents, listConsents, type Source } from './subscription.ts'
+import { upsertContacts } from './upsert.ts'
+
+const ContactId = z.object({ id: z.string() })
+const MAX_LOOKUP = 500
+
+/** A session is a person at the dashboard; everything else here came with the secret key. */
+const sourceOf = (req: FastifyRequest): Source =>
+  req.person
+    ? { by: 'dashboard', details: { userId: req.person.userId, requestId: req.id } }
+    : { by: 'secret-key', details: { requestId: req.id } }
+
+const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
+
+/** The table refuses what would not fit; only it knows what the contact has already. */
+const explainSize = (err: { constraint?: string }): never => {
+  if (err.constraint === 'contacts_data_size') invalid('data', 'A contact holds at most 256 KB of data.', 'too_big')
+  throw err
+}
+
+export function contactRoutes(app: App, { db, secrets }: Deps) {
+  const tags = ['Contacts']
+  const config = { caller: 'project' as const }
+
+  app.get(
+    '/contacts',
+    { config, schema: { tags, summary: 'List contacts', querystring: ContactsQuery, response: { 200: cursorList(Contact) } } },
+    (req) => listContacts(db, secrets, req.project.id, req.query),
+  )
+
+  app.post(
+    '/contacts',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Create or update a contact',
+        body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullish() }),
+        response: { 200: Upserted, 201: Upserted, 400: PlainError },
+      },
+    },
+    async (req, reply) => {
+      const { email = failPlainly('BAD_REQUEST', 'The field "email" is required.'), subscribed, data } = req.body
+      const wanted = { email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA }
+      const upserted = await transact(db, (tx) =>
+        upsertContacts(tx, { projectId: req.project.id, contacts: [wanted], source: sourceOf(req) }),
+      ).catch(explainSize)
+      const contact = upserted.get(email)!
+      return reply
+        .status(contact.isNew ? 201 : 200)
+        .send({ ...showContact(contact), _meta: { isNew: contact.isNew, isUpdate: !contact.isNew } })
+    },
+  )
+
+  app.post(
+    '/contacts/lookup',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Which of these addresses are contacts?',
+        body: z.object({ emails: z.array(z.string().max(1000)) }),
+        response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
+      },
+    },
+    (req) => {
+      const { emails } = req.body
+      if (emails.length < 1 || emails.length > MAX_LOOKUP) failPlainly('BAD_REQUEST', `Give 1 to ${MAX_LOOKUP} email addresses.`)
+      return lookUp(db, req.project.id, emails)
+    },
+  )
+
+  app.get(
+    '/contacts/:id',
+    { config, schema: { tags, summary: 'Get a contact', params: ContactId, response: { 200: Contact } } },
+    async (req) => showContact(await find(req.project.id, req.params.id)),
+  )
+
+  app.patch(
+    '/contacts/:id',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Change a contact',
+        params: ContactId,
+        body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullable().optional() }),
+        response: { 200: Contact, 409: PlainError },
+      },
+    },
+    async (req) => {
+      const { id } = req.params
+      if (!isId(id)) return contactNotFound(id)
+      const changed = await transact(db, (tx) =>
+        changeContact(tx, { projectId: req.project.id, id, ...req.body, source: sourceOf(req) }),
+      ).catch(explainSize)
+      return showContact(changed ?? contactNotFound(id))
+    },
+  )
+
+  app.delete(
+    '/contacts/:id',
+    { config, schema: { tags, summary: 'Delete a contact', params: ContactId, response: { 204: z.null().describe('No content') } } },
+    async (req, reply) => {
+      const { id } = req.params
+      if (!isId(id)) return contactNotFound(id)
+      const [deleted] = await transact(db, (tx) => deleteContacts(tx, { projectId: req.project.id, ids: [id] }))
+      return deleted ? reply.status(204).send(null) : contactNotFound(id)
+    },
+  )
+
+  app.get(
+    '/contacts/:id/consent',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Who changed the subscription, and when',
+        description: 'Newest first.',
+        params: ContactId,
+        querystring: CursorQuery,
+        response: { 200: cursorList(Consent) },
+      },
+    },
+    async (req) => {
+      const { id: contactId, projectId } = await find(req.project.id, req.params.id)
+      const { limit, cursor } = req.query
+      const scope = `consents ${projectId} ${contactId}`
+      const before = cursor === undefined ? undefined : (readCursor(secrets, scope, cursor)[0] as string)
+      const rows = await listConsents(db, { projectId, contactId, limit: limit + 1, ...(before ? { before } : {}) })
+      const data = rows.slice(0, limit)
+      const hasMore = rows.length > limit
+      return {
+        data,
+        hasMore,
+        cursor: hasMore ? writeCursor(secrets, scope, [data.at(-1)!.id]) : null,
+        total: cursor === undefined ? await countConsents(db, projectId, contactId) : 0,
+      }
+    },
+  )
+
+  const find = async (projectId: string, id: string) => (isId(id) && (await findContact(db, projectId, id))) || contactNotFound(id)
+}
+
+const Upserted = Contact.extend({ _meta: z.object({ isNew: z.boolean(), isUpdate: z.boolean() }) }).meta({ id: 'UpsertedContact' })

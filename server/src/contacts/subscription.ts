@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, one, type Tx } from '../db/index.ts'
+import { recordEvents } from '../events/record.ts'
+import { Timestamp } from '../http/validate.ts'
+import { newId } from '../lib/id.ts'
+
+/** Who changed a subscription, and what led there. */
+export type Source = {
+  by: 'secret-key' | 'public-key' | 'dashboard' | 'import' | 'bulk' | 'page' | 'bounce' | 'complaint' | 'workflow'
+  details?: object
+}
+type Flip = { contactId: string; subscribed: boolean }
+
+/** The event and the proof of each real change, in the transaction that made it. */
+export async function recordFlips(tx: Tx, { projectId, flips, source }: { projectId: string; flips: Flip[]; source: Source }) {
+  if (!flips.length) return
+  await recordEvents(
+    tx,
+    flips.map(({ contactId, subscribed }) => ({ projectId, contactId, name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed' })),
+  )
+  const rows = flips.map((flip) => ({ id: newId(), ...flip }))
+  await sql`
+    insert into consents (project_id, contact_id, id, subscribed, source, details)
+    select ${projectId}, "contactId", id, subscribed, ${source.by}, ${JSON.stringify(source.details ?? {})}::jsonb
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("contactId" uuid, id uuid, subscribed boolean)
+  `.execute(tx)
+}
+
+export const Consent = z
+  .object({
+    id: z.uuid(),
+    subscribed: z.boolean(),
+    source: z
+      .string()
+      .describe('Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, bounce, complaint, workflow.'),
+    details: z.record(z.string(), z.unknown()),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'Consent' })
+
+type ConsentRow = { id: string; subscribed: boolean; source: string; details: Record<string, unknown>; createdAt: Date }
+
+/** Newest first. */
+export async function listConsents(
+  db: Db,
+  { projectId, contactId, before, limit }: { projectId: string; contactId: string; before?: string; limit: number },
+) {
+  const rows = await many(
+    db,
+    sql<ConsentRow>`
+      select id, subscribed, source, details, created_at as "createdAt" from consents
+      where project_id = ${projectId} and contact_id = ${contactId} ${before ? sql`and id < ${before}` : sql``}
+      order by id desc limit ${limit}
+    `,
+  )
+  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }))
+}
+
+/** One person's history is short: counting it is cheap. */
+export async function countConsents(db: Db, projectId: string, contactId: string) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`select count(*)::int as count from consents where project_id = ${projectId} and contact_id = ${contactId}`,
+  )
+  return count
+}

@@ -1,0 +1,27 @@
+import { sql } from 'kysely'
+import type { Tx } from '../db/index.ts'
+
+type What = { projectId: string; before: string; limit: number }
+
+/** For a project reset or deletion: contacts with all that is known of them. */
+export async function wipeContacts(tx: Tx, { projectId, before, limit }: What) {
+  const { rows } = await sql<{ id: string; subscribed: boolean }>`
+    delete from contacts where project_id = ${projectId} and id in (
+      select id from contacts where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+    returning id, subscribed
+  `.execute(tx)
+  await sql`delete from consents where project_id = ${projectId} and contact_id = any(${rows.map(({ id }) => id)}::uuid[])`.execute(tx)
+  await sql`
+    insert into contact_counts (project_id, total, subscribed)
+    select ${projectId}, ${-rows.length}, ${-rows.filter(({ subscribed }) => subscribed).length} where ${rows.length} > 0
+  `.execute(tx)
+  return rows.length
+}
+
+/** Fields and counts of a project without contacts; with contacts left, they are still true. */
+export async function wipeContactFacts(tx: Tx, { projectId }: What) {
+  const nobody = sql`not exists (select from contacts where project_id = ${projectId})`
+  await sql`delete from contact_fields where project_id = ${projectId} and ${nobody}`.execute(tx)
+  await sql`delete from contact_counts where project_id = ${projectId} and ${nobody}`.execute(tx)
+  return 0
+}

@@ -1,0 +1,70 @@
+import { EventEmitter } from 'node:events'
+import { Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
+import { type Pool, transact } from '../db/index.ts'
+import type { Log } from '../lib/log.ts'
+import { every } from '../lib/recurring.ts'
+import type { Jobs } from './enqueue.ts'
+import { failGivenUp } from './job.ts'
+import { freeDeadWorkers } from './liveness.ts'
+
+/** A job without a handler does not compile. */
+export type Handlers = { [Name in keyof Jobs]: (payload: Jobs[Name]) => Promise<unknown> }
+/** Work by the clock: once per time, whichever node gets it. */
+export type Cron = { name: string; match: string; run: () => Promise<unknown> }
+
+type Options = { url: string; db: Pool; log: Log; livenessKey: number; handlers: Handlers; crons: Cron[] }
+
+const CONCURRENCY = 4
+const POLL_MS = 2_000
+const SWEEP_MS = 500
+
+export async function startEngine({ url, db, log, livenessKey, handlers, crons }: Options) {
+  const events = new EventEmitter() as WorkerEvents
+  // The queue notes its pool as the holder of a job.
+  const workerIds: string[] = []
+  events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
+  const runner: Runner = await run({
+    connectionString: url,
+    concurrency: CONCURRENCY,
+    pollInterval: POLL_MS,
+    noHandleSignals: true,
+    logger: queueLogger(log),
+    events,
+    taskList: taskList(handlers, crons),
+    parsedCronItems: cronItems(crons),
+  })
+  // Its promise rejects when the queue gives up; ours to report, not to crash by.
+  runner.promise.catch((err) => log.error({ err }, 'the job queue stopped'))
+  const sweep = every(SWEEP_MS, 'look after jobs', () => lookAfter(db, { workerIds, livenessKey }), log)
+
+  return {
+    async stop() {
+      await sweep.stop()
+      await runner.stop().catch(() => {})
+    },
+  }
+}
+
+async function lookAfter(db: Pool, living: { workerIds: string[]; livenessKey: number }) {
+  await freeDeadWorkers(db, living)
+  await transact(db, (tx) => failGivenUp(tx))
+}
+
+function taskList(handlers: Handlers, crons: Cron[]): TaskList {
+  const tasks = Object.entries(handlers).map(([name, handle]) => [
+    name,
+    // Each name goes with its own payload; the list as a whole cannot say so.
+    (payload: unknown) => (handle as (payload: unknown) => Promise<unknown>)(payload).then(() => {}),
+  ])
+  return Object.fromEntries([...tasks, ...crons.map(({ name, run }) => [name, () => run().then(() => {})])])
+}
+
+const cronItems = (crons: Cron[]): ParsedCronItem[] =>
+  parseCronItems(crons.map(({ name, match }) => ({ task: name, match, identifier: name, options: { backfillPeriod: 0, maxAttempts: 3 } })))
+
+/** The queue chats at info; for us its errors and warnings are news, the rest is detail. */
+const queueLogger = (log: Log) =>
+  new Logger((scope) => (level, message, meta) => {
+    const to = level === 'error' ? 'error' : level === 'warning' ? 'warn' : 'debug'
+    log[to]({ ...scope, ...(meta?.error ? { err: meta.error } : {}) }, message)
+  })

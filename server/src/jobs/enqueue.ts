@@ -1,0 +1,22 @@
+import { sql } from 'kysely'
+import type { Tx } from '../db/index.ts'
+
+/** Payloads of every job, by name. Handlers live with their feature; this list only says what may be asked for. */
+export type Jobs = {
+  'contacts.bulk': { projectId: string; jobId: string }
+  'contacts.import': { projectId: string; jobId: string }
+  'contacts.delete-field': { projectId: string; jobId: string }
+  'contacts.count-fields': { projectId: string }
+  'projects.wipe': { projectId: string }
+  'events.forget-contacts': { projectId: string; contactIds: string[] }
+}
+
+/** With the queue's back-off about an hour; a job a customer waits for must end, if only as failed. */
+const MAX_ATTEMPTS = 8
+
+/** The job exists exactly when the caller's transaction commits. With a `key` there is at most one that waits. */
+export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key }: { key?: string } = {}) {
+  await sql`select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS})`.execute(
+    tx,
+  )
+}

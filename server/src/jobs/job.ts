@@ -1,0 +1,166 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, maybeOne, type Tx } from '../db/index.ts'
+import { newId } from '../lib/id.ts'
+import { enqueue, type Jobs } from './enqueue.ts'
+
+const STATES = ['waiting', 'active', 'completed', 'failed'] as const
+
+export const JobView = z
+  .object({
+    id: z.uuid(),
+    jobId: z.uuid(),
+    type: z.string(),
+    state: z.enum(STATES),
+    status: z.enum(STATES),
+    progress: z.int().describe('0 to 100'),
+    result: z.record(z.string(), z.unknown()).nullable(),
+    failedReason: z.string().nullable(),
+    createdAt: z.iso.datetime(),
+    finishedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Job' })
+
+export const Queued = z.object({ message: z.string(), jobId: z.uuid() })
+
+type Row = {
+  id: string
+  type: string
+  state: (typeof STATES)[number]
+  progress: number
+  result: Record<string, unknown> | null
+  failedReason: string | null
+  createdAt: Date
+  finishedAt: Date | null
+}
+export type JobId = { projectId: string; jobId: string }
+/** Jobs a customer can watch: those that name their row. */
+type Watched = { [Name in keyof Jobs]: Jobs[Name] extends JobId ? Name : never }[keyof Jobs]
+
+/** The row to watch and the work behind it, in one commit. */
+export async function queueJob(tx: Tx, name: Watched, { projectId, type, input }: { projectId: string; type: string; input: object }) {
+  const jobId = newId()
+  await sql`insert into jobs (project_id, id, type, input) values (${projectId}, ${jobId}, ${type}, ${JSON.stringify(input)}::jsonb)`.execute(
+    tx,
+  )
+  await enqueue(tx, name, { projectId, jobId })
+  return jobId
+}
+
+export async function findJob(db: Db, { projectId, jobId }: JobId, types: string[]) {
+  const row = await maybeOne(
+    db,
+    sql<Row>`
+      select id, type, state, progress, result, failed_reason as "failedReason", created_at as "createdAt", finished_at as "finishedAt"
+      from jobs where project_id = ${projectId} and id = ${jobId} and type = any(${types})
+    `,
+  )
+  return row && showJob(row)
+}
+
+const showJob = (row: Row): z.output<typeof JobView> => ({
+  ...row,
+  jobId: row.id,
+  status: row.state,
+  createdAt: row.createdAt.toISOString(),
+  finishedAt: row.finishedAt?.toISOString() ?? null,
+})
+
+/** Locks the job for the transaction that does its next part, after whoever has it now. Undefined when it is finished. */
+export const takeJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
+  maybeOne(
+    tx,
+    sql<{ input: Input; position: Position | null; result: Record<string, number> | null }>`
+      select input, position, result from jobs
+      where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
+      for update
+    `,
+  )
+
+export const readPosition = async <Position>(db: Db, { projectId, jobId }: JobId) =>
+  (await maybeOne(db, sql<{ position: Position | null }>`select position from jobs where project_id = ${projectId} and id = ${jobId}`))
+    ?.position
+
+type Advance = { position: unknown; result: Record<string, unknown>; progress: number }
+
+export const advanceJob = (tx: Tx, { projectId, jobId }: JobId, { position, result, progress }: Advance) =>
+  sql`
+    update jobs set state = 'active', position = ${JSON.stringify(position)}::jsonb, result = ${JSON.stringify(result)}::jsonb,
+      -- Never backwards: a customer watches it.
+      progress = greatest(progress, least(99, ${Math.floor(progress)}::int))
+    where project_id = ${projectId} and id = ${jobId}
+  `.execute(tx)
+
+export async function completeJob(tx: Tx, { projectId, jobId }: JobId, result: Record<string, unknown>) {
+  await sql`
+    update jobs set state = 'completed', progress = 100, position = null, result = ${JSON.stringify(result)}::jsonb, finished_at = now()
+    where project_id = ${projectId} and id = ${jobId}
+  `.execute(tx)
+  await sql`delete from job_files where project_id = ${projectId} and job_id = ${jobId}`.execute(tx)
+}
+
+export async function failJob(tx: Tx, { projectId, jobId }: JobId, reason: string) {
+  await sql`
+    update jobs set state = 'failed', failed_reason = ${reason}, finished_at = now()
+    where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
+  `.execute(tx)
+  await sql`delete from job_files where project_id = ${projectId} and job_id = ${jobId}`.execute(tx)
+}
+
+/** What the queue has given up, by failures or by the deaths of its workers, nobody shall wait for. */
+export const failGivenUp = (tx: Tx) =>
+  sql`
+    update jobs set state = 'failed', finished_at = now(),
+      failed_reason = coalesce('Given up after ' || given_up.attempts || ' attempts: ' || left(given_up.last_error, 500), 'Given up: its workers died.')
+    from graphile_worker._private_jobs as given_up
+    where given_up.attempts >= given_up.max_attempts and given_up.locked_at is null
+      and jobs.id::text = given_up.payload ->> 'jobId' and jobs.project_id::text = given_up.payload ->> 'projectId'
+      and jobs.state in ('waiting', 'active')
+  `.execute(tx)
+
+export const keepFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =>
+  sql`insert into job_files (project_id, job_id, content) values (${projectId}, ${jobId}, ${content})`.execute(tx)
+
+export const readFile = (db: Db, { projectId, jobId }: JobId) =>
+  maybeOne(db, sql<{ content: Buffer }>`select content from job_files where project_id = ${projectId} and job_id = ${jobId}`)
+
+export type RowError = { row: number; subject: string; error: string }
+
+export async function keepErrors(tx: Tx, { projectId, jobId }: JobId, errors: RowError[]) {
+  if (!errors.length) return
+  await sql`
+    insert into job_errors (project_id, job_id, row, subject, error)
+    select ${projectId}, ${jobId}, row, subject, error from jsonb_to_recordset(${JSON.stringify(errors)}::jsonb) as e(row int, subject text, error text)
+    on conflict do nothing
+  `.execute(tx)
+}
+
+export async function listErrors(
+  db: Db,
+  { projectId, jobId }: JobId,
+  { after = 0, limit }: { after?: number; limit: number },
+): Promise<RowError[]> {
+  const { rows } = await sql<RowError>`
+    select row, subject, error from job_errors
+    where project_id = ${projectId} and job_id = ${jobId} and row > ${after}
+    order by row limit ${limit}
+  `.execute(db)
+  return rows
+}
+
+/** Results stay readable for a month. */
+export async function dropOldJobs(tx: Tx, limit: number) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from jobs where (project_id, id) in (
+      select project_id, id from jobs where finished_at < now() - interval '30 days' limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
+
+export async function wipeJobs(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from jobs where project_id = ${projectId} and id in (
+      select id from jobs where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}

@@ -1,0 +1,36 @@
+import { sql } from 'kysely'
+import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { isGone } from '../db/presence.ts'
+
+/** Says, again and again, whose the jobs are that these workers hold: a moment without its lock must not make a process dead for good. */
+const recordWorkers = (tx: Tx, { workerIds, livenessKey }: { workerIds: string[]; livenessKey: number }) =>
+  sql`
+    insert into job_workers (worker_id, liveness_key)
+    select id, ${livenessKey} from unnest(${workerIds}::text[]) as id
+    on conflict do nothing
+  `.execute(tx)
+
+/**
+ * Gives back the jobs of processes that are gone. The queue itself would wait four hours: it cannot tell dead from slow,
+ * but their liveness locks can. A holder nobody recorded within 5 s died before it could be.
+ */
+export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenessKey: number }) =>
+  transact(db, async (tx) => {
+    await recordWorkers(tx, living)
+    const dead = await many(
+      tx,
+      sql<{ workerId: string }>`
+        select worker_id as "workerId" from job_workers
+        where liveness_key <> ${living.livenessKey} and ${isGone(sql<number>`liveness_key`)}
+        union
+        select locked_by from graphile_worker._private_jobs
+        where locked_by is not null and locked_at < now() - interval '5 s' and locked_by not in (select worker_id from job_workers)
+      `,
+    )
+    if (!dead.length) return
+    const ids = dead.map(({ workerId }) => workerId)
+    await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(tx)
+    await sql`delete from job_workers where worker_id = any(${ids}::text[])`.execute(tx)
+    // Unlocking tells nobody; the living would only find out at their next poll.
+    await sql`select pg_notify('jobs:insert', '{"count":100}')`.execute(tx)
+  })

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { countWithField, readFieldName } from '../contacts/fields.ts'
+import type { App, Deps } from '../http/server.ts'
+import { fail, failPlainly } from '../lib/errors.ts'
+import { countEvents } from './event.ts'
+
+const Named = z.object({ id: z.uuid(), name: z.string() })
+const Places = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
+/** Segments, campaigns and workflows add their query here when they exist. */
+const NOWHERE = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [] }
+
+/** Where something is used: the question spans features, so it lives above them. */
+export function usageRoutes(app: App, { db }: Deps) {
+  const tags = ['Usage']
+  const config = { caller: 'project' as const }
+
+  app.get(
+    '/contacts/fields/:field/usage',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Where a contact field is used',
+        params: z.object({ field: z.string() }),
+        response: { 200: z.object({ ...Places, contactCount: z.int(), canDelete: z.literal(true) }) },
+      },
+    },
+    async (req) => {
+      const field = readFieldName(req.params.field)
+      if ('standard' in field) return failPlainly('BAD_REQUEST', `"${field.standard}" is a standard field.`)
+      return { ...NOWHERE, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true as const }
+    },
+  )
+
+  app.get(
+    '/events/:eventName/usage',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Where an event name is used',
+        params: z.object({ eventName: z.string() }),
+        response: { 200: z.object({ ...Places, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() }) },
+      },
+    },
+    async (req) => ({ ...NOWHERE, ...(await countEvents(db, req.project.id, req.params.eventName)), canDelete: true }),
+  )
+
+  app.get(
+    '/templates/:id/usage',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Where a template is used',
+        params: z.object({ id: z.string() }),
+        response: {
+          200: z.object({
+            campaigns: z.array(Named),
+            workflowSteps: z.array(Named.extend({ workflowId: z.uuid(), workflowName: z.string() })),
+            emailsSent: z.int(),
+          }),
+        },
+      },
+    },
+    // There are no templates yet, so every id is one that nothing has.
+    (req) => fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: req.params.id.slice(0, 100) } }),
+  )
+}
