@@ -4,6 +4,7 @@ import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { connect, many } from '../src/db/index.ts'
+import { announce } from '../src/db/presence.ts'
 import type { App } from '../src/http/server.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { startWorker } from '../src/worker.ts'
@@ -24,10 +25,12 @@ beforeAll(async () => {
   const db = connect({ url: sterna.url, max: 5, log })
   const deps = { config, db, secrets: sterna.secrets, log }
   app = await buildApp(deps, { extend: probe })
-  const worker = startWorker(deps)
+  const presence = await announce({ url: sterna.url, kind: 'worker', log })
+  const worker = await startWorker(deps, { url: sterna.url, livenessKey: presence.key })
   close = async () => {
     await app.close()
     await worker.stop()
+    await presence.leave()
     await db.destroy()
   }
 })
