@@ -1,7 +1,7 @@
 import autocannon from 'autocannon'
 import { cpuMicroseconds } from './cpu.ts'
 
-export type Target = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }
+export type Target = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string>; body?: string | (() => string) }
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
 export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
 
@@ -26,7 +26,18 @@ export async function measure(pid: number, target: Target, { warmUpSeconds, runS
 }
 
 async function load({ url, method = 'GET', headers = {}, body }: Target, duration: number) {
-  const result = await autocannon({ url, method, headers, ...(body ? { body } : {}), connections: CONNECTIONS, duration })
+  // A body that differs from request to request is made as each is sent.
+  const vary =
+    typeof body === 'function' ? { requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, body: body() }) }] } : {}
+  const result = await autocannon({
+    url,
+    method,
+    headers,
+    ...(typeof body === 'string' ? { body } : {}),
+    ...vary,
+    connections: CONNECTIONS,
+    duration,
+  })
   const failed = result.non2xx + result.errors + result.timeouts
   if (failed) throw new Error(`${failed} requests to ${url} failed; nothing was measured`)
   return result

@@ -4,23 +4,25 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type Measured, measure, type Scale, type Target } from './load.ts'
 import { startScript } from './node.ts'
-import { ECHO_BODY, plumbing } from './paths/plumbing.ts'
+import { measureUpserts, type Product, type Timing, timeImport, timeLargeProject } from './paths/contacts.ts'
+import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 
-/** One measured path of the product. Each feature adds its own to PATHS. */
-export type Path = { name: string; target: (where: { url: string; secretKey: string; publicKey: string }) => Target }
-
-const PATHS: Path[] = [plumbing]
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
 const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 
 const quick = process.argv.includes('quick')
 const scale = quick ? QUICK : FULL
+const dataScale = Number(process.env.BENCH_SCALE ?? (quick ? 0.01 : 1))
 const rows: [string, Measured][] = [['floor: bare validating echo', await measureFloor()]]
-await withProduct(async ({ pid, ...where }) => {
-  for (const { name, target } of PATHS) rows.push([name, await measure(pid, target(where), scale)])
+const timings: Timing[] = []
+await withProduct(async (product) => {
+  rows.push(await measurePlumbing(product, scale))
+  rows.push(...(await measureUpserts(product, scale)))
+  timings.push(...(await timeLargeProject(product, dataScale)))
+  timings.push(await timeImport(product, dataScale))
 })
-const report = printReport(rows)
+const report = printReport(rows, timings)
 console.log(report)
 if (!quick) writeFileSync(new URL('./results.md', import.meta.url), report)
 
@@ -30,10 +32,10 @@ async function measureFloor() {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(work: (product: { url: string; pid: number; secretKey: string; publicKey: string }) => Promise<void>) {
-  const node = await startScript('./server.ts', { ROLE: 'api', DATA_DIR, RATE_LIMIT_PER_MINUTE: '1000000000' })
+async function withProduct(work: (product: Product) => Promise<void>) {
+  const node = await startScript('./server.ts', { DATA_DIR, RATE_LIMIT_PER_MINUTE: '1000000000' })
   try {
-    await work({ url: node.url, pid: node.pid, ...(await newProject(node.url)) })
+    await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })
   } finally {
     await node.stop()
   }
@@ -44,11 +46,15 @@ async function newProject(url: string) {
     fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
   const signedUp = await post('/auth/signup', { email: `bench${Date.now()}@example.com`, password: 'only for measuring' })
   const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
-  const project = (await (await post('/users/@me/projects', { name: 'Bench' }, cookie)).json()) as { secret: string; public: string }
-  return { secretKey: project.secret, publicKey: project.public }
+  const project = (await (await post('/users/@me/projects', { name: 'Bench' }, cookie)).json()) as {
+    id: string
+    secret: string
+    public: string
+  }
+  return { projectId: project.id, secretKey: project.secret, publicKey: project.public }
 }
 
-function printReport(rows: [string, Measured][]) {
+function printReport(rows: [string, Measured][], timings: Timing[]) {
   const floor = rows[0]![1].perSecond
   const line = ([name, { perSecond, cpuMicros, p50, p99 }]: [string, Measured]) =>
     `| ${name} | ${Math.round(perSecond)} | ${Math.round((perSecond / floor) * 100)} % | ${Math.round(cpuMicros)} µs | ${p50} ms | ${p99} ms |`
@@ -62,5 +68,9 @@ CPU is user + system time of the server and all its PostgreSQL processes per req
 | path | req/s | of the floor | CPU per request | p50 | p99 |
 |---|---|---|---|---|---|
 ${rows.map(line).join('\n')}
+
+| single calls, scale ${dataScale} | |
+|---|---|
+${timings.map(({ name, result }) => `| ${name} | ${result} |`).join('\n')}
 `
 }
