@@ -76,7 +76,9 @@ test('a newcomer signs up, creates a project, takes its keys, replaces them, sig
   await heading(page, 'Your keys')
   const publicKey = await page.getByLabel('Public key', { exact: true }).inputValue()
   expect(publicKey).toMatch(/^pk_[0-9a-f]{64}$/)
-  expect(await page.locator('pre').textContent()).toContain(`curl ${sterna.url}/v1/track \\\n  -H 'Authorization: Bearer ${publicKey}'`)
+  expect(await page.locator('pre').textContent()).toContain(
+    `curl ${sterna.url}/contacts \\\n  -H "Authorization: Bearer $STERNA_SECRET_KEY"`,
+  )
 
   const secretKey = page.getByLabel('Secret key', { exact: true })
   expect(await secretKey.inputValue()).toMatch(/^sk_•+$/)

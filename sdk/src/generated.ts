@@ -1,5 +1,24 @@
 // Generated from docs/openapi.json by `npm run openapi`. Do not edit.
 
+export type Consent = {
+  id: string
+  subscribed: boolean
+  /** Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, bounce, complaint, workflow. */
+  source: string
+  details: Record<string, unknown>
+  createdAt: string
+}
+
+export type Contact = {
+  id: string
+  email: string
+  subscribed: boolean
+  data: Record<string, unknown> | null
+  projectId: string
+  createdAt: string
+  updatedAt: string
+}
+
 /** Every error, but for the few endpoints that answer a plain `{ error }`. */
 export type Error = {
   success: false
@@ -15,6 +34,8 @@ export type Error = {
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
       | 'RESOURCE_NOT_FOUND'
+      | 'CONTACT_NOT_FOUND'
+      | 'TEMPLATE_NOT_FOUND'
       | 'REQUEST_TIMEOUT'
       | 'CONFLICT'
       | 'IDEMPOTENCY_KEY_REUSED'
@@ -48,6 +69,20 @@ export type Invitation = {
   expiresAt: string
 }
 
+export type Job = {
+  id: string
+  jobId: string
+  type: string
+  state: 'waiting' | 'active' | 'completed' | 'failed'
+  status: 'waiting' | 'active' | 'completed' | 'failed'
+  /** 0 to 100 */
+  progress: number
+  result: Record<string, unknown> | null
+  failedReason: string | null
+  createdAt: string
+  finishedAt: string | null
+}
+
 export type Member = {
   userId: string
   email: string
@@ -76,6 +111,20 @@ export type Project = {
   billingLimitInbound: number | null
   createdAt: string
   updatedAt: string
+}
+
+export type UpsertedContact = {
+  id: string
+  email: string
+  subscribed: boolean
+  data: Record<string, unknown> | null
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  _meta: {
+    isNew: boolean
+    isUpdate: boolean
+  }
 }
 
 export type User = {
@@ -258,6 +307,306 @@ export interface Operations {
     }
   }
 
+  /** List contacts */
+  'GET /contacts': {
+    params: undefined
+    query: {
+      limit?: number
+      cursor?: string
+      /** Part of the address, in any case. */
+      search?: string
+      subscribed?: 'true' | 'false'
+      sort?: 'createdAt' | 'email'
+      dir?: 'asc' | 'desc'
+    }
+    body: undefined
+    response: {
+      data: Contact[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** Create or update a contact */
+  'POST /contacts': {
+    params: undefined
+    query: undefined
+    body: {
+      email?: string
+      subscribed?: boolean
+      data?: Record<string, unknown> | null
+    }
+    response: UpsertedContact
+  }
+
+  /** Queue: delete many contacts */
+  'POST /contacts/bulk-delete': {
+    params: undefined
+    query: undefined
+    body: {
+      mode?: 'ids' | 'query'
+      contactIds?: string[]
+      ids?: string[]
+      filter?: {
+        search?: string
+        subscribed?: boolean
+      }
+      excludeIds?: string[]
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Queue: subscribe many contacts */
+  'POST /contacts/bulk-subscribe': {
+    params: undefined
+    query: undefined
+    body: {
+      mode?: 'ids' | 'query'
+      contactIds?: string[]
+      ids?: string[]
+      filter?: {
+        search?: string
+        subscribed?: boolean
+      }
+      excludeIds?: string[]
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Queue: unsubscribe many contacts */
+  'POST /contacts/bulk-unsubscribe': {
+    params: undefined
+    query: undefined
+    body: {
+      mode?: 'ids' | 'query'
+      contactIds?: string[]
+      ids?: string[]
+      filter?: {
+        search?: string
+        subscribed?: boolean
+      }
+      excludeIds?: string[]
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Status of a bulk job */
+  'GET /contacts/bulk/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    body: undefined
+    response: Job
+  }
+
+  /** List fields */
+  'GET /contacts/fields': {
+    params: undefined
+    query: undefined
+    body: undefined
+    response: {
+      fields: {
+        field: string
+        type: 'number' | 'boolean' | 'date' | 'string'
+        isCustom: boolean
+        /** Share of contacts that have it, 0 to 1. */
+        coverage: number
+      }[]
+      count: number
+    }
+  }
+
+  /** Remove a field from every contact */
+  'DELETE /contacts/fields/{field}': {
+    params: {
+      field: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      deletedFrom: number
+    }
+  }
+
+  /** Where a contact field is used */
+  'GET /contacts/fields/{field}/usage': {
+    params: {
+      field: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      usedInSegments: {
+        id: string
+        name: string
+      }[]
+      usedInCampaigns: {
+        id: string
+        name: string
+      }[]
+      usedInWorkflows: {
+        id: string
+        name: string
+      }[]
+      contactCount: number
+      canDelete: true
+    }
+  }
+
+  /** Distinct values of a field */
+  'GET /contacts/fields/{field}/values': {
+    params: {
+      field: string
+    }
+    query: {
+      limit?: number
+    }
+    body: undefined
+    response: {
+      field: string
+      values: unknown[]
+      count: number
+      limit: number
+    }
+  }
+
+  /** Import contacts from CSV */
+  'POST /contacts/import': {
+    params: undefined
+    query: undefined
+    body: FormData
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Status of an import */
+  'GET /contacts/import/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    body: undefined
+    response: Job
+  }
+
+  /** All failing rows of an import, as CSV */
+  'GET /contacts/import/{jobId}/errors': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /** Which of these addresses are contacts? */
+  'POST /contacts/lookup': {
+    params: undefined
+    query: undefined
+    body: {
+      emails: string[]
+    }
+    response: {
+      found: string[]
+      notFound: string[]
+    }
+  }
+
+  /** Get a contact */
+  'GET /contacts/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: Contact
+  }
+
+  /** Change a contact */
+  'PATCH /contacts/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: {
+      email?: string
+      subscribed?: boolean
+      data?: Record<string, unknown> | null
+    }
+    response: Contact
+  }
+
+  /** Delete a contact */
+  'DELETE /contacts/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Who changed the subscription, and when
+   *
+   * Newest first.
+   */
+  'GET /contacts/{id}/consent': {
+    params: {
+      id: string
+    }
+    query: {
+      limit?: number
+      cursor?: string
+    }
+    body: undefined
+    response: {
+      data: Consent[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** Where an event name is used */
+  'GET /events/{eventName}/usage': {
+    params: {
+      eventName: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      usedInSegments: {
+        id: string
+        name: string
+      }[]
+      usedInCampaigns: {
+        id: string
+        name: string
+      }[]
+      usedInWorkflows: {
+        id: string
+        name: string
+      }[]
+      totalCount: number
+      uniqueContacts: number
+      canDelete: boolean
+    }
+  }
+
   /** Is the process alive? */
   'GET /health': {
     params: undefined
@@ -375,6 +724,28 @@ export interface Operations {
         migrations: boolean
         disk: boolean
       }
+    }
+  }
+
+  /** Where a template is used */
+  'GET /templates/{id}/usage': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      campaigns: {
+        id: string
+        name: string
+      }[]
+      workflowSteps: {
+        id: string
+        name: string
+        workflowId: string
+        workflowName: string
+      }[]
+      emailsSent: number
     }
   }
 

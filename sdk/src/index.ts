@@ -1,7 +1,7 @@
-import { type Answer, type Body, type Connection, type Input, type Operation, send } from './request.ts'
+import { type Answer, type Body, type Connection, type Input, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Invitation, Member, Project, User } from './generated.ts'
+export type { Consent, Contact, Invitation, Job, Member, Project, User } from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -83,4 +83,35 @@ export class Sterna {
     withdraw: (projectId: string, invitationId: string) =>
       this.request('DELETE /projects/{id}/invitations/{invitationId}', { params: { id: projectId, invitationId } }),
   }
+
+  readonly contacts = {
+    list: (query: Query<'GET /contacts'> = {}) => this.request('GET /contacts', { query }),
+    upsert: (body: Body<'POST /contacts'>) => this.request('POST /contacts', { body }),
+    get: (id: string) => this.request('GET /contacts/{id}', { params: { id } }),
+    update: (id: string, body: Body<'PATCH /contacts/{id}'>) => this.request('PATCH /contacts/{id}', { params: { id }, body }),
+    delete: (id: string) => this.request('DELETE /contacts/{id}', { params: { id } }),
+    lookUp: (emails: string[]) => this.request('POST /contacts/lookup', { body: { emails } }),
+    consent: (id: string, query: Query<'GET /contacts/{id}/consent'> = {}) =>
+      this.request('GET /contacts/{id}/consent', { params: { id }, query }),
+    bulkSubscribe: (body: Body<'POST /contacts/bulk-subscribe'>) => this.request('POST /contacts/bulk-subscribe', { body }),
+    bulkUnsubscribe: (body: Body<'POST /contacts/bulk-unsubscribe'>) => this.request('POST /contacts/bulk-unsubscribe', { body }),
+    bulkDelete: (body: Body<'POST /contacts/bulk-delete'>) => this.request('POST /contacts/bulk-delete', { body }),
+    bulkStatus: (jobId: string) => this.request('GET /contacts/bulk/{jobId}', { params: { jobId } }),
+    import: (file: Blob) => this.request('POST /contacts/import', { body: upload(file) }),
+    importStatus: (jobId: string) => this.request('GET /contacts/import/{jobId}', { params: { jobId } }),
+  }
+
+  readonly fields = {
+    list: () => this.request('GET /contacts/fields'),
+    values: (field: string, query: Query<'GET /contacts/fields/{field}/values'> = {}) =>
+      this.request('GET /contacts/fields/{field}/values', { params: { field }, query }),
+    usage: (field: string) => this.request('GET /contacts/fields/{field}/usage', { params: { field } }),
+    delete: (field: string) => this.request('DELETE /contacts/fields/{field}', { params: { field } }),
+  }
+}
+
+function upload(file: Blob): FormData {
+  const form = new FormData()
+  form.set('file', file, 'contacts.csv')
+  return form
 }

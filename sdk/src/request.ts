@@ -12,6 +12,7 @@ type Given<K extends Operation, P extends Part> = Operations[K][P] extends undef
 /** What an operation needs: its path parameters, query and body, each only where it has one. */
 export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'body'>
 export type Body<K extends Operation> = Operations[K]['body']
+export type Query<K extends Operation> = Operations[K]['query']
 export type Answer<K extends Operation> = Operations[K]['response']
 
 export type Connection = {

@@ -43,8 +43,11 @@ export function KeysPage() {
       >
         <CopyField label="Secret key" value={project.secret} secret />
       </Card>
-      <Card title="Try it" description="Records that Ada signed up, and adds her to your contacts if she is new. Paste it into a terminal.">
-        <CodeBlock title="Terminal" label="Example call" code={exampleCall(project.public)} />
+      <Card
+        title="Try it"
+        description="Adds Ada to your contacts. Put the secret key into STERNA_SECRET_KEY, then paste it into a terminal."
+      >
+        <CodeBlock title="Terminal" label="Example call" code={exampleCall()} />
         <p className="mt-4 text-sm">
           {/* Not a page of the dashboard: the server prints it. */}
           <a href="/docs" className="link">
@@ -94,11 +97,11 @@ function RegenerateCard() {
   )
 }
 
-function exampleCall(publicKey: string): string {
+function exampleCall(): string {
   return [
-    `curl ${window.location.origin}/v1/track \\`,
-    `  -H 'Authorization: Bearer ${publicKey}' \\`,
+    `curl ${window.location.origin}/contacts \\`,
+    '  -H "Authorization: Bearer $STERNA_SECRET_KEY" \\',
     `  -H 'Content-Type: application/json' \\`,
-    `  -d '{"email": "ada@example.com", "event": "signed up"}'`,
+    `  -d '{"email": "ada@example.com", "data": {"plan": "pro"}}'`,
   ].join('\n')
 }
