@@ -7,7 +7,7 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
-import { forgetContacts, wipeEvents } from './events/forget.ts'
+import { continueForgetting, wipeEvents } from './events/forget.ts'
 import { createPartitions } from './events/partitions.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
@@ -16,7 +16,7 @@ import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
-import { type Wiper, wipeProject } from './projects/wipe.ts'
+import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
 
 const CHUNK = 5_000
 
@@ -29,19 +29,19 @@ const handlersFor = (db: Pool): Handlers => ({
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
-  'events.forget-contacts': (what) => untilNone(db, (tx) => forgetContacts(tx, { ...what, limit: CHUNK })),
+  'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
 })
 
 /** Everything that happens by the clock, once per time over all nodes, in one list. */
-const cronsFor = ({ db, config }: Deps): Cron[] => [
+const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
-  { name: 'cron.event-partitions', match: '3 3 * * *', run: () => createPartitions(db) },
+  { name: 'cron.event-partitions', match: '3 3 * * *', run: () => createPartitions(db, log) },
 ]
 
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
-  await createPartitions(deps.db)
+  await createPartitions(deps.db, deps.log)
   return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers: handlersFor(deps.db), crons: cronsFor(deps) })
 }
 
@@ -57,6 +57,7 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await transact(db, (tx) => dropExpiredInvitations(tx))
   await transact(db, (tx) => dropOldAccountMails(tx))
   await transact(db, (tx) => dropEndedAttempts(tx))
+  await transact(db, (tx) => resumeWipes(tx))
   await untilNone(db, (tx) => dropExpiredKeys(tx, { ttlHours, limit: CHUNK }))
   await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
 }

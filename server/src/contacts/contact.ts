@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne } from '../db/index.ts'
+import { type Db, maybeOne, prepared } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 
 export const Contact = z
@@ -39,4 +39,4 @@ export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
 })
 
 export const findContact = (db: Db, projectId: string, id: string) =>
-  maybeOne(db, sql<ContactRow>`select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)
+  maybeOne(db, sql<ContactRow>`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)

@@ -27,8 +27,9 @@ export async function compactCounts(tx: Tx) {
     with crowded as (
       select project_id from contact_counts group by project_id having count(*) > 1 limit 1000
     ), gone as (
-      delete from contact_counts c using crowded where c.project_id = crowded.project_id
-      returning c.project_id, c.total, c.subscribed
+      delete from contact_counts where ctid = any(array(
+        select c.ctid from contact_counts c join crowded using (project_id) limit ${COMPACT_AT_ONCE}))
+      returning project_id, total, subscribed
     )
     insert into contact_counts (project_id, total, subscribed)
     select project_id, sum(total), sum(subscribed) from gone group by project_id
@@ -36,8 +37,10 @@ export async function compactCounts(tx: Tx) {
 }
 
 /** What one of these replaces another must not count again; its own statement, so that the next one sees what was done. */
-const oneAtATime = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
+export const oneAtATime = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
 const COUNTS_LOCK = 7_357_006
+/** Of more than these the rest waits for the next minute. */
+const COMPACT_AT_ONCE = 50_000
 
 /** Counts anew, in one snapshot with the rows it replaces. */
 export async function recountContacts(tx: Tx, projectId: string) {

@@ -1,68 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { one, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
-import { countWithField, forgetField } from './fields.ts'
+import { fail } from '../lib/errors.ts'
+import { countContacts } from './counts.ts'
+import { forgetField } from './fields.ts'
 
 /** Short enough that a writer of one of these contacts hardly notices. */
 const PAGE = 2_000
-const WAIT_MS = 20_000
-const LOOK_EVERY_MS = 50
+const WORK_MS = 1_000
+/** Shorter than a process may take to stop. */
+const ANSWER_MS = 12_000
+const WRITERS_MS = 5_000
+const LOOK_EVERY_MS = 30
 
-/** Removes a field from every contact, page by page in the background, and waits for it a while. */
+/** Removes a field from every contact, page by page in the background, and answers from how many when that is done, or so far. */
 export async function deleteField(db: Pool, { projectId, key }: { projectId: string; key: string }) {
-  const deletedFrom = await countWithField(db, projectId, key)
-  const jobId = await transact(db, async (tx) => {
-    await forgetField(tx, projectId, key)
-    return queueJob(tx, 'contacts.delete-field', { projectId, type: 'delete-field', input: { key, contacts: deletedFrom } })
-  })
-  if (deletedFrom) await waitFor(db, { projectId, jobId })
-  return deletedFrom
-}
-
-async function waitFor(db: Pool, { projectId, jobId }: JobId) {
-  for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
-    const open = await maybeOne(db, sql`select 1 from jobs where project_id = ${projectId} and id = ${jobId} and finished_at is null`)
-    if (!open) return
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+  const jobId = await queueDeletion(db, { projectId, key })
+  for (const deadline = performance.now() + ANSWER_MS; ; await sleep(LOOK_EVERY_MS)) {
+    const { finished, deletedFrom } = await one(
+      db,
+      sql<{ finished: boolean; deletedFrom: number }>`
+        select finished_at is not null as finished, coalesce((result ->> 'deletedFrom')::int, 0) as "deletedFrom"
+        from jobs where project_id = ${projectId} and id = ${jobId}
+      `,
+    )
+    if (finished || performance.now() > deadline) return deletedFrom
   }
 }
 
-type Input = { key: string; contacts: number }
-type Position = { after: string; removed: number }
-
-/** One page, and the order for the next one, in one commit. */
-export const continueDeleteField = (db: Pool, job: JobId) =>
-  transact(db, async (tx) => {
-    const taken = await takeJob<Input, Position>(tx, job)
-    if (!taken) return
-    const { key, contacts } = taken.input
-    const { after, removed } = taken.position ?? { after: '00000000-0000-0000-0000-000000000000', removed: 0 }
-    const page = await removeFromPage(tx, { projectId: job.projectId, key, after })
-    const result = { deletedFrom: removed + page.removed }
-    if (!page.last) return completeJob(tx, job, result)
-    await advanceJob(tx, job, {
-      position: { after: page.last, removed: result.deletedFrom },
-      result,
-      progress: (result.deletedFrom / Math.max(1, contacts)) * 100,
-    })
-    await enqueue(tx, 'contacts.delete-field', job)
+async function queueDeletion(db: Pool, { projectId, key }: { projectId: string; key: string }) {
+  const { total } = await countContacts(db, projectId)
+  for (const deadline = performance.now() + WRITERS_MS; performance.now() < deadline; await sleep(LOOK_EVERY_MS)) {
+    const jobId = await transact(
+      db,
+      async (tx) =>
+        (await forgetField(tx, projectId, key)) &&
+        queueJob(tx, 'contacts.delete-field', { projectId, type: 'delete-field', input: { key, total } }),
+    )
+    if (jobId) return jobId
+  }
+  return fail('SERVICE_UNAVAILABLE', {
+    message: 'The contacts of this project are being written without a pause. Try again shortly.',
+    retryAfter: 1,
   })
+}
 
-/** Contacts are found by id and locked in the order of addresses, like everywhere. */
-const removeFromPage = (tx: Tx, { projectId, key, after }: { projectId: string; key: string; after: string }) =>
+type Input = { key: string; total: number }
+type Position = { after: string; looked: number; removed: number }
+const START: Position = { after: '00000000-0000-0000-0000-000000000000', looked: 0, removed: 0 }
+
+/** About a second of pages, each with the position in one commit; the rest is a new job. */
+export async function continueDeleteField(db: Pool, job: JobId) {
+  for (const deadline = performance.now() + WORK_MS; ; ) {
+    const last = performance.now() > deadline
+    const more = await transact(db, (tx) => removePage(tx, job, last))
+    if (!more || last) return
+  }
+}
+
+async function removePage(tx: Tx, job: JobId, last: boolean) {
+  const taken = await takeJob<Input, Position>(tx, job)
+  if (!taken) return false
+  const { after, looked, removed } = taken.position ?? START
+  const page = await removeFrom(tx, { projectId: job.projectId, key: taken.input.key, after })
+  const result = { deletedFrom: removed + page.removed }
+  if (!page.end) {
+    await completeJob(tx, job, result)
+    return false
+  }
+  const position: Position = { after: page.end, looked: looked + PAGE, removed: result.deletedFrom }
+  await advanceJob(tx, job, { position, result, progress: (position.looked / Math.max(1, taken.input.total)) * 100 })
+  if (last) await enqueue(tx, 'contacts.delete-field', job)
+  return true
+}
+
+/** Looks at so many contacts, whether or not they have it; locks those that do in the order of addresses, like everywhere. */
+const removeFrom = (tx: Tx, { projectId, key, after }: { projectId: string; key: string; after: string }) =>
   one(
     tx,
-    sql<{ last: string | null; removed: number }>`
+    sql<{ end: string | null; removed: number }>`
       with page as materialized (
-        select id, email from contacts where project_id = ${projectId} and id > ${after} and data ? ${key} order by id limit ${PAGE}
+        select id, data ? ${key} as has from contacts where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
       ), locked as (
-        select c.id from contacts c join page on c.project_id = ${projectId} and c.id = page.id order by c.email for no key update of c
+        select c.id from contacts c join page on page.has and c.project_id = ${projectId} and c.id = page.id order by c.email for no key update of c
       ), removed as (
         update contacts c set data = data - ${key}::text, updated_at = now()
         from locked where c.project_id = ${projectId} and c.id = locked.id
         returning 1
       )
-      select (select id from page order by id desc limit 1) as last, (select count(*)::int from removed) as removed
+      select (select id from page order by id desc limit 1) as "end", (select count(*)::int from removed) as removed
     `,
   )

@@ -9,7 +9,9 @@ const STANDARD = { createdAt: 'date', email: 'string', subscribed: 'boolean', up
 /** Up to here counting at once takes milliseconds; above, a job counts and the list shows its latest result. */
 const COUNT_AT_ONCE = 20_000
 const COUNT_AGAIN_MINUTES = 5
-const PAGE = 50_000
+const PAGE = 10_000
+/** Values are looked for among the newest contacts: enough to choose from, and bounded. */
+const LOOK_AT = 100_000
 const MAX_VALUE_LENGTH = 1_024
 
 export const Field = z.object({
@@ -128,9 +130,9 @@ export async function listValues(
 }
 
 const customValues = (projectId: string, key: string, limit: number) => sql<{ value: unknown }>`
-  select distinct data -> ${key}::text as value from contacts
-  where project_id = ${projectId} and data ? ${key} and jsonb_typeof(data -> ${key}::text) in ('string', 'number', 'boolean')
-    and length(data ->> ${key}::text) <= ${MAX_VALUE_LENGTH}
+  select distinct data -> ${key}::text as value
+  from (select data from contacts where project_id = ${projectId} order by id desc limit ${LOOK_AT}) newest
+  where data ? ${key} and jsonb_typeof(data -> ${key}::text) in ('string', 'number', 'boolean') and length(data ->> ${key}::text) <= ${MAX_VALUE_LENGTH}
   order by value limit ${limit}
 `
 
@@ -142,27 +144,35 @@ function standardValues(projectId: string, field: keyof typeof STANDARD, limit: 
   }
   const column = sql.ref(field === 'createdAt' ? 'created_at' : 'updated_at')
   return sql`
-    select distinct to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value from contacts
-    where project_id = ${projectId} order by value limit ${limit}
+    select distinct to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value
+    from (select ${column} from contacts where project_id = ${projectId} order by id desc limit ${LOOK_AT}) newest
+    order by value limit ${limit}
   `
 }
 
-/** How many contacts have it: exact, by looking. */
+/** How many contacts have it: exact in a project that can be counted at once, else as last counted. */
 export async function countWithField(db: Db, projectId: string, key: string) {
+  const { total } = await countContacts(db, projectId)
   const { count } = await one(
     db,
-    sql<{ count: number }>`select count(*)::int as count from contacts where project_id = ${projectId} and data ? ${key}`,
+    total <= COUNT_AT_ONCE
+      ? sql<{ count: number }>`select count(*)::int as count from contacts where project_id = ${projectId} and data ? ${key}`
+      : sql<{
+          count: number
+        }>`select coalesce(max(contacts), 0) as count from contact_fields where project_id = ${projectId} and key = ${key}`,
   )
   return count
 }
 
 /**
- * From here on no filter knows the field, until some contact gets it again. Waits for writers under way: one that found the
- * field known and commits later would leave it on a contact and on no list.
+ * From here on no filter knows the field, until some contact gets it again. False while writers are under way: one that found
+ * the field known and commits later would leave it on a contact and on no list.
  */
-export async function forgetField(tx: Tx, projectId: string, key: string) {
-  await sql`select pg_advisory_xact_lock(${FIELDS_LOCK}, hashtext(${projectId}))`.execute(tx)
-  await sql`delete from contact_fields where project_id = ${projectId} and key = ${key}`.execute(tx)
+export async function forgetField(tx: Tx, projectId: string, key: string): Promise<boolean> {
+  // Asked, not waited for: whoever waits for this lock keeps all who come later waiting too.
+  const { free } = await one(tx, sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${FIELDS_LOCK}, hashtext(${projectId})) as free`)
+  if (free) await sql`delete from contact_fields where project_id = ${projectId} and key = ${key}`.execute(tx)
+  return free
 }
 
 /** Writers share this lock, in memory only; locking the rows they know would write to them each time. */

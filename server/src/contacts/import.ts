@@ -152,8 +152,8 @@ async function upsertRows(tx: Tx, { projectId, jobId }: JobId, rows: GoodRow[]) 
   return [...upserted.values()].filter(({ isNew }) => isNew).length
 }
 
-/** SQLSTATE classes of what a row can be guilty of: its data, a constraint, a size. */
-const isBadData = (err: unknown) => /^(22|23|54)/.test((err as { code?: string }).code ?? '')
+/** SQLSTATE classes of what rows can be guilty of: their data, a constraint, a size, and together the time they take. */
+const isBadData = (err: unknown) => /^(22|23|54|57014)/.test((err as { code?: string }).code ?? '')
 
 /** Rows of one address become one change, in the order of the file. */
 function mergeRows(rows: GoodRow[]): Wanted[] {

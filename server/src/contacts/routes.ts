@@ -56,13 +56,12 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
     async (req, reply) => {
       const { email = failPlainly('BAD_REQUEST', 'The field "email" is required.'), subscribed, data } = req.body
       const wanted = { email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA }
-      const upserted = await transact(db, (tx) =>
-        upsertContacts(tx, { projectId: req.project.id, contacts: [wanted], source: sourceOf(req) }),
-      ).catch(explainSize)
-      const contact = upserted.get(email)!
-      return reply
-        .status(contact.isNew ? 201 : 200)
-        .send({ ...showContact(contact), _meta: { isNew: contact.isNew, isUpdate: !contact.isNew } })
+      const { isNew, contact } = await transact(db, async (tx) => {
+        const upserted = await upsertContacts(tx, { projectId: req.project.id, contacts: [wanted], source: sourceOf(req) })
+        const { id, isNew } = upserted.get(email)!
+        return { isNew, contact: (await findContact(tx, req.project.id, id))! }
+      }).catch(explainSize)
+      return reply.status(isNew ? 201 : 200).send({ ...showContact(contact), _meta: { isNew, isUpdate: !isNew } })
     },
   )
 

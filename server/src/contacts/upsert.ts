@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
-import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { countChange } from './counts.ts'
 import type { DataPatch } from './data.ts'
 import { seeFields } from './fields.ts'
@@ -9,7 +8,8 @@ import { recordFlips, type Source } from './subscription.ts'
 
 /** One contact to create or change. Addresses are normalised, and unique within a batch. */
 export type Wanted = { email: string; subscribed?: boolean | undefined; subscribedIfNew: boolean; patch: DataPatch }
-export type Upserted = ContactRow & { isNew: boolean; flipped: boolean }
+/** Without `data`: a batch of large contacts need not travel back. */
+export type Upserted = { id: string; email: string; subscribed: boolean; isNew: boolean; flipped: boolean }
 
 /** Creates or changes contacts, with all that follows from it, in one statement each. Returns them by address. */
 export async function upsertContacts(tx: Tx, { projectId, contacts, source }: { projectId: string; contacts: Wanted[]; source: Source }) {
@@ -55,7 +55,7 @@ function upsertStatement(projectId: string, contacts: Wanted[]): RawBuilder<Upse
       subscribed = ${wanted},
       subscription_changed_at = case when ${wanted} <> c.subscribed then now() else c.subscription_changed_at end,
       updated_at = now()
-    returning ${CONTACT_COLUMNS}, xmax = 0 as "isNew",
+    returning id, email, subscribed, xmax = 0 as "isNew",
       -- now() is fixed for the whole transaction, so equality means: flipped here, by us.
       xmax <> 0 and subscription_changed_at = now() as flipped
   `

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
+import { oneAtATime } from './counts.ts'
 
 type What = { projectId: string; before: string; limit: number }
 
@@ -20,6 +21,7 @@ export async function wipeContacts(tx: Tx, { projectId, before, limit }: What) {
 
 /** Fields and counts of a project without contacts; with contacts left, they are still true. */
 export async function wipeContactFacts(tx: Tx, { projectId }: What) {
+  await oneAtATime(tx)
   const nobody = sql`not exists (select from contacts where project_id = ${projectId})`
   await sql`delete from contact_fields where project_id = ${projectId} and ${nobody}`.execute(tx)
   await sql`delete from contact_counts where project_id = ${projectId} and ${nobody}`.execute(tx)

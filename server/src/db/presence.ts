@@ -28,6 +28,8 @@ export async function announce({ url, kind, log }: { url: string; kind: keyof ty
       application_name: `sterna-${kind}:${process.pid}`,
       keepAlive: true,
       connectionTimeoutMillis: 3_000,
+      // A machine that loses its power says no goodbye; the server must find out in seconds, or its lock outlives it by hours.
+      options: '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
     })
     joining.on('error', (err) => left || log.warn({ reason: err.message }, 'lost the liveness connection'))
     joining.once('end', rejoin)
@@ -38,7 +40,13 @@ export async function announce({ url, kind, log }: { url: string; kind: keyof ty
   const rejoin = () => {
     if (left) return
     clearTimeout(retry)
-    retry = setTimeout(() => join().catch(rejoin), RECONNECT_MS).unref()
+    retry = setTimeout(() => join().catch(giveUp), RECONNECT_MS).unref()
+  }
+
+  /** Half a presence is none: the connection goes, and its end starts the next try. */
+  const giveUp = () => {
+    client?.end().catch(() => {})
+    rejoin()
   }
 
   await join()

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import { many, type Pool, transact } from '../db/index.ts'
+import type { Log } from '../lib/log.ts'
 
 const AHEAD = 3
 
 /** Makes the partitions of this month and the next ones. Several nodes may do it at once; one of them does. */
-export async function createPartitions(db: Pool, now = new Date()) {
+export async function createPartitions(db: Pool, log: Log, now = new Date()) {
   const existing = new Set(
     (await many(db, sql<{ name: string }>`select tablename as name from pg_tables where tablename like 'events\\_%'`)).map(
       ({ name }) => name,
@@ -14,7 +15,11 @@ export async function createPartitions(db: Pool, now = new Date()) {
     const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month))
     const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month + 1))
     const name = `events_${from.toISOString().slice(0, 7).replace('-', '_')}`
-    if (!existing.has(name)) await createPartition(db, { name, from: lowestId(from), to: lowestId(to) })
+    if (existing.has(name)) continue
+    // Without its partition a month goes to the default one, which is slower and nothing worse: no reason not to start.
+    await createPartition(db, { name, from: lowestId(from), to: lowestId(to) }).catch((err: Error) =>
+      log.error({ reason: err.message, partition: name }, 'could not create a partition of events'),
+    )
   }
 }
 

@@ -26,6 +26,7 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
   const runner: Runner = await run({
     connectionString: url,
     concurrency: CONCURRENCY,
+    maxPoolSize: CONCURRENCY + 2,
     pollInterval: POLL_MS,
     noHandleSignals: true,
     logger: queueLogger(log),

@@ -11,8 +11,8 @@ export type Jobs = {
   'events.forget-contacts': { projectId: string; contactIds: string[] }
 }
 
-/** With the queue's back-off about an hour; a job a customer waits for must end, if only as failed. */
-const MAX_ATTEMPTS = 8
+/** A kill uses one up like a failure does. A job a customer waits for must end some time, if only as failed. */
+const MAX_ATTEMPTS = 25
 
 /** The job exists exactly when the caller's transaction commits. With a `key` there is at most one that waits. */
 export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key }: { key?: string } = {}) {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
@@ -107,15 +107,19 @@ export async function failJob(tx: Tx, { projectId, jobId }: JobId, reason: strin
   await sql`delete from job_files where project_id = ${projectId} and job_id = ${jobId}`.execute(tx)
 }
 
-/** What the queue has given up, by failures or by the deaths of its workers, nobody shall wait for. */
+/** What the queue has given up, by failures or by the deaths of its workers, nobody shall wait for. Why is in the log. */
 export const failGivenUp = (tx: Tx) =>
   sql`
-    update jobs set state = 'failed', finished_at = now(),
-      failed_reason = coalesce('Given up after ' || given_up.attempts || ' attempts: ' || left(given_up.last_error, 500), 'Given up: its workers died.')
-    from graphile_worker._private_jobs as given_up
-    where given_up.attempts >= given_up.max_attempts and given_up.locked_at is null
-      and jobs.id::text = given_up.payload ->> 'jobId' and jobs.project_id::text = given_up.payload ->> 'projectId'
-      and jobs.state in ('waiting', 'active')
+    with given_up as (
+      delete from graphile_worker._private_jobs
+      where attempts >= max_attempts and locked_at is null and payload ->> 'jobId' is not null
+      returning (payload ->> 'projectId')::uuid as project_id, (payload ->> 'jobId')::uuid as id, attempts
+    ), failed as (
+      update jobs set state = 'failed', finished_at = now(), failed_reason = 'Given up after ' || given_up.attempts || ' attempts.'
+      from given_up
+      where jobs.project_id = given_up.project_id and jobs.id = given_up.id and jobs.state in ('waiting', 'active')
+    )
+    delete from job_files using given_up where job_files.project_id = given_up.project_id and job_files.job_id = given_up.id
   `.execute(tx)
 
 export const keepFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =>
@@ -149,18 +153,21 @@ export async function listErrors(
 }
 
 /** Results stay readable for a month. */
-export async function dropOldJobs(tx: Tx, limit: number) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from jobs where (project_id, id) in (
-      select project_id, id from jobs where finished_at < now() - interval '30 days' limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+export const dropOldJobs = (tx: Tx, limit: number) => deleteJobs(tx, sql`finished_at < now() - interval '30 days'`, limit)
 
-export async function wipeJobs(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from jobs where project_id = ${projectId} and id in (
-      select id from jobs where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+export const wipeJobs = (tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) =>
+  deleteJobs(tx, sql`project_id = ${projectId} and created_at <= ${before}::timestamptz`, limit)
+
+/** Their errors first, which may be millions: a cascade would take them all in one statement. Returns how much it did. */
+async function deleteJobs(tx: Tx, which: RawBuilder<unknown>, limit: number) {
+  const errors = await sql`
+    delete from job_errors where (project_id, job_id, row) in (
+      select e.project_id, e.job_id, e.row from job_errors e
+      where (e.project_id, e.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
   `.execute(tx)
-  return Number(numAffectedRows)
+  if (errors.numAffectedRows) return Number(errors.numAffectedRows)
+  const jobs = await sql`
+    delete from jobs where (project_id, id) in (select project_id, id from jobs where (${which}) limit ${limit})
+  `.execute(tx)
+  return Number(jobs.numAffectedRows ?? 0n)
 }
