@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['server/test/**/*.test.ts', 'server/src/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
-    globalSetup: ['server/test/postgres.ts'],
+    globalSetup: ['scripts/build.mjs', 'server/test/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
     // Two cores: more files at once only makes each of them slower and their timings noisier.

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** What is built, from which folders. A part is built again when the content of its sources has changed. */
+/** What is built, from which sources. A part is built again when the content of its sources has changed. */
 const PARTS = [
   { name: 'server', out: 'server/dist', sources: ['server/src'], build: buildServer },
   {
@@ -16,20 +16,41 @@ const PARTS = [
   },
 ]
 
+/** Under the name `setup` the test runner calls it once, before the tests start the product many times over. */
+export { buildStale as setup }
+
 export async function buildStale() {
   for (const { name, out, sources, build } of PARTS) {
-    const stamp = join(ROOT, out, '.built-from')
     const current = fingerprint([...sources, 'package-lock.json'])
-    if (existsSync(stamp) && readFileSync(stamp, 'utf8') === current) continue
+    const target = join(ROOT, out)
+    if (isBuiltFrom(target, current)) continue
     console.error(`building the ${name} …`)
-    await build(join(ROOT, out))
-    writeFileSync(stamp, current)
+    const draft = `${target}.${process.pid}`
+    await build(draft)
+    writeFileSync(join(draft, STAMP), current)
+    putInPlace(draft, target, current)
+  }
+}
+
+const STAMP = '.built-from'
+const isBuiltFrom = (folder, sources) => existsSync(join(folder, STAMP)) && readFileSync(join(folder, STAMP), 'utf8') === sources
+
+/** Two starts at once may both build; whoever comes second finds the work done, and nobody ever sees half of it. */
+function putInPlace(draft, target, current) {
+  const old = `${draft}.old`
+  try {
+    if (isBuiltFrom(target, current)) return
+    if (existsSync(target)) renameSync(target, old)
+    renameSync(draft, target)
+  } catch (err) {
+    if (!isBuiltFrom(target, current)) throw err
+  } finally {
+    for (const folder of [draft, old]) rmSync(folder, { recursive: true, force: true })
   }
 }
 
 async function buildServer(out) {
   const { build } = await import('esbuild')
-  rmSync(out, { recursive: true, force: true })
   await build({
     entryPoints: ['main', 'cli'].map((name) => join(ROOT, `server/src/${name}.ts`)),
     outdir: out,
@@ -47,8 +68,7 @@ async function buildServer(out) {
 
 async function buildDashboard(out) {
   const { build } = await import('vite')
-  mkdirSync(out, { recursive: true })
-  await build({ root: join(ROOT, 'dashboard'), logLevel: 'warn', mode: 'production' })
+  await build({ root: join(ROOT, 'dashboard'), logLevel: 'warn', mode: 'production', build: { outDir: out, emptyOutDir: true } })
 }
 
 function fingerprint(paths) {
