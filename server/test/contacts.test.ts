@@ -566,6 +566,19 @@ describe('a change of subscription', () => {
     }
   })
 
+  test('shows in the usage of its event, in this project only', async () => {
+    const [book, other] = [await newBook(), await newBook()]
+    const [ada, grace] = [await book.add('ada@example.com'), await book.add('grace@example.com')]
+    for (const subscribed of [false, true, false]) await book.patch(ada.id, { subscribed })
+    await book.patch(grace.id, { subscribed: false })
+    const usage = async (of: Book, name: string) => (await of.call('GET', `/events/${name}/usage`)).body
+    const nowhere = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [], canDelete: expect.any(Boolean) }
+    expect(await usage(book, 'contact.unsubscribed')).toEqual({ ...nowhere, totalCount: 3, uniqueContacts: 2 })
+    expect(await usage(book, 'contact.subscribed')).toEqual({ ...nowhere, totalCount: 1, uniqueContacts: 1 })
+    expect(await usage(book, 'contact.%25')).toEqual({ ...nowhere, totalCount: 0, uniqueContacts: 0 })
+    expect(await usage(other, 'contact.unsubscribed')).toEqual({ ...nowhere, totalCount: 0, uniqueContacts: 0 })
+  })
+
   test('of an import and of a bulk job is told once each', async () => {
     const book = await newBook()
     const [on, off] = [await book.add('on@example.com'), await book.add('off@example.com', { subscribed: false })]

@@ -25,24 +25,35 @@ export function useApp({ env = {}, extend }: { env?: Record<string, string>; ext
 
   beforeAll(async () => {
     const database = await cloneDatabase()
-    const log = createLog('silent')
-    const config = loadConfig({ SECRET_KEY, DATABASE_URL: database.url, ...env })
-    const db = connect({ url: database.url, max: 10, log })
-    const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
-    const app = await buildApp(deps, { extend })
-    const presence = await announce({ url: database.url, kind: 'worker', log })
-    const worker = await startWorker(deps, { url: database.url, livenessKey: presence.key })
-    Object.assign(sterna, createSterna(app, db, deps.secrets), { url: database.url })
+    const started = await startApp(database.url, { env, extend })
+    Object.assign(sterna, started.sterna, { url: database.url })
     close = async () => {
-      await app.close()
-      await worker.stop()
-      await presence.leave()
-      await db.destroy()
+      await started.close()
       await database.drop()
     }
   })
   afterAll(() => close())
   return sterna
+}
+
+/** The API and a worker on a database of one's own. */
+export async function startApp(url: string, { env = {}, extend }: { env?: Record<string, string>; extend?: Extend | undefined } = {}) {
+  const log = createLog('silent')
+  const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
+  const db = connect({ url, max: 10, log })
+  const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
+  const app = await buildApp(deps, { extend })
+  const presence = await announce({ url, kind: 'worker', log })
+  const worker = await startWorker(deps, { url, livenessKey: presence.key })
+  return {
+    sterna: createSterna(app, db, deps.secrets),
+    async close() {
+      await app.close()
+      await worker.stop()
+      await presence.leave()
+      await db.destroy()
+    },
+  }
 }
 
 type Sterna = ReturnType<typeof createSterna>

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { type Binaries, findBinaries } from '../src/db/embedded/binaries.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { startApp } from './helpers.ts'
 import { runSql, throwawayServer } from './postgres.ts'
 
 /** The oldest line we promise to run on. The wrapper package is only there to bring the binaries. */
@@ -17,7 +18,7 @@ function oldestBinaries(): Binaries | undefined {
 const binaries = oldestBinaries()
 
 test.skipIf(!binaries)(
-  `the migrations run on PostgreSQL 15${binaries ? '' : `, but npm has none for ${process.platform}-${process.arch}`}`,
+  `the migrations run on PostgreSQL 15, and so does the service${binaries ? '' : `, but npm has none for ${process.platform}-${process.arch}`}`,
   async () => {
     const server = await throwawayServer(binaries!)
     try {
@@ -26,8 +27,33 @@ test.skipIf(!binaries)(
 
       expect(await migrate(url)).not.toEqual([])
       expect(await migrate(url)).toEqual([])
+      await smoke(url)
     } finally {
       await server.remove()
     }
   },
 )
+
+/** Once through everything that has SQL of its own: accounts, keys, limits, contacts, lists, fields, jobs. */
+async function smoke(url: string) {
+  const { sterna, close } = await startApp(url)
+  try {
+    const { sk } = await sterna.newProject(await sterna.newPerson({ verified: true }))
+    const call = (method: string, path: string, body?: object) => sterna.call(method, path, { key: sk, body })
+    const created = await call('POST', '/contacts', { email: 'Ada@example.com', data: { plan: 'pro', seats: 3 } })
+    expect([created.status, created.headers['ratelimit-remaining']]).toEqual([201, '999'])
+    const changed = await call('POST', '/contacts', { email: 'ada@example.com', subscribed: false, data: { seats: null } })
+    expect(changed.body).toMatchObject({ id: created.body.id, subscribed: false, data: { plan: 'pro' } })
+    expect((await call('GET', '/contacts?search=ADA&sort=email')).body).toMatchObject({ total: 1, hasMore: false })
+    expect((await call('GET', '/contacts/fields')).body.count).toBe(6)
+    expect((await call('GET', `/contacts/${created.body.id}/consent`)).body.total).toBe(1)
+
+    const { jobId } = (await call('POST', '/contacts/bulk-subscribe', { contactIds: [created.body.id] })).body
+    await expect.poll(async () => (await call('GET', `/contacts/bulk/${jobId}`)).body.state, { timeout: 10_000 }).toBe('completed')
+    expect((await call('GET', `/contacts/${created.body.id}`)).body.subscribed).toBe(true)
+    expect((await call('DELETE', '/contacts/fields/plan')).body).toEqual({ deletedFrom: 1 })
+    expect((await call('DELETE', `/contacts/${created.body.id}`)).status).toBe(204)
+  } finally {
+    await close()
+  }
+}
