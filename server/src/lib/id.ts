@@ -12,13 +12,13 @@ let sequence = 0
  * also within a millisecond, so that what follows each other closely is listed in its order.
  */
 export function newId(now = Date.now()) {
-  if (used + 8 > pool.length) {
+  if (used + 10 > pool.length) {
     randomFillSync(pool)
     used = 0
   }
   const random = pool.subarray(used, used + 8)
-  used += 8
-  advance(now, random.readUInt16BE(0))
+  advance(now, pool.readUInt16BE(used + 8))
+  used += 10
   const time = lastTime.toString(16).padStart(12, '0')
   const high = ((random[0]! & 0x3f) | 0x80).toString(16)
   const low = random.toString('hex', 1)
