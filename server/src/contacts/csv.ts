@@ -90,7 +90,7 @@ function readRow({ names, email, subscribed }: Header, cells: string[], row: num
   const data: Record<string, unknown> = Object.create(null)
   for (const [column, name] of names.entries()) {
     const cell = cells[column] ?? ''
-    if (column === email || column === subscribed || name === '' || cell === '') continue
+    if (column === email || column === subscribed || name === '' || name === '__proto__' || cell === '') continue
     if (cell.includes('\0') || name.includes('\0')) return fail(`The column "${name.replaceAll('\0', '')}" contains the character U+0000`)
     if (cell.length > MAX_CELL) return fail(`The column "${name}" is longer than ${MAX_CELL} characters`)
     if (Buffer.byteLength(name) > 255) return fail('A column name is longer than 255 bytes')

@@ -20,7 +20,7 @@ const CHUNK = 2_000
 const PARTS = 10
 const HEADER_ROW = 1
 /** About a second of work for one job; then the next job goes on, and a kill costs no more than one of its attempts. */
-const CHUNKS_PER_JOB = 10
+const CHUNKS_PER_JOB = 5
 
 type Input = { totalRows: number }
 type Position = { row: number }

@@ -8,7 +8,7 @@ export const count = (byDefault: number, max: number) =>
     .unknown()
     .optional()
     .transform((given) => {
-      const number = typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : 0
+      const number = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : 0
       return number < 1 ? byDefault : Math.min(number, max)
     })
     .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
