@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
 import { type Pool, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
@@ -17,31 +18,51 @@ type Options = { url: string; db: Pool; log: Log; livenessKey: number; handlers:
 const CONCURRENCY = 4
 const POLL_MS = 2_000
 const SWEEP_MS = 500
+const RESTART_MS = 500
 
 export async function startEngine({ url, db, log, livenessKey, handlers, crons }: Options) {
   const events = new EventEmitter() as WorkerEvents
   // The queue notes its pool as the holder of a job.
   const workerIds: string[] = []
   events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
-  const runner: Runner = await run({
-    connectionString: url,
-    concurrency: CONCURRENCY,
-    maxPoolSize: CONCURRENCY + 2,
-    pollInterval: POLL_MS,
-    noHandleSignals: true,
-    logger: queueLogger(log),
-    events,
-    taskList: taskList(handlers, crons),
-    parsedCronItems: cronItems(crons),
-  })
-  // Its promise rejects when the queue gives up; ours to report, not to crash by.
-  runner.promise.catch((err) => log.error({ err }, 'the job queue stopped'))
+  const start = () =>
+    run({
+      connectionString: url,
+      concurrency: CONCURRENCY,
+      maxPoolSize: CONCURRENCY + 2,
+      pollInterval: POLL_MS,
+      noHandleSignals: true,
+      logger: queueLogger(log),
+      events,
+      taskList: taskList(handlers, crons),
+      parsedCronItems: cronItems(crons),
+    })
+  let runner: Runner = await start()
+  let stopping = false
+
+  // The queue gives up for good when the database is away at the wrong moment. We do not.
+  const keepRunning = async () => {
+    while (!stopping) {
+      await runner.promise.catch((err: Error) => log.error({ reason: err.message }, 'the job queue stopped'))
+      while (!stopping) {
+        await sleep(RESTART_MS)
+        const started = stopping ? undefined : await start().catch(() => undefined)
+        if (!started) continue
+        runner = started
+        if (stopping) await runner.stop()
+        break
+      }
+    }
+  }
+  const running = keepRunning()
   const sweep = every(SWEEP_MS, 'look after jobs', () => lookAfter(db, { workerIds, livenessKey }), log)
 
   return {
     async stop() {
+      stopping = true
       await sweep.stop()
-      await runner.stop().catch(() => {})
+      await runner.stop().catch(() => {}) // it may have stopped by itself
+      await running
     },
   }
 }
