@@ -73,14 +73,11 @@ export async function setSubscription(
 
 /** Deletes contacts and what belongs to them; their events, which may be many, follow in the background. Returns the ids found. */
 export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: string; ids: string[] }) {
+  await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
   const gone = await many(
     tx,
     sql<{ id: string; subscribed: boolean }>`
-      with locked as (
-        select id from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update
-      )
-      delete from contacts c using locked where c.project_id = ${projectId} and c.id = locked.id
-      returning c.id, c.subscribed
+      delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) returning id, subscribed
     `,
   )
   if (!gone.length) return []

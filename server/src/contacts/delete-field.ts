@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { one, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
@@ -76,20 +76,23 @@ async function removePage(tx: Tx, job: JobId, last: boolean) {
   return true
 }
 
-/** Looks at so many contacts, whether or not they have it; locks those that do in the order of addresses, like everywhere. */
-const removeFrom = (tx: Tx, { projectId, key, after }: { projectId: string; key: string; after: string }) =>
-  one(
+/**
+ * Looks at so many contacts, whether or not they have it; locks those that do in the order of addresses, like everywhere.
+ * By arrays of ids, not by joins: before its first ANALYZE a large project would be joined row by row, for seconds.
+ */
+async function removeFrom(tx: Tx, { projectId, key, after }: { projectId: string; key: string; after: string }) {
+  const page = await many(
     tx,
-    sql<{ end: string | null; removed: number }>`
-      with page as materialized (
-        select id, data ? ${key} as has from contacts where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
-      ), locked as (
-        select c.id from contacts c join page on page.has and c.project_id = ${projectId} and c.id = page.id order by c.email for no key update of c
-      ), removed as (
-        update contacts c set data = data - ${key}::text, updated_at = now()
-        from locked where c.project_id = ${projectId} and c.id = locked.id
-        returning 1
-      )
-      select (select id from page order by id desc limit 1) as "end", (select count(*)::int from removed) as removed
+    sql<{ id: string; has: boolean }>`
+      select id, data ? ${key} as has from contacts where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
     `,
   )
+  const ids = page.filter(({ has }) => has).map(({ id }) => id)
+  await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for no key update`.execute(
+    tx,
+  )
+  const { numAffectedRows = 0n } = await sql`
+    update contacts set data = data - ${key}::text, updated_at = now() where project_id = ${projectId} and id = any(${ids}::uuid[])
+  `.execute(tx)
+  return { end: page.at(-1)?.id, removed: Number(numAffectedRows) }
+}
