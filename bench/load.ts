@@ -1,5 +1,5 @@
 import autocannon from 'autocannon'
-import { cpuMicroseconds } from './cpu.ts'
+import { cpuMicroseconds } from './process.ts'
 
 export type Target = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string>; body?: string | (() => string) }
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }

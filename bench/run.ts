@@ -4,7 +4,7 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type Measured, measure, type Scale, type Target } from './load.ts'
 import { startScript } from './node.ts'
-import { measureUpserts, type Product, type Timing, timeImport, timeLargeProject } from './paths/contacts.ts'
+import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
@@ -21,6 +21,7 @@ await withProduct(async (product) => {
   rows.push(...(await measureUpserts(product, scale)))
   timings.push(...(await timeLargeProject(product, dataScale)))
   timings.push(await timeImport(product, dataScale))
+  timings.push(...(await timeDeletes(product)))
 })
 const report = printReport(rows, timings)
 console.log(report)

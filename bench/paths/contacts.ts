@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Measured, measure, type Scale } from '../load.ts'
+import { watchMemory } from '../process.ts'
 import { connectToBench, scaled, seedContacts } from '../seed.ts'
 
 export type Product = { url: string; pid: number; projectId: string; secretKey: string; publicKey: string; dataDir: string }
@@ -70,17 +71,82 @@ export async function timeImport(product: Product, scale: number): Promise<Timin
     body: form,
   })
   const { jobId } = (await queued.json()) as { jobId: string }
-  for (;;) {
-    const status = (await (await call(product, `/contacts/import/${jobId}`)).json()) as { state: string; failedReason: string | null }
-    if (status.state === 'failed') throw new Error(`the import failed: ${status.failedReason}`)
-    if (status.state === 'completed') break
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  const memory = watchMemory(product.pid)
+  await finished(product, `/contacts/import/${jobId}`)
   const seconds = (performance.now() - started) / 1000
   return {
     name: `import of ${rows.toLocaleString('en')} rows, ${(csv.length / 1024 ** 2).toFixed(1)} MB`,
-    result: `${seconds.toFixed(1)} s, ${Math.round(rows / seconds).toLocaleString('en')} rows/s`,
+    result: `${seconds.toFixed(1)} s, ${Math.round(rows / seconds).toLocaleString('en')} rows/s, RSS ${memory.before} MB before, at most ${memory.stop()} MB`,
   }
+}
+
+/** How long others' writes wait, at most, while much is deleted from the large project. */
+export async function timeDeletes(product: Product): Promise<Timing[]> {
+  const { data } = (await (await call(product, '/contacts?limit=100')).json()) as { data: { id: string; email: string }[] }
+  const emails = data.map(({ email }) => email)
+  return [
+    {
+      name: "longest wait of others' writes while a field is deleted from all",
+      result: await longestWrite(product, emails, () => send(product, 'DELETE', '/contacts/fields/city')),
+    },
+    {
+      name: "longest wait of others' writes while 1,000 contacts are deleted",
+      result: await longestWrite(product, emails.slice(0, 10), async () => {
+        const queued = await send(product, 'POST', '/contacts/bulk-delete', { contactIds: await oldestIds(product, 1_000) })
+        const { jobId } = (await queued.json()) as { jobId: string }
+        await finished(product, `/contacts/bulk/${jobId}`)
+      }),
+    },
+  ]
+}
+
+/** Four writers of contacts that are there, one request after the other each, until the work is done. */
+async function longestWrite(product: Product, emails: string[], work: () => Promise<unknown>) {
+  let longest = 0
+  let writes = 0
+  let done = false
+  const write = async () => {
+    while (!done) {
+      const before = performance.now()
+      await send(product, 'POST', '/contacts', { email: emails[writes++ % emails.length], data: { seen: writes } })
+      longest = Math.max(longest, performance.now() - before)
+    }
+  }
+  const writers = Array.from({ length: 4 }, write)
+  const before = performance.now()
+  await work().finally(() => (done = true))
+  const seconds = (performance.now() - before) / 1000
+  await Promise.all(writers)
+  return `${ms(longest)} (${writes.toLocaleString('en')} writes in ${seconds.toFixed(1)} s)`
+}
+
+async function oldestIds(product: Product, count: number) {
+  const ids: string[] = []
+  for (let cursor = ''; ids.length < count; ) {
+    const page = (await (await call(product, `/contacts?limit=100&dir=asc${cursor && `&cursor=${cursor}`}`)).json()) as {
+      data: { id: string }[]
+      cursor: string
+    }
+    ids.push(...page.data.map(({ id }) => id))
+    cursor = page.cursor
+  }
+  return ids.slice(0, count)
+}
+
+async function finished(product: Product, path: string) {
+  for (;;) {
+    const status = (await (await call(product, path)).json()) as { state: string; failedReason: string | null }
+    if (status.state === 'failed') throw new Error(`${path} failed: ${status.failedReason}`)
+    if (status.state === 'completed') return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+async function send({ url, secretKey }: Product, method: string, path: string, body?: object) {
+  const headers = { authorization: `Bearer ${secretKey}`, ...(body ? { 'content-type': 'application/json' } : {}) }
+  const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`)
+  return answer
 }
 
 async function call({ url, secretKey }: Product, path: string) {

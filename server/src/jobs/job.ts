@@ -77,9 +77,14 @@ export const takeJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
     `,
   )
 
-export const readPosition = async <Position>(db: Db, { projectId, jobId }: JobId) =>
-  (await maybeOne(db, sql<{ position: Position | null }>`select position from jobs where project_id = ${projectId} and id = ${jobId}`))
-    ?.position
+/** What was asked and how far it came, without a lock. Undefined when it is finished. */
+export const readStand = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
+  maybeOne(
+    db,
+    sql<{ input: Input; position: Position | null }>`
+      select input, position from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
+    `,
+  )
 
 type Advance = { position: unknown; result: Record<string, unknown>; progress: number }
 
@@ -125,8 +130,17 @@ export const failGivenUp = (tx: Tx) =>
 export const keepFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =>
   sql`insert into job_files (project_id, job_id, content) values (${projectId}, ${jobId}, ${content})`.execute(tx)
 
-export const readFile = (db: Db, { projectId, jobId }: JobId) =>
-  maybeOne(db, sql<{ content: Buffer }>`select content from job_files where project_id = ${projectId} and job_id = ${jobId}`)
+/** Part of the file; empty after its end. */
+export const readPiece = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
+  (
+    await maybeOne(
+      db,
+      sql<{ piece: Buffer }>`
+        select substring(content from ${from + 1}::int for ${length}::int) as piece from job_files
+        where project_id = ${projectId} and job_id = ${jobId}
+      `,
+    )
+  )?.piece
 
 export type RowError = { row: number; subject: string; error: string }
 

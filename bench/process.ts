@@ -29,3 +29,18 @@ function readProcess(pid: string): Process[] {
     return [] // ended while we looked
   }
 }
+
+/** The largest resident memory of a process while it is watched, in MB. Linux only. */
+export function watchMemory(pid: number) {
+  const resident = () => Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
+  const before = resident()
+  let most = before
+  const timer = setInterval(() => (most = Math.max(most, resident())), 20)
+  return {
+    before,
+    stop() {
+      clearInterval(timer)
+      return Math.max(most, resident())
+    },
+  }
+}
