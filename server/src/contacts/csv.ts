@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
-import { type CsvError, parse } from 'csv-parse'
+import { CsvError, parse } from 'csv-parse'
 import { readAddress } from '../lib/address.ts'
 import { type DataPatch, readData } from './data.ts'
 
@@ -9,7 +9,9 @@ export type CsvRow = Place & ({ email: string; subscribed?: boolean; patch: Data
 /** After which row, and at which byte the next one starts. Row 1 is the header. */
 export type Place = { row: number; byte: number }
 /** What the beginning of a file tells about the rest of it. */
-export type Layout = { delimiter: string; names: string[]; email: number; subscribed: number; header: Place }
+export type Layout = { delimiter: string; columns: Column[]; email: number; subscribed: number; header: Place }
+/** With a problem, whatever a row has there cannot be stored. */
+type Column = { name: string; problem?: string }
 
 /** The file as a whole cannot be read. */
 export class CsvUnreadable extends Error {}
@@ -18,6 +20,7 @@ const DELIMITERS = [',', ';', '\t']
 const MAX_COLUMNS = 1_000
 const MAX_CELL = 65_536
 const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/
+const NUL = 'contains the character U+0000'
 const TRUE = new Set(['true', '1', 'yes'])
 
 /** As UTF-8 without a byte order mark, so that a place in it is a number of bytes. */
@@ -58,7 +61,7 @@ async function* parseFrom(pieces: Iterable<Buffer> | AsyncIterable<Buffer>, deli
     // Whoever stops reading, or fails, ends both: the error arrives through the parser.
     yield* pipeline(Readable.from(pieces), parser, () => {}) as AsyncIterable<Parsed>
   } catch (err) {
-    throw (err as CsvError).code?.startsWith('CSV_') ? new CsvUnreadable(explain(err as CsvError)) : err
+    throw err instanceof CsvError ? new CsvUnreadable(explain(err)) : err
   }
 }
 
@@ -78,10 +81,15 @@ function readHeader(cells: string[]) {
   if (names.length > MAX_COLUMNS) throw new CsvUnreadable(`The file has more than ${MAX_COLUMNS} columns.`)
   const find = (name: string) => names.findIndex((cell) => cell.toLowerCase() === name)
   if (find('email') === -1) throw new CsvUnreadable('The file has no column "email".')
-  return { names, email: find('email'), subscribed: find('subscribed') }
+  return { columns: names.map(readName), email: find('email'), subscribed: find('subscribed') }
 }
 
-function readRow({ names, email, subscribed }: Layout, cells: string[]) {
+function readName(name: string): Column {
+  if (name.includes('\0')) return { name: name.replaceAll('\0', ''), problem: NUL }
+  return Buffer.byteLength(name) > 255 ? { name: name.slice(0, 255), problem: 'has a name longer than 255 bytes' } : { name }
+}
+
+function readRow({ columns, email, subscribed }: Layout, cells: string[]) {
   const given = (cells[email] ?? '').trim()
   const address = readAddress(given)
   // As much of it as can be stored and shown.
@@ -90,16 +98,19 @@ function readRow({ names, email, subscribed }: Layout, cells: string[]) {
   if (!address) return fail('Not a valid email address')
 
   const data: Record<string, unknown> = Object.create(null)
-  for (const [column, name] of names.entries()) {
+  for (const [column, { name, problem = problemOf(cells[column]) }] of columns.entries()) {
     const cell = cells[column] ?? ''
     if (column === email || column === subscribed || name === '' || name === '__proto__' || cell === '') continue
-    if (cell.includes('\0') || name.includes('\0')) return fail(`The column "${name.replaceAll('\0', '')}" contains the character U+0000`)
-    if (cell.length > MAX_CELL) return fail(`The column "${name}" is longer than ${MAX_CELL} characters`)
-    if (Buffer.byteLength(name) > 255) return fail('A column name is longer than 255 bytes')
+    if (problem) return fail(`The column "${name}" ${problem}`)
     data[name] = name === 'locale' ? cell : readCell(cell)
   }
   const choice = (cells[subscribed] ?? '').trim().toLowerCase()
   return { email: address, patch: readData(data), ...(choice === '' ? {} : { subscribed: TRUE.has(choice) }) }
+}
+
+function problemOf(cell = '') {
+  if (cell.includes('\0')) return NUL
+  return cell.length > MAX_CELL ? `is longer than ${MAX_CELL} characters` : undefined
 }
 
 /** `00123` and `+49…` are codes and phone numbers, not numbers. */
