@@ -1,7 +1,14 @@
 import autocannon from 'autocannon'
 import { cpuMicroseconds } from './process.ts'
 
-export type Target = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string>; body?: string | (() => string) }
+export type Target = {
+  url: string
+  method?: 'GET' | 'POST'
+  headers?: Record<string, string>
+  body?: string | (() => string)
+  /** Headers that differ from request to request. */
+  moreHeaders?: () => Record<string, string>
+}
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
 export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
 
@@ -25,10 +32,22 @@ export async function measure(pid: number, target: Target, { warmUpSeconds, runS
   return measured.sort((a, b) => a.perSecond - b.perSecond)[Math.floor(runs / 2)]!
 }
 
-async function load({ url, method = 'GET', headers = {}, body }: Target, duration: number) {
+async function load({ url, method = 'GET', headers = {}, body, moreHeaders }: Target, duration: number) {
   // A body that differs from request to request is made as each is sent.
   const vary =
-    typeof body === 'function' ? { requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, body: body() }) }] } : {}
+    typeof body === 'function'
+      ? {
+          requests: [
+            {
+              setupRequest: (request: autocannon.Request) => ({
+                ...request,
+                body: body(),
+                ...(moreHeaders ? { headers: { ...headers, ...moreHeaders() } } : {}),
+              }),
+            },
+          ],
+        }
+      : {}
   const result = await autocannon({
     url,
     method,

@@ -6,6 +6,7 @@ import { type Measured, measure, type Scale, type Target } from './load.ts'
 import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
+import { measureTracking } from './paths/track.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
@@ -18,6 +19,7 @@ const rows: [string, Measured][] = [['floor: bare validating echo', await measur
 const timings: Timing[] = []
 await withProduct(async (product) => {
   rows.push(await measurePlumbing(product, scale))
+  rows.push(...(await measureTracking(product, scale)))
   rows.push(...(await measureUpserts(product, scale)))
   timings.push(...(await timeLargeProject(product, dataScale)))
   timings.push(await timeImport(product, dataScale))

@@ -61,6 +61,16 @@ export type Error = {
   timestamp: string
 }
 
+export type Event = {
+  id: string
+  name: string
+  data: Record<string, unknown>
+  contactId: string | null
+  emailId: string | null
+  projectId: string
+  createdAt: string
+}
+
 export type Invitation = {
   id: string
   email: string
@@ -581,6 +591,164 @@ export interface Operations {
     }
   }
 
+  /** List events, newest first */
+  'GET /events': {
+    params: undefined
+    query: {
+      limit?: number
+      cursor?: string
+      eventName?: string
+    }
+    body: undefined
+    response: {
+      data: {
+        id: string
+        name: string
+        data: Record<string, unknown>
+        contactId: string | null
+        emailId: string | null
+        projectId: string
+        createdAt: string
+        contact: {
+          id: string
+          email: string
+        } | null
+      }[]
+      /** The same as `data`. */
+      events: {
+        id: string
+        name: string
+        data: Record<string, unknown>
+        contactId: string | null
+        emailId: string | null
+        projectId: string
+        createdAt: string
+        contact: {
+          id: string
+          email: string
+        } | null
+      }[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** Events of a contact, newest first */
+  'GET /events/contact/{contactId}': {
+    params: {
+      contactId: string
+    }
+    query: {
+      limit?: number
+      cursor?: string
+    }
+    body: undefined
+    response: {
+      data: {
+        id: string
+        name: string
+        data: Record<string, unknown>
+        contactId: string | null
+        emailId: string | null
+        projectId: string
+        createdAt: string
+        contact: {
+          id: string
+          email: string
+        } | null
+      }[]
+      /** The same as `data`. */
+      events: {
+        id: string
+        name: string
+        data: Record<string, unknown>
+        contactId: string | null
+        emailId: string | null
+        projectId: string
+        createdAt: string
+        contact: {
+          id: string
+          email: string
+        } | null
+      }[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** Names of events */
+  'GET /events/names': {
+    params: undefined
+    query: undefined
+    body: undefined
+    response: {
+      eventNames: string[]
+    }
+  }
+
+  /**
+   * How often each event happened
+   *
+   * Counted by UTC day: the days of `startDate` and `endDate` count as a whole.
+   */
+  'GET /events/stats': {
+    params: undefined
+    query: {
+      startDate?: string
+      endDate?: string
+    }
+    body: undefined
+    response: {
+      name: string
+      count: number
+    }[]
+  }
+
+  /**
+   * Track an event from a server or the dashboard
+   *
+   * Takes the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event and nothing else.
+   */
+  'POST /events/track': {
+    params: undefined
+    query: undefined
+    body: {
+      name?: string
+      contactId?: string
+      emailId?: string
+      data?: Record<string, unknown> | null
+      email?: string
+      event?: string
+      subscribed?: boolean
+    }
+    response: {
+      success: true
+      data: {
+        contact: string
+        event: string
+        timestamp: string
+      }
+    } | Event
+  }
+
+  /**
+   * Delete every event of a name
+   *
+   * Answers when it is done, or after 12 seconds with what is done by then; the rest follows in the background.
+   */
+  'DELETE /events/{eventName}': {
+    params: {
+      eventName: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      deletedCount: number
+    }
+  }
+
   /** Where an event name is used */
   'GET /events/{eventName}/usage': {
     params: {
@@ -827,6 +995,30 @@ export interface Operations {
     response: {
       success: true
       message: string
+    }
+  }
+
+  /**
+   * Track an event
+   *
+   * Creates or updates the contact and records the event. Send an `Idempotency-Key` to make a repeat safe.
+   */
+  'POST /v1/track': {
+    params: undefined
+    query: undefined
+    body: {
+      email: string
+      event: string
+      subscribed?: boolean
+      data?: Record<string, unknown> | null
+    }
+    response: {
+      success: true
+      data: {
+        contact: string
+        event: string
+        timestamp: string
+      }
     }
   }
 }

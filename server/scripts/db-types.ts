@@ -23,6 +23,7 @@ const TYPES: Record<string, string> = {
   jsonb: 'Json',
   text: 'string',
   timestamptz: 'Timestamp',
+  date: 'Timestamp',
   uuid: 'string',
 }
 

@@ -2,12 +2,14 @@ import { authRoutes } from './auth/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
 import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { trackRoutes } from './track/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 
 /** More routes on the same plumbing. */
@@ -25,6 +27,8 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   contactRoutes(app, deps)
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps)
+  eventRoutes(app, deps)
+  trackRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

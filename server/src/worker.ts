@@ -7,13 +7,16 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
-import { continueForgetting, wipeEvents } from './events/forget.ts'
-import { createPartitions } from './events/partitions.ts'
+import { addUpDeltas } from './events/counts.ts'
+import { continueDeleteName } from './events/delete-name.ts'
+import { continueForgetting, wipeEventCounts, wipeEvents, wipeReactions } from './events/forget.ts'
+import { createPartitions, dropOldEvents } from './events/partitions.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
 import type { Deps } from './http/server.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
+import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
@@ -21,7 +24,7 @@ import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
 const CHUNK = 5_000
 
 /** What a project reset or deletion removes, in one list. */
-const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents]
+const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents, wipeReactions, wipeEventCounts]
 
 /** Every background job, in one list. */
 const handlersFor = (db: Pool): Handlers => ({
@@ -29,6 +32,7 @@ const handlersFor = (db: Pool): Handlers => ({
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
+  'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
 })
@@ -37,7 +41,8 @@ const handlersFor = (db: Pool): Handlers => ({
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
-  { name: 'cron.event-partitions', match: '3 3 * * *', run: () => createPartitions(db, log) },
+  { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
+  { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
@@ -49,6 +54,11 @@ type Removal = Parameters<typeof transact<number>>[1]
 
 async function untilNone(db: Pool, remove: Removal) {
   while ((await transact(db, remove)) > 0);
+}
+
+async function keepPartitions(db: Pool, log: Log, months: number) {
+  await createPartitions(db, log)
+  await dropOldEvents(db, log, { months })
 }
 
 async function keepHouse(db: Pool, ttlHours: number) {

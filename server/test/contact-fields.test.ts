@@ -347,8 +347,14 @@ describe('deleting a field', () => {
       wrote = done
     })
     const writing = transact(sterna.db, async (tx) => {
-      const contact = { email: 'grace@example.com', subscribedIfNew: true, patch: readData({ plan: 'max' }) }
-      await upsertContacts(tx, { projectId: book.id, contacts: [contact], source: { by: 'secret-key' } })
+      const contact = {
+        projectId: book.id,
+        email: 'grace@example.com',
+        subscribedIfNew: true,
+        choices: [],
+        patch: readData({ plan: 'max' }),
+      }
+      await upsertContacts(tx, [contact])
       wrote()
       await mayCommit
     })
@@ -376,8 +382,8 @@ describe('deleting a field', () => {
     })
     // As a large import on a busy day.
     const writing = transact(sterna.db, async (tx) => {
-      const contact = { email: 'grace@example.com', subscribedIfNew: true, patch: readData({ other: 1 }) }
-      await upsertContacts(tx, { projectId: book.id, contacts: [contact], source: { by: 'secret-key' } })
+      const contact = { projectId: book.id, email: 'grace@example.com', subscribedIfNew: true, choices: [], patch: readData({ other: 1 }) }
+      await upsertContacts(tx, [contact])
       wrote()
       await sql`select pg_sleep(1.2)`.execute(tx)
     })

@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Extend } from '../src/app.ts'
+import { transact } from '../src/db/index.ts'
+import { claimKeys, lockTimeoutFor, readIdempotencyKey } from '../src/http/once.ts'
 import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../src/http/paging.ts'
 import { Address } from '../src/http/validate.ts'
 import { newId } from '../src/lib/id.ts'
 
 /** Routes that stand in for features: each takes one kind of caller and exercises one piece of the plumbing. */
-export const probe: Extend = (app, { secrets }) => {
+export const probe: Extend = (app, { secrets, db, config }) => {
   const Anything = z.object({}).loose()
   const echo = { schema: { body: Anything } }
 
@@ -24,18 +26,20 @@ export const probe: Extend = (app, { secrets }) => {
     '/probe/once',
     { config: { caller: 'secret-key' }, schema: { body: z.object({ fail: z.boolean().optional(), wait: z.number().optional() }) } },
     (req) =>
-      req.once(
-        async (tx) => {
-          const id = newId()
-          await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(
-            tx,
-          )
-          if (req.body.wait) await sql`select pg_sleep(${req.body.wait})`.execute(tx)
-          if (req.body.fail) throw new Error('probe failed')
-          return { id }
-        },
-        ({ id }) => ({ event: id }),
-      ),
+      transact(db, async (tx) => {
+        const id = newId()
+        const key = readIdempotencyKey(req)
+        const claims = key === undefined ? [] : [{ projectId: req.project.id, key, request: 'POST /probe/once', result: { event: id } }]
+        await sql`select set_config('lock_timeout', ${`${lockTimeoutFor(1)}ms`}, true)`.execute(tx)
+        const [refused] = await claimKeys(tx, claims, config.idempotencyTtlHours)
+        if (refused) throw refused
+        await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(
+          tx,
+        )
+        if (req.body.wait) await sql`select pg_sleep(${req.body.wait})`.execute(tx)
+        if (req.body.fail) throw new Error('probe failed')
+        return { id }
+      }),
   )
 
   app.get(

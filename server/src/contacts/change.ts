@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import { isDuplicate, many, maybeOne, type Tx } from '../db/index.ts'
+import { reactToContacts } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { failPlainly } from '../lib/errors.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
-import { countChange } from './counts.ts'
+import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
 import { seeFields } from './fields.ts'
 import { recordFlips, type Source } from './subscription.ts'
@@ -33,8 +34,9 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
     `,
   ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
-  if (data) await seeFields(tx, projectId, [data.set])
+  if (data) await seeFields([{ projectId, set: data.set }]).execute(tx)
   await settleFlips(tx, { projectId, flipped: row.flipped ? [row] : [], source })
+  await reactToContacts(tx, projectId, [id])
   return row
 }
 
@@ -45,9 +47,14 @@ async function settleFlips(
   tx: Tx,
   { projectId, flipped, source }: { projectId: string; flipped: { id: string; subscribed: boolean }[]; source: Source },
 ) {
-  await recordFlips(tx, { projectId, flips: flipped.map(({ id, subscribed }) => ({ contactId: id, subscribed })), source })
-  const gained = flipped.filter(({ subscribed }) => subscribed).length
-  await countChange(tx, projectId, { total: 0, subscribed: gained - (flipped.length - gained) })
+  await recordFlips(
+    tx,
+    flipped.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source })),
+  )
+  await countChanges(
+    tx,
+    flipped.map(({ subscribed }) => ({ projectId, total: 0, subscribed: subscribed ? 1 : -1 })),
+  )
 }
 
 /** Sets the subscription of many; returns which exist and which of them it changed. */
@@ -68,6 +75,11 @@ export async function setSubscription(
     where project_id = ${projectId} and id = any(${flipped.map(({ id }) => id)}::uuid[])
   `.execute(tx)
   await settleFlips(tx, { projectId, flipped, source })
+  await reactToContacts(
+    tx,
+    projectId,
+    flipped.map(({ id }) => id),
+  )
   return { found: found.map(({ id }) => id), changed: flipped.map(({ id }) => id) }
 }
 
@@ -83,7 +95,10 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   if (!gone.length) return []
   const contactIds = gone.map(({ id }) => id)
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
-  await countChange(tx, projectId, { total: -gone.length, subscribed: -gone.filter(({ subscribed }) => subscribed).length })
+  await countChanges(
+    tx,
+    gone.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),
+  )
   await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
   return contactIds
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, prepared } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
+import { invalid } from '../lib/errors.ts'
 
 export const Contact = z
   .object({
@@ -40,3 +41,9 @@ export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
 
 export const findContact = (db: Db, projectId: string, id: string) =>
   maybeOne(db, sql<ContactRow>`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)
+
+/** The table refuses what would not fit; only it knows what the contact has already. */
+export const explainSize = (err: { constraint?: string }): never => {
+  if (err.constraint === 'contacts_data_size') invalid('data', 'A contact holds at most 256 KB of data.', 'too_big')
+  throw err
+}

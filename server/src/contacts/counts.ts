@@ -4,11 +4,15 @@ import { type Db, one, prepared, type Tx } from '../db/index.ts'
 export type Counts = { total: number; subscribed: number }
 
 /** Appends what a transaction changed. Nobody waits: rows are only ever added here, and added up by `compactCounts`. */
-export async function countChange(tx: Tx, projectId: string, { total, subscribed }: Counts) {
-  if (!total && !subscribed) return
-  await sql`${prepared} insert into contact_counts (project_id, total, subscribed) values (${projectId}, ${total}, ${subscribed})`.execute(
-    tx,
-  )
+export async function countChanges(tx: Tx, changes: (Counts & { projectId: string })[]) {
+  const real = changes.filter(({ total, subscribed }) => total || subscribed)
+  if (!real.length) return
+  await sql`${prepared}
+    insert into contact_counts (project_id, total, subscribed)
+    select "projectId", sum(total), sum(subscribed)
+    from jsonb_to_recordset(${JSON.stringify(real)}::jsonb) as c("projectId" uuid, total int, subscribed int)
+    group by 1
+  `.execute(tx)
 }
 
 export const countContacts = (db: Db, projectId: string) =>

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
+import { advanceJob, awaitJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
 import { countContacts } from './counts.ts'
 import { forgetField } from './fields.ts'
@@ -10,24 +10,13 @@ import { forgetField } from './fields.ts'
 /** Short enough that a writer of one of these contacts hardly notices. */
 const PAGE = 2_000
 const WORK_MS = 1_000
-/** Shorter than a process may take to stop. */
-const ANSWER_MS = 12_000
 const WRITERS_MS = 5_000
 const LOOK_EVERY_MS = 30
 
 /** Removes a field from every contact, page by page in the background, and answers from how many when that is done, or so far. */
 export async function deleteField(db: Pool, { projectId, key }: { projectId: string; key: string }) {
   const jobId = await queueDeletion(db, { projectId, key })
-  for (const deadline = performance.now() + ANSWER_MS; ; await sleep(LOOK_EVERY_MS)) {
-    const { finished, deletedFrom } = await one(
-      db,
-      sql<{ finished: boolean; deletedFrom: number }>`
-        select finished_at is not null as finished, coalesce((result ->> 'deletedFrom')::int, 0) as "deletedFrom"
-        from jobs where project_id = ${projectId} and id = ${jobId}
-      `,
-    )
-    if (finished || performance.now() > deadline) return deletedFrom
-  }
+  return (await awaitJob<{ deletedFrom: number }>(db, { projectId, jobId }))?.deletedFrom ?? 0
 }
 
 async function queueDeletion(db: Pool, { projectId, key }: { projectId: string; key: string }) {

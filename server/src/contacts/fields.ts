@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { countContacts } from './counts.ts'
 import { type FieldType, inferType } from './data.ts'
@@ -29,17 +29,23 @@ export function readFieldName(text: string): FieldName {
   return Object.hasOwn(STANDARD, text) ? { standard: text as keyof typeof STANDARD } : { custom: text }
 }
 
-/** Notes keys never seen before, with the type of the value they came with; whoever is first decides. */
-export async function seeFields(tx: Tx, projectId: string, sets: Record<string, unknown>[]) {
-  const seen = new Map<string, FieldType>()
-  for (const set of sets) for (const key of Object.keys(set)) if (!seen.has(key)) seen.set(key, inferType(set[key]))
-  if (!seen.size) return
-  const rows = [...seen].map(([key, type]) => ({ key, type })).sort((a, b) => (a.key < b.key ? -1 : 1))
-  await sql`${prepared}
+/** The statement that notes keys never seen before, with the type of the value they came with; whoever is first decides. */
+export function seeFields(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
+  const seen = new Map<string, { projectId: string; key: string; type: FieldType }>()
+  for (const { projectId, set } of patches) {
+    for (const key of Object.keys(set)) {
+      const name = `${projectId} ${key}`
+      if (!seen.has(name)) seen.set(name, { projectId, key, type: inferType(set[key]) })
+    }
+  }
+  const rows = [...seen.values()]
+  return sql`
     insert into contact_fields (project_id, key, type)
-    select ${projectId}, key, type from ${besideOthers(projectId)}, jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f(key text, type text)
-    on conflict do nothing
-  `.execute(tx)
+    select "projectId", key, type
+    from ${besideOthers([...new Set(rows.map(({ projectId }) => projectId))])},
+      jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
+    order by 1, 2 -- everyone in the same order
+    on conflict do nothing`
 }
 
 export async function listFields(db: Pool, projectId: string): Promise<z.output<typeof Field>[]> {
@@ -177,5 +183,5 @@ export async function forgetField(tx: Tx, projectId: string, key: string): Promi
 
 /** Writers share this lock, in memory only; locking the rows they know would write to them each time. */
 const FIELDS_LOCK = 7_357_005
-const besideOthers = (projectId: string) =>
-  sql`(select pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(${projectId}::text))) as beside_others`
+const besideOthers = (projectIds: string[]) =>
+  sql`(select count(pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(id))) from unnest(${projectIds}::text[]) as id) as beside_others`

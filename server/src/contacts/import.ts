@@ -2,8 +2,7 @@ import { type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, failJob, type JobId, keepErrors, keepFile, queueJob, readPiece, readStand, takeJob } from '../jobs/job.ts'
 import { type CsvRow, CsvUnreadable, type Layout, type Place, readLayout, readRows, toUtf8 } from './csv.ts'
-import { mergePatches } from './data.ts'
-import { upsertContacts, type Wanted } from './upsert.ts'
+import { mergeWanted, upsertContacts, want } from './upsert.ts'
 
 const CHUNK = 1_000
 const PARTS = 10
@@ -155,24 +154,11 @@ async function applyChunk(tx: Tx, job: JobId, { chunk, place, next }: Chunk) {
 /** Returns how many of them are new. */
 async function upsertRows(tx: Tx, { projectId, jobId }: JobId, rows: GoodRow[]) {
   if (!rows.length) return 0
-  const upserted = await upsertContacts(tx, { projectId, contacts: mergeRows(rows), source: { by: 'import', details: { jobId } } })
-  return [...upserted.values()].filter(({ isNew }) => isNew).length
+  const source = { by: 'import' as const, details: { jobId } }
+  const contacts = mergeWanted(rows.map((row) => want({ ...row, projectId, subscribedIfNew: true, source })))
+  const find = await upsertContacts(tx, contacts)
+  return contacts.filter(({ email }) => find(projectId, email).isNew).length
 }
 
 /** SQLSTATE classes of what rows can be guilty of: their data, a constraint, a size, and together the time they take. */
 const isBadData = (err: unknown) => /^(22|23|54|57014)/.test((err as { code?: string }).code ?? '')
-
-/** Rows of one address become one change, in the order of the file. */
-function mergeRows(rows: GoodRow[]): Wanted[] {
-  const merged = new Map<string, Wanted>()
-  for (const { email, subscribed, patch } of rows) {
-    const earlier = merged.get(email)
-    merged.set(email, {
-      email,
-      subscribedIfNew: true,
-      subscribed: subscribed ?? earlier?.subscribed,
-      patch: earlier ? mergePatches(earlier.patch, patch) : patch,
-    })
-  }
-  return [...merged.values()]
-}

@@ -1,36 +1,24 @@
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, cursorList, readCursor, writeCursor } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { fail, failPlainly, invalid } from '../lib/errors.ts'
+import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
-import { Contact, findContact, showContact } from './contact.ts'
+import { Contact, explainSize, findContact, showContact } from './contact.ts'
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
 import { lookUp } from './lookup.ts'
-import { Consent, countConsents, listConsents, type Source } from './subscription.ts'
-import { upsertContacts } from './upsert.ts'
+import { sourceOf } from './source.ts'
+import { Consent, countConsents, listConsents } from './subscription.ts'
+import { upsertContacts, want } from './upsert.ts'
 
 const ContactId = z.object({ id: z.string() })
 const MAX_LOOKUP = 500
 
-/** A session is a person at the dashboard; everything else here came with the secret key. */
-const sourceOf = (req: FastifyRequest): Source =>
-  req.person
-    ? { by: 'dashboard', details: { userId: req.person.userId, requestId: req.id } }
-    : { by: 'secret-key', details: { requestId: req.id } }
-
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
-
-/** The table refuses what would not fit; only it knows what the contact has already. */
-const explainSize = (err: { constraint?: string }): never => {
-  if (err.constraint === 'contacts_data_size') invalid('data', 'A contact holds at most 256 KB of data.', 'too_big')
-  throw err
-}
 
 export function contactRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Contacts']
@@ -55,11 +43,12 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req, reply) => {
       const { email = failPlainly('BAD_REQUEST', 'The field "email" is required.'), subscribed, data } = req.body
-      const wanted = { email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA }
+      const projectId = req.project.id
+      const wanted = want({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
       const { isNew, contact } = await transact(db, async (tx) => {
-        const upserted = await upsertContacts(tx, { projectId: req.project.id, contacts: [wanted], source: sourceOf(req) })
-        const { id, isNew } = upserted.get(email)!
-        return { isNew, contact: (await findContact(tx, req.project.id, id))! }
+        const find = await upsertContacts(tx, [wanted])
+        const { id, isNew } = find(projectId, email)
+        return { isNew, contact: (await findContact(tx, projectId, id))! }
       }).catch(explainSize)
       return reply.status(isNew ? 201 : 200).send({ ...showContact(contact), _meta: { isNew, isUpdate: !isNew } })
     },

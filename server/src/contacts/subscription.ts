@@ -10,20 +10,25 @@ export type Source = {
   by: 'secret-key' | 'public-key' | 'dashboard' | 'import' | 'bulk' | 'page' | 'bounce' | 'complaint' | 'workflow'
   details?: object
 }
-type Flip = { contactId: string; subscribed: boolean }
+export type Flip = { projectId: string; contactId: string; subscribed: boolean; source: Source }
 
 /** The event and the proof of each real change, in the transaction that made it. */
-export async function recordFlips(tx: Tx, { projectId, flips, source }: { projectId: string; flips: Flip[]; source: Source }) {
+export async function recordFlips(tx: Tx, flips: Flip[]) {
   if (!flips.length) return
   await recordEvents(
     tx,
-    flips.map(({ contactId, subscribed }) => ({ projectId, contactId, name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed' })),
+    flips.map(({ projectId, contactId, subscribed }) => ({
+      projectId,
+      contactId,
+      name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed',
+    })),
   )
-  const rows = flips.map((flip) => ({ id: newId(), ...flip }))
+  const rows = flips.map(({ source: { by, details = {} }, ...flip }) => ({ id: newId(), ...flip, by, details }))
   await sql`
     insert into consents (project_id, contact_id, id, subscribed, source, details)
-    select ${projectId}, "contactId", id, subscribed, ${source.by}, ${JSON.stringify(source.details ?? {})}::jsonb
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("contactId" uuid, id uuid, subscribed boolean)
+    select "projectId", "contactId", id, subscribed, by, details
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+      as f("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
   `.execute(tx)
 }
 

@@ -1,72 +1,120 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, prepared, type Tx } from '../db/index.ts'
+import { reactionsTo } from '../events/listen.ts'
 import { newId } from '../lib/id.ts'
-import { countChange } from './counts.ts'
-import type { DataPatch } from './data.ts'
+import { type DataPatch, mergePatches } from './data.ts'
 import { seeFields } from './fields.ts'
-import { recordFlips, type Source } from './subscription.ts'
+import { type Flip, recordFlips, type Source } from './subscription.ts'
 
-/** One contact to create or change. Addresses are normalised, and unique within a batch. */
-export type Wanted = { email: string; subscribed?: boolean | undefined; subscribedIfNew: boolean; patch: DataPatch }
+type Choice = { subscribed: boolean; source: Source }
+/** One contact to create or change, of whichever project. Addresses are normalised, and unique within a batch. */
+export type Wanted = {
+  projectId: string
+  email: string
+  /** How a new contact begins; every choice after that is a change. */
+  subscribedIfNew: boolean
+  choices: Choice[]
+  patch: DataPatch
+}
 /** Without `data`: a batch of large contacts need not travel back. */
-export type Upserted = { id: string; email: string; subscribed: boolean; isNew: boolean; flipped: boolean }
+export type Upserted = { id: string; subscribed: boolean; isNew: boolean }
 
-/** Creates or changes contacts, with all that follows from it, in one statement each. Returns them by address. */
-export async function upsertContacts(tx: Tx, { projectId, contacts, source }: { projectId: string; contacts: Wanted[]; source: Source }) {
-  const upserted = await many(tx, upsertStatement(projectId, contacts))
-  await seeFields(
-    tx,
-    projectId,
-    contacts.map(({ patch }) => patch.set),
-  )
-  await recordFlips(tx, {
-    projectId,
-    flips: upserted.filter(({ flipped }) => flipped).map(({ id, subscribed }) => ({ contactId: id, subscribed })),
-    source,
-  })
-  await countChange(tx, projectId, changeOf(upserted))
-  return new Map(upserted.map((contact) => [contact.email, contact]))
+type Request = {
+  projectId: string
+  email: string
+  subscribed?: boolean | undefined
+  subscribedIfNew: boolean
+  patch: DataPatch
+  source: Source
 }
 
-function upsertStatement(projectId: string, contacts: Wanted[]): RawBuilder<Upserted> {
-  const rows = contacts.map(({ email, subscribed, subscribedIfNew, patch }) => ({
-    id: newId(),
-    email,
-    wanted: subscribed ?? null,
-    new: subscribed ?? subscribedIfNew,
-    set: patch.set,
-    unset: patch.unset,
-  }))
-  // What only an existing contact needs, by address: jsonb finds a key in log n, a look into `input` would take n.
+export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, source }: Request): Wanted => ({
+  projectId,
+  email,
+  subscribedIfNew: subscribed ?? subscribedIfNew,
+  choices: subscribed === undefined ? [] : [{ subscribed, source }],
+  patch,
+})
+
+/** Requests for one contact become one, as if they came one after the other. */
+export function mergeWanted(requests: Wanted[]): Wanted[] {
+  const merged = new Map<string, Wanted>()
+  for (const request of requests) {
+    const earlier = merged.get(nameOf(request))
+    merged.set(nameOf(request), earlier ? mergeTwo(earlier, request) : request)
+  }
+  return [...merged.values()]
+}
+
+const mergeTwo = (first: Wanted, second: Wanted): Wanted => ({
+  ...first,
+  choices: [...first.choices, ...second.choices],
+  patch: mergePatches(first.patch, second.patch),
+})
+
+const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
+
+/** Creates or changes contacts, with all that follows from it. Returns a way to find what they are now. */
+export async function upsertContacts(tx: Tx, contacts: Wanted[]) {
+  const rows = contacts.length ? await many(tx, upsertStatement(contacts)) : []
+  const byName = new Map(rows.map((row) => [nameOf(row), row]))
+  await recordFlips(
+    tx,
+    contacts.flatMap((wanted) => flipsOf(wanted, byName.get(nameOf(wanted))!)),
+  )
+  return (projectId: string, email: string): Upserted => byName.get(nameOf({ projectId, email }))!
+}
+
+type Row = Upserted & { projectId: string; email: string; flipped: boolean }
+
+/** Contacts, their fields, their number and the work for whoever listens, in one statement: on the hot path each one costs. */
+function upsertStatement(contacts: Wanted[]): RawBuilder<Row> {
+  const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch }) => {
+    const wanted = choices.at(-1)?.subscribed ?? null
+    return { projectId, id: newId(), email, wanted, new: wanted ?? subscribedIfNew, set: patch.set, unset: patch.unset }
+  })
+  // What only an existing contact needs, by its name: jsonb finds a key in log n, a look into `input` would take n.
   const special = rows.filter((row) => row.unset.length || row.wanted !== null)
-  const asked = sql`${JSON.stringify(Object.fromEntries(special.map(({ email, wanted, unset }) => [email, { wanted, unset }])))}::jsonb -> excluded.email`
+  const asked = sql`${JSON.stringify(Object.fromEntries(special.map((row) => [nameOf(row), { wanted: row.wanted, unset: row.unset }])))}::jsonb
+    -> (excluded.project_id || ' ' || excluded.email)`
   const unset = rows.some((row) => row.unset.length) ? sql`- array(select jsonb_array_elements_text(${asked} -> 'unset'))` : sql``
   const wanted = rows.some((row) => row.wanted !== null) ? sql`coalesce((${asked} ->> 'wanted')::boolean, c.subscribed)` : sql`c.subscribed`
 
-  return sql<Upserted>`${prepared}
+  return sql<Row>`${prepared}
     with input as materialized (
-      select id, email, new, set from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as i(id uuid, email text, new boolean, set jsonb)
+      select "projectId", id, email, new, set
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as i("projectId" uuid, id uuid, email text, new boolean, set jsonb)
+    ), upserted as (
+      insert into contacts as c (project_id, id, email, subscribed, data)
+      select "projectId", id, email, new, set from input
+      order by "projectId", email collate "C" -- everyone locks in the same order, so nobody waits in a circle
+      on conflict (project_id, email) do update set
+        data = (c.data || excluded.data) ${unset},
+        subscribed = ${wanted},
+        subscription_changed_at = case when ${wanted} <> c.subscribed then now() else c.subscription_changed_at end,
+        updated_at = now()
+      returning project_id, id, email, subscribed, xmax = 0 as is_new,
+        -- now() is fixed for the whole transaction, so equality means: flipped here, by us.
+        xmax <> 0 and subscription_changed_at = now() as flipped
+    ), seen as (${seeFields(contacts.map(({ projectId, patch }) => ({ projectId, set: patch.set })))}
+    ), counted as (
+      insert into contact_counts (project_id, total, subscribed)
+      select project_id, count(*) filter (where is_new),
+        count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
+      from upserted where is_new or flipped group by project_id
+    ), reacted as (${reactionsTo(sql`upserted`)}
     )
-    insert into contacts as c (project_id, id, email, subscribed, data)
-    select ${projectId}, id, email, new, set from input
-    order by email -- everyone locks in the same order, so nobody waits in a circle
-    on conflict (project_id, email) do update set
-      data = (c.data || excluded.data) ${unset},
-      subscribed = ${wanted},
-      subscription_changed_at = case when ${wanted} <> c.subscribed then now() else c.subscription_changed_at end,
-      updated_at = now()
-    returning id, email, subscribed, xmax = 0 as "isNew",
-      -- now() is fixed for the whole transaction, so equality means: flipped here, by us.
-      xmax <> 0 and subscription_changed_at = now() as flipped
+    select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted
   `
 }
 
-function changeOf(upserted: Pick<Upserted, 'isNew' | 'flipped' | 'subscribed'>[]) {
-  const change = { total: 0, subscribed: 0 }
-  for (const { isNew, flipped, subscribed } of upserted) {
-    if (isNew) change.total++
-    if (isNew && subscribed) change.subscribed++
-    if (flipped) change.subscribed += subscribed ? 1 : -1
+/** Every real change on the way from what it was, also those that a later choice took back. */
+function flipsOf({ projectId, subscribedIfNew, choices }: Wanted, row: Row): Flip[] {
+  let current = row.isNew ? subscribedIfNew : row.flipped !== row.subscribed
+  const flips: Flip[] = []
+  for (const { subscribed, source } of choices) {
+    if (subscribed !== current) flips.push({ projectId, contactId: row.id, subscribed, source })
+    current = subscribed
   }
-  return change
+  return flips
 }

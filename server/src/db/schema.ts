@@ -51,6 +51,19 @@ export interface Schema {
     updated_at: Generated<Timestamp>
     subscription_changed_at: Generated<Timestamp>
   }
+  event_count_deltas: {
+    project_id: string
+    id: string
+    name: string
+    day: Timestamp
+    count: number
+  }
+  event_counts: {
+    project_id: string
+    name: string
+    day: Timestamp
+    count: string
+  }
   events: {
     project_id: string
     id: string
@@ -111,6 +124,11 @@ export interface Schema {
     created_at: Generated<Timestamp>
     finished_at: Timestamp | null
   }
+  listeners: {
+    project_id: string
+    topic: string
+    listener: string
+  }
   memberships: {
     project_id: string
     user_id: string
@@ -142,6 +160,14 @@ export interface Schema {
     started_at: Timestamp
     leased: number
     granted: number
+  }
+  reactions: {
+    project_id: string
+    id: string
+    contact_id: string | null
+    event_id: string | null
+    event_name: string | null
+    created_at: Generated<Timestamp>
   }
   sessions: {
     token_hash: Buffer

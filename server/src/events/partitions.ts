@@ -1,35 +1,88 @@
 import { sql } from 'kysely'
-import { many, type Pool, transact } from '../db/index.ts'
+import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
 
 const AHEAD = 3
+const CHUNK = 5_000
+/** Making or dropping one locks the table for a moment. Whoever waits for that lock keeps others waiting: not for long. */
+const LOCK_MS = 500
+
+type Month = { name: string; first: Date; next: Date }
+
+const monthAt = (now: Date, offset: number): Month => {
+  const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset))
+  const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset + 1))
+  return { name: `events_${first.toISOString().slice(0, 7).replace('-', '_')}`, first, next }
+}
 
 /** Makes the partitions of this month and the next ones. Several nodes may do it at once; one of them does. */
 export async function createPartitions(db: Pool, log: Log, now = new Date()) {
-  const existing = new Set(
-    (await many(db, sql<{ name: string }>`select tablename as name from pg_tables where tablename like 'events\\_%'`)).map(
-      ({ name }) => name,
-    ),
-  )
-  for (let month = 0; month < AHEAD; month++) {
-    const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month))
-    const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month + 1))
-    const name = `events_${from.toISOString().slice(0, 7).replace('-', '_')}`
-    if (existing.has(name)) continue
+  const existing = new Set((await listPartitions(db)).map(({ name }) => name))
+  for (let offset = 0; offset < AHEAD; offset++) {
+    const month = monthAt(now, offset)
+    if (existing.has(month.name)) continue
     // Without its partition a month goes to the default one, which is slower and nothing worse: no reason not to start.
-    await createPartition(db, { name, from: lowestId(from), to: lowestId(to) }).catch((err: Error) =>
-      log.error({ reason: err.message, partition: name }, 'could not create a partition of events'),
+    await transact(db, (tx) => createPartition(tx, month)).catch((err: Error) =>
+      log.error({ reason: err.message, partition: month.name }, 'could not create a partition of events; it will be tried again'),
     )
   }
 }
 
-const createPartition = (db: Pool, { name, from, to }: { name: string; from: string; to: string }) =>
-  transact(db, async (tx) => {
-    await sql`select pg_advisory_xact_lock(hashtext('events partitions'))`.execute(tx)
-    await sql`create table if not exists ${sql.table(name)} partition of events for values from (${sql.lit(from)}) to (${sql.lit(to)})`.execute(
-      tx,
-    )
-  })
+const listPartitions = (db: Pool) =>
+  many(
+    db,
+    sql<{ name: string }>`
+      select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass
+    `,
+  )
+
+/** What a wrong clock, or a long rest, has put into the default partition meanwhile moves along. */
+async function createPartition(tx: Tx, { name, first, next }: Month) {
+  await sql`select pg_advisory_xact_lock(hashtext('events partitions'))`.execute(tx)
+  const { exists } = await one(tx, sql<{ exists: boolean }>`select to_regclass(${name}) is not null as exists`)
+  if (exists) return
+  await waitBriefly(tx)
+  await sql`lock table events in access exclusive mode`.execute(tx)
+  const table = sql.table(name)
+  const range = sql`id >= ${sql.lit(lowestId(first))} and id < ${sql.lit(lowestId(next))}`
+  await sql`create table ${table} (like events including all)`.execute(tx)
+  await sql`with moved as (delete from events_default where ${range} returning *) insert into ${table} select * from moved`.execute(tx)
+  await sql`alter table events attach partition ${table} for values from (${sql.lit(lowestId(first))}) to (${sql.lit(lowestId(next))})`.execute(
+    tx,
+  )
+}
+
+/** With retention, a month goes as a whole when all of it is too old; what lies in the default partition goes in chunks. */
+export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date() }: { months: number; now?: Date }) {
+  if (months === 0) return
+  const { name: kept, first } = monthAt(now, -months)
+  for (const { name } of await listPartitions(db)) {
+    if (!/^events_\d{4}_\d\d$/.test(name) || name >= kept) continue
+    await transact(db, (tx) => dropPartition(tx, name))
+    log.info({ partition: name }, 'dropped the events of a month that is older than EVENT_RETENTION_MONTHS')
+  }
+  while ((await transact(db, (tx) => dropStrays(tx, first))) === CHUNK);
+  await transact(db, (tx) => forgetCounts(tx, first))
+}
+
+async function dropPartition(tx: Tx, name: string) {
+  await waitBriefly(tx)
+  await sql`drop table if exists ${sql.table(name)}`.execute(tx)
+}
+
+async function dropStrays(tx: Tx, before: Date) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
+
+async function forgetCounts(tx: Tx, before: Date) {
+  await sql`delete from event_counts where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)
+  await sql`delete from event_count_deltas where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)
+}
+
+const waitBriefly = (tx: Tx) => sql`select set_config('lock_timeout', ${`${LOCK_MS}ms`}, true)`.execute(tx)
 
 /** The smallest UUIDv7 of that moment: its first 48 bits are milliseconds. */
 function lowestId(at: Date) {

@@ -2,17 +2,32 @@ import { sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 
-export type NewEvent = { projectId: string; name: string; contactId: string; emailId?: string; data?: object }
+/** With an `id` when someone had to know it before; it decides the day the event counts for. */
+export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string; emailId?: string; data?: object }
 
-/** Writes facts in the transaction that made them true, all in one statement, and returns their ids in order. */
+/**
+ * Writes facts in the transaction that made them true: the events, how many they are, and the work for whoever listens. One
+ * statement, however many. Returns their ids in order.
+ */
 export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]> {
   if (!events.length) return []
-  const rows = events.map((event) => ({ id: newId(), ...event }))
+  const rows = events.map((event) => ({ ...event, id: event.id ?? newId() }))
   await sql`${prepared}
-    insert into events (project_id, id, name, contact_id, email_id, data)
-    select "projectId", id, name, "contactId", "emailId", coalesce(data, '{}')
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as e("projectId" uuid, id uuid, name text, "contactId" uuid, "emailId" uuid, data jsonb)
+    with new as materialized (
+      select "projectId" as project_id, id, name, "contactId" as contact_id, "emailId" as email_id, coalesce(data, '{}') as data
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as e("projectId" uuid, id uuid, name text, "contactId" uuid, "emailId" uuid, data jsonb)
+    ), recorded as (
+      insert into events (project_id, id, name, contact_id, email_id, data)
+      select project_id, id, name, contact_id, email_id, data from new
+    ), counted as (
+      insert into event_count_deltas (project_id, name, day, count)
+      select project_id, name, id_day(id), count(*) from new group by 1, 2, 3
+    )
+    insert into reactions (project_id, id, contact_id, event_id, event_name)
+    select project_id, id, contact_id, id, name from new
+    where exists (
+      select from listeners l where l.project_id = new.project_id and l.topic in ('event:*', 'event:' || new.name))
   `.execute(tx)
   return rows.map(({ id }) => id)
 }

@@ -28,6 +28,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     caller?: Caller
     role?: Role
+    /** The handler has `checkCallers` look at the key in its own transaction, so it need not be looked up before. */
+    keyCheckedLater?: boolean
   }
   interface FastifyRequest {
     /** Set for `public-key`, `secret-key` and `project` routes, and for `session` routes with a `role`. */
@@ -41,12 +43,14 @@ declare module 'fastify' {
 const RANK: Record<Role, number> = { MEMBER: 1, ADMIN: 2, OWNER: 3 }
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const KEY = /^(pk|sk)_[0-9a-f]{64}$/
+const MAX_REMEMBERED = 10_000
 
 export function authenticate(app: App, { db, secrets, config }: Deps) {
   const limiter = config.rateLimitPerMinute > 0 ? createLimiter(db, config.rateLimitPerMinute) : undefined
   const sessionCalls = createTally({ limit: 3_000, windowMs: 60_000 })
   const guesses = createGuessGuard()
   const findSession = personFinder(db, secrets, config.publicUrl)
+  const remembered = new Map<string, Project>()
 
   // A route that forgets to say who may call it must not boot.
   app.addHook('onRoute', ({ method, url, config }) => {
@@ -69,6 +73,11 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
       await enterByHeader(req, role)
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
     if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
+  })
+  // A key that has been revoked is not looked at twice.
+  app.addHook('onError', async (req, _reply, err) => {
+    if ((err as { code?: string }).code !== 'INVALID_API_KEY' || !req.project) return
+    for (const [key, { id }] of remembered) if (id === req.project.id) remembered.delete(key)
   })
 
   async function signIn(req: FastifyRequest) {
@@ -100,6 +109,15 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
 
   async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
     const key = readBearer(req)
+    req.project = req.routeOptions.config.keyCheckedLater ? await recallProject(req, kind, key) : await findProject(req, kind, key)
+    if (limiter) {
+      const { allowed, limit, remaining, resetSeconds } = await limiter.take(req.project.id)
+      reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+      if (!allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: resetSeconds })
+    }
+  }
+
+  async function findProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
     const hash = secrets.hash('api-key', key)
     guesses.refuse(req.ip, hash)
     const project = key.startsWith(`${kind}_`) && KEY.test(key) && (await findByKey(db, kind, hash))
@@ -108,12 +126,17 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
       fail('INVALID_API_KEY')
     }
     guesses.found(hash)
-    req.project = project
-    if (limiter) {
-      const { allowed, limit, remaining, resetSeconds } = await limiter.take(project.id)
-      reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
-      if (!allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: resetSeconds })
-    }
+    return project
+  }
+
+  /** A memory may be wrong for a moment: only for those who check again. Whether the project is disabled, it does not know. */
+  async function recallProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
+    const known = key.startsWith(`${kind}_`) && remembered.get(key)
+    if (known) return known
+    const project = { ...(await findProject(req, kind, key)), disabled: false }
+    remembered.set(key, project)
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!)
+    return project
   }
 }
 

@@ -1,41 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { maybeOne, one, type Tx, transact } from '../db/index.ts'
-import { fail } from '../lib/errors.ts'
-import type { App, Deps } from './server.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /**
-     * Runs the work in a transaction, at most once per Idempotency-Key. `name` picks what a refused repeat is told of the
-     * first result (the ids it made).
-     */
-    once<T>(work: (tx: Tx) => Promise<T>, name?: (result: T) => Record<string, unknown>): Promise<T>
-  }
-}
+import { many, prepared, type Tx } from '../db/index.ts'
+import { AppError, fail } from '../lib/errors.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
-/** Below the 5 s that any statement may take, so that a twin gets this answer and not a time-out. */
-const WAIT_FOR_TWIN = '4500ms'
 
-export function addOnce(app: App, { db, config }: Deps) {
-  const ttlHours = config.idempotencyTtlHours
-  app.decorateRequest('once', function <
-    T,
-  >(this: FastifyRequest, work: (tx: Tx) => Promise<T>, name?: (result: T) => Record<string, unknown>) {
-    const key = readKey(this)
-    if (key === undefined) return transact(db, work)
-    const claim = { projectId: this.project.id, key, request: `${this.method} ${this.routeOptions.url}`, ttlHours }
-    return transact(db, async (tx) => {
-      await claimKey(tx, claim)
-      const result = await work(tx)
-      if (name) await nameResult(tx, claim, name(result))
-      return result
-    })
-  })
-}
+/**
+ * How long to wait for a lock. Alone: for a twin with the same key, but below the 5 s that any statement may take, so that it
+ * gets our answer and not a time-out. In company nobody waits long for somebody else's twin: the batch fails, and each half of
+ * it tries again.
+ */
+export const lockTimeoutFor = (claims: number) => (claims === 1 ? 4_500 : 50)
 
-function readKey(req: FastifyRequest) {
+export function readIdempotencyKey(req: FastifyRequest) {
   const key = req.headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key !== 'string' || !KEY.test(key)) {
@@ -44,52 +21,74 @@ function readKey(req: FastifyRequest) {
   return key
 }
 
-type Claim = { projectId: string; key: string; request: string; ttlHours: number }
+/** `result` is what a refused repeat is told of the first: the ids it made. */
+export type KeyClaim = { projectId: string; key: string; request: string; result: Record<string, unknown> }
 
-/** The unique index is the lock: a concurrent twin waits here for our commit, then conflicts. An expired key is taken over. */
-async function claimKey(tx: Tx, { projectId, key, request, ttlHours }: Claim) {
-  await sql`select set_config('lock_timeout', ${WAIT_FOR_TWIN}, true)`.execute(tx)
-  const claimed = await maybeOne(
-    tx,
-    sql<{ key: string }>`
-      insert into idempotency_keys as k (project_id, key, request, status_code)
-      values (${projectId}, ${key}, ${request}, 200)
-      on conflict (project_id, key) do update set
-        request = excluded.request, status_code = excluded.status_code, result = '{}', created_at = now()
-      where k.created_at <= now() - make_interval(hours => ${ttlHours})
-      returning key
-    `,
-  ).catch((err: { code?: string }) => (err.code === '55P03' ? stillRunning(key, request) : Promise.reject(err)))
-  if (!claimed) await refuseRepeat(tx, projectId, key)
+/**
+ * Takes the keys for the work of this transaction; both commit together or not at all. Returns, in order, why a claim failed,
+ * or undefined. The unique index is the lock: a concurrent twin waits here for the other's commit, then conflicts. An expired
+ * key is taken over.
+ */
+export async function claimKeys(tx: Tx, claims: KeyClaim[], ttlHours: number): Promise<(AppError | undefined)[]> {
+  if (!claims.length) return []
+  const firsts = new Map<string, KeyClaim>()
+  for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
+  const wanted = [...firsts.values()]
+
+  const claimed = await insertKeys(tx, wanted, ttlHours).catch((err: { code?: string }) =>
+    err.code === '55P03' && claims.length === 1 ? stillRunning(claims[0]!) : Promise.reject(err),
+  )
+
+  const won = new Set(claimed.map((row) => firsts.get(nameOf(row))))
+  const lost = claims.filter((claim) => !won.has(claim))
+  const originals = await findOriginals(tx, lost)
+  return claims.map((claim) => (won.has(claim) ? undefined : refusal(claim, originals.get(nameOf(claim))!)))
 }
 
-async function refuseRepeat(tx: Tx, projectId: string, key: string): Promise<never> {
-  const first = await one(
+const nameOf = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
+
+const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
+  many(
     tx,
-    sql<{ request: string; status_code: number; result: object; created_at: Date }>`
-      select request, status_code, result, created_at from idempotency_keys where project_id = ${projectId} and key = ${key}
+    sql<{ projectId: string; key: string }>`${prepared}
+      insert into idempotency_keys as k (project_id, key, request, status_code, result)
+      select "projectId", key, request, 200, result
+      from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c("projectId" uuid, key text, request text, result jsonb)
+      order by "projectId", key -- everyone in the same order, so nobody waits in a circle
+      on conflict (project_id, key) do update set
+        request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now()
+      where k.created_at <= now() - make_interval(hours => ${ttlHours})
+      returning project_id as "projectId", key
     `,
   )
-  return fail('IDEMPOTENCY_KEY_REUSED', {
-    details: {
-      key,
-      originalRequest: first.request,
-      originalRequestAt: first.created_at.toISOString(),
-      originalStatusCode: first.status_code,
-      ...first.result,
-    },
-  })
+
+type Original = { projectId: string; key: string; request: string; statusCode: number; result: object; createdAt: Date }
+
+async function findOriginals(tx: Tx, lost: KeyClaim[]) {
+  if (!lost.length) return new Map<string, Original>()
+  const rows = await many(
+    tx,
+    sql<Original>`
+      select project_id as "projectId", key, request, status_code as "statusCode", result, created_at as "createdAt"
+      from idempotency_keys
+      where (project_id, key) in (
+        select * from unnest(${lost.map(({ projectId }) => projectId)}::uuid[], ${lost.map(({ key }) => key)}::text[]))
+    `,
+  )
+  return new Map(rows.map((row) => [nameOf(row), row]))
 }
 
-const stillRunning = (key: string, request: string): never =>
+const refusal = ({ key }: KeyClaim, { request, statusCode, result, createdAt }: Original) =>
+  new AppError('IDEMPOTENCY_KEY_REUSED', {
+    details: { key, originalRequest: request, originalRequestAt: createdAt.toISOString(), originalStatusCode: statusCode, ...result },
+  })
+
+const stillRunning = ({ key, request }: KeyClaim): never =>
   fail('IDEMPOTENCY_KEY_REUSED', {
     message: 'A request with this Idempotency-Key is still running.',
     details: { key, originalRequest: request, originalRequestAt: null, originalStatusCode: null },
     retryAfter: 1,
   })
-
-const nameResult = (tx: Tx, { projectId, key }: Claim, result: Record<string, unknown>) =>
-  sql`update idempotency_keys set result = ${JSON.stringify(result)}::jsonb where project_id = ${projectId} and key = ${key}`.execute(tx)
 
 export async function wipeKeys(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
   const { numAffectedRows = 0n } = await sql`

@@ -20,7 +20,6 @@ import type { Secrets } from '../lib/secrets.ts'
 import { authenticate } from './auth.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
-import { addOnce } from './once.ts'
 import { allowOtherOrigins } from './other-origins.ts'
 import { securityHeaders } from './security-headers.ts'
 import { compileValidator } from './validate.ts'
@@ -84,7 +83,6 @@ export async function createServer(deps: Deps): Promise<App> {
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
   app.addHook('preValidation', refuseBadInput)
-  addOnce(app, deps)
   return app
 }
 

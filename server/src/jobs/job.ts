@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
@@ -85,6 +86,23 @@ export const readStand = <Input, Position>(db: Db, { projectId, jobId }: JobId) 
       select input, position from jobs where project_id = ${projectId} and id = ${jobId} and state in ('waiting', 'active')
     `,
   )
+
+/** Shorter than a process may take to stop. */
+const ANSWER_MS = 12_000
+const LOOK_EVERY_MS = 30
+
+/** Waits until a job is done, and returns what it has done by then; for requests that answer with it. */
+export async function awaitJob<Result>(db: Db, { projectId, jobId }: JobId) {
+  for (const deadline = performance.now() + ANSWER_MS; ; await sleep(LOOK_EVERY_MS)) {
+    const job = await maybeOne(
+      db,
+      sql<{ finished: boolean; result: Result | null }>`
+        select finished_at is not null as finished, result from jobs where project_id = ${projectId} and id = ${jobId}
+      `,
+    )
+    if (!job || job.finished || performance.now() > deadline) return job?.result ?? undefined
+  }
+}
 
 type Advance = { position: unknown; result: Record<string, unknown>; progress: number }
 

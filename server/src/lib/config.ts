@@ -26,6 +26,7 @@ const Environment = z.object({
   SECRET_KEY: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32').optional(),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
+  EVENT_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   DISABLE_SIGNUPS: flag.default(false),
   TRUST_PROXY: z
     .string()
@@ -65,6 +66,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     secretKey: env.SECRET_KEY,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     idempotencyTtlHours: env.IDEMPOTENCY_TTL_HOURS,
+    eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
     trustProxy: env.TRUST_PROXY,
     logLevel: env.LOG_LEVEL,

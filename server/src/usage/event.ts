@@ -1,11 +1,16 @@
 import { sql } from 'kysely'
 import { type Db, one } from '../db/index.ts'
+import { countEvents } from '../events/counts.ts'
+import { isReserved } from '../events/name.ts'
 
-export const countEvents = (db: Db, projectId: string, name: string) =>
-  one(
+export async function describeEvent(db: Db, projectId: string, name: string) {
+  const { uniqueContacts } = await one(
     db,
-    sql<{ totalCount: number; uniqueContacts: number }>`
-      select count(*)::int as "totalCount", count(distinct contact_id)::int as "uniqueContacts"
-      from events where project_id = ${projectId} and name = ${name}
+    sql<{ uniqueContacts: number }>`
+      select count(*)::int as "uniqueContacts" from (
+        select distinct contact_id from events where project_id = ${projectId} and name = ${name} and contact_id is not null
+      ) as contacts
     `,
   )
+  return { totalCount: await countEvents(db, projectId, name), uniqueContacts, canDelete: !isReserved(name) }
+}

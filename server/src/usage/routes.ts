@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { countWithField, readFieldName } from '../contacts/fields.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
-import { countEvents } from './event.ts'
+import { describeEvent } from './event.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const Places = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
@@ -43,7 +43,7 @@ export function usageRoutes(app: App, { db }: Deps) {
         response: { 200: z.object({ ...Places, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() }) },
       },
     },
-    async (req) => ({ ...NOWHERE, ...(await countEvents(db, req.project.id, req.params.eventName)), canDelete: true }),
+    async (req) => ({ ...NOWHERE, ...(await describeEvent(db, req.project.id, req.params.eventName)) }),
   )
 
   app.get(

@@ -1,0 +1,91 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { maybeOne } from '../db/index.ts'
+import { PlainError } from '../http/errors.ts'
+import { CursorQuery } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { fail, failPlainly } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { countByName, listNames } from './counts.ts'
+import { readDay } from './day.ts'
+import { deleteByName } from './delete-name.ts'
+import { EventList, EventsQuery, listEvents } from './list.ts'
+import { isReserved } from './name.ts'
+
+export function eventRoutes(app: App, { db, secrets }: Deps) {
+  const tags = ['Events']
+  const config = { caller: 'project' as const }
+
+  app.get(
+    '/events',
+    { config, schema: { tags, summary: 'List events, newest first', querystring: EventsQuery, response: { 200: EventList } } },
+    (req) => listEvents(db, secrets, req.project.id, req.query),
+  )
+
+  app.get(
+    '/events/contact/:contactId',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Events of a contact, newest first',
+        params: z.object({ contactId: z.string() }),
+        querystring: CursorQuery,
+        response: { 200: EventList },
+      },
+    },
+    async (req) => {
+      const { contactId } = req.params
+      const known =
+        isId(contactId) && (await maybeOne(db, sql`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`))
+      if (!known) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
+      return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
+    },
+  )
+
+  app.get(
+    '/events/names',
+    {
+      config,
+      schema: { tags, summary: 'Names of events', response: { 200: z.object({ eventNames: z.array(z.string()) }) } },
+    },
+    async (req) => ({ eventNames: await listNames(db, req.project.id) }),
+  )
+
+  app.get(
+    '/events/stats',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'How often each event happened',
+        description: 'Counted by UTC day: the days of `startDate` and `endDate` count as a whole.',
+        querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
+        response: { 200: z.array(z.object({ name: z.string(), count: z.int() })) },
+      },
+    },
+    (req) => {
+      const { startDate, endDate } = req.query
+      return countByName(db, req.project.id, { from: readDay('startDate', startDate), to: readDay('endDate', endDate) })
+    },
+  )
+
+  app.delete(
+    '/events/:eventName',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Delete every event of a name',
+        description: 'Answers when it is done, or after 12 seconds with what is done by then; the rest follows in the background.',
+        params: z.object({ eventName: z.string() }),
+        response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
+      },
+    },
+    async (req) => {
+      const { eventName } = req.params
+      if (isReserved(eventName)) return failPlainly('BAD_REQUEST', `"${eventName}" is recorded by the service itself.`)
+      return { deletedCount: await deleteByName(db, { projectId: req.project.id, name: eventName }) }
+    },
+  )
+}

@@ -1,0 +1,32 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { Data } from '../contacts/data.ts'
+import { maybeOne, one, type Pool, transact } from '../db/index.ts'
+import { EVENT_COLUMNS, type EventRow, showEvent } from '../events/event.ts'
+import { EventName } from '../events/name.ts'
+import { recordEvents } from '../events/record.ts'
+import { fail, notFound } from '../lib/errors.ts'
+
+/** An event and nothing else: no contact is created or changed. */
+export const RecordBody = z.object({
+  name: EventName.optional(),
+  contactId: z.uuid().optional(),
+  emailId: z.uuid().optional(),
+  data: Data.nullish(),
+})
+
+type Wanted = z.output<typeof RecordBody> & { name: string }
+
+export const recordOne = (db: Pool, projectId: string, { name, contactId, emailId, data }: Wanted) =>
+  transact(db, async (tx) => {
+    // No mail has been sent yet, so every id is one that nothing has.
+    if (emailId) notFound('email', emailId)
+    const known =
+      !contactId || (await maybeOne(tx, sql`select 1 from contacts where project_id = ${projectId} and id = ${contactId} for key share`))
+    if (!known) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    const [id] = await recordEvents(tx, [
+      { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}) },
+    ])
+    const row = await one(tx, sql<EventRow>`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`)
+    return showEvent(row)
+  })

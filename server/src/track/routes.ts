@@ -1,0 +1,106 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { explainSize } from '../contacts/contact.ts'
+import { Data, NO_DATA } from '../contacts/data.ts'
+import { sourceOf } from '../contacts/source.ts'
+import type { Source } from '../contacts/subscription.ts'
+import { EventRecord } from '../events/event.ts'
+import { EventName } from '../events/name.ts'
+import { readIdempotencyKey } from '../http/once.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address, Timestamp } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
+import { networkOf } from '../lib/network.ts'
+import { createTracker, type Tracked, type Tracking } from './accept.ts'
+import { createTrackLimits } from './limits.ts'
+import { RecordBody, recordOne } from './record.ts'
+
+const TrackBody = z.object({
+  email: Address,
+  event: EventName,
+  subscribed: z.boolean().optional(),
+  data: Data.nullish(),
+})
+type TrackBody = z.output<typeof TrackBody>
+
+const Answer = z.object({
+  success: z.literal(true),
+  data: z.object({ contact: z.uuid(), event: z.uuid(), timestamp: Timestamp }),
+})
+
+export function trackRoutes(app: App, { db, config }: Deps) {
+  const tags = ['Events']
+  const tracker = createTracker(db, config)
+  const limit = createTrackLimits(config.rateLimitPerMinute)
+  app.addHook('onClose', () => tracker.drain())
+
+  const submit = (req: FastifyRequest, body: TrackBody, more: Pick<Tracking, 'source' | 'key'>) =>
+    tracker
+      .submit({
+        project: req.project,
+        email: body.email,
+        event: body.event,
+        subscribed: body.subscribed,
+        patch: body.data ?? NO_DATA,
+        size: Number(req.headers['content-length'] ?? 0),
+        ...more,
+      })
+      .then(answer, explainSize)
+
+  app.post(
+    '/v1/track',
+    {
+      config: { caller: 'public-key', keyCheckedLater: true },
+      schema: {
+        tags,
+        summary: 'Track an event',
+        description: 'Creates or updates the contact and records the event. Send an `Idempotency-Key` to make a repeat safe.',
+        body: TrackBody,
+        response: { 200: Answer },
+      },
+    },
+    (req) => {
+      const key = readIdempotencyKey(req)
+      const { email, subscribed } = req.body
+      limit({ projectId: req.project.id, email, ip: req.ip, choosing: subscribed !== undefined })
+      return submit(req, req.body, { key, source: publicSource(req) })
+    },
+  )
+
+  app.post(
+    '/events/track',
+    {
+      config: { caller: 'project' },
+      schema: {
+        tags,
+        summary: 'Track an event from a server or the dashboard',
+        description: 'Takes the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event and nothing else.',
+        body: RecordBody.extend(TrackBody.partial().shape),
+        response: { 200: Answer, 201: EventRecord },
+      },
+    },
+    async (req, reply) => {
+      if (req.body.event === undefined && req.body.name !== undefined) {
+        return reply.status(201).send(await recordOne(db, req.project.id, { ...req.body, name: req.body.name }))
+      }
+      return submit(req, needed(req.body), { source: sourceOf(req) })
+    },
+  )
+}
+
+function needed({ email, event, ...rest }: Partial<TrackBody>): TrackBody {
+  if (email !== undefined && event !== undefined) return { ...rest, email, event }
+  const missing = Object.entries({ email, event }).filter(([, value]) => value === undefined)
+  return fail('VALIDATION_ERROR', { errors: missing.map(([field]) => ({ field, message: 'Required.', code: 'required' })) })
+}
+
+/** Who holds the public key says nothing about who they are; where they were is all we know. */
+const publicSource = (req: FastifyRequest): Source => ({
+  by: 'public-key',
+  details: { requestId: req.id, network: networkOf(req.ip) },
+})
+
+const answer = ({ contactId, eventId, at }: Tracked): z.output<typeof Answer> => ({
+  success: true,
+  data: { contact: contactId, event: eventId, timestamp: at.toISOString() },
+})
