@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type Measured, measure, type Scale, type Target } from './load.ts'
 import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
+import { timeEvents } from './paths/events.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { measureTracking } from './paths/track.ts'
 
@@ -21,6 +22,7 @@ await withProduct(async (product) => {
   rows.push(await measurePlumbing(product, scale))
   rows.push(...(await measureTracking(product, scale)))
   rows.push(...(await measureUpserts(product, scale)))
+  timings.push(...(await timeEvents(product, dataScale)))
   timings.push(...(await timeLargeProject(product, dataScale)))
   timings.push(await timeImport(product, dataScale))
   timings.push(...(await timeDeletes(product)))

@@ -149,7 +149,7 @@ async function send({ url, secretKey }: Product, method: string, path: string, b
   return answer
 }
 
-async function call({ url, secretKey }: Product, path: string) {
+export async function call({ url, secretKey }: Product, path: string) {
   const answer = await fetch(url + path, { headers: { authorization: `Bearer ${secretKey}` } })
   if (!answer.ok) throw new Error(`${path} answered ${answer.status}`)
   return answer
@@ -166,7 +166,7 @@ async function pageAt(product: Product, page: number) {
   return cursor
 }
 
-async function median(work: () => Promise<Response>, times = 21) {
+export async function median(work: () => Promise<Response>, times = 21) {
   const taken: number[] = []
   for (let n = 0; n < times; n++) {
     const before = performance.now()
@@ -176,4 +176,4 @@ async function median(work: () => Promise<Response>, times = 21) {
   return taken.sort((a, b) => a - b)[Math.floor(times / 2)]!
 }
 
-const ms = (time: number) => `${time.toFixed(1)} ms`
+export const ms = (time: number) => `${time.toFixed(1)} ms`

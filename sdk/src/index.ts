@@ -1,7 +1,7 @@
-import { type Answer, type Body, type Connection, type Input, type Operation, type Query, send } from './request.ts'
+import { type Answer, type Body, type Connection, type Input, type Once, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Invitation, Job, Member, Project, User } from './generated.ts'
+export type { Consent, Contact, Event, Invitation, Job, Member, Project, User } from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -99,6 +99,20 @@ export class Sterna {
     bulkStatus: (jobId: string) => this.request('GET /contacts/bulk/{jobId}', { params: { jobId } }),
     import: (file: Blob) => this.request('POST /contacts/import', { body: upload(file) }),
     importStatus: (jobId: string) => this.request('GET /contacts/import/{jobId}', { params: { jobId } }),
+  }
+
+  readonly events = {
+    /** With the public key: from a browser or an app. */
+    track: (body: Body<'POST /v1/track'>, once: Once = {}) => this.request('POST /v1/track', { body, ...once }),
+    /** With the secret key or a session. */
+    record: (body: Body<'POST /events/track'>) => this.request('POST /events/track', { body }),
+    list: (query: Query<'GET /events'> = {}) => this.request('GET /events', { query }),
+    ofContact: (contactId: string, query: Query<'GET /events/contact/{contactId}'> = {}) =>
+      this.request('GET /events/contact/{contactId}', { params: { contactId }, query }),
+    names: () => this.request('GET /events/names'),
+    stats: (query: Query<'GET /events/stats'> = {}) => this.request('GET /events/stats', { query }),
+    usage: (eventName: string) => this.request('GET /events/{eventName}/usage', { params: { eventName } }),
+    delete: (eventName: string) => this.request('DELETE /events/{eventName}', { params: { eventName } }),
   }
 
   readonly fields = {

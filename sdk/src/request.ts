@@ -10,7 +10,9 @@ type Given<K extends Operation, P extends Part> = Operations[K][P] extends undef
     : { [Key in P]: Operations[K][P] }
 
 /** What an operation needs: its path parameters, query and body, each only where it has one. */
-export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'body'>
+export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'body'> & Once
+/** Makes a repeat of the same call safe: it is refused with the result of the first. */
+export type Once = { idempotencyKey?: string }
 export type Body<K extends Operation> = Operations[K]['body']
 export type Query<K extends Operation> = Operations[K]['query']
 export type Answer<K extends Operation> = Operations[K]['response']
@@ -27,9 +29,9 @@ const MAX_RETRIES = 2
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 5_000
 
-type Parts = { params?: object; query?: object; body?: object }
+type Parts = { params?: object; query?: object; body?: object } & Once
 
-export async function send(connection: Connection, operation: string, { params, query, body }: Parts): Promise<unknown> {
+export async function send(connection: Connection, operation: string, { params, query, body, idempotencyKey }: Parts): Promise<unknown> {
   const [method, path] = operation.split(' ') as [string, string] // every operation reads 'METHOD /path'
   const url = connection.baseUrl + fillPath(path, params) + queryString(query)
   // One deadline for the whole call: retries and their waits never make a caller wait longer than it asked to.
@@ -38,7 +40,7 @@ export async function send(connection: Connection, operation: string, { params, 
   const init: RequestInit = {
     method,
     signal,
-    headers: headersOf(connection, body),
+    headers: { ...headersOf(connection, body), ...(idempotencyKey && { 'idempotency-key': idempotencyKey }) },
     credentials: connection.apiKey ? 'omit' : 'same-origin',
   }
   if (body) init.body = body instanceof FormData ? body : JSON.stringify(body)

@@ -56,6 +56,13 @@ test('an operation becomes one request with its path filled, its body as JSON an
   expect(seen[0]!.headers).not.toHaveProperty('authorization')
 })
 
+test('an idempotency key travels with the call it was given to, and with no other', async () => {
+  const { client, seen } = await serve([{ status: 200, body: { success: true } }], { apiKey: 'pk_1' })
+  await client.events.track({ email: 'ada@example.com', event: 'signed up' }, { idempotencyKey: 'order-1' })
+  await client.events.track({ email: 'ada@example.com', event: 'signed up' })
+  expect(seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['order-1', undefined])
+})
+
 test('the key and the project travel as headers', async () => {
   const { client, seen } = await serve([{ status: 200, body: me }], { apiKey: 'sk_1', projectId: 'p1' })
   await client.users.me()

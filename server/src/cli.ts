@@ -8,6 +8,7 @@ import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { borrowDatabase } from './db/open.ts'
 import { diagnose } from './doctor.ts'
+import { countEvents, recountEvents } from './events/counts.ts'
 import { readAddress } from './lib/address.ts'
 import { type Config, loadConfig } from './lib/config.ts'
 import { AppError } from './lib/errors.ts'
@@ -30,6 +31,7 @@ const USAGE = `Usage: npm run sterna -- <command>
   mail list                                           the latest mails to account holders
   mail show <id>                                      one of them, with its link
   contacts recount <project id>                       count its contacts anew
+  events recount <project id>                         count its events anew
   migrate                                             bring the database to this version
   doctor                                              check configuration, database, disk and ports`
 
@@ -39,6 +41,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'mail list': mailList,
   'mail show': mailShow,
   'contacts recount': contactsRecount,
+  'events recount': eventsRecount,
 }
 
 /** Runs one command; the returned number is the exit code. */
@@ -138,9 +141,22 @@ async function mailShow({ db, secrets, args: [id = ''] }: Context) {
   return `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
 }
 
-async function contactsRecount({ db, args: [id = ''] }: Context) {
+async function existingProject({ db, args: [id = ''] }: Context) {
   const known = isId(id) && (await maybeOne(db, sql`select 1 from projects where id = ${id} and deleted_at is null`))
-  if (!known) usage('no project has this id')
+  return known ? id : usage('no project has this id')
+}
+
+async function eventsRecount(context: Context) {
+  const { db } = context
+  const id = await existingProject(context)
+  const before = await countEvents(db, id)
+  await recountEvents(db, id)
+  return `total  ${await countEvents(db, id)} (was ${before})`
+}
+
+async function contactsRecount(context: Context) {
+  const { db } = context
+  const id = await existingProject(context)
   const before = await countContacts(db, id)
   await transact(db, (tx) => recountContacts(tx, id))
   const { total, subscribed } = await countContacts(db, id)

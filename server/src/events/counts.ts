@@ -1,11 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../db/index.ts'
+import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { lowestId } from '../lib/id.ts'
 
 /** A project has this many names shown at most: the most frequent, and beyond that no list helps. */
 const MAX_NAMES = 1_000
 /** Of more deltas than these the rest waits for the next minute. */
 const ADD_UP_AT_ONCE = 50_000
 const COUNTS_LOCK = 7_357_007
+const DAY_MS = 86_400_000
 
 /** Both halves of the truth; a reader sees one moment of it. */
 const counted = (projectId: string, which: RawBuilder<unknown> = sql``) => sql`(
@@ -62,20 +64,38 @@ export async function addUpDeltas(tx: Tx) {
   await sql`delete from event_counts where count = 0`.execute(tx)
 }
 
-/** Counts anew, in one snapshot with what it replaces. */
-export async function recountEvents(tx: Tx, projectId: string) {
+/** Counts anew, day by day, so that no statement is long. Each day in one snapshot with what it replaces. */
+export async function recountEvents(db: Pool, projectId: string) {
+  const days = await many(
+    db,
+    sql<{ day: string }>`
+      with known as (
+        select day from ${counted(projectId)}
+        union all (select id_day(id) from events where project_id = ${projectId} order by id limit 1)
+        union all (select id_day(id) from events where project_id = ${projectId} order by id desc limit 1)
+      )
+      select day::date::text as day from generate_series((select min(day) from known), (select max(day) from known), '1 day') as day
+    `,
+  )
+  for (const { day } of days) await transact(db, (tx) => recountDay(tx, projectId, day))
+}
+
+async function recountDay(tx: Tx, projectId: string, day: string) {
   await oneAtATime(tx)
-  await sql`set local statement_timeout = '10min'`.execute(tx)
+  const from = new Date(day)
+  const to = new Date(from.getTime() + DAY_MS)
   await sql`
-    with deltas as (delete from event_count_deltas where project_id = ${projectId})
-    merge into event_counts as c
-    using (
-      select coalesce(n.name, o.name) as name, coalesce(n.day, o.day) as day, coalesce(n.count, 0) as count
-      from (select name, id_day(id) as day, count(*) as count from events where project_id = ${projectId} group by 1, 2) as n
-      full join (select name, day from event_counts where project_id = ${projectId}) as o using (name, day)
-    ) as t on c.project_id = ${projectId} and c.name = t.name and c.day = t.day
-    when matched then update set count = t.count
-    when not matched then insert (project_id, name, day, count) values (${projectId}, t.name, t.day, t.count)
+    with deltas as (
+      delete from event_count_deltas where project_id = ${projectId} and day = ${day}::date
+    ), actual as (
+      select name, count(*) as count from events
+      where project_id = ${projectId} and id >= ${lowestId(from)} and id < ${lowestId(to)} group by 1
+    ), gone as (
+      delete from event_counts where project_id = ${projectId} and day = ${day}::date and name not in (select name from actual)
+    )
+    insert into event_counts (project_id, name, day, count)
+    select ${projectId}, name, ${day}::date, count from actual
+    on conflict (project_id, name, day) do update set count = excluded.count
   `.execute(tx)
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { lowestId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 
 const AHEAD = 3
@@ -83,9 +84,3 @@ async function forgetCounts(tx: Tx, before: Date) {
 }
 
 const waitBriefly = (tx: Tx) => sql`select set_config('lock_timeout', ${`${LOCK_MS}ms`}, true)`.execute(tx)
-
-/** The smallest UUIDv7 of that moment: its first 48 bits are milliseconds. */
-function lowestId(at: Date) {
-  const hex = at.getTime().toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
-}

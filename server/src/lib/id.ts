@@ -37,6 +37,12 @@ function advance(now: number, start: number) {
   }
 }
 
+/** The smallest UUIDv7 of that moment: its first 48 bits are milliseconds. */
+export function lowestId(at: Date) {
+  const hex = at.getTime().toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const isId = (value: unknown): value is string => typeof value === 'string' && UUID.test(value)
