@@ -128,6 +128,7 @@ export interface Schema {
     project_id: string
     topic: string
     listener: string
+    created_at: Generated<Timestamp>
   }
   memberships: {
     project_id: string

@@ -20,7 +20,7 @@ export async function countEvents(db: Db, projectId: string, name?: string) {
   const { count } = await one(
     db,
     sql<{ count: number }>`
-      select coalesce(sum(count), 0)::int as count from ${counted(projectId, name === undefined ? sql`` : sql`and name = ${name}`)}
+      select coalesce(sum(count), 0)::float8 as count from ${counted(projectId, name === undefined ? sql`` : sql`and name = ${name}`)}
     `,
   )
   return count
@@ -42,7 +42,7 @@ export const countByName = (db: Db, projectId: string, { from, to }: { from: str
   many(
     db,
     sql<{ name: string; count: number }>`
-      select name, sum(count)::int as count
+      select name, sum(count)::float8 as count
       from ${counted(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
       group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_NAMES}
     `,
@@ -51,17 +51,27 @@ export const countByName = (db: Db, projectId: string, { from, to }: { from: str
 /** Moves deltas into the counts. Those being written meanwhile are not seen, and stay. */
 export async function addUpDeltas(tx: Tx) {
   await oneAtATime(tx)
+  const none = await many(
+    tx,
+    sql<{ projectId: string; name: string; day: string }>`
+      with gone as (
+        delete from event_count_deltas where ctid = any(array(select ctid from event_count_deltas limit ${ADD_UP_AT_ONCE}))
+        returning project_id, name, day, count
+      ), added as (
+        insert into event_counts as c (project_id, name, day, count)
+        select project_id, name, day, sum(count) from gone group by 1, 2, 3
+        order by 1, 2, 3
+        on conflict (project_id, name, day) do update set count = c.count + excluded.count
+        returning project_id, name, day, count
+      )
+      select project_id as "projectId", name, day::text as day from added where count = 0
+    `,
+  )
+  if (!none.length) return
   await sql`
-    with gone as (
-      delete from event_count_deltas where ctid = any(array(select ctid from event_count_deltas limit ${ADD_UP_AT_ONCE}))
-      returning project_id, name, day, count
-    )
-    insert into event_counts as c (project_id, name, day, count)
-    select project_id, name, day, sum(count) from gone group by 1, 2, 3
-    order by 1, 2, 3
-    on conflict (project_id, name, day) do update set count = c.count + excluded.count
+    delete from event_counts c using jsonb_to_recordset(${JSON.stringify(none)}::jsonb) as n("projectId" uuid, name text, day date)
+    where c.project_id = n."projectId" and c.name = n.name and c.day = n.day and c.count = 0
   `.execute(tx)
-  await sql`delete from event_counts where count = 0`.execute(tx)
 }
 
 /** Counts anew, day by day, so that no statement is long. Each day in one snapshot with what it replaces. */

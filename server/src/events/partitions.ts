@@ -57,13 +57,15 @@ async function createPartition(tx: Tx, { name, first, next }: Month) {
 export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date() }: { months: number; now?: Date }) {
   if (months === 0) return
   const { name: kept, first } = monthAt(now, -months)
-  for (const { name } of await listPartitions(db)) {
-    if (!/^events_\d{4}_\d\d$/.test(name) || name >= kept) continue
+  const old = (await listPartitions(db)).filter(({ name }) => /^events_\d{4}_\d\d$/.test(name) && name < kept)
+  for (const { name } of old) {
     await transact(db, (tx) => dropPartition(tx, name))
     log.info({ partition: name }, 'dropped the events of a month that is older than EVENT_RETENTION_MONTHS')
   }
-  while ((await transact(db, (tx) => dropStrays(tx, first))) === CHUNK);
-  await transact(db, (tx) => forgetCounts(tx, first))
+  let strays = 0
+  for (let dropped = CHUNK; dropped === CHUNK; strays += dropped) dropped = await transact(db, (tx) => dropStrays(tx, first))
+  // Nothing went, so nothing is counted that is not there: no need to look through all counts.
+  if (old.length || strays) await transact(db, (tx) => forgetCounts(tx, first))
 }
 
 async function dropPartition(tx: Tx, name: string) {

@@ -7,3 +7,6 @@ export function networkOf(ip: string) {
   const address = ipaddr.process(ip)
   return address.kind() === 'ipv4' ? address.toString() : `${address.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
 }
+
+/** Not a loopback, private or otherwise special address: those are our own machines and proxies. */
+export const isPublic = (ip: string) => ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'unicast'
