@@ -1,0 +1,145 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, maybeOne, one } from '../db/index.ts'
+import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
+import { Timestamp } from '../http/validate.ts'
+import type { Secrets } from '../lib/secrets.ts'
+
+const STATUSES = [
+  'PENDING',
+  'SENDING',
+  'SENT',
+  'DELIVERED',
+  'OPENED',
+  'CLICKED',
+  'BOUNCED',
+  'COMPLAINED',
+  'FAILED',
+  'SKIPPED',
+] as const
+
+const time = Timestamp.nullable()
+
+export const Email = z
+  .object({
+    id: z.uuid(),
+    projectId: z.uuid(),
+    contactId: z.uuid().nullable(),
+    messageId: z.string(),
+    subject: z.string().describe('As it was written: with its variables.'),
+    from: z.string(),
+    fromName: z.string().nullable(),
+    to: z.string(),
+    toName: z.string().nullable(),
+    replyTo: z.string().nullable(),
+    sourceType: z.enum(['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW', 'INBOUND']),
+    type: z.enum(['TRANSACTIONAL', 'MARKETING', 'HEADLESS']),
+    templateId: z.uuid().nullable(),
+    campaignId: z.uuid().nullable(),
+    workflowExecutionId: z.uuid().nullable(),
+    status: z.enum(STATUSES),
+    sentAt: time,
+    deliveredAt: time,
+    openedAt: time,
+    clickedAt: time,
+    bouncedAt: time,
+    complainedAt: time,
+    outcomeUnknownSince: time.describe('Handed over, and nobody has said yet what became of it.'),
+    opens: z.int(),
+    clicks: z.int(),
+    error: z.string().nullable(),
+    attempts: z.int(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'Email' })
+
+type Json = z.output<typeof Email>
+const TIMES = ['sentAt', 'deliveredAt', 'openedAt', 'clickedAt', 'bouncedAt', 'complainedAt', 'outcomeUnknownSince', 'createdAt', 'updatedAt'] as const
+type Row = Omit<Json, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
+
+/** The later the fact, the more it says; how sending ended counts first. */
+const STATUS = sql`case
+  when e.complained_at is not null then 'COMPLAINED'
+  when e.bounced_at is not null then 'BOUNCED'
+  when e.state = 'failed' then 'FAILED'
+  when e.state in ('skipped', 'cancelled') then 'SKIPPED'
+  when e.clicked_at is not null then 'CLICKED'
+  when e.opened_at is not null then 'OPENED'
+  when e.delivered_at is not null then 'DELIVERED'
+  when e.state = 'sent' then 'SENT'
+  when e.state in ('sending', 'unknown') then 'SENDING'
+  else 'PENDING' end`
+
+const COLUMNS = sql`
+  e.id, e.project_id as "projectId", e.contact_id as "contactId", e.message_id as "messageId", c.subject, c.from_address as "from",
+  c.from_name as "fromName", e.to_address as "to", e.to_name as "toName", c.reply_to as "replyTo", e.source_type as "sourceType", c.type,
+  c.template_id as "templateId", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
+  e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
+  e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
+  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, e.attempts, e.created_at as "createdAt", e.updated_at as "updatedAt"`
+
+function show(row: Row): Json {
+  const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
+  return { ...row, ...times } as Json
+}
+
+export const EmailsQuery = CursorQuery.extend({
+  contactId: z.string().max(100).optional(),
+  campaignId: z.string().max(100).optional(),
+  status: z.enum(STATUSES).optional(),
+})
+
+/** Counted exactly up to here; a longer list is "many". */
+const COUNT_UP_TO = 10_000
+
+/** Newest first. */
+export async function listEmails(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof EmailsQuery>) {
+  const { limit, cursor, ...filter } = query
+  const scope = JSON.stringify(['emails', projectId, filter])
+  const after = cursor === undefined ? sql`` : sql`and e.id < ${readCursor(secrets, scope, cursor)[0] as string}`
+  const where = matching(projectId, filter)
+  const rows = await many(
+    db,
+    sql<Row>`
+      select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+      where ${where} ${after} order by e.id desc limit ${limit + 1}
+    `,
+  )
+  const hasMore = rows.length > limit
+  const page = rows.slice(0, limit)
+  return {
+    data: page.map(show),
+    cursor: hasMore ? writeCursor(secrets, scope, [page.at(-1)!.id]) : null,
+    hasMore,
+    total: cursor === undefined ? await countMatching(db, where) : 0,
+  }
+}
+
+const isUuid = (text: string) => z.uuid().safeParse(text).success
+
+function matching(projectId: string, { contactId, campaignId, status }: { contactId?: string | undefined; campaignId?: string | undefined; status?: string | undefined }) {
+  const by = (column: RawBuilder<unknown>, id: string | undefined) =>
+    id === undefined ? sql`` : isUuid(id) ? sql`and ${column} = ${id}` : sql`and false`
+  return sql`e.project_id = ${projectId} ${by(sql`e.contact_id`, contactId)} ${by(sql`e.campaign_id`, campaignId)}
+    ${status === undefined ? sql`` : sql`and ${STATUS} = ${status}`}`
+}
+
+async function countMatching(db: Db, where: RawBuilder<unknown>) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`select count(*)::int as count from (select 1 from emails e where ${where} limit ${COUNT_UP_TO}) as bounded`,
+  )
+  return count
+}
+
+export async function findEmail(db: Db, projectId: string, id: string) {
+  const row = await maybeOne(
+    db,
+    sql<Row>`
+      select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+      where e.project_id = ${projectId} and e.id = ${id}
+    `,
+  )
+  return row && show(row)
+}

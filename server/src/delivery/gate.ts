@@ -1,0 +1,81 @@
+import { sql } from 'kysely'
+import { type Db, many } from '../db/index.ts'
+import { findVerified } from '../domains/verified.ts'
+import type { Content } from './content.ts'
+import type { Taken } from './outbox.ts'
+
+/** A mail that may leave, with everything it is made of. */
+export type Admitted = { mail: Taken; content: Content; contact: ContactFacts; signer: Signer }
+type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
+export type Signer = { domainId: string; domain: string; selector: string }
+export type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
+
+type Facts = {
+  projectId: string
+  id: string
+  disabled: boolean | null
+  suppressed: boolean
+  contact: { id: string; email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> } | null
+}
+
+const DISABLED_WAIT_SECONDS = 300
+
+/**
+ * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who
+ * may not get the reason that their sender will read.
+ */
+export async function passGate(db: Db, mails: Taken[], contentOf: (mail: Taken) => Content | undefined) {
+  const facts = new Map((await readFacts(db, mails)).map((fact) => [fact.id, fact]))
+  const signers = await findSigners(db, mails, contentOf)
+  const admitted: Admitted[] = []
+  const refused: Refused[] = []
+  for (const mail of mails) {
+    const content = contentOf(mail)
+    const verdict = judge(mail, content, facts.get(mail.id), content && signers.get(`${mail.projectId} ${content.fromAddress}`))
+    if ('error' in verdict) refused.push({ mail, ...verdict })
+    else admitted.push({ mail, ...verdict })
+  }
+  return { admitted, refused }
+}
+
+type Verdict = Omit<Admitted, 'mail'> | Omit<Refused, 'mail'>
+
+function judge(mail: Taken, content: Content | undefined, facts: Facts | undefined, signer: Signer | undefined): Verdict {
+  if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
+  if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
+  if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }
+  if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
+  if (content.type !== 'TRANSACTIONAL' && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
+  if (!signer) return { state: 'failed', error: 'domain_not_verified' }
+  return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer }
+}
+
+const readFacts = (db: Db, mails: Taken[]) =>
+  many(
+    db,
+    sql<Facts>`
+      select m."projectId", m.id, p.disabled,
+        exists (select from suppressions s where s.project_id = m."projectId" and s.address = m."toAddress") as suppressed,
+        case when c.id is not null then jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed,
+          'createdAt', c.created_at, 'data', c.data) end as contact
+      from jsonb_to_recordset(${JSON.stringify(mails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
+        as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text)
+      left join projects p on p.id = m."projectId" and p.deleted_at is null
+      left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
+    `,
+  )
+
+/** Per project that has mails here, of which there are few at a time. */
+async function findSigners(db: Db, mails: Taken[], contentOf: (mail: Taken) => Content | undefined) {
+  const senders = new Map<string, Set<string>>()
+  for (const mail of mails) {
+    const from = contentOf(mail)?.fromAddress
+    if (from) senders.set(mail.projectId, (senders.get(mail.projectId) ?? new Set()).add(from))
+  }
+  const signers = new Map<string, Signer>()
+  for (const [projectId, addresses] of senders) {
+    for (const [address, { id, domain, dkimSelector }] of await findVerified(db, projectId, [...addresses]))
+      signers.set(`${projectId} ${address}`, { domainId: id, domain, selector: dkimSelector })
+  }
+  return signers
+}

@@ -1,0 +1,48 @@
+import { sql } from 'kysely'
+import { many, type Pool, prepared, transact } from '../db/index.ts'
+import { createBatcher } from '../lib/batch.ts'
+import type { Taken } from './outbox.ts'
+
+type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'>
+
+/** A mark older than this may be void: others may have taken this process for dead. */
+const MAX_AGE_MS = 2_000
+
+/**
+ * Puts on record that a mail is about to be handed over; true when it may. This is the heart of sending nothing twice: it is
+ * committed, for good, before the last byte; it holds only for the process that still has the mail; and it must be fresh when
+ * the last byte is written, or a process that slept meanwhile would send what others have sent already.
+ */
+export function createMark(db: Pool, worker: number) {
+  const { submit } = createBatcher<Held, boolean>({
+    run: (mails) => mark(db, worker, mails),
+    isTheirFault: () => false,
+    weigh: () => 1,
+    maxItems: 200,
+    maxWeight: 200,
+    maxWaitMs: 3,
+    lanes: 2,
+    maxPending: 10_000,
+    maxPendingWeight: 10_000,
+  })
+  return async (mail: Held) => {
+    const asked = performance.now()
+    return (await submit(mail)) && performance.now() - asked < MAX_AGE_MS
+  }
+}
+
+async function mark(db: Pool, worker: number, mails: Held[]) {
+  const marked = await transact(db, (tx) =>
+    many(
+      tx,
+      sql<{ id: string }>`${prepared}
+        update emails e set handed_over_at = clock_timestamp()
+        from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int)
+        where e.project_id = m."projectId" and e.id = m.id and e.attempts = m.attempts and e.worker = ${worker} and e.state = 'sending'
+        returning e.id
+      `,
+    ),
+  )
+  const ours = new Set(marked.map(({ id }) => id))
+  return mails.map(({ id }) => ({ value: ours.has(id) }))
+}

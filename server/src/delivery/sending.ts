@@ -1,0 +1,158 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { sql } from 'kysely'
+import { type Db, one, type Pool, transact } from '../db/index.ts'
+import { crash } from '../lib/crash.ts'
+import type { Log } from '../lib/log.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { renderMails } from '../templates/render.ts'
+import { meaningOf, waitBeforeRetry } from './classify.ts'
+import { compose } from './compose.ts'
+import { createContents } from './content.ts'
+import { dkimSignature } from './dkim.ts'
+import { type Admitted, passGate, type Signer } from './gate.ts'
+import { createMark } from './mark.ts'
+import { giveBack, type Taken } from './outbox.ts'
+import { createSettle, type Settlement } from './settle.ts'
+import { toText } from './text.ts'
+import type { Outgoing, Transport } from './transport/transport.ts'
+
+export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
+/** What an attempt tells about more than its own mail. */
+export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
+
+type Port = { db: Pool; secrets: Secrets; log: Log; worker: number; transport: Transport; publicUrl: string; signs: boolean }
+
+/** The way of a mail: gate, render, compose, mark, transmit, settle. */
+export function createSending({ db, secrets, log, worker, transport, publicUrl, signs }: Port) {
+  const contentsOf = createContents(db)
+  const keyOf = createSigningKeys(db, secrets)
+  const mark = createMark(db, worker)
+  const settling = createSettle(db)
+
+  /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
+  async function prepare(mails: Taken[]): Promise<Ready[]> {
+    const contentOf = await contentsOf(mails)
+    const { admitted, refused } = await passGate(db, mails, contentOf)
+    const rendered = await renderAll(admitted, publicUrl)
+    const ready: Ready[] = []
+    const ended: Settlement[] = refused.map(({ mail, ...how }) => ({ ...idOf(mail), ...how }))
+    await Promise.all(
+      rendered.map(async ({ admitted: each, result }) => {
+        if (!result.ok) ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
+        else ready.push({ mail: each.mail, outgoing: await makeMessage(each, result), domain: each.signer.domain })
+      }),
+    )
+    await Promise.all(ended.map(settling.submit))
+    crash('rendered')
+    return ready
+  }
+
+  async function makeMessage({ mail, content, signer }: Admitted, { subject, html }: { subject: string; html: string }): Promise<Outgoing> {
+    const composed = compose({
+      id: mail.id,
+      messageId: mail.messageId,
+      // The row's time, so that a second attempt is the same mail to the byte.
+      date: mail.createdAt,
+      from: { name: content.fromName ?? content.projectName, address: content.fromAddress },
+      to: { name: mail.toName, address: mail.toAddress },
+      replyTo: content.replyTo,
+      subject,
+      html,
+      text: toText(html),
+      headers: content.headers,
+      attachments: content.attachments,
+    })
+    const signature = signs ? await dkimSignature(composed, { ...signer, key: await keyOf(mail.projectId, signer) }, mail.createdAt) : ''
+    return {
+      projectId: mail.projectId,
+      id: mail.id,
+      sender: content.fromAddress,
+      recipient: mail.toAddress,
+      subject,
+      message: `${signature}${composed.head}\r\n${composed.body}`,
+    }
+  }
+
+  /** From the wire to the row. Never throws for what happens on the wire. */
+  async function transmit({ mail, outgoing, domain }: Ready, mayLeave: () => boolean): Promise<Signal> {
+    const outcome = await transport.send(outgoing, async () => {
+      const marked = mayLeave() && (await mark(idOf(mail)))
+      crash('handed-over')
+      return marked
+    })
+    const meaning = meaningOf(outcome)
+    crash('answered')
+    if (outcome.is === 'not-sent' && !mayLeave()) {
+      await transact(db, (tx) => giveBack(tx, worker, [idOf(mail)]))
+      return { is: 'fine' }
+    }
+    await settling.submit(settlementOf(mail, meaning, outcome.is === 'accepted' ? outcome.providerId : undefined))
+    crash('settled')
+    if (meaning.pause) return { is: 'paused', domain: meaning.pause === 'domain' ? domain : null, reason: meaning.reason ?? '' }
+    if (meaning.action !== 'sent') log.debug({ emailId: mail.id, projectId: mail.projectId, reason: meaning.reason }, 'not sent')
+    return { is: meaning.throttled ? 'throttled' : 'fine' }
+  }
+
+  return { prepare, transmit, settle: settling.submit, drain: settling.drain }
+}
+
+export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
+
+const THROTTLED_WAIT_SECONDS = 5
+const PAUSED_WAIT_SECONDS = 60
+
+function settlementOf(mail: Taken, { action, reason, suppress, throttled, pause }: ReturnType<typeof meaningOf>, providerId?: string): Settlement {
+  const base = { ...idOf(mail), error: reason }
+  if (action === 'sent') return { ...base, state: 'sent', providerId: providerId ?? null }
+  if (action === 'unknown') return { ...base, state: 'unknown' }
+  if (action === 'fail') return { ...base, state: 'failed', suppress: suppress ?? false }
+  // What is our own fault does not count against the mail.
+  if (throttled || pause) return { ...base, state: 'deferred', waitSeconds: throttled ? THROTTLED_WAIT_SECONDS : PAUSED_WAIT_SECONDS }
+  const waitSeconds = waitBeforeRetry(mail)
+  return waitSeconds === null ? { ...base, state: 'failed' } : { ...base, state: 'deferred', waitSeconds, failed: true }
+}
+
+/** Mails of one content are rendered together. */
+async function renderAll(admitted: Admitted[], publicUrl: string) {
+  const byContent = Map.groupBy(admitted, ({ content }) => content)
+  const groups = await Promise.all(
+    [...byContent].map(async ([content, mails]) => {
+      const results = await renderMails(
+        content,
+        mails.map((each) => recipientOf(each, publicUrl)),
+      )
+      return mails.map((each, index) => ({ admitted: each, result: results[index]! }))
+    }),
+  )
+  return groups.flat()
+}
+
+const recipientOf = ({ mail, contact }: Admitted, publicUrl: string) => ({
+  id: contact.id,
+  email: contact.email,
+  subscribed: contact.subscribed,
+  createdAt: contact.createdAt.toISOString(),
+  unsubscribeUrl: `${publicUrl}/unsubscribe/${contact.id}`,
+  subscribeUrl: `${publicUrl}/subscribe/${contact.id}`,
+  manageUrl: `${publicUrl}/manage/${contact.id}`,
+  data: { ...contact.data, ...mail.vars },
+})
+
+/** Opened once per domain and kept: reading one takes four times as long as signing with it. */
+function createSigningKeys(db: Db, secrets: Secrets) {
+  const keys = new Map<string, Promise<KeyObject>>()
+  const load = async (projectId: string, domainId: string) => {
+    const { sealed } = await one(
+      db,
+      sql<{ sealed: Buffer }>`select dkim_private_key_sealed as sealed from domains where project_id = ${projectId} and id = ${domainId}`,
+    )
+    return createPrivateKey(secrets.open('dkim-key', sealed))
+  }
+  return (projectId: string, { domainId }: Signer) => {
+    const key = keys.get(domainId) ?? load(projectId, domainId)
+    keys.set(domainId, key)
+    key.catch(() => keys.delete(domainId))
+    if (keys.size > 10_000) keys.delete(keys.keys().next().value!)
+    return key
+  }
+}

@@ -1,0 +1,111 @@
+import { sql } from 'kysely'
+import { many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { recordEvents } from '../events/record.ts'
+import { createBatcher } from '../lib/batch.ts'
+import type { Taken } from './outbox.ts'
+
+/** How an attempt ended, for the row. */
+export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
+  state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
+  error: string | null
+  providerId?: string | null
+  /** For deferred ones. */
+  waitSeconds?: number | null
+  /** Counts towards giving up. */
+  failed?: boolean
+  suppress?: boolean
+}
+
+/**
+ * Writes down how attempts ended, many in one commit, with the events that follow from it. Holds for whoever made the attempt, also
+ * when others took it for dead meanwhile and its mail for unknown: now it is known.
+ */
+export function createSettle(db: Pool) {
+  return createBatcher<Settlement, boolean>({
+    run: (settlements) => transact(db, (tx) => settle(tx, settlements)).then((settled) => settled.map((value) => ({ value }))),
+    isTheirFault: () => false,
+    weigh: () => 1,
+    maxItems: 500,
+    maxWeight: 500,
+    maxWaitMs: 5,
+    lanes: 2,
+    maxPending: 100_000,
+    maxPendingWeight: 100_000,
+  })
+}
+
+/** True, in order, where it was still open. */
+export async function settle(tx: Tx, settlements: Settlement[]): Promise<boolean[]> {
+  const rows = await many(
+    tx,
+    sql<{ id: string }>`${prepared}
+      update emails e set
+        state = s.state,
+        error = s.error,
+        provider_id = coalesce(s."providerId", e.provider_id),
+        worker = case when s.state = 'unknown' then e.worker end,
+        handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
+        unknown_since = case when s.state = 'unknown' then now() end,
+        due_at = now() + make_interval(secs => s."waitSeconds"),
+        failures = e.failures + case when s.failed then 1 else 0 end,
+        first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
+        sent_at = case when s.state = 'sent' then now() else e.sent_at end,
+        updated_at = now()
+      from jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s(
+        "projectId" uuid, id uuid, attempts int, state text, error text, "providerId" text, "waitSeconds" float8, failed boolean)
+      where e.project_id = s."projectId" and e.id = s.id and e.attempts = s.attempts and e.state in ('sending', 'unknown')
+      returning e.id
+    `,
+  )
+  const settled = new Set(rows.map(({ id }) => id))
+  const open = settlements.filter(({ id }) => settled.has(id))
+  await suppress(
+    tx,
+    open.filter((settlement) => settlement.suppress),
+  )
+  await tellOf(
+    tx,
+    open.filter(({ state }) => state === 'sent' || state === 'failed'),
+  )
+  return settlements.map(({ id }) => settled.has(id))
+}
+
+async function suppress(tx: Tx, settlements: Settlement[]) {
+  if (!settlements.length) return
+  await sql`
+    insert into suppressions (project_id, address, reason)
+    select e.project_id, e.to_address, 'bounce'
+    from emails e join jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s("projectId" uuid, id uuid)
+      on e.project_id = s."projectId" and e.id = s.id
+    on conflict do nothing
+  `.execute(tx)
+}
+
+type Told = { projectId: string; id: string; contactId: string | null; state: string; data: object }
+
+/** `email.sent` and `email.failed`, with what correlates them. */
+export async function tellOf(tx: Tx, settlements: Pick<Settlement, 'projectId' | 'id'>[]) {
+  if (!settlements.length) return
+  const rows = await many(
+    tx,
+    sql<Told>`${prepared}
+      select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.state,
+        jsonb_strip_nulls(jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', c.subject, 'from', c.from_address,
+          'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id,
+          'sourceType', e.source_type, 'sentAt', e.sent_at, 'reason', case when e.state = 'failed' then e.error end)) as data
+      from jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s("projectId" uuid, id uuid)
+      join emails e on e.project_id = s."projectId" and e.id = s.id
+      join contents c on c.project_id = e.project_id and c.id = e.content_id
+    `,
+  )
+  await recordEvents(
+    tx,
+    rows.map(({ projectId, id, contactId, state, data }) => ({
+      projectId,
+      name: state === 'sent' ? 'email.sent' : 'email.failed',
+      emailId: id,
+      data,
+      ...(contactId ? { contactId } : {}),
+    })),
+  )
+}

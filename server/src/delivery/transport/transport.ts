@@ -1,0 +1,29 @@
+/** A mail as it goes out: who, to whom, and every byte of it. */
+export type Outgoing = {
+  projectId: string
+  id: string
+  sender: string
+  recipient: string
+  subject: string
+  /** CRLF line ends, header and body. */
+  message: string
+}
+
+/** What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. */
+export type Outcome =
+  | { is: 'accepted'; response: string; providerId?: string }
+  /** The other side said no. Nothing was taken. */
+  | { is: 'refused'; code: number; response: string }
+  /** It never came to the hand-over. */
+  | { is: 'not-sent'; error: string }
+  /** Handed over, and no answer came. */
+  | { is: 'unknown'; error: string }
+
+/**
+ * A way out. `handOver` must be called once, after everything but the last byte is on the wire: true means the hand-over is on
+ * record and the last byte may follow at once; false means the mail must not leave.
+ */
+export type Transport = {
+  send(mail: Outgoing, handOver: () => Promise<boolean>): Promise<Outcome>
+  close(): Promise<void>
+}

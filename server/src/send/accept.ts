@@ -1,0 +1,165 @@
+import { sql } from 'kysely'
+import type { DataPatch } from '../contacts/data.ts'
+import type { Source } from '../contacts/subscription.ts'
+import { mergeWanted, upsertContacts, want } from '../contacts/upsert.ts'
+import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { type NewAttachment, type NewContent, queueEmails, saveAttachments, saveContents } from '../delivery/queue.ts'
+import { QUEUED } from '../delivery/sender.ts'
+import { findVerified } from '../domains/verified.ts'
+import { type CallerProject, checkCallers } from '../http/key-check.ts'
+import { claimKeys, lockTimeoutFor } from '../http/once.ts'
+import { createBatcher, type Outcome } from '../lib/batch.ts'
+import { crash } from '../lib/crash.ts'
+import { AppError } from '../lib/errors.ts'
+import { newId } from '../lib/id.ts'
+
+export type Sending = {
+  project: CallerProject
+  recipients: { name: string | null; email: string }[]
+  content: Omit<NewContent, 'projectId' | 'id'>
+  attachments: Omit<NewAttachment, 'projectId' | 'contentId'>[]
+  subscribed?: boolean | undefined
+  patch: DataPatch
+  source: Source
+  key?: string | undefined
+  size: number
+}
+export type Sent = { emails: { contact: { id: string; email: string }; email: string }[]; at: Date }
+
+const MB = 1024 * 1024
+const REQUEST = 'POST /v1/send'
+
+/** As tracking: many concurrent requests become one transaction. */
+export const createAcceptor = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
+  createBatcher<Sending, Sent>({
+    run: (batch) => transact(db, (tx) => accept(tx, batch, idempotencyTtlHours)),
+    isTheirFault: (err) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? ''),
+    weigh: ({ size, recipients }) => size + recipients.length * 1_000,
+    maxItems: 200,
+    maxWeight: 4 * MB,
+    maxWaitMs: 2,
+    lanes: 2,
+    maxPending: 5_000,
+    maxPendingWeight: 256 * MB,
+  })
+
+type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined }
+
+/** All of them, in the order in which tables are always written: keys, contacts, mails. */
+async function accept(tx: Tx, batch: Sending[], ttlHours: number): Promise<Outcome<Sent>[]> {
+  const { refusals, now } = await checkCallers(
+    tx,
+    batch.map(({ project }) => project),
+    lockTimeoutFor(batch.length),
+  )
+  const calls: Call[] = batch.map((sending, index) => ({
+    ...sending,
+    contentId: newId(),
+    emailIds: sending.recipients.map(() => newId()),
+    refusal: refusals[index],
+  }))
+  await refuseSenders(tx, calls)
+  const unsubscribed = await refuseUnsubscribed(tx, calls)
+  await refuseRepeats(tx, calls, ttlHours)
+  crash('keys-taken')
+
+  const admitted = calls.filter(({ refusal }) => !refusal)
+  const find = await upsertContacts(tx, mergeWanted(admitted.flatMap(wantContacts)))
+  await saveContents(
+    tx,
+    admitted.map(({ project, contentId, content }) => ({ ...content, projectId: project.id, id: contentId })),
+  )
+  await saveAttachments(
+    tx,
+    admitted.flatMap(({ project, contentId, attachments }) =>
+      attachments.map((attachment) => ({ ...attachment, projectId: project.id, contentId })),
+    ),
+  )
+  await queueEmails(
+    tx,
+    admitted.flatMap((call) =>
+      call.recipients.map(({ name, email }, index) => ({
+        projectId: call.project.id,
+        id: call.emailIds[index]!,
+        contentId: call.contentId,
+        contactId: find(call.project.id, email).id,
+        toAddress: email,
+        toName: name,
+        vars: call.patch.transient,
+        sourceType: 'TRANSACTIONAL' as const,
+        skipped: unsubscribed.has(`${call.project.id} ${email}`) && call.content.type !== 'TRANSACTIONAL' ? 'unsubscribed' : null,
+        fromDomain: call.content.fromAddress.split('@')[1]!,
+      })),
+    ),
+  )
+  if (admitted.length) await sql`select pg_notify(${QUEUED}, '')`.execute(tx)
+  crash('written')
+  return calls.map((call) => (call.refusal ? { error: call.refusal } : { value: answer(call, find, now) }))
+}
+
+const answer = ({ project, recipients, emailIds }: Call, find: (projectId: string, email: string) => { id: string }, at: Date): Sent => ({
+  emails: recipients.map(({ email }, index) => ({ contact: { id: find(project.id, email).id, email }, email: emailIds[index]! })),
+  at,
+})
+
+/** A new contact is not subscribed by being written to. A name is kept when there was none. */
+const wantContacts = ({ project, recipients, subscribed, patch, source }: Call) =>
+  recipients.map(({ name, email }) =>
+    want({ projectId: project.id, email, subscribed, subscribedIfNew: false, patch, source, fill: name === null ? {} : { name } }),
+  )
+
+/** Asked here, and again when the mail leaves: a domain may go any time. */
+async function refuseSenders(tx: Tx, calls: Call[]) {
+  for (const [projectId, mine] of Map.groupBy(calls, ({ project }) => project.id)) {
+    const senders = mine.map(({ content }) => content.fromAddress)
+    const verified = await findVerified(tx, projectId, [...new Set(senders)])
+    for (const call of mine) {
+      if (call.refusal || verified.has(call.content.fromAddress)) continue
+      const domain = call.content.fromAddress.split('@')[1]!
+      call.refusal = new AppError('DOMAIN_NOT_VERIFIED', {
+        message: `The domain "${domain}" is not verified for this project.`,
+        details: { domain },
+      })
+    }
+  }
+}
+
+/**
+ * Marketing goes to subscribers only. Who is none is skipped, and told; a request that would reach nobody is refused as a whole,
+ * before anything is written. Returns who is not subscribed.
+ */
+async function refuseUnsubscribed(tx: Tx, calls: Call[]) {
+  const marketing = calls.filter(({ refusal, content, subscribed }) => !refusal && content.type !== 'TRANSACTIONAL' && subscribed !== true)
+  if (!marketing.length) return new Set<string>()
+  const asked = marketing.flatMap(({ project, recipients }) => recipients.map(({ email }) => ({ projectId: project.id, email })))
+  const rows = await many(
+    tx,
+    sql<{ projectId: string; email: string }>`
+      select c.project_id as "projectId", c.email from contacts c
+      join jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as a("projectId" uuid, email text)
+        on c.project_id = a."projectId" and c.email = a.email
+      where c.subscribed
+      order by c.project_id, c.email
+      for no key update of c -- nobody changes it until we are done
+    `,
+  )
+  const subscribed = new Set(rows.map(({ projectId, email }) => `${projectId} ${email}`))
+  const unsubscribed = new Set(asked.map(({ projectId, email }) => `${projectId} ${email}`).filter((name) => !subscribed.has(name)))
+  for (const call of marketing) {
+    const reaches = call.subscribed !== false && call.recipients.some(({ email }) => subscribed.has(`${call.project.id} ${email}`))
+    if (!reaches) call.refusal = new AppError('CONTACT_UNSUBSCRIBED')
+  }
+  return unsubscribed
+}
+
+async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
+  const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
+  const claims = keyed.map(({ project, key, emailIds }) => ({
+    projectId: project.id,
+    key: key!,
+    request: REQUEST,
+    result: { emails: emailIds },
+  }))
+  const lost = await claimKeys(tx, claims, ttlHours)
+  for (const [index, call] of keyed.entries()) call.refusal = lost[index]
+}

@@ -1,0 +1,97 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { explainSize } from '../contacts/contact.ts'
+import { NO_DATA } from '../contacts/data.ts'
+import type { Pool } from '../db/index.ts'
+import { readIdempotencyKey } from '../http/once.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Timestamp } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
+import { describeProblem } from '../templates/mail.ts'
+import { checkTemplate } from '../templates/render.ts'
+import { findTemplate } from '../templates/template.ts'
+import { createAcceptor, type Sending, type Sent } from './accept.ts'
+import { type SendBody, sendBody } from './body.ts'
+
+const MB = 1024 * 1024
+const BODY_LIMIT = 42 * MB + 64 * 1024
+
+const Answer = z.object({
+  success: z.literal(true),
+  data: z.object({
+    emails: z.array(z.object({ contact: z.object({ id: z.uuid(), email: z.string() }), email: z.uuid() })),
+    timestamp: Timestamp,
+  }),
+})
+
+export function sendRoutes(app: App, { db, config }: Deps) {
+  const acceptor = createAcceptor(db, config)
+  app.addHook('onClose', () => acceptor.drain())
+
+  app.post(
+    '/v1/send',
+    {
+      config: { caller: 'secret-key', keyCheckedLater: true },
+      bodyLimit: BODY_LIMIT,
+      schema: {
+        tags: ['Emails'],
+        summary: 'Send an email',
+        description: 'One mail to each recipient. Answers when all of them are safely queued. Send an `Idempotency-Key` to make a repeat safe.',
+        body: sendBody(config),
+        response: { 200: Answer },
+      },
+    },
+    async (req) => {
+      const key = readIdempotencyKey(req)
+      const content = await contentOf(db, req.project.id, req.body)
+      return acceptor.submit({ ...sendingOf(req, req.body), content, key }).then(answer, explainSize)
+    },
+  )
+}
+
+const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content' | 'key'> => ({
+  project: req.project,
+  recipients: body.to,
+  attachments: (body.attachments ?? []).map(({ filename, contentType, contentId, disposition, content }, position) => ({
+    position,
+    filename,
+    contentType,
+    cid: contentId ?? null,
+    inline: disposition === 'inline',
+    bytes: Buffer.from(content, 'base64'),
+  })),
+  subscribed: body.subscribed,
+  patch: body.data ?? NO_DATA,
+  source: { by: 'secret-key', details: { requestId: req.id } },
+  size: Number(req.headers['content-length'] ?? 0),
+})
+
+/** What the request says counts before what the template says. */
+async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<Sending['content']> {
+  const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
+  if (body.template !== undefined && !template) return fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: body.template } })
+  const subject = body.subject ?? template!.subject
+  const text = body.body ?? template!.body
+  if (body.subject !== undefined || body.body !== undefined) await refuseBadSyntax({ subject, body: text })
+  const fromAddress = body.from?.email ?? template?.from ?? missing('from', 'The template has no sender, so the request must.')
+  return {
+    type: template?.type ?? 'TRANSACTIONAL',
+    subject,
+    body: text,
+    fromAddress,
+    fromName: body.from?.name ?? body.name ?? template?.fromName ?? null,
+    replyTo: body.reply ?? template?.replyTo ?? null,
+    headers: body.headers ?? {},
+    templateId: template?.id ?? null,
+  }
+}
+
+const missing = (field: string, message: string): never => fail('VALIDATION_ERROR', { errors: [{ field, message, code: 'required' }] })
+
+async function refuseBadSyntax(template: { subject: string; body: string }) {
+  const problems = await checkTemplate(template)
+  if (!problems.length) return
+  fail('VALIDATION_ERROR', { errors: problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' })) })
+}
+
+const answer = ({ emails, at }: Sent): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })
