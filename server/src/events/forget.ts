@@ -37,3 +37,9 @@ export async function wipeEventCounts(tx: Tx, { projectId }: What) {
   `.execute(tx)
   return 0
 }
+
+/** Of a deleted project; after a reset, whoever listens is still there or has taken its leave. */
+export async function wipeListeners(tx: Tx, { projectId, before }: What) {
+  await sql`delete from listeners where project_id = ${projectId} and ${before}::timestamptz = 'infinity'`.execute(tx)
+  return 0
+}
