@@ -9,7 +9,7 @@ import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
-import { continueForgetting, wipeEventCounts, wipeEvents, wipeReactions } from './events/forget.ts'
+import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
@@ -24,7 +24,7 @@ import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
 const CHUNK = 5_000
 
 /** What a project reset or deletion removes, in one list. */
-const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents, wipeReactions, wipeEventCounts]
+const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents, wipeReactions, wipeEventCounts, wipeListeners]
 
 /** Every background job, in one list. */
 const handlersFor = (db: Pool): Handlers => ({

@@ -146,6 +146,7 @@ beforeAll(async () => {
     members: { own: guest.id, foreign: other.id },
     invitations,
     contacts,
+    contact: contacts,
     bulk: { own: await job(mine, contacts.own), foreign: await job(theirs, contacts.foreign) },
     // Nobody has imported, and nobody has templates: theirs is as unknown as any other.
     import: { own: randomUUID(), foreign: randomUUID() },

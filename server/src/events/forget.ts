@@ -28,11 +28,19 @@ export async function wipeReactions(tx: Tx, { projectId, before, limit }: What) 
   return Number(numAffectedRows)
 }
 
-/** Counts of a project without events; with events left, they are still true. */
+/** Counts of a project without events; with events left, they are still true. Both halves at one moment, or one would be wrong. */
 export async function wipeEventCounts(tx: Tx, { projectId }: What) {
   await oneAtATime(tx)
   const none = sql`not exists (select from events where project_id = ${projectId})`
-  await sql`delete from event_count_deltas where project_id = ${projectId} and ${none}`.execute(tx)
-  await sql`delete from event_counts where project_id = ${projectId} and ${none}`.execute(tx)
+  await sql`
+    with deltas as (delete from event_count_deltas where project_id = ${projectId} and ${none})
+    delete from event_counts where project_id = ${projectId} and ${none}
+  `.execute(tx)
+  return 0
+}
+
+/** Of a deleted project; after a reset, whoever listens is still there or has taken its leave. */
+export async function wipeListeners(tx: Tx, { projectId, before }: What) {
+  await sql`delete from listeners where project_id = ${projectId} and ${before}::timestamptz = 'infinity'`.execute(tx)
   return 0
 }
