@@ -128,7 +128,6 @@ export interface Schema {
     project_id: string
     topic: string
     listener: string
-    created_at: Generated<Timestamp>
   }
   memberships: {
     project_id: string

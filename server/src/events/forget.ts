@@ -20,7 +20,6 @@ export const wipeEvents = (tx: Tx, { projectId, before, limit }: What) =>
   removeEvents(tx, { projectId, which: sql`created_at <= ${before}::timestamptz`, limit })
 
 export async function wipeReactions(tx: Tx, { projectId, before, limit }: What) {
-  await sql`delete from listeners where project_id = ${projectId} and created_at <= ${before}::timestamptz`.execute(tx)
   const { numAffectedRows = 0n } = await sql`
     delete from reactions where project_id = ${projectId} and id in (
       select id from reactions where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
