@@ -105,7 +105,7 @@ test('doctor finds a healthy installation healthy', async () => {
   const { code, output } = await sterna(['doctor'])
   expect(code).toBe(0)
   expect(output).not.toContain('FAIL')
-  for (const line of ['node', 'configuration', 'disk', 'port', 'database', 'migrations', 'secret'])
+  for (const line of ['node', 'configuration', 'disk', 'uploads', 'port', 'database', 'migrations', 'secret'])
     expect(output).toMatch(new RegExp(`^ok {4}${line}: `, 'm'))
 })
 
@@ -123,6 +123,13 @@ test('doctor says what failed and how to fix it', async () => {
     [{ ROLE: 'boss' }, /^FAIL {2}configuration: .*\n {2}ROLE: /m],
     [{ PUBLIC_URL: 'http://mail.example.com' }, /^warn {2}public url: .*set PUBLIC_URL=https/m],
     [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR/m],
+    [{ DATA_DIR: './package.json/data' }, /^FAIL {2}uploads: .*set DATA_DIR/m],
+    [{ ROLE: 'api' }, /^warn {2}uploads: .*set S3_/m],
+    [{ S3_BUCKET: 'x' }, /^FAIL {2}configuration: .*S3_REGION/m],
+    [
+      { S3_ENDPOINT: 'http://127.0.0.1:1', S3_BUCKET: 'x', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'key' },
+      /^FAIL {2}uploads: cannot write to bucket x .*check S3_/m,
+    ],
   ]
   const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
   for (const [index, [, line]] of cases.entries()) expect(outputs[index]!.output).toMatch(line)

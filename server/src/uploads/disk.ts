@@ -1,7 +1,7 @@
-import { constants, existsSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { access, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolder } from '../lib/folder.ts'
+import { makeFolder, nearestFolder } from '../lib/folder.ts'
 import type { Storage } from './storage.ts'
 
 /** Files in one folder. Keys come from key.ts, so they are names, never paths. */
@@ -48,7 +48,7 @@ export function diskStorage(folder: string): Storage {
     for (const key of keys) await rm(pathOf(key), { force: true })
   }
 
-  const check = () => access(nearestFolder(folder), constants.W_OK)
+  const check = () => access(`${nearestFolder(folder)}/.`, constants.W_OK) // a file has no `.`
 
   return { put, open: openFile, remove, check }
 }
@@ -56,6 +56,3 @@ export function diskStorage(folder: string): Storage {
 const unlessMissing = (err: NodeJS.ErrnoException): undefined => {
   if (err.code !== 'ENOENT') throw err
 }
-
-/** The folder itself, or the one it would be made in. */
-const nearestFolder = (path: string): string => (existsSync(path) ? path : nearestFolder(dirname(path)))
