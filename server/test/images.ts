@@ -82,3 +82,36 @@ export function gif(frames: number, width = 1, height = 1) {
   head.writeUInt16LE(height, 8)
   return Buffer.concat([head, ...Array.from({ length: frames }, () => frame), Buffer.from(';')])
 }
+
+// JPEG by hand --------------------------------------------------------------------------------------------------------
+
+function segment(marker: number, ...data: number[]) {
+  const length = data.length + 2
+  return Buffer.from([0xff, marker, length >> 8, length & 0xff, ...data])
+}
+
+const repeat = (count: number, value: number) => Array.from({ length: count }, () => value)
+
+/** Valid, grey, and drawn in so many passes: first the mean of each block, then bit by bit every frequency, all of them zero. */
+export function scans(count: number, side: number) {
+  const blocks = Math.ceil(side / 8) ** 2
+  const means = Buffer.alloc(Math.ceil(blocks / 8))
+  // "The next 16,384 blocks have nothing": a 0 for this code, and 14 bits for how many more.
+  const nothing = Buffer.alloc(Math.ceil((Math.ceil(blocks / 16_384) * 15) / 8))
+  const pass = (frequency: number, before: number, bit: number) => segment(0xda, 1, 1, 0, frequency, frequency, (before << 4) | bit)
+  const passes = Array.from({ length: count - 1 }, (_, n) => {
+    const [frequency, bit] = [1 + (n % 63), 13 - Math.floor(n / 63)]
+    return Buffer.concat([pass(frequency, bit === 13 ? 0 : bit + 1, bit), nothing])
+  })
+  return Buffer.concat([
+    Buffer.from([0xff, 0xd8]),
+    segment(0xdb, 0, ...repeat(64, 1)),
+    segment(0xc2, 8, side >> 8, side & 0xff, side >> 8, side & 0xff, 1, 1, 0x11, 0),
+    segment(0xc4, 0x00, 1, ...repeat(15, 0), 0x00),
+    segment(0xc4, 0x10, 1, ...repeat(15, 0), 0xe0),
+    pass(0, 0, 0),
+    means,
+    ...passes,
+    Buffer.from([0xff, 0xd9]),
+  ])
+}
