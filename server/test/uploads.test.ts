@@ -143,9 +143,9 @@ describe('an image', () => {
 
   test('may speak of scans in its comments and behind its end', async () => {
     const jpeg = await noise('jpeg')
-    const talk = Buffer.alloc(1_000).fill(Buffer.from([0xff, 0xda]))
+    const talk = Buffer.alloc(1_000).fill(Buffer.from([0xff, 0xda, 0, 2]))
     const comment = Buffer.concat([Buffer.from([0xff, 0xfe, 0x03, 0xea]), talk])
-    expect((await upload(Buffer.concat([jpeg.subarray(0, 2), comment, jpeg.subarray(2), talk]))).status).toBe(200)
+    expect((await upload(Buffer.concat([jpeg.subarray(0, 2), comment, jpeg.subarray(2), Buffer.from([0, 2]), talk]))).status).toBe(200)
   })
 })
 
@@ -278,8 +278,15 @@ describe('refused with 400 is', () => {
     const { status, body } = await upload(content, { filename: 'x.png', type: 'image/png' })
     expect([status, body.error?.code, body.error?.message]).toEqual([400, 'BAD_REQUEST', expect.stringMatching(/^[A-Z].*\.$/)])
     expect(body.error.message).not.toMatch(/vips|sharp|buffer/i)
+    const isForeign = !/^(\x89PNG|\xff\xd8\xff|GIF8|RIFF[^W]*WEBP)/.test(content.toString('latin1', 0, 16))
+    expect(body.error.message.startsWith('Only JPEG')).toBe(isForeign)
     if (WHY.test(name)) expect(body.error.message).toMatch(/pixels|frames|scans/)
     expect({ files: files(), rows: await rowsOf(shop) }).toEqual(before)
+  })
+
+  test('SVG, also by the decoder itself, should it ever get that far', async () => {
+    await uploaded(await image('png'))
+    await expect(sharp(Buffer.from(svg)).metadata()).rejects.toThrow('unsupported image format')
   })
 
   test.each<[string, (whole: Buffer) => [string, Buffer | string][]]>([
