@@ -123,6 +123,16 @@ export type Project = {
   updatedAt: string
 }
 
+export type Upload = {
+  /** For the `src` of an `<img>`. Public, and never another image. */
+  url: string
+  key: string
+  filename: string
+  contentType: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
+  /** Bytes as stored: the image is drawn anew. */
+  size: number
+}
+
 export type UpsertedContact = {
   id: string
   email: string
@@ -915,6 +925,28 @@ export interface Operations {
       }[]
       emailsSent: number
     }
+  }
+
+  /**
+   * Upload an image
+   *
+   * JPEG, PNG, GIF or WebP of at most 10 MB. It is drawn anew, without anything that was hidden in it.
+   */
+  'POST /uploads/image': {
+    params: undefined
+    query: undefined
+    body: FormData
+    response: Upload
+  }
+
+  /** An uploaded image */
+  'GET /uploads/{key}': {
+    params: {
+      key: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
   }
 
   /** Who you are */

@@ -1,7 +1,7 @@
 import { type Answer, type Body, type Connection, type Input, type Once, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Event, Invitation, Job, Member, Project, User } from './generated.ts'
+export type { Consent, Contact, Event, Invitation, Job, Member, Project, Upload, User } from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -97,7 +97,7 @@ export class Sterna {
     bulkUnsubscribe: (body: Body<'POST /contacts/bulk-unsubscribe'>) => this.request('POST /contacts/bulk-unsubscribe', { body }),
     bulkDelete: (body: Body<'POST /contacts/bulk-delete'>) => this.request('POST /contacts/bulk-delete', { body }),
     bulkStatus: (jobId: string) => this.request('GET /contacts/bulk/{jobId}', { params: { jobId } }),
-    import: (file: Blob) => this.request('POST /contacts/import', { body: upload(file) }),
+    import: (file: Blob) => this.request('POST /contacts/import', { body: form('file', file, 'contacts.csv') }),
     importStatus: (jobId: string) => this.request('GET /contacts/import/{jobId}', { params: { jobId } }),
   }
 
@@ -122,10 +122,15 @@ export class Sterna {
     usage: (field: string) => this.request('GET /contacts/fields/{field}/usage', { params: { field } }),
     delete: (field: string) => this.request('DELETE /contacts/fields/{field}', { params: { field } }),
   }
+
+  readonly uploads = {
+    image: (image: Blob, filename = image instanceof File ? image.name : 'image') =>
+      this.request('POST /uploads/image', { body: form('image', image, filename) }),
+  }
 }
 
-function upload(file: Blob): FormData {
-  const form = new FormData()
-  form.set('file', file, 'contacts.csv')
-  return form
+function form(field: string, file: Blob, filename: string): FormData {
+  const data = new FormData()
+  data.set(field, file, filename)
+  return data
 }

@@ -10,6 +10,7 @@ import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { trackRoutes } from './track/routes.ts'
+import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 
 /** More routes on the same plumbing. */
@@ -29,6 +30,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   await contactJobRoutes(app, deps)
   eventRoutes(app, deps)
   trackRoutes(app, deps)
+  await uploadRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

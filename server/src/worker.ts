@@ -20,14 +20,26 @@ import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
+import { openStorage, type Storage } from './uploads/storage.ts'
+import { wipeUploads } from './uploads/wipe.ts'
 
 const CHUNK = 5_000
 
 /** What a project reset or deletion removes, in one list. */
-const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents, wipeReactions, wipeEventCounts, wipeListeners]
+const WIPERS: Wiper[] = [
+  wipeKeys,
+  wipeJobs,
+  wipeContacts,
+  wipeContactFacts,
+  wipeEvents,
+  wipeReactions,
+  wipeEventCounts,
+  wipeListeners,
+  wipeUploads,
+]
 
 /** Every background job, in one list. */
-const handlersFor = (db: Pool): Handlers => ({
+const handlersFor = (db: Pool, storage: Storage): Handlers => ({
   'contacts.bulk': (job) => continueBulk(db, job),
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
@@ -35,6 +47,7 @@ const handlersFor = (db: Pool): Handlers => ({
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
+  'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 
 /** Everything that happens by the clock, once per time over all nodes, in one list. */
@@ -47,7 +60,8 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
 
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
   await createPartitions(deps.db, deps.log)
-  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers: handlersFor(deps.db), crons: cronsFor(deps) })
+  const handlers = handlersFor(deps.db, openStorage(deps.config))
+  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
 }
 
 type Removal = Parameters<typeof transact<number>>[1]

@@ -151,6 +151,8 @@ beforeAll(async () => {
     // Nobody has imported, and nobody has templates: theirs is as unknown as any other.
     import: { own: randomUUID(), foreign: randomUUID() },
     templates: { own: randomUUID(), foreign: randomUUID() },
+    // Images are public: there is no foreign one, only one that does not exist.
+    uploads: { own: `${'0'.repeat(40)}.png`, foreign: `${'1'.repeat(40)}.png` },
     ...FREE_TEXT,
   }
   await vi.waitFor(async () => {

@@ -44,6 +44,7 @@ const OWNERS: Record<string, string> = {
   rate_windows: 'http',
   reactions: 'events',
   sessions: 'auth',
+  uploads: 'uploads',
   user_tokens: 'auth',
   users: 'auth',
 }

@@ -98,6 +98,15 @@ beforeAll(async () => {
     await call('GET', `/nowhere/${key}?key=${key}`, { headers })
   }
 
+  // A form too: its parser has a log of its own.
+  const form = new Response(new FormData())
+  await app.inject({
+    method: 'POST',
+    url: '/uploads/image',
+    payload: Buffer.from(await form.arrayBuffer()),
+    headers: { authorization: `Bearer ${secretKey}`, 'content-type': form.headers.get('content-type')! },
+  })
+
   await call('POST', '/auth/request-password-reset', { body: { email } })
   const reset = keep('the reset token', await sterna.tokenFor(email))
   await call('GET', `/reset-password?token=${reset}`)

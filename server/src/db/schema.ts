@@ -177,6 +177,14 @@ export interface Schema {
     created_at: Generated<Timestamp>
     expires_at: Timestamp
   }
+  uploads: {
+    project_id: string
+    id: string
+    key: string
+    content_type: string
+    size: number
+    created_at: Generated<Timestamp>
+  }
   user_tokens: {
     token_hash: Buffer
     user_id: string

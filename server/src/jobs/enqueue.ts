@@ -10,6 +10,7 @@ export type Jobs = {
   'projects.wipe': { projectId: string }
   'events.delete-name': { projectId: string; jobId: string }
   'events.forget-contacts': { projectId: string; contactIds: string[] }
+  'uploads.remove': { projectId: string; keys: string[] }
 }
 
 /** A kill uses one up like a failure does. A job a customer waits for must end some time, if only as failed. */

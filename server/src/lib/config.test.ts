@@ -30,6 +30,12 @@ test.each([
   [{ TRUST_PROXY: 'true' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ TRUST_PROXY: '1' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL: /],
+  [{ UPLOAD_QUOTA_MB: '-1' }, /UPLOAD_QUOTA_MB: /],
+  [{ S3_BUCKET: 'pictures' }, /also set S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY;/],
+  [{ S3_BUCKET: 'pictures', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id' }, /also set S3_SECRET_ACCESS_KEY;/],
+  [{ S3_ENDPOINT: 'https://s3.example.com' }, /also set S3_BUCKET, S3_REGION,/],
+  [{ S3_PUBLIC_URL: 'https://cdn.example.com' }, /also set S3_BUCKET, S3_REGION,/],
+  [{ S3_ENDPOINT: 's3.example.com' }, /S3_ENDPOINT: /],
 ])('%j stops the start with a line that names it', (env, message) => {
   expect(() => loadConfig(env)).toThrow(message)
 })
@@ -44,4 +50,16 @@ test.each([
 
 test('links never end in two slashes', () => {
   expect(loadConfig({ PUBLIC_URL: 'https://mail.example.com//' }).publicUrl).toBe('https://mail.example.com')
+})
+
+test('a bucket needs four things; where it is and how others reach it may be said', () => {
+  const needed = { S3_BUCKET: 'pictures', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'key' }
+  const s3 = { bucket: 'pictures', region: 'auto', accessKeyId: 'id', secretAccessKey: 'key' }
+  expect(loadConfig({}).s3).toBeUndefined()
+  expect(loadConfig(needed).s3).toEqual(s3)
+  expect(loadConfig({ ...needed, S3_ENDPOINT: 'https://s3.example.com/', S3_PUBLIC_URL: 'https://cdn.example.com/' }).s3).toEqual({
+    ...s3,
+    endpoint: 'https://s3.example.com',
+    publicUrl: 'https://cdn.example.com',
+  })
 })

@@ -33,6 +33,13 @@ const Environment = z.object({
     .transform((text) => text.split(',').map((entry) => entry.trim()))
     .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
     .optional(),
+  UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(1024),
+  S3_ENDPOINT: httpUrl.optional(),
+  S3_BUCKET: z.string().optional(),
+  S3_REGION: z.string().optional(),
+  S3_ACCESS_KEY_ID: z.string().optional(),
+  S3_SECRET_ACCESS_KEY: z.string().optional(),
+  S3_PUBLIC_URL: httpUrl.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -69,6 +76,29 @@ export function loadConfig(source: Record<string, string | undefined>) {
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
     trustProxy: env.TRUST_PROXY,
+    uploadQuotaMb: env.UPLOAD_QUOTA_MB,
+    s3: readS3(env),
     logLevel: env.LOG_LEVEL,
   }
+}
+
+export type S3Config = NonNullable<ReturnType<typeof readS3>>
+
+/** All of it or nothing: half a bucket would be found out by the first customer who uploads. */
+function readS3(env: z.output<typeof Environment>) {
+  const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_PUBLIC_URL } = env
+  const needed = { S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value ? [] : name))
+  if (missing.length === 0)
+    return {
+      endpoint: S3_ENDPOINT,
+      bucket: S3_BUCKET!,
+      region: S3_REGION!,
+      accessKeyId: S3_ACCESS_KEY_ID!,
+      secretAccessKey: S3_SECRET_ACCESS_KEY!,
+      publicUrl: S3_PUBLIC_URL,
+    }
+  if (missing.length < 4 || S3_ENDPOINT || S3_PUBLIC_URL)
+    throw new ConfigError(`To keep images in a bucket, also set ${missing.join(', ')}; to keep them in DATA_DIR, set no S3_… at all.`)
+  return undefined
 }
