@@ -19,6 +19,61 @@ export type Contact = {
   updatedAt: string
 }
 
+export type Domain = {
+  id: string
+  domain: string
+  status: 'pending' | 'verified' | 'failed'
+  verified: boolean
+  verifiedBy: 'dns' | 'sandbox' | null
+  /** Says so when the domain counts as verified only because no mail leaves this installation. */
+  notice: string | null
+  records: {
+    type: 'TXT' | 'MX'
+    name: string
+    value: string
+    priority?: number
+    purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+    /** The domain is verified when all required records are found. */
+    required: boolean
+    /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
+    status: 'pending' | 'found' | 'missing' | 'mismatch' | 'unknown' | 'sandbox'
+    /** What is published there. */
+    found: string[]
+  }[]
+  lastCheckedAt: string | null
+  lastError: string | null
+  dkimTokens: string[]
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  verifiedAt: string | null
+}
+
+export type DomainCheck = {
+  domain: string
+  tokens: string[]
+  status: 'pending' | 'verified' | 'failed'
+  verified: boolean
+  verifiedBy: 'dns' | 'sandbox' | null
+  /** Says so when the domain counts as verified only because no mail leaves this installation. */
+  notice: string | null
+  records: {
+    type: 'TXT' | 'MX'
+    name: string
+    value: string
+    priority?: number
+    purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+    /** The domain is verified when all required records are found. */
+    required: boolean
+    /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
+    status: 'pending' | 'found' | 'missing' | 'mismatch' | 'unknown' | 'sandbox'
+    /** What is published there. */
+    found: string[]
+  }[]
+  lastCheckedAt: string | null
+  lastError: string | null
+}
+
 /** Every error, but for the few endpoints that answer a plain `{ error }`. */
 export type Error = {
   success: false
@@ -33,6 +88,7 @@ export type Error = {
       | 'FORBIDDEN'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
+      | 'DOMAIN_NOT_VERIFIED'
       | 'RESOURCE_NOT_FOUND'
       | 'CONTACT_NOT_FOUND'
       | 'TEMPLATE_NOT_FOUND'
@@ -579,6 +635,59 @@ export interface Operations {
       hasMore: boolean
       total: number
     }
+  }
+
+  /**
+   * Add a sender domain
+   *
+   * Answers with the DNS records to publish.
+   */
+  'POST /domains': {
+    params: undefined
+    query: undefined
+    body: {
+      domain: string
+      projectId?: string
+    }
+    response: Domain
+  }
+
+  /**
+   * List the domains of a project
+   *
+   * `current` stands for the project of the key, or of `X-Project-Id`.
+   */
+  'GET /domains/project/{projectId}': {
+    params: {
+      projectId: string
+    }
+    query: undefined
+    body: undefined
+    response: Domain[]
+  }
+
+  /** Remove a domain */
+  'DELETE /domains/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Check the records of a domain now
+   *
+   * DNS is asked at most every 5 seconds; in between the answer is that of the latest check.
+   */
+  'GET /domains/{id}/verify': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: DomainCheck
   }
 
   /** Where an event name is used */

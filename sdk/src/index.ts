@@ -1,7 +1,7 @@
 import { type Answer, type Body, type Connection, type Input, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Invitation, Job, Member, Project, User } from './generated.ts'
+export type { Consent, Contact, Domain, DomainCheck, Invitation, Job, Member, Project, User } from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -107,6 +107,13 @@ export class Sterna {
       this.request('GET /contacts/fields/{field}/values', { params: { field }, query }),
     usage: (field: string) => this.request('GET /contacts/fields/{field}/usage', { params: { field } }),
     delete: (field: string) => this.request('DELETE /contacts/fields/{field}', { params: { field } }),
+  }
+
+  readonly domains = {
+    list: (projectId = 'current') => this.request('GET /domains/project/{projectId}', { params: { projectId } }),
+    add: (domain: string) => this.request('POST /domains', { body: { domain } }),
+    verify: (id: string) => this.request('GET /domains/{id}/verify', { params: { id } }),
+    remove: (id: string) => this.request('DELETE /domains/{id}', { params: { id } }),
   }
 }
 

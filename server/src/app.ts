@@ -2,6 +2,7 @@ import { authRoutes } from './auth/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { domainRoutes } from './domains/routes.ts'
 import { configRoutes } from './http/config-route.ts'
 import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
@@ -25,6 +26,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   contactRoutes(app, deps)
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps)
+  domainRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

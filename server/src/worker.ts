@@ -7,6 +7,8 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import { checkDueDomains } from './domains/check-due.ts'
+import { followMode } from './domains/follow-mode.ts'
 import { continueForgetting, wipeEvents } from './events/forget.ts'
 import { createPartitions } from './events/partitions.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
@@ -24,11 +26,12 @@ const CHUNK = 5_000
 const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents]
 
 /** Every background job, in one list. */
-const handlersFor = (db: Pool): Handlers => ({
+const handlersFor = ({ db, config, log }: Deps): Handlers => ({
   'contacts.bulk': (job) => continueBulk(db, job),
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
+  'domains.check-due': () => checkDueDomains({ db, config, log }),
   'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
 })
@@ -37,12 +40,14 @@ const handlersFor = (db: Pool): Handlers => ({
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
+  { name: 'cron.check-domains', match: '*/5 * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 3 * * *', run: () => createPartitions(db, log) },
 ]
 
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
   await createPartitions(deps.db, deps.log)
-  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers: handlersFor(deps.db), crons: cronsFor(deps) })
+  await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
+  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers: handlersFor(deps), crons: cronsFor(deps) })
 }
 
 type Removal = Parameters<typeof transact<number>>[1]

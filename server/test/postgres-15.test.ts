@@ -34,7 +34,7 @@ test.skipIf(!binaries)(
   },
 )
 
-/** Once through everything that has SQL of its own: accounts, keys, limits, contacts, lists, fields, jobs. */
+/** Once through everything that has SQL of its own: accounts, keys, limits, contacts, lists, fields, jobs, domains. */
 async function smoke(url: string) {
   const { sterna, close } = await startApp(url)
   try {
@@ -53,6 +53,9 @@ async function smoke(url: string) {
     expect((await call('GET', `/contacts/${created.body.id}`)).body.subscribed).toBe(true)
     expect((await call('DELETE', '/contacts/fields/plan')).body).toEqual({ deletedFrom: 1 })
     expect((await call('DELETE', `/contacts/${created.body.id}`)).status).toBe(204)
+    const domain = (await call('POST', '/domains', { domain: 'shop.example' })).body
+    expect((await call('GET', '/domains/project/current')).body).toMatchObject([{ id: domain.id, verified: true }])
+    expect((await call('DELETE', `/domains/${domain.id}`)).status).toBe(204)
   } finally {
     await close()
   }
