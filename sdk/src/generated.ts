@@ -1,5 +1,26 @@
 // Generated from docs/openapi.json by `npm run openapi`. Do not edit.
 
+export type AddressVerification = {
+  /** As we would store it; as given when it is no address. */
+  email: string
+  /** It is an address, and its domain takes mail. The other flags do not count against it. */
+  valid: boolean
+  isDisposable: boolean
+  /** At a service that forwards to an address it hides. */
+  isAlias: boolean
+  isTypo: boolean
+  isPlusAddressed: boolean
+  /** At a provider of personal mailboxes. */
+  isPersonalEmail: boolean
+  domainExists: boolean
+  /** The domain has an address to connect to. Nobody connects to it. */
+  hasWebsite: boolean
+  hasMxRecords: boolean
+  suggestedEmail?: string
+  /** What is wrong or worth knowing; says so when DNS could not be asked. */
+  reasons: string[]
+}
+
 export type Consent = {
   id: string
   subscribed: boolean
@@ -936,6 +957,23 @@ export interface Operations {
     response: {
       success: true
       message: string
+    }
+  }
+
+  /**
+   * Check an email address
+   *
+   * By its spelling, by lists of providers, and by DNS. Answers within 5 seconds; no mail is sent and no mail server is asked.
+   */
+  'POST /v1/verify': {
+    params: undefined
+    query: undefined
+    body: {
+      email: string
+    }
+    response: {
+      success: true
+      data: AddressVerification
     }
   }
 }

@@ -1,7 +1,7 @@
 import { type Answer, type Body, type Connection, type Input, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Domain, DomainCheck, Invitation, Job, Member, Project, User } from './generated.ts'
+export type { AddressVerification, Consent, Contact, Domain, DomainCheck, Invitation, Job, Member, Project, User } from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -114,6 +114,10 @@ export class Sterna {
     add: (domain: string) => this.request('POST /domains', { body: { domain } }),
     verify: (id: string) => this.request('GET /domains/{id}/verify', { params: { id } }),
     remove: (id: string) => this.request('DELETE /domains/{id}', { params: { id } }),
+  }
+
+  readonly verify = {
+    email: (email: string) => this.request('POST /v1/verify', { body: { email } }),
   }
 }
 

@@ -10,6 +10,7 @@ import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
+import { verifyRoutes } from './verify/routes.ts'
 
 /** More routes on the same plumbing. */
 export type Extend = (app: App, deps: Deps) => void
@@ -27,6 +28,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps)
   domainRoutes(app, deps)
+  verifyRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)
