@@ -293,8 +293,26 @@ describe('a name that another project has', () => {
     await check(holder, held.id)
     dns.set(record.name, { TXT: [record.value] })
 
+    const questions = () => dns.questions.filter((each) => each === `TXT ${record.name}`).length
+    const before = questions()
+
     const refused = await post(claimant, held.domain)
-    expect([refused.status, refused.body.error.details]).toEqual([403, undefined])
+    expect([refused.status, refused.body.error.details, questions()]).toEqual([403, undefined, before])
+    expect((await check(holder, held.id)).status).toBe('verified')
+  })
+
+  test('stays where it is when it is verified while the claim is looked up', async () => {
+    const [holder, claimant] = [await sterna.newProject(), await sterna.newProject()]
+    const held = await add(holder)
+    const { record } = (await post(claimant, held.domain)).body.error.details
+    dns.set(record.name, 'hang')
+    const claiming = post(claimant, held.domain)
+    await expect.poll(() => dns.questions.filter((each) => each === `TXT ${record.name}`).length).toBe(2)
+    publish(held)
+    await check(holder, held.id)
+    dns.set(record.name, { TXT: [record.value] })
+
+    expect((await claiming).status).toBe(403)
     expect((await check(holder, held.id)).status).toBe('verified')
   })
 
@@ -659,6 +677,11 @@ describe('the next state', () => {
         expect(nextState(stateOf(given), { is: 'unknown', why: '' })).toMatchObject({ status: given.status, failures: given.failures })
       }),
     )
+  })
+
+  test('of a domain that only a sandbox has verified is pending at the first miss, and when nobody could tell', () => {
+    const now = { status: 'verified' as const, verifiedBy: 'sandbox' as const, failures: 0, pendingSeconds: 60 }
+    for (const is of ['missing', 'unknown'] as const) expect(nextState(now, { is, why: '' })).toMatchObject({ status: 'pending' })
   })
 
   test('is verified exactly when proven, or not yet missed three times in a row', () => {

@@ -157,7 +157,8 @@ describe('what is worth knowing', () => {
       'me.33mail.com',
       'mozmail.com',
       'yahoo.co.uk',
-      'inbox.lv',
+      'email.com',
+      'takes-mail.cmo',
       'company.example',
     ])
       dns.set(name, TAKES_MAIL)
@@ -170,7 +171,8 @@ describe('what is worth knowing', () => {
     ['a@me.33mail.com', { isAlias: true }],
     ['a+b@gmail.com', { valid: true, isPlusAddressed: true, isPersonalEmail: true }],
     ['a@yahoo.co.uk', { isPersonalEmail: true, isTypo: false }],
-    ['a@inbox.lv', { valid: true, isTypo: false }],
+    ['a@email.com', { valid: true, isTypo: false, isPersonalEmail: true }],
+    ['a@takes-mail.cmo', { valid: true, isTypo: false }],
     ['a@company.example', { isPersonalEmail: false, isDisposable: false, isAlias: false, reasons: [] }],
     ['a@mailinator.com.example', { isDisposable: false }],
     ['a@yahoo.co.uk.example', { isPersonalEmail: false }],

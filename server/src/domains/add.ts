@@ -61,11 +61,11 @@ const claimFor = (secrets: Secrets, { projectId, name }: Wanted) => ({
   value: `sterna-domain=${secrets.hash('domain-claim', `${projectId} ${name}`).toString('base64url')}`,
 })
 
-function refuse({ secrets, mode }: Port, wanted: Wanted, holder: Holder | undefined): never {
+function refuse({ secrets }: Port, wanted: Wanted, holder: Holder | undefined): never {
   if (!holder) return fail('CONFLICT', { message: `A project has at most ${MAX_DOMAINS} domains.` })
   if (holder.projectId === wanted.projectId) return fail('CONFLICT', { message: 'This project has this domain already.' })
   const message = 'Another project has this domain.'
-  if (holder.isVerified || mode === 'sandbox') return fail('FORBIDDEN', { message })
+  if (holder.isVerified) return fail('FORBIDDEN', { message })
   return fail('FORBIDDEN', {
     message,
     details: { record: claimFor(secrets, wanted) },

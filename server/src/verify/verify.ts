@@ -40,7 +40,7 @@ export async function verifyAddress(dns: Dns, given: string): Promise<z.output<t
   const isPersonalEmail = isPersonal(domain)
   const isPlusAddressed = local.includes('+')
   const meant = isPersonalEmail ? undefined : spell(domain)
-  // Of a domain that takes mail we only believe that a large provider was meant: `inbox.lv` is no `inbox.co`.
+  // Of a domain that takes mail we only believe that a large provider was meant: `shop.lv` need not be `shop.co`.
   const suggested = meant && (meant.isProvider || problem) ? meant.domain : undefined
 
   const reasons = [
