@@ -1,7 +1,20 @@
 import { type Answer, type Body, type Connection, type Input, type Once, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Event, Invitation, Job, Member, Project, Upload, User } from './generated.ts'
+export type {
+  AddressVerification,
+  Consent,
+  Contact,
+  Domain,
+  DomainCheck,
+  Event,
+  Invitation,
+  Job,
+  Member,
+  Project,
+  Upload,
+  User,
+} from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -121,6 +134,17 @@ export class Sterna {
       this.request('GET /contacts/fields/{field}/values', { params: { field }, query }),
     usage: (field: string) => this.request('GET /contacts/fields/{field}/usage', { params: { field } }),
     delete: (field: string) => this.request('DELETE /contacts/fields/{field}', { params: { field } }),
+  }
+
+  readonly domains = {
+    list: (projectId = 'current') => this.request('GET /domains/project/{projectId}', { params: { projectId } }),
+    add: (domain: string) => this.request('POST /domains', { body: { domain } }),
+    verify: (id: string) => this.request('GET /domains/{id}/verify', { params: { id } }),
+    remove: (id: string) => this.request('DELETE /domains/{id}', { params: { id } }),
+  }
+
+  readonly verify = {
+    email: (email: string) => this.request('POST /v1/verify', { body: { email } }),
   }
 
   readonly uploads = {

@@ -7,6 +7,8 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import { checkDueDomains } from './domains/check-due.ts'
+import { followMode } from './domains/follow-mode.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
@@ -39,11 +41,12 @@ const WIPERS: Wiper[] = [
 ]
 
 /** Every background job, in one list. */
-const handlersFor = (db: Pool, storage: Storage): Handlers => ({
+const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
   'contacts.bulk': (job) => continueBulk(db, job),
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
+  'domains.check-due': () => checkDueDomains({ db, config, log }),
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
@@ -55,12 +58,14 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
+  { name: 'cron.check-domains', match: '*/5 * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
   await createPartitions(deps.db, deps.log)
-  const handlers = handlersFor(deps.db, openStorage(deps.config))
+  await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
+  const handlers = handlersFor(deps, openStorage(deps.config))
   return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
 }
 

@@ -460,8 +460,8 @@ describe('every write that a browser could be tricked into', () => {
     expect((await sterna.call('GET', `/projects/${project.id}/members`, { headers })).status).toBe(200)
   })
 
-  test('logging out by a link elsewhere is all that a GET can do', () => {
-    const changing = byCaller().filter((route) => !isWrite(route) && /logout|delete|reset|regenerate|accept/.test(route.url))
-    expect(changing.map(nameOf)).toEqual(['GET /auth/logout'])
+  test('logging out, and looking DNS up again, by a link elsewhere is all that a GET can do', () => {
+    const changing = byCaller().filter((route) => !isWrite(route) && /logout|delete|reset|regenerate|accept|verify/.test(route.url))
+    expect(changing.map(nameOf)).toEqual(['GET /auth/logout', 'GET /domains/:id/verify'])
   })
 })

@@ -100,6 +100,7 @@ function sample(given: Schema): unknown {
   if (type === 'number' || type === 'integer') return schema.minimum ?? 1
   if (type === 'boolean') return true
   if (schema.format === 'email') return `sample${randomUUID()}@example.com`
+  if (schema.format === 'hostname') return `sample${randomUUID()}.example`
   if (schema.format === 'uuid') return randomUUID()
   if (schema.format === 'date-time') return new Date().toISOString()
   if (schema.format === 'uri') return 'https://example.com/'
@@ -140,6 +141,8 @@ beforeAll(async () => {
     (await sterna.call('POST', '/contacts/bulk-subscribe', { key: project.sk, body: { contactIds: [contactId] } })).body.jobId as string
   const contact = async ({ sk }: Project) =>
     (await sterna.call('POST', '/contacts', { key: sk, body: { email: 'contact@example.com', data: { plan: 'pro' } } })).body.id as string
+  const domain = async ({ sk }: Project, name: string) =>
+    (await sterna.call('POST', '/domains', { key: sk, body: { domain: name } })).body.id as string
   const contacts = { own: await contact(mine), foreign: await contact(theirs) }
   ids = {
     projects: { own: mine.id, foreign: theirs.id },
@@ -153,6 +156,8 @@ beforeAll(async () => {
     templates: { own: randomUUID(), foreign: randomUUID() },
     // Images are public: there is no foreign one, only one that does not exist.
     uploads: { own: `${'0'.repeat(40)}.png`, foreign: `${'1'.repeat(40)}.png` },
+    domains: { own: await domain(mine, 'mine.example'), foreign: await domain(theirs, 'theirs.example') },
+    project: { own: mine.id, foreign: theirs.id },
     ...FREE_TEXT,
   }
   await vi.waitFor(async () => {

@@ -25,6 +25,7 @@ const OWNERS: Record<string, string> = {
   contact_counts: 'contacts',
   contact_fields: 'contacts',
   contacts: 'contacts',
+  domains: 'domains',
   event_count_deltas: 'events',
   event_counts: 'events',
   events: 'events',

@@ -39,7 +39,7 @@ test.skipIf(!binaries)(
   },
 )
 
-/** Once through everything that has SQL of its own: accounts, keys, limits, contacts, lists, fields, jobs, events. */
+/** Once through everything that has SQL of its own: accounts, keys, limits, contacts, lists, fields, jobs, events, domains. */
 async function smoke(url: string) {
   const { sterna, close } = await startApp(url)
   try {
@@ -69,13 +69,16 @@ async function smoke(url: string) {
     expect((await call('GET', '/events?eventName=bought')).body).toMatchObject({ total: 1, data: [{ data: { seats: 4 } }] })
     expect((await call('GET', `/events/contact/${created.body.id}`)).body.total).toBe(4)
     await transact(sterna.db, (tx) => addUpDeltas(tx))
-    await transact(sterna.db, (tx) => recountEvents(tx, id))
+    await recountEvents(sterna.db, id)
     expect((await call('GET', '/events/stats?startDate=2026-01-01')).body).toContainEqual({ name: 'bought', count: 1 })
     expect((await call('DELETE', '/events/bought')).body).toEqual({ deletedCount: 1 })
     await createPartitions(sterna.db, createLog('silent'), new Date('2040-01-01'))
     await dropOldEvents(sterna.db, createLog('silent'), { months: 1, now: new Date('2041-01-01') })
     expect((await call('GET', '/events')).body).toMatchObject({ total: 0, data: [] })
     expect((await call('DELETE', `/contacts/${created.body.id}`)).status).toBe(204)
+    const domain = (await call('POST', '/domains', { domain: 'shop.example' })).body
+    expect((await call('GET', '/domains/project/current')).body).toMatchObject([{ id: domain.id, verified: true }])
+    expect((await call('DELETE', `/domains/${domain.id}`)).status).toBe(204)
   } finally {
     await close()
   }

@@ -30,7 +30,7 @@ export function configRoutes(app: App, { config }: Deps) {
         storage: { kind: config.s3 ? ('s3' as const) : ('disk' as const) },
         authProviders: { github: false, google: false, oidc: false },
         signup: { signupsDisabled: config.signupsDisabled },
-        email: { transport: 'sandbox' as const, sandbox: true },
+        email: { transport: config.mailMode, sandbox: config.mailMode === 'sandbox' },
         smtp: { enabled: false },
       },
     }),

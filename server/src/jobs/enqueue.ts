@@ -7,6 +7,7 @@ export type Jobs = {
   'contacts.import': { projectId: string; jobId: string }
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
+  'domains.check-due': Record<string, never>
   'projects.wipe': { projectId: string }
   'events.delete-name': { projectId: string; jobId: string }
   'events.forget-contacts': { projectId: string; contactIds: string[] }

@@ -1,3 +1,4 @@
+import { Resolver } from 'node:dns'
 import { expect, test } from 'vitest'
 import { loadConfig } from './config.ts'
 
@@ -36,6 +37,16 @@ test.each([
   [{ S3_ENDPOINT: 'https://s3.example.com' }, /also set S3_BUCKET, S3_REGION,/],
   [{ S3_PUBLIC_URL: 'https://cdn.example.com' }, /also set S3_BUCKET, S3_REGION,/],
   [{ S3_ENDPOINT: 's3.example.com' }, /S3_ENDPOINT: /],
+  [{ SMTP_URL: 'http://relay.example.com' }, /SMTP_URL: must look like smtp:/],
+  [{ SMTP_URL: 'relay.example.com:25' }, /SMTP_URL: must look like smtp:/],
+  [{ SMTP_URL: 'smtp://' }, /SMTP_URL: must look like smtp:/],
+  [{ SES_REGION: 'Frankfurt' }, /SES_REGION: must be a region/],
+  [{ SMTP_URL: 'smtp://relay.example.com', SES_REGION: 'eu-central-1' }, /SMTP_URL or SES_REGION, not both/],
+  [{ DNS_SERVERS: 'dns.example.com' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '9.9.9.9,' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '9.9.9.9:0' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '9.9.9.9:70000' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '[9.9.9.9]:53' }, /DNS_SERVERS: must be addresses/],
 ])('%j stops the start with a line that names it', (env, message) => {
   expect(() => loadConfig(env)).toThrow(message)
 })
@@ -63,3 +74,19 @@ test('a bucket needs four things; where it is and how others reach it may be sai
     publicUrl: 'https://cdn.example.com',
   })
 })
+
+test.each([
+  [{}, 'sandbox'],
+  [{ SMTP_URL: 'smtps://user:p%40ss@relay.example.com:465' }, 'smtp'],
+  [{ SES_REGION: 'us-gov-west-1' }, 'ses'],
+])('%j means that mail leaves by %s', (env, mode) => {
+  expect(loadConfig(env).mailMode).toBe(mode)
+})
+
+test.each(['9.9.9.9', '127.0.0.1:5353', '2620:fe::fe', '[2620:fe::fe]:53', '9.9.9.9, 149.112.112.112:53'])(
+  'DNS_SERVERS=%s is one that the resolver takes',
+  (given) => {
+    const { dnsServers } = loadConfig({ DNS_SERVERS: given })
+    expect(() => new Resolver().setServers(dnsServers!)).not.toThrow()
+  },
+)
