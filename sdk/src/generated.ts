@@ -33,6 +33,7 @@ export type Error = {
       | 'FORBIDDEN'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
+      | 'DOMAIN_NOT_VERIFIED'
       | 'RESOURCE_NOT_FOUND'
       | 'CONTACT_NOT_FOUND'
       | 'TEMPLATE_NOT_FOUND'
@@ -109,6 +110,21 @@ export type Project = {
   billingLimitCampaigns: number | null
   billingLimitTransactional: number | null
   billingLimitInbound: number | null
+  createdAt: string
+  updatedAt: string
+}
+
+export type Template = {
+  id: string
+  name: string
+  description: string | null
+  subject: string
+  body: string
+  from: string | null
+  fromName: string | null
+  replyTo: string | null
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  projectId: string
   createdAt: string
   updatedAt: string
 }
@@ -724,6 +740,177 @@ export interface Operations {
         migrations: boolean
         disk: boolean
       }
+    }
+  }
+
+  /** List templates */
+  'GET /templates': {
+    params: undefined
+    query: {
+      page?: number
+      pageSize?: number
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      /** Part of the name, description or subject, in any case. */
+      search?: string
+      sort?: 'name' | 'createdAt' | 'updatedAt'
+      dir?: 'asc' | 'desc'
+    }
+    body: undefined
+    response: {
+      data: Template[]
+      total: number
+      page: number
+      pageSize: number
+      totalPages: number
+    }
+  }
+
+  /** Create a template */
+  'POST /templates': {
+    params: undefined
+    query: undefined
+    body: {
+      name: string
+      subject: string
+      body: string
+      type: 'TRANSACTIONAL' | 'MARKETING'
+      description?: string | null
+      /** On a verified domain. */
+      from?: string | null
+      fromName?: string | null
+      replyTo?: string | null
+    }
+    response: Template
+  }
+
+  /** What could be better in a mail */
+  'POST /templates/lint': {
+    params: undefined
+    query: undefined
+    body: {
+      subject: string
+      body: string
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+    }
+    response: {
+      issues: {
+        code:
+          | 'syntax_error'
+          | 'missing_variable'
+          | 'empty_link'
+          | 'broken_link'
+          | 'insecure_link'
+          | 'image_without_alt'
+          | 'too_large'
+          | 'no_unsubscribe_link'
+        severity: 'error' | 'warning' | 'info'
+        message: string
+        /** In the body. */
+        line?: number
+      }[]
+    }
+  }
+
+  /** Get a template */
+  'GET /templates/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: Template
+  }
+
+  /** Change a template */
+  'PATCH /templates/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: {
+      name?: string
+      subject?: string
+      body?: string
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      description?: string | null
+      /** On a verified domain. */
+      from?: string | null
+      fromName?: string | null
+      replyTo?: string | null
+    }
+    response: Template
+  }
+
+  /** Delete a template */
+  'DELETE /templates/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /** Copy a template */
+  'POST /templates/{id}/duplicate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: Template
+  }
+
+  /** What could be better in a template */
+  'POST /templates/{id}/lint': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      issues: {
+        code:
+          | 'syntax_error'
+          | 'missing_variable'
+          | 'empty_link'
+          | 'broken_link'
+          | 'insecure_link'
+          | 'image_without_alt'
+          | 'too_large'
+          | 'no_unsubscribe_link'
+        severity: 'error' | 'warning' | 'info'
+        message: string
+        /** In the body. */
+        line?: number
+      }[]
+    }
+  }
+
+  /**
+   * Render a template for a contact or a sample
+   *
+   * Nothing is sent. `data`, `email`, `locale` and `subscribed` count before those of the contact.
+   */
+  'POST /templates/{id}/preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: {
+      contactId?: string
+      email?: string
+      subscribed?: boolean
+      locale?: string
+      /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+      data?: Record<string, unknown>
+    }
+    response: {
+      subject: string
+      html: string
+      text: string
+      /** Variables without a value and without a fallback. */
+      missingVariables: string[]
     }
   }
 

@@ -8,6 +8,7 @@ import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { templateRoutes } from './templates/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 
 /** More routes on the same plumbing. */
@@ -25,6 +26,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   contactRoutes(app, deps)
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps)
+  templateRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

@@ -17,11 +17,12 @@ import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
+import { wipeTemplates } from './templates/template.ts'
 
 const CHUNK = 5_000
 
 /** What a project reset or deletion removes, in one list. */
-const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents]
+const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents, wipeTemplates]
 
 /** Every background job, in one list. */
 const handlersFor = (db: Pool): Handlers => ({

@@ -39,6 +39,7 @@ const OWNERS: Record<string, string> = {
   projects: 'projects',
   rate_windows: 'http',
   sessions: 'auth',
+  templates: 'templates',
   user_tokens: 'auth',
   users: 'auth',
 }

@@ -151,6 +151,20 @@ export interface Schema {
     created_at: Generated<Timestamp>
     expires_at: Timestamp
   }
+  templates: {
+    project_id: string
+    id: string
+    name: string
+    description: string | null
+    subject: string
+    body: string
+    from_address: string | null
+    from_name: string | null
+    reply_to: string | null
+    type: string
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
   user_tokens: {
     token_hash: Buffer
     user_id: string
