@@ -6,6 +6,7 @@ import { type Measured, measure, type Scale, type Target } from './load.ts'
 import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
+import { timeRendering } from './paths/render.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
@@ -22,6 +23,7 @@ await withProduct(async (product) => {
   timings.push(...(await timeLargeProject(product, dataScale)))
   timings.push(await timeImport(product, dataScale))
 })
+timings.push(...(await timeRendering()))
 const report = printReport(rows, timings)
 console.log(report)
 if (!quick) writeFileSync(new URL('./results.md', import.meta.url), report)

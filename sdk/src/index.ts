@@ -1,7 +1,7 @@
 import { type Answer, type Body, type Connection, type Input, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Invitation, Job, Member, Project, User } from './generated.ts'
+export type { Consent, Contact, Invitation, Job, Member, Project, Template, User } from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -99,6 +99,20 @@ export class Sterna {
     bulkStatus: (jobId: string) => this.request('GET /contacts/bulk/{jobId}', { params: { jobId } }),
     import: (file: Blob) => this.request('POST /contacts/import', { body: upload(file) }),
     importStatus: (jobId: string) => this.request('GET /contacts/import/{jobId}', { params: { jobId } }),
+  }
+
+  readonly templates = {
+    list: (query: Query<'GET /templates'> = {}) => this.request('GET /templates', { query }),
+    create: (body: Body<'POST /templates'>) => this.request('POST /templates', { body }),
+    get: (id: string) => this.request('GET /templates/{id}', { params: { id } }),
+    update: (id: string, body: Body<'PATCH /templates/{id}'>) => this.request('PATCH /templates/{id}', { params: { id }, body }),
+    delete: (id: string) => this.request('DELETE /templates/{id}', { params: { id } }),
+    duplicate: (id: string) => this.request('POST /templates/{id}/duplicate', { params: { id } }),
+    usage: (id: string) => this.request('GET /templates/{id}/usage', { params: { id } }),
+    preview: (id: string, body: Body<'POST /templates/{id}/preview'> = {}) =>
+      this.request('POST /templates/{id}/preview', { params: { id }, body }),
+    lint: (id: string) => this.request('POST /templates/{id}/lint', { params: { id } }),
+    lintContent: (body: Body<'POST /templates/lint'>) => this.request('POST /templates/lint', { body }),
   }
 
   readonly fields = {

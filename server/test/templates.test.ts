@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many } from '../src/db/index.ts'
 import { useApp } from './helpers.ts'
+import { startSterna } from './process.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
 
@@ -181,7 +182,7 @@ describe('the list', () => {
   beforeAll(async () => {
     shelf = await newShelf()
     await shelf.add({ name: 'banana', subject: 'Fruit 100%', type: 'MARKETING' })
-    await shelf.add({ name: 'Apple', description: 'A_red one', subject: 'Order' })
+    await shelf.add({ name: 'Apple', description: 'A_red one über alles', subject: 'Order' })
     const cherry = await shelf.add({ name: 'cherry', subject: 'back\\slash' })
     await shelf.call('PATCH', `/templates/${cherry.id}`, { type: 'HEADLESS' })
     const first = (await shelf.call('GET', '/templates?sort=name')).body.data.at(-1)
@@ -200,6 +201,7 @@ describe('the list', () => {
     ['?search=APPLE', ['Apple']],
     ['?search=order', ['Apple']],
     ['?search=red', ['Apple']],
+    ['?search=%C3%9CBER', ['Apple']],
     ['?search=%25', ['banana']],
     ['?search=_', ['Apple']],
     ['?search=%5C', ['cherry']],
@@ -381,4 +383,23 @@ describe('lint', () => {
     const issues = await shelf.lint({ body: '<a href="">'.repeat(45_000) })
     expect(issues).toHaveLength(200)
   })
+})
+
+test('the product as it is started finds its threads, and stops with them', async () => {
+  const product = await startSterna()
+  try {
+    const post = async (path: string, body: object, headers: Record<string, string> = {}) =>
+      fetch(product.url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+    const json = (answer: Response) => answer.json() as Promise<Record<string, string>>
+    const signedUp = await post('/auth/signup', { email: 'threads@example.com', password: 'correct horse' })
+    const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
+    const { secret } = await json(await post('/users/@me/projects', { name: 'Test' }, { cookie }))
+    const headers = { authorization: `Bearer ${secret}` }
+    const body = '{% for item in items %}{{ item }};{% endfor %}'
+    const { id } = await json(await post('/templates', { ...WELCOME, body }, headers))
+    const preview = await post(`/templates/${id}/preview`, { data: { items: ['a', 'b'] } }, headers)
+    expect(await json(preview)).toMatchObject({ html: 'a;b;', text: 'a;b;' })
+  } finally {
+    await product.stop()
+  }
 })

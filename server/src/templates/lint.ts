@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import type { Reference } from './language/prepare.ts'
-import { placeOf } from './language/syntax-error.ts'
 import { tokenize } from './language/tokenize.ts'
 import { isStandard } from './language/variables.ts'
 import { describeProblem, type Template } from './mail.ts'
@@ -83,10 +82,11 @@ const FILLED_IN = '\ue000'
 const ALL_FILLED_IN = /\ue000+/g
 
 /** Links and images, in the order of the text. */
-export function lintHtml(body: string): Issue[] {
+function lintHtml(body: string): Issue[] {
   const issues: Issue[] = []
+  const line = lineCounter(body)
   const add = (code: Issue['code'], severity: Issue['severity'], message: string) =>
-    issues.push({ code, severity, message, line: placeOf(body, parser.startIndex).line })
+    issues.push({ code, severity, message, line: line(parser.startIndex) })
   const parser = new Parser({
     onopentag(name, { href, name: anchor, id, alt }) {
       if (issues.length >= MAX_ISSUES) return
@@ -98,6 +98,16 @@ export function lintHtml(body: string): Issue[] {
   })
   parser.end(masked(body))
   return issues
+}
+
+/** For places in rising order, so that a long text is gone through once and not once per issue. */
+function lineCounter(text: string) {
+  let line = 1
+  let next = text.indexOf('\n')
+  return (at: number) => {
+    for (; next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line++
+    return line
+  }
 }
 
 /** The same text without tags, letter by letter: quotes in them would end the attribute they stand in. */

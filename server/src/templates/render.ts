@@ -3,7 +3,7 @@ import { setImmediate as letOthers } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { AppError } from '../lib/errors.ts'
-import { COMPILE_MS, RENDER_MS, THREAD_HEAP_MB } from './language/limits.ts'
+import { COMPILE_MS, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
 import { createRecent } from './language/recent.ts'
 import { type Simple, simplify } from './language/simple.ts'
@@ -124,27 +124,29 @@ async function runInThread<Result>(name: 'render' | 'check', work: object): Prom
   const watch = setInterval(() => {
     const at = Atomics.load(progress, 0)
     if (at !== last.at) last = { at, since: performance.now() }
-    else if (at !== WAITING && performance.now() - last.since > (at === COMPILING ? COMPILE_MS : RENDER_MS)) killer.abort()
+    else if (performance.now() - last.since > patience(at)) killer.abort()
   }, LOOK_EVERY_MS)
   try {
     return { done: await threads().run({ ...work, progress }, { name, signal: killer.signal }) }
   } catch (err) {
     const at = Atomics.load(progress, 0)
+    if (at === WAITING) throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
     if (killer.signal.aborted) return { at, reason: REASONS.time }
     if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: REASONS.memory }
-    throw isFull(err as Error) ? new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err }) : err
+    throw err
   } finally {
     clearInterval(watch)
   }
 }
 
-const isFull = ({ message }: Error) => message === 'Task queue is at limit'
+const patience = (at: number) => (at === WAITING ? WAIT_MS : at === COMPILING ? COMPILE_MS : RENDER_MS)
 
 let pool: Piscina | undefined
 
 /** Started with the first template that needs them. Idle threads do not keep the process alive. */
 function threads() {
-  pool ??= new Piscina({
+  if (pool) return pool
+  pool = new Piscina({
     filename: fileURLToPath(new URL(THREAD, import.meta.url)),
     execArgv: [],
     minThreads: 1,
@@ -156,6 +158,8 @@ function threads() {
     // A template has no business with the environment, nor with what was passed to this process.
     env: {},
   })
+  // Of a thread that ends with nothing to do nobody needs to know: the next one is started when it is needed.
+  pool.on('error', () => {})
   return pool
 }
 

@@ -5,7 +5,7 @@ import { refuse } from './syntax-error.ts'
 
 /** A value with filters, as it stands in `{{ }}` or in a condition. Operators lie between the operands, as written. */
 export type Expression = { terms: (Operand | Operator)[]; filters: Filter[] }
-export type Operator = { kind: 'operator'; text: string }
+type Operator = { kind: 'operator'; text: string }
 export type Filter = { name: string; args: { key?: string; value: Operand }[] }
 export type Path = { kind: 'path'; segments: (string | Operand)[]; start: number }
 export type Literal = { kind: 'literal'; value: string | number | boolean | null; text: string }

@@ -18,8 +18,10 @@ export const MAX_OUTPUT_HERE = 256_000
 /** The engine looks at the clock itself, between tags; the thread is killed when that was not enough. */
 export const ENGINE_RENDER_MS = 200
 export const RENDER_MS = 250
+/** For a free thread. */
+export const WAIT_MS = 30_000
 /** For parsing, which is bounded by the limits above, on a busy machine. */
 export const COMPILE_MS = 5_000
-/** What the engine counts as allocated: items of lists and ranges, characters of texts. */
-export const ENGINE_MEMORY = 20_000_000
+/** What the engine counts as allocated: items of lists and ranges, characters of texts. As numbers 40 MB of the heap. */
+export const ENGINE_MEMORY = 5_000_000
 export const THREAD_HEAP_MB = 128

@@ -11,7 +11,7 @@ type Block = { name: string; start: number; locals: string[] }
 export type Reference = { path: string[]; start: number; needsValue: boolean }
 
 /** What a template prints between its texts. */
-export type Output = { expression: Expression; isUrl: boolean }
+type Output = { expression: Expression; isUrl: boolean }
 
 export type Prepared = {
   /** Plain Liquid: no `??`, no names with spaces. */
