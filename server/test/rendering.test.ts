@@ -373,6 +373,11 @@ describe('a template that is out to do harm', () => {
     ],
     ['asks for a date of many digits', `{{ "now" | date: "%9999999d" }}`, [TIME, MEMORY, LENGTH]],
     ['asks for a date of more digits', `{{ "now" | date: "%999999999d" }}`, [TIME, MEMORY, LENGTH]],
+    [
+      'encodes again and again',
+      `{% assign a = big %}${'{% assign a = a | base64_encode %}'.repeat(100)}{{ a | split: "" | size }}`,
+      [TIME, MEMORY],
+    ],
     ['prints a large value often', '{{ big }}'.repeat(1000), [TIME, MEMORY, LENGTH]],
     [
       'joins lists of lists',

@@ -371,6 +371,13 @@ describe('lint', () => {
     expect(await shelf.lint(content)).toEqual(expected)
   })
 
+  test('takes a field for unknown that only another project has', async () => {
+    const [mine, theirs] = [await newShelf(), await newShelf()]
+    await theirs.call('POST', '/contacts', { email: 'ada@example.com', data: { secret: 'x' } })
+    expect(await mine.lint({ body: '{{ secret }}' })).toEqual([['missing_variable', 'warning']])
+    expect(await theirs.lint({ body: '{{ secret }}' })).toEqual([])
+  })
+
   test('looks at a stored template in the same way', async () => {
     const shelf = await newShelf()
     const { id } = await shelf.add({ type: 'MARKETING' })

@@ -135,7 +135,25 @@ function createEngine(escaped: (text: string) => string) {
   engine.registerFilter('escape', { raw: true, handler: (value) => escapeHtml(textOf(value)) })
   engine.registerFilter('escape_once', { raw: true, handler: filters.escape_once as FilterHandler })
   engine.registerFilter('newline_to_br', { raw: true, handler: (value) => escaped(textOf(value)).replace(/\r?\n/g, '<br />\n') })
+  for (const [name, filter] of Object.entries(engine.filters)) engine.registerFilter(name, bounded(filter))
   return engine
+}
+
+/**
+ * No filter takes or gives more than this. V8 does not only throw at sizes beyond its own: splitting a text of 250 million
+ * letters ends the whole process, whatever thread it is in.
+ */
+function bounded(filter: FilterImplOptions): FilterImplOptions {
+  const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
+  return {
+    raw,
+    *handler(value: unknown, ...args: unknown[]) {
+      const result: unknown = yield handler.call(this, value, ...args)
+      const size = typeof result === 'string' || Array.isArray(result) ? result.length : 0
+      if (size > ENGINE_MEMORY) throw new RangeError('too large')
+      return result
+    },
+  }
 }
 
 const HTML = createEngine(escapeHtml)
