@@ -208,6 +208,11 @@ describe('a body', () => {
       '[]',
     ],
     [
+      'has no way to a prototype on the main thread',
+      '[{{ constructor }}{{ __proto__ }}{{ toString }}{{ data.__proto__.polluted }}{{ name.constructor.name }}{{ items.push }}]',
+      '[]',
+    ],
+    [
       'has no way to a prototype by computed names',
       '{% assign k = "constructor" %}[{{ data[k] }}{{ name[k] }}{{ items["__proto__"] }}{{ orders[0].toString }}]',
       '[]',
