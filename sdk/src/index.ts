@@ -12,6 +12,7 @@ export type {
   Job,
   Member,
   Project,
+  Template,
   Upload,
   User,
 } from './generated.ts'
@@ -126,6 +127,20 @@ export class Sterna {
     stats: (query: Query<'GET /events/stats'> = {}) => this.request('GET /events/stats', { query }),
     usage: (eventName: string) => this.request('GET /events/{eventName}/usage', { params: { eventName } }),
     delete: (eventName: string) => this.request('DELETE /events/{eventName}', { params: { eventName } }),
+  }
+
+  readonly templates = {
+    list: (query: Query<'GET /templates'> = {}) => this.request('GET /templates', { query }),
+    create: (body: Body<'POST /templates'>) => this.request('POST /templates', { body }),
+    get: (id: string) => this.request('GET /templates/{id}', { params: { id } }),
+    update: (id: string, body: Body<'PATCH /templates/{id}'>) => this.request('PATCH /templates/{id}', { params: { id }, body }),
+    delete: (id: string) => this.request('DELETE /templates/{id}', { params: { id } }),
+    duplicate: (id: string) => this.request('POST /templates/{id}/duplicate', { params: { id } }),
+    usage: (id: string) => this.request('GET /templates/{id}/usage', { params: { id } }),
+    preview: (id: string, body: Body<'POST /templates/{id}/preview'> = {}) =>
+      this.request('POST /templates/{id}/preview', { params: { id }, body }),
+    lint: (id: string) => this.request('POST /templates/{id}/lint', { params: { id } }),
+    lintContent: (body: Body<'POST /templates/lint'>) => this.request('POST /templates/lint', { body }),
   }
 
   readonly fields = {

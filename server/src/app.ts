@@ -10,6 +10,7 @@ import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
@@ -35,6 +36,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   eventRoutes(app, deps)
   trackRoutes(app, deps)
   await uploadRoutes(app, deps)
+  templateRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

@@ -22,6 +22,7 @@ import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
+import { wipeTemplates } from './templates/template.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 
@@ -37,6 +38,7 @@ const WIPERS: Wiper[] = [
   wipeReactions,
   wipeEventCounts,
   wipeListeners,
+  wipeTemplates,
   wipeUploads,
 ]
 

@@ -45,6 +45,7 @@ const OWNERS: Record<string, string> = {
   rate_windows: 'http',
   reactions: 'events',
   sessions: 'auth',
+  templates: 'templates',
   uploads: 'uploads',
   user_tokens: 'auth',
   users: 'auth',
