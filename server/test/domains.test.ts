@@ -714,19 +714,12 @@ describe('an address may be a sender', () => {
       },
     )
 
-  test('on a verified domain and below it, in any spelling', async () => {
+  test('on a verified domain, in any spelling', async () => {
     const project = await sterna.newProject()
     const name = newName()
     await addVerified(project, name)
     await addVerified(project, 'xn--kse-qla.example')
-    for (const address of [
-      `a@${name}`,
-      `A@${name.toUpperCase()}`,
-      `a@mail.${name}`,
-      `a@very.deep.${name}`,
-      'a@käse.example',
-      'a@KÄSE.example',
-    ])
+    for (const address of [`a@${name}`, `A@${name.toUpperCase()}`, 'a@käse.example', 'a@KÄSE.example'])
       expect([address, await may(project, address)]).toEqual([address, true])
   })
 
@@ -736,6 +729,8 @@ describe('an address may be a sender', () => {
     await addVerified(project, name)
     await add(project, `pending-${name}`)
     for (const address of [
+      `a@mail.${name}`,
+      `a@very.deep.${name}`,
       `a@evil${name}`,
       `a@${name}.evil.example`,
       `a@pending-${name}`,
@@ -760,30 +755,16 @@ describe('an address may be a sender', () => {
     expect([await may(mine, `a@${name}`), await may(mine, `a@mail.${name}`)]).toEqual([false, false])
   })
 
-  test('not on a sub-domain that another project has verified, and only that one is theirs', async () => {
+  test('on a sub-domain for whoever has verified it, not for who has verified the domain above', async () => {
     const [mine, theirs] = [await sterna.newProject(), await sterna.newProject()]
     const name = newName()
     await addVerified(mine, name)
-    const sub = await add(theirs, `mail.${name}`)
-    expect([await may(mine, `a@mail.${name}`), await may(theirs, `a@mail.${name}`)]).toEqual([true, false])
-    publish(sub)
-    await check(theirs, sub.id)
-    expect([await may(mine, `a@mail.${name}`), await may(mine, `a@x.mail.${name}`), await may(mine, `a@news.${name}`)]).toEqual([
+    await addVerified(theirs, `mail.${name}`)
+    expect([await may(mine, `a@mail.${name}`), await may(theirs, `a@mail.${name}`), await may(theirs, `a@${name}`)]).toEqual([
       false,
-      false,
-      true,
-    ])
-    expect([await may(theirs, `a@mail.${name}`), await may(theirs, `a@x.mail.${name}`), await may(theirs, `a@${name}`)]).toEqual([
-      true,
       true,
       false,
     ])
-  })
-
-  test('not below a suffix that many share, even if someone proved it', async () => {
-    const project = await sterna.newProject()
-    await addVerified(project, 'blogspot.com')
-    expect([await may(project, 'a@blogspot.com'), await may(project, 'a@someone.blogspot.com')]).toEqual([true, false])
   })
 
   test('no longer, once the domain is removed', async () => {
@@ -797,10 +778,10 @@ describe('an address may be a sender', () => {
   test('and many are answered at once, each with the domain that covers it', async () => {
     const project = await sterna.newProject()
     const [one, two] = [await addVerified(project), await addVerified(project)]
-    const found = await findVerified(sterna.db, project.id, [`a@${one.domain}`, `b@x.${two.domain}`, 'c@other.example', 'nonsense'])
+    const found = await findVerified(sterna.db, project.id, [`a@${one.domain}`, `b@${two.domain}`, `c@x.${two.domain}`, 'nonsense'])
     expect([...found]).toEqual([
       [`a@${one.domain}`, { id: one.id, domain: one.domain, dkimSelector: one.dkimTokens[0] }],
-      [`b@x.${two.domain}`, { id: two.id, domain: two.domain, dkimSelector: two.dkimTokens[0] }],
+      [`b@${two.domain}`, { id: two.id, domain: two.domain, dkimSelector: two.dkimTokens[0] }],
     ])
     expect(await findVerified(sterna.db, project.id, [])).toEqual(new Map())
   })

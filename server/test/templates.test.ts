@@ -105,6 +105,19 @@ describe('creating a template', () => {
     expect([changed.status, changed.body.error.code]).toEqual([403, 'DOMAIN_NOT_VERIFIED'])
   })
 
+  test('from a verified domain is kept, and not from one below it, of another project, or once it is gone', async () => {
+    const [shelf, other] = [await newShelf(), await newShelf()]
+    const domain = `${randomUUID()}.example`
+    const added = await shelf.call('POST', '/domains', { domain })
+    expect((await shelf.call('POST', '/templates', { ...WELCOME, from: `Ada@${domain}` })).body.from).toBe(`ada@${domain}`)
+    const { id } = await shelf.add()
+    expect((await shelf.call('PATCH', `/templates/${id}`, { from: `ada@${domain}` })).body.from).toBe(`ada@${domain}`)
+    expect((await shelf.call('PATCH', `/templates/${id}`, { from: `ada@mail.${domain}` })).status).toBe(403)
+    expect((await other.call('POST', '/templates', { ...WELCOME, from: `ada@${domain}` })).status).toBe(403)
+    await shelf.call('DELETE', `/domains/${added.body.id}`)
+    expect((await shelf.call('POST', '/templates', { ...WELCOME, from: `ada@${domain}` })).status).toBe(403)
+  })
+
   test('sets nothing that is not the caller’s to set', async () => {
     const shelf = await newShelf()
     const other = await newShelf()

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
 import { fail } from '../lib/errors.ts'
-import { selfAndParents } from './name.ts'
 
 type SenderDomain = { id: string; domain: string; dkimSelector: string }
 
@@ -19,28 +18,19 @@ export async function assertVerified(db: Db, projectId: string, address: string)
   })
 }
 
-/**
- * For each address that this project may send as, the verified domain that covers it: its own, or the nearest one above it. A
- * sub-domain that another project has verified is theirs, so the question goes over all projects.
- */
+/** For each address that this project may send as, its verified domain. The exact one: a sub-domain is another domain. */
 export async function findVerified(db: Db, projectId: string, addresses: string[]): Promise<Map<string, SenderDomain>> {
   const asked = addresses.flatMap((given) => {
     const address = readAddress(given)
-    return address ? [{ given, names: selfAndParents(domainOf(address)) }] : []
+    return address ? [{ given, name: domainOf(address) }] : []
   })
-  const names = [...new Set(asked.flatMap((each) => each.names))]
   const verified = await many(
     db,
-    sql<SenderDomain & { mine: boolean }>`
-      select id, domain, dkim_selector as "dkimSelector", project_id = ${projectId} as mine
-      from domains where domain = any(${names}::text[]) and status = 'verified'
+    sql<SenderDomain>`
+      select id, domain, dkim_selector as "dkimSelector" from domains
+      where project_id = ${projectId} and domain = any(${[...new Set(asked.map(({ name }) => name))]}::text[]) and status = 'verified'
     `,
   )
   const byName = new Map(verified.map((row) => [row.domain, row]))
-  return new Map(
-    asked.flatMap(({ given, names }) => {
-      const nearest = names.map((name) => byName.get(name)).find((row) => row !== undefined)
-      return nearest?.mine ? [[given, { id: nearest.id, domain: nearest.domain, dkimSelector: nearest.dkimSelector }] as const] : []
-    }),
-  )
+  return new Map(asked.flatMap(({ given, name }) => (byName.has(name) ? [[given, byName.get(name)!] as const] : [])))
 }
