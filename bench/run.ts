@@ -7,6 +7,7 @@ import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { timeEvents } from './paths/events.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
+import { timeRendering } from './paths/render.ts'
 import { measureTracking } from './paths/track.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
@@ -27,6 +28,7 @@ await withProduct(async (product) => {
   timings.push(await timeImport(product, dataScale))
   timings.push(...(await timeDeletes(product)))
 })
+timings.push(...(await timeRendering()))
 const report = printReport(rows, timings)
 console.log(report)
 if (!quick) writeFileSync(new URL('./results.md', import.meta.url), report)

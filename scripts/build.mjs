@@ -52,7 +52,13 @@ function putInPlace(draft, target, current) {
 async function buildServer(out) {
   const { build } = await import('esbuild')
   await build({
-    entryPoints: ['main', 'cli'].map((name) => join(ROOT, `server/src/${name}.ts`)),
+    // The threads are started by file name, so they are a file of their own beside those that start them.
+    entryPoints: Object.fromEntries(
+      Object.entries({ main: 'main', cli: 'cli', 'render-thread': 'templates/render-thread' }).map(([out, source]) => [
+        out,
+        join(ROOT, `server/src/${source}.ts`),
+      ]),
+    ),
     outdir: out,
     bundle: true,
     splitting: true,

@@ -1,5 +1,26 @@
 // Generated from docs/openapi.json by `npm run openapi`. Do not edit.
 
+export type AddressVerification = {
+  /** As we would store it; as given when it is no address. */
+  email: string
+  /** It is an address, and its domain takes mail. The other flags do not count against it. */
+  valid: boolean
+  isDisposable: boolean
+  /** At a service that forwards to an address it hides. */
+  isAlias: boolean
+  isTypo: boolean
+  isPlusAddressed: boolean
+  /** At a provider of personal mailboxes. */
+  isPersonalEmail: boolean
+  domainExists: boolean
+  /** The domain has an address to connect to. Nobody connects to it. */
+  hasWebsite: boolean
+  hasMxRecords: boolean
+  suggestedEmail?: string
+  /** What is wrong or worth knowing; says so when DNS could not be asked. */
+  reasons: string[]
+}
+
 export type Consent = {
   id: string
   subscribed: boolean
@@ -19,6 +40,61 @@ export type Contact = {
   updatedAt: string
 }
 
+export type Domain = {
+  id: string
+  domain: string
+  status: 'pending' | 'verified' | 'failed'
+  verified: boolean
+  verifiedBy: 'dns' | 'sandbox' | null
+  /** Says so when the domain counts as verified only because no mail leaves this installation. */
+  notice: string | null
+  records: {
+    type: 'TXT' | 'MX'
+    name: string
+    value: string
+    priority?: number
+    purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+    /** The domain is verified when all required records are found. */
+    required: boolean
+    /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
+    status: 'pending' | 'found' | 'missing' | 'mismatch' | 'unknown' | 'sandbox'
+    /** What is published there. */
+    found: string[]
+  }[]
+  lastCheckedAt: string | null
+  lastError: string | null
+  dkimTokens: string[]
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  verifiedAt: string | null
+}
+
+export type DomainCheck = {
+  domain: string
+  tokens: string[]
+  status: 'pending' | 'verified' | 'failed'
+  verified: boolean
+  verifiedBy: 'dns' | 'sandbox' | null
+  /** Says so when the domain counts as verified only because no mail leaves this installation. */
+  notice: string | null
+  records: {
+    type: 'TXT' | 'MX'
+    name: string
+    value: string
+    priority?: number
+    purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+    /** The domain is verified when all required records are found. */
+    required: boolean
+    /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
+    status: 'pending' | 'found' | 'missing' | 'mismatch' | 'unknown' | 'sandbox'
+    /** What is published there. */
+    found: string[]
+  }[]
+  lastCheckedAt: string | null
+  lastError: string | null
+}
+
 /** Every error, but for the few endpoints that answer a plain `{ error }`. */
 export type Error = {
   success: false
@@ -33,6 +109,7 @@ export type Error = {
       | 'FORBIDDEN'
       | 'PROJECT_ACCESS_DENIED'
       | 'PROJECT_DISABLED'
+      | 'DOMAIN_NOT_VERIFIED'
       | 'RESOURCE_NOT_FOUND'
       | 'CONTACT_NOT_FOUND'
       | 'TEMPLATE_NOT_FOUND'
@@ -121,6 +198,31 @@ export type Project = {
   billingLimitInbound: number | null
   createdAt: string
   updatedAt: string
+}
+
+export type Template = {
+  id: string
+  name: string
+  description: string | null
+  subject: string
+  body: string
+  from: string | null
+  fromName: string | null
+  replyTo: string | null
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  projectId: string
+  createdAt: string
+  updatedAt: string
+}
+
+export type Upload = {
+  /** For the `src` of an `<img>`. Public, and never another image. */
+  url: string
+  key: string
+  filename: string
+  contentType: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
+  /** Bytes as stored: the image is drawn anew. */
+  size: number
 }
 
 export type UpsertedContact = {
@@ -591,6 +693,59 @@ export interface Operations {
     }
   }
 
+  /**
+   * Add a sender domain
+   *
+   * Answers with the DNS records to publish.
+   */
+  'POST /domains': {
+    params: undefined
+    query: undefined
+    body: {
+      domain: string
+      projectId?: string
+    }
+    response: Domain
+  }
+
+  /**
+   * List the domains of a project
+   *
+   * `current` stands for the project of the key, or of `X-Project-Id`.
+   */
+  'GET /domains/project/{projectId}': {
+    params: {
+      projectId: string
+    }
+    query: undefined
+    body: undefined
+    response: Domain[]
+  }
+
+  /** Remove a domain */
+  'DELETE /domains/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Check the records of a domain now
+   *
+   * DNS is asked at most every 5 seconds; in between the answer is that of the latest check.
+   */
+  'GET /domains/{id}/verify': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: DomainCheck
+  }
+
   /** List events, newest first */
   'GET /events': {
     params: undefined
@@ -895,6 +1050,177 @@ export interface Operations {
     }
   }
 
+  /** List templates */
+  'GET /templates': {
+    params: undefined
+    query: {
+      page?: number
+      pageSize?: number
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      /** Part of the name, description or subject, in any case. */
+      search?: string
+      sort?: 'name' | 'createdAt' | 'updatedAt'
+      dir?: 'asc' | 'desc'
+    }
+    body: undefined
+    response: {
+      data: Template[]
+      total: number
+      page: number
+      pageSize: number
+      totalPages: number
+    }
+  }
+
+  /** Create a template */
+  'POST /templates': {
+    params: undefined
+    query: undefined
+    body: {
+      name: string
+      subject: string
+      body: string
+      type: 'TRANSACTIONAL' | 'MARKETING'
+      description?: string | null
+      /** On a verified domain. */
+      from?: string | null
+      fromName?: string | null
+      replyTo?: string | null
+    }
+    response: Template
+  }
+
+  /** What could be better in a mail */
+  'POST /templates/lint': {
+    params: undefined
+    query: undefined
+    body: {
+      subject: string
+      body: string
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+    }
+    response: {
+      issues: {
+        code:
+          | 'syntax_error'
+          | 'missing_variable'
+          | 'empty_link'
+          | 'broken_link'
+          | 'insecure_link'
+          | 'image_without_alt'
+          | 'too_large'
+          | 'no_unsubscribe_link'
+        severity: 'error' | 'warning' | 'info'
+        message: string
+        /** In the body. */
+        line?: number
+      }[]
+    }
+  }
+
+  /** Get a template */
+  'GET /templates/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: Template
+  }
+
+  /** Change a template */
+  'PATCH /templates/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: {
+      name?: string
+      subject?: string
+      body?: string
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      description?: string | null
+      /** On a verified domain. */
+      from?: string | null
+      fromName?: string | null
+      replyTo?: string | null
+    }
+    response: Template
+  }
+
+  /** Delete a template */
+  'DELETE /templates/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /** Copy a template */
+  'POST /templates/{id}/duplicate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: Template
+  }
+
+  /** What could be better in a template */
+  'POST /templates/{id}/lint': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      issues: {
+        code:
+          | 'syntax_error'
+          | 'missing_variable'
+          | 'empty_link'
+          | 'broken_link'
+          | 'insecure_link'
+          | 'image_without_alt'
+          | 'too_large'
+          | 'no_unsubscribe_link'
+        severity: 'error' | 'warning' | 'info'
+        message: string
+        /** In the body. */
+        line?: number
+      }[]
+    }
+  }
+
+  /**
+   * Render a template for a contact or a sample
+   *
+   * Nothing is sent. `data`, `email`, `locale` and `subscribed` count before those of the contact.
+   */
+  'POST /templates/{id}/preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: {
+      contactId?: string
+      email?: string
+      subscribed?: boolean
+      locale?: string
+      /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+      data?: Record<string, unknown>
+    }
+    response: {
+      subject: string
+      html: string
+      text: string
+      /** Variables without a value and without a fallback. */
+      missingVariables: string[]
+    }
+  }
+
   /** Where a template is used */
   'GET /templates/{id}/usage': {
     params: {
@@ -915,6 +1241,28 @@ export interface Operations {
       }[]
       emailsSent: number
     }
+  }
+
+  /**
+   * Upload an image
+   *
+   * JPEG, PNG, GIF or WebP of at most 10 MB. It is drawn anew, without anything that was hidden in it.
+   */
+  'POST /uploads/image': {
+    params: undefined
+    query: undefined
+    body: FormData
+    response: Upload
+  }
+
+  /** An uploaded image */
+  'GET /uploads/{key}': {
+    params: {
+      key: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
   }
 
   /** Who you are */
@@ -1019,6 +1367,23 @@ export interface Operations {
         event: string
         timestamp: string
       }
+    }
+  }
+
+  /**
+   * Check an email address
+   *
+   * By its spelling, by lists of providers, and by DNS. Answers within 5 seconds; no mail is sent and no mail server is asked.
+   */
+  'POST /v1/verify': {
+    params: undefined
+    query: undefined
+    body: {
+      email: string
+    }
+    response: {
+      success: true
+      data: AddressVerification
     }
   }
 }

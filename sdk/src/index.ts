@@ -1,7 +1,21 @@
 import { type Answer, type Body, type Connection, type Input, type Once, type Operation, type Query, send } from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
-export type { Consent, Contact, Event, Invitation, Job, Member, Project, User } from './generated.ts'
+export type {
+  AddressVerification,
+  Consent,
+  Contact,
+  Domain,
+  DomainCheck,
+  Event,
+  Invitation,
+  Job,
+  Member,
+  Project,
+  Template,
+  Upload,
+  User,
+} from './generated.ts'
 
 export type SternaOptions = {
   /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
@@ -97,7 +111,7 @@ export class Sterna {
     bulkUnsubscribe: (body: Body<'POST /contacts/bulk-unsubscribe'>) => this.request('POST /contacts/bulk-unsubscribe', { body }),
     bulkDelete: (body: Body<'POST /contacts/bulk-delete'>) => this.request('POST /contacts/bulk-delete', { body }),
     bulkStatus: (jobId: string) => this.request('GET /contacts/bulk/{jobId}', { params: { jobId } }),
-    import: (file: Blob) => this.request('POST /contacts/import', { body: upload(file) }),
+    import: (file: Blob) => this.request('POST /contacts/import', { body: form('file', file, 'contacts.csv') }),
     importStatus: (jobId: string) => this.request('GET /contacts/import/{jobId}', { params: { jobId } }),
   }
 
@@ -115,6 +129,20 @@ export class Sterna {
     delete: (eventName: string) => this.request('DELETE /events/{eventName}', { params: { eventName } }),
   }
 
+  readonly templates = {
+    list: (query: Query<'GET /templates'> = {}) => this.request('GET /templates', { query }),
+    create: (body: Body<'POST /templates'>) => this.request('POST /templates', { body }),
+    get: (id: string) => this.request('GET /templates/{id}', { params: { id } }),
+    update: (id: string, body: Body<'PATCH /templates/{id}'>) => this.request('PATCH /templates/{id}', { params: { id }, body }),
+    delete: (id: string) => this.request('DELETE /templates/{id}', { params: { id } }),
+    duplicate: (id: string) => this.request('POST /templates/{id}/duplicate', { params: { id } }),
+    usage: (id: string) => this.request('GET /templates/{id}/usage', { params: { id } }),
+    preview: (id: string, body: Body<'POST /templates/{id}/preview'> = {}) =>
+      this.request('POST /templates/{id}/preview', { params: { id }, body }),
+    lint: (id: string) => this.request('POST /templates/{id}/lint', { params: { id } }),
+    lintContent: (body: Body<'POST /templates/lint'>) => this.request('POST /templates/lint', { body }),
+  }
+
   readonly fields = {
     list: () => this.request('GET /contacts/fields'),
     values: (field: string, query: Query<'GET /contacts/fields/{field}/values'> = {}) =>
@@ -122,10 +150,26 @@ export class Sterna {
     usage: (field: string) => this.request('GET /contacts/fields/{field}/usage', { params: { field } }),
     delete: (field: string) => this.request('DELETE /contacts/fields/{field}', { params: { field } }),
   }
+
+  readonly domains = {
+    list: (projectId = 'current') => this.request('GET /domains/project/{projectId}', { params: { projectId } }),
+    add: (domain: string) => this.request('POST /domains', { body: { domain } }),
+    verify: (id: string) => this.request('GET /domains/{id}/verify', { params: { id } }),
+    remove: (id: string) => this.request('DELETE /domains/{id}', { params: { id } }),
+  }
+
+  readonly verify = {
+    email: (email: string) => this.request('POST /v1/verify', { body: { email } }),
+  }
+
+  readonly uploads = {
+    image: (image: Blob, filename = image instanceof File ? image.name : 'image') =>
+      this.request('POST /uploads/image', { body: form('image', image, filename) }),
+  }
 }
 
-function upload(file: Blob): FormData {
-  const form = new FormData()
-  form.set('file', file, 'contacts.csv')
-  return form
+function form(field: string, file: Blob, filename: string): FormData {
+  const data = new FormData()
+  data.set(field, file, filename)
+  return data
 }

@@ -160,3 +160,20 @@ test('a silent server is given up after timeoutMs', async () => {
   expect(await refusal(client.users.me())).toMatchObject({ code: 'TIMEOUT', status: 0 })
   expect(seen).toHaveLength(1)
 })
+
+test('a file is sent as a form, under its own name', async () => {
+  const { client, seen } = await serve([{ status: 200, body: {} }])
+  await client.uploads.image(new File(['bytes'], 'logo.png', { type: 'image/png' }))
+  await client.uploads.image(new Blob(['bytes']))
+  await client.contacts.import(new Blob(['email\n']))
+  expect(seen.map(({ line, headers }) => [line, String(headers['content-type']).split(';')[0]])).toEqual([
+    ['POST /uploads/image', 'multipart/form-data'],
+    ['POST /uploads/image', 'multipart/form-data'],
+    ['POST /contacts/import', 'multipart/form-data'],
+  ])
+  expect(seen.map(({ body }) => /name="(\w+)"; filename="([\w.]+)"/.exec(body)?.slice(1))).toEqual([
+    ['image', 'logo.png'],
+    ['image', 'image'],
+    ['file', 'contacts.csv'],
+  ])
+})

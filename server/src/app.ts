@@ -2,6 +2,7 @@ import { authRoutes } from './auth/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
 import { serveDashboard } from './http/dashboard.ts'
@@ -9,8 +10,11 @@ import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
+import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
+import { verifyRoutes } from './verify/routes.ts'
 
 /** More routes on the same plumbing. */
 export type Extend = (app: App, deps: Deps) => void
@@ -27,8 +31,12 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   contactRoutes(app, deps)
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps)
+  domainRoutes(app, deps)
+  verifyRoutes(app, deps)
   eventRoutes(app, deps)
   trackRoutes(app, deps)
+  await uploadRoutes(app, deps)
+  templateRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

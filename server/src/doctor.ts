@@ -1,14 +1,16 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import pg from 'pg'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { borrowDatabase, type Database } from './db/open.ts'
 import { type Config, loadConfig } from './lib/config.ts'
+import { nearestFolder } from './lib/folder.ts'
 import { createLog } from './lib/log.ts'
 import { deriveSecrets, readMasterKey } from './lib/secrets.ts'
+import { folderOf, openStorage } from './uploads/storage.ts'
 
 type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 
@@ -25,7 +27,13 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
   } catch (err) {
     return [...checks, failed('configuration', (err as Error).message)]
   }
-  checks.push(checkPublicUrl(config), ...checkDisk(config), await checkPort(config), ...(await checkDatabase(config)))
+  checks.push(
+    checkPublicUrl(config),
+    ...checkDisk(config),
+    await checkUploads(config),
+    await checkPort(config),
+    ...(await checkDatabase(config)),
+  )
   return checks
 }
 
@@ -60,15 +68,25 @@ function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
   return databaseUrl ? [disk] : [disk, checkKeyFile(join(dataDir, 'secret.key'))]
 }
 
-/** The folder itself, or the one it would be made in: looking must not create it. */
-const nearestFolder = (path: string): string => (existsSync(path) ? path : nearestFolder(dirname(path)))
-
 function checkKeyFile(path: string) {
   if (!existsSync(path)) return ok('secret key', 'will be made at the first start')
   const open = (statSync(path).mode & 0o077) !== 0
   return open
     ? warn('secret key', `others can read ${path}; run: chmod 600 '${path}'`)
     : ok('secret key', `kept in ${path}; back it up with the database`)
+}
+
+async function checkUploads(config: Config) {
+  const { s3, role } = config
+  const place = s3 ? `bucket ${s3.bucket}` : folderOf(config)
+  try {
+    await openStorage(config).check()
+  } catch (err) {
+    const advice = s3 ? 'check S3_…, and that these keys may put, get and delete objects' : 'fix its owner or set DATA_DIR'
+    return failed('uploads', `cannot write to ${place} (${(err as Error).message}); ${advice}`)
+  }
+  if (!s3 && role !== 'all') return warn('uploads', `kept in ${place}, which other machines do not see; with more than one, set S3_…`)
+  return ok('uploads', `kept in ${place}`)
 }
 
 async function checkPort({ host, port, publicUrl }: Config) {

@@ -7,9 +7,11 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import { checkDueDomains } from './domains/check-due.ts'
+import { followMode } from './domains/follow-mode.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
-import { continueForgetting, wipeEventCounts, wipeEvents, wipeReactions } from './events/forget.ts'
+import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
@@ -20,21 +22,37 @@ import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
+import { wipeTemplates } from './templates/template.ts'
+import { openStorage, type Storage } from './uploads/storage.ts'
+import { wipeUploads } from './uploads/wipe.ts'
 
 const CHUNK = 5_000
 
 /** What a project reset or deletion removes, in one list. */
-const WIPERS: Wiper[] = [wipeKeys, wipeJobs, wipeContacts, wipeContactFacts, wipeEvents, wipeReactions, wipeEventCounts]
+const WIPERS: Wiper[] = [
+  wipeKeys,
+  wipeJobs,
+  wipeContacts,
+  wipeContactFacts,
+  wipeEvents,
+  wipeReactions,
+  wipeEventCounts,
+  wipeListeners,
+  wipeTemplates,
+  wipeUploads,
+]
 
 /** Every background job, in one list. */
-const handlersFor = (db: Pool): Handlers => ({
+const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
   'contacts.bulk': (job) => continueBulk(db, job),
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
+  'domains.check-due': () => checkDueDomains({ db, config, log }),
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
+  'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 
 /** Everything that happens by the clock, once per time over all nodes, in one list. */
@@ -42,12 +60,15 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
+  { name: 'cron.check-domains', match: '*/5 * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
   await createPartitions(deps.db, deps.log)
-  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers: handlersFor(deps.db), crons: cronsFor(deps) })
+  await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
+  const handlers = handlersFor(deps, openStorage(deps.config))
+  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
 }
 
 type Removal = Parameters<typeof transact<number>>[1]

@@ -25,6 +25,7 @@ const OWNERS: Record<string, string> = {
   contact_counts: 'contacts',
   contact_fields: 'contacts',
   contacts: 'contacts',
+  domains: 'domains',
   event_count_deltas: 'events',
   event_counts: 'events',
   events: 'events',
@@ -44,6 +45,8 @@ const OWNERS: Record<string, string> = {
   rate_windows: 'http',
   reactions: 'events',
   sessions: 'auth',
+  templates: 'templates',
+  uploads: 'uploads',
   user_tokens: 'auth',
   users: 'auth',
 }

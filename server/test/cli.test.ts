@@ -124,9 +124,17 @@ test('doctor finds a healthy installation healthy', async () => {
   const { code, output } = await sterna(['doctor'])
   expect(code).toBe(0)
   expect(output).not.toContain('FAIL')
-  for (const line of ['node', 'configuration', 'disk', 'port', 'database', 'migrations', 'secret'])
+  for (const line of ['node', 'configuration', 'disk', 'uploads', 'port', 'database', 'migrations', 'secret'])
     expect(output).toMatch(new RegExp(`^ok {4}${line}: `, 'm'))
 })
+
+const NO_BUCKET = {
+  S3_ENDPOINT: 'http://127.0.0.1:1',
+  S3_BUCKET: 'x',
+  S3_REGION: 'auto',
+  S3_ACCESS_KEY_ID: 'id',
+  S3_SECRET_ACCESS_KEY: 'key',
+}
 
 test('doctor says what failed and how to fix it', async () => {
   const port = await freePort()
@@ -138,10 +146,16 @@ test('doctor says what failed and how to fix it', async () => {
 
   const cases: [Record<string, string>, RegExp][] = [
     [{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, /^FAIL {2}database: .*check DATABASE_URL/m],
-    [{ SECRET_KEY: 'another secret key, also long enough' }, /^FAIL {2}secret: .*Restore it/m],
+    [
+      { SECRET_KEY: 'another secret key, also long enough', ...NO_BUCKET },
+      /^FAIL {2}uploads: cannot write to bucket x .*check S3_[\s\S]*^FAIL {2}secret: .*Restore it/m,
+    ],
     [{ ROLE: 'boss' }, /^FAIL {2}configuration: .*\n {2}ROLE: /m],
-    [{ PUBLIC_URL: 'http://mail.example.com' }, /^warn {2}public url: .*set PUBLIC_URL=https/m],
-    [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR/m],
+    [
+      { PUBLIC_URL: 'http://mail.example.com', ROLE: 'api' },
+      /^warn {2}public url: .*set PUBLIC_URL=https[\s\S]*^warn {2}uploads: .*set S3_/m,
+    ],
+    [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR\nFAIL {2}uploads: .*set DATA_DIR/m],
   ]
   const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
   for (const [index, [, line]] of cases.entries()) expect(outputs[index]!.output).toMatch(line)

@@ -119,10 +119,20 @@ function createSterna(app: App, db: Pool, secrets: Secrets) {
   return { app, db, secrets, call, newPerson, newProject, mailsTo, tokenFor, digest }
 }
 
-const rowsOf = (table: string) =>
-  table === 'contact_counts' // its sums are what it says; a job may add its rows up at any moment
-    ? sql<{ row: string }>`select (project_id, sum(total), sum(subscribed))::text as row from contact_counts group by project_id order by 1`
-    : sql<{ row: string }>`select t::text as row from ${sql.table(table)} t order by 1`
+type Rows = ReturnType<typeof sql<{ row: string }>>
+
+/** The sums are what these say; a job may add their rows up at any moment. */
+const SUMMED: Record<string, Rows> = {
+  contact_counts: sql`select (project_id, sum(total), sum(subscribed))::text as row from contact_counts group by project_id order by 1`,
+  event_counts: sql`
+    select (project_id, name, day, sum(count))::text as row
+    from (select project_id, name, day, count from event_counts union all select project_id, name, day, count from event_count_deltas) as c
+    group by project_id, name, day having sum(count) <> 0 order by 1
+  `,
+  event_count_deltas: sql`select '' as row where false`,
+}
+
+const rowsOf = (table: string): Rows => SUMMED[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
 
 /** `name=value` as the next request sends it back. */
 export const cookieOf = (answer: Answer) => String(answer.headers['set-cookie'] ?? '').split(';')[0]!

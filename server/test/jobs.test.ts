@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, maybeOne, one, type Pool, transact } from '../src/db/index.ts'
@@ -341,6 +342,29 @@ describe('jobs', () => {
       .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${book.id}`))
       .toEqual([])
   })
+})
+
+test.skipIf(process.platform !== 'linux')('the largest import takes a worker less than 60 MB', { timeout: 90_000 }, async () => {
+  const book = await newBook()
+  await haveWorkers(1)
+  await finished(book, await book.upload(fileOf(0, 2_000)))
+  const [worker] = [...workers.values()]
+  const residentMb = () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${worker!.child.pid}/status`, 'utf8'))![1]) / 1024
+  const before = residentMb()
+  let most = before
+  const file = ['email,note', ...times(24_000, (n) => `m${n}@example.com,${String(n).padEnd(190, 'x')}`)].join('\n')
+  expect(file.length).toBeGreaterThan(4_900_000)
+  expect(file.length).toBeLessThan(5 * 1024 * 1024)
+
+  const jobId = await book.upload(file)
+  const watch = async () => {
+    most = Math.max(most, residentMb())
+    return (await statusOf(book, jobId)).finishedAt
+  }
+  await expect.poll(watch, { timeout: 60_000, interval: 20 }).not.toBeNull()
+
+  expect((await statusOf(book, jobId)).result).toMatchObject({ totalRows: 24_000, createdCount: 24_000 })
+  expect(most - before).toBeLessThan(60)
 })
 
 describe('a worker that is asked to stop', () => {

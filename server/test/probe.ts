@@ -31,7 +31,7 @@ export const probe: Extend = (app, { secrets, db, config }) => {
         const key = readIdempotencyKey(req)
         const claims = key === undefined ? [] : [{ projectId: req.project.id, key, request: 'POST /probe/once', result: { event: id } }]
         await sql`select set_config('lock_timeout', ${`${lockTimeoutFor(1)}ms`}, true)`.execute(tx)
-        const [refused] = await claimKeys(tx, claims, config.idempotencyTtlHours)
+        const [refused] = await claimKeys(tx, claims, { ttlHours: config.idempotencyTtlHours, alone: true })
         if (refused) throw refused
         await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(
           tx,

@@ -1,8 +1,8 @@
-import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Pool, transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
+import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import type { App, Deps } from '../http/server.ts'
 import { findJob, JobView, listErrors, Queued, queueJob, type RowError } from '../jobs/job.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
@@ -13,9 +13,6 @@ import { printErrors } from './errors-csv.ts'
 import { queueImport } from './import.ts'
 
 const MB = 1024 * 1024
-const MAX_FILE = 5 * MB
-/** Around the file: its part headers and boundaries. */
-const MAX_UPLOAD = MAX_FILE + 64 * 1024
 /** What a status shows of them; the CSV has them all. */
 const SHOWN_ERRORS = 10_000
 
@@ -81,14 +78,11 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
     },
   )
 
-  // Its own scope: multipart bodies are read here and nowhere else.
-  await app.register(async (scope) => {
-    await scope.register(multipart, { limits: { fileSize: MAX_FILE, files: 1, fields: 10, parts: 11, headerPairs: 50 } })
+  await withFormFiles(app, (scope) => {
     scope.post(
       '/contacts/import',
       {
-        config,
-        bodyLimit: MAX_UPLOAD,
+        config: { ...config, formFile: { field: 'file', maxBytes: 5 * MB } },
         schema: {
           tags,
           summary: 'Import contacts from CSV',
@@ -97,9 +91,9 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
         },
       },
       async (req, reply) => {
-        const content = await readUpload(req)
+        const { content } = await readFormFile(req, refuse)
         const jobId = await queueImport(db, req.project.id, content).catch((err) =>
-          err instanceof CsvUnreadable ? failPlainly('BAD_REQUEST', err.message) : Promise.reject(err),
+          err instanceof CsvUnreadable ? refuse(err.message) : Promise.reject(err),
         )
         return reply.status(202).send({ message: 'The import is queued.', jobId })
       },
@@ -107,25 +101,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
   })
 }
 
-async function readUpload(req: FastifyRequest) {
-  if (!req.isMultipart()) fail('UNSUPPORTED_MEDIA_TYPE', { message: 'Send the file as multipart/form-data, in the field "file".' })
-  if (Number(req.headers['content-length']) > MAX_UPLOAD) fail('PAYLOAD_TOO_LARGE')
-  const files: { field: string; content: Buffer }[] = []
-  try {
-    // To the end, although one is enough: a second file must not be lost without a word.
-    for await (const file of req.files()) files.push({ field: file.fieldname, content: await file.toBuffer() })
-  } catch (err) {
-    return refuseUpload(err as { code?: string })
-  }
-  const [file] = files
-  if (file?.field !== 'file') return failPlainly('BAD_REQUEST', 'Send one CSV file in the field "file".')
-  return file.content
-}
-
-const refuseUpload = (err: { code?: string }): never =>
-  err.code === 'FST_REQ_FILE_TOO_LARGE'
-    ? fail('PAYLOAD_TOO_LARGE')
-    : failPlainly('BAD_REQUEST', 'The upload is not valid multipart/form-data.')
+const refuse = (message: string) => failPlainly('BAD_REQUEST', message)
 
 const jobNotFound = (): never => fail('RESOURCE_NOT_FOUND', { message: 'No such job.', plain: true })
 

@@ -51,6 +51,27 @@ export interface Schema {
     updated_at: Generated<Timestamp>
     subscription_changed_at: Generated<Timestamp>
   }
+  domains: {
+    project_id: string
+    id: string
+    domain: string
+    status: Generated<string>
+    verified_by: string | null
+    verified_at: Timestamp | null
+    pending_since: Generated<Timestamp>
+    dkim_selector: string
+    dkim_public_key: string
+    dkim_private_key_sealed: Buffer
+    findings: Generated<Json>
+    last_error: string | null
+    last_checked_at: Timestamp | null
+    failures: Generated<number>
+    next_check_at: Generated<Timestamp | null>
+    check_number: Generated<number>
+    check_began_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
   event_count_deltas: {
     project_id: string
     id: string
@@ -128,7 +149,6 @@ export interface Schema {
     project_id: string
     topic: string
     listener: string
-    created_at: Generated<Timestamp>
   }
   memberships: {
     project_id: string
@@ -177,6 +197,28 @@ export interface Schema {
     user_agent: string | null
     created_at: Generated<Timestamp>
     expires_at: Timestamp
+  }
+  templates: {
+    project_id: string
+    id: string
+    name: string
+    description: string | null
+    subject: string
+    body: string
+    from_address: string | null
+    from_name: string | null
+    reply_to: string | null
+    type: string
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
+  uploads: {
+    project_id: string
+    id: string
+    key: string
+    content_type: string
+    size: number
+    created_at: Generated<Timestamp>
   }
   user_tokens: {
     token_hash: Buffer

@@ -20,7 +20,6 @@ export const wipeEvents = (tx: Tx, { projectId, before, limit }: What) =>
   removeEvents(tx, { projectId, which: sql`created_at <= ${before}::timestamptz`, limit })
 
 export async function wipeReactions(tx: Tx, { projectId, before, limit }: What) {
-  await sql`delete from listeners where project_id = ${projectId} and created_at <= ${before}::timestamptz`.execute(tx)
   const { numAffectedRows = 0n } = await sql`
     delete from reactions where project_id = ${projectId} and id in (
       select id from reactions where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
@@ -28,11 +27,19 @@ export async function wipeReactions(tx: Tx, { projectId, before, limit }: What) 
   return Number(numAffectedRows)
 }
 
-/** Counts of a project without events; with events left, they are still true. */
+/** Counts of a project without events; with events left, they are still true. Both halves at one moment, or one would be wrong. */
 export async function wipeEventCounts(tx: Tx, { projectId }: What) {
   await oneAtATime(tx)
   const none = sql`not exists (select from events where project_id = ${projectId})`
-  await sql`delete from event_count_deltas where project_id = ${projectId} and ${none}`.execute(tx)
-  await sql`delete from event_counts where project_id = ${projectId} and ${none}`.execute(tx)
+  await sql`
+    with deltas as (delete from event_count_deltas where project_id = ${projectId} and ${none})
+    delete from event_counts where project_id = ${projectId} and ${none}
+  `.execute(tx)
+  return 0
+}
+
+/** Of a deleted project; after a reset, whoever listens is still there or has taken its leave. */
+export async function wipeListeners(tx: Tx, { projectId, before }: What) {
+  await sql`delete from listeners where project_id = ${projectId} and ${before}::timestamptz = 'infinity'`.execute(tx)
   return 0
 }

@@ -4,13 +4,13 @@ import { z } from 'zod'
 const RESERVED = /^(email\..*|contact\.(subscribed|unsubscribed)|segment\..+\.(entry|exit))$/s
 
 /** As a reader would take it: without invisible characters, full-width letters, capitals, or space around or inside. */
-export const isReserved = (name: string) =>
-  RESERVED.test(
-    name
-      .normalize('NFKC')
-      .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, '')
-      .toLowerCase(),
-  )
+const asRead = (name: string) =>
+  name
+    .normalize('NFKC')
+    .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, '')
+    .toLowerCase()
+
+export const isReserved = (name: string) => RESERVED.test(asRead(name))
 
 /** The name of an event as a customer may track it. */
 export const EventName = z
@@ -18,7 +18,7 @@ export const EventName = z
   .min(1)
   .max(255)
   .superRefine((name, context) => {
-    if (/\p{Cc}/u.test(name) || name.trim() === '')
+    if (/[\p{Cc}\u2028\u2029]/u.test(name) || asRead(name) === '')
       context.addIssue({ code: 'custom', message: 'Must be visible text on one line.', params: { code: 'invalid_string' } })
     else if (isReserved(name))
       context.addIssue({ code: 'custom', message: 'This name is recorded by the service itself.', params: { code: 'reserved_event' } })

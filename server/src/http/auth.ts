@@ -74,10 +74,9 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
     if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
-  // A key that has been revoked is not looked at twice.
-  app.addHook('onError', async (req, _reply, err) => {
-    if ((err as { code?: string }).code !== 'INVALID_API_KEY' || !req.project) return
-    for (const [key, { id }] of remembered) if (id === req.project.id) remembered.delete(key)
+  // Whatever was refused, also for its body, was perhaps not checked: the next one with this key is looked up again.
+  app.addHook('onError', async (req) => {
+    if (req.project && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
   })
 
   async function signIn(req: FastifyRequest) {

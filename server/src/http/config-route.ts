@@ -27,10 +27,10 @@ export function configRoutes(app: App, { config }: Deps) {
       urls: { api: config.publicUrl, dashboard: config.publicUrl },
       features: {
         billing: { enabled: false },
-        storage: { kind: 'disk' as const },
+        storage: { kind: config.s3 ? ('s3' as const) : ('disk' as const) },
         authProviders: { github: false, google: false, oidc: false },
         signup: { signupsDisabled: config.signupsDisabled },
-        email: { transport: 'sandbox' as const, sandbox: true },
+        email: { transport: config.mailMode, sandbox: config.mailMode === 'sandbox' },
         smtp: { enabled: false },
       },
     }),

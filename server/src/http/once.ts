@@ -27,16 +27,20 @@ export type KeyClaim = { projectId: string; key: string; request: string; result
 /**
  * Takes the keys for the work of this transaction; both commit together or not at all. Returns, in order, why a claim failed,
  * or undefined. The unique index is the lock: a concurrent twin waits here for the other's commit, then conflicts. An expired
- * key is taken over.
+ * key is taken over. `alone`: nobody else's work is in this transaction, so that it may end with the answer to a claim.
  */
-export async function claimKeys(tx: Tx, claims: KeyClaim[], ttlHours: number): Promise<(AppError | undefined)[]> {
+export async function claimKeys(
+  tx: Tx,
+  claims: KeyClaim[],
+  { ttlHours, alone }: { ttlHours: number; alone: boolean },
+): Promise<(AppError | undefined)[]> {
   if (!claims.length) return []
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
   const wanted = [...firsts.values()]
 
   const claimed = await insertKeys(tx, wanted, ttlHours).catch((err: { code?: string }) =>
-    err.code === '55P03' && claims.length === 1 ? stillRunning(claims[0]!) : Promise.reject(err),
+    err.code === '55P03' && alone ? stillRunning(claims[0]!) : Promise.reject(err),
   )
 
   const won = new Set(claimed.map((row) => firsts.get(nameOf(row))))

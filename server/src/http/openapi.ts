@@ -17,7 +17,7 @@ const SECURITY: Record<Caller, Record<string, string[]>[]> = {
 }
 
 /** A file is read as a stream and has no zod schema; the document says what to send. */
-const UPLOAD = { type: 'object', properties: { file: { type: 'string', format: 'binary' } }, required: ['file'] }
+const formOf = (field: string) => ({ type: 'object', properties: { [field]: { type: 'string', format: 'binary' } }, required: [field] })
 
 /** Must be registered before the routes it describes. */
 export async function describeApi(app: App, { publicUrl }: Config) {
@@ -42,13 +42,13 @@ export async function describeApi(app: App, { publicUrl }: Config) {
     },
     transform: ({ schema, url, route, ...rest }) => {
       const described = schema && { ...schema, response: { ...(schema.response as object), default: ErrorEnvelope } }
-      const upload = schema?.consumes?.includes('multipart/form-data')
+      const formFile = route.config?.formFile
       const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
       return {
         ...result,
         schema: {
           ...result.schema,
-          ...(upload ? { body: UPLOAD } : {}),
+          ...(formFile ? { body: formOf(formFile.field) } : {}),
           security: SECURITY[callerOf(route)],
           operationId: nameOperation(String(route.method), url),
         },

@@ -32,6 +32,13 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Bytes of a JSON body, as they came; a caller need not say so beforehand. */
+    bodySize: number
+  }
+}
+
 /** What every route module is handed. */
 export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 
@@ -98,7 +105,9 @@ function requestId({ headers }: IncomingMessage) {
 /** JSON and nothing else. The size is checked while reading, before a byte is parsed. */
 function readBodies(app: App) {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_req, bytes: Buffer, done) => {
+  app.decorateRequest('bodySize', 0)
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, bytes: Buffer, done) => {
+    req.bodySize = bytes.length
     try {
       done(null, bytes.length ? readJson(bytes) : undefined)
     } catch (err) {

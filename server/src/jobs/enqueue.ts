@@ -7,9 +7,11 @@ export type Jobs = {
   'contacts.import': { projectId: string; jobId: string }
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
+  'domains.check-due': Record<string, never>
   'projects.wipe': { projectId: string }
   'events.delete-name': { projectId: string; jobId: string }
   'events.forget-contacts': { projectId: string; contactIds: string[] }
+  'uploads.remove': { projectId: string; keys: string[] }
 }
 
 /** A kill uses one up like a failure does. A job a customer waits for must end some time, if only as failed. */

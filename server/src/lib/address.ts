@@ -21,7 +21,7 @@ export function readAddress(text: string): string | null {
 }
 
 /** Lower-case ASCII form of a host name with at least two labels, or null. */
-function readDomain(text: string): string | null {
+export function readDomain(text: string): string | null {
   // Refused before IDNA, which would read `a@x..y`, ports or percent signs its own way.
   if (text.length > 253 || /[\s%:/?#[\]@\\]/.test(text)) return null
   const domain = domainToASCII(text)

@@ -33,7 +33,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
   let pendingWeight = 0
   let busy = 0
   let timer: NodeJS.Timeout | undefined
-  let onIdle: (() => void) | undefined
+  const draining: (() => void)[] = []
 
   function submit(item: Item): Promise<Result> {
     const weight = weigh(item)
@@ -49,7 +49,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     }).finally(() => {
       pending--
       pendingWeight -= weight
-      if (!pending) onIdle?.()
+      if (!pending) for (const done of draining.splice(0)) done()
     })
   }
 
@@ -122,7 +122,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     submit,
     /** Resolves when everything that was accepted is answered. */
     async drain() {
-      if (pending) await new Promise<void>((resolve) => (onIdle = resolve))
+      if (pending) await new Promise<void>((resolve) => draining.push(resolve))
     },
   }
 }

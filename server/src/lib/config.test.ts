@@ -1,3 +1,4 @@
+import { Resolver } from 'node:dns'
 import { expect, test } from 'vitest'
 import { loadConfig } from './config.ts'
 
@@ -30,6 +31,22 @@ test.each([
   [{ TRUST_PROXY: 'true' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ TRUST_PROXY: '1' }, /TRUST_PROXY: must be addresses or CIDRs/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL: /],
+  [{ UPLOAD_QUOTA_MB: '-1' }, /UPLOAD_QUOTA_MB: /],
+  [{ S3_BUCKET: 'pictures' }, /also set S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY;/],
+  [{ S3_BUCKET: 'pictures', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id' }, /also set S3_SECRET_ACCESS_KEY;/],
+  [{ S3_ENDPOINT: 'https://s3.example.com' }, /also set S3_BUCKET, S3_REGION,/],
+  [{ S3_PUBLIC_URL: 'https://cdn.example.com' }, /also set S3_BUCKET, S3_REGION,/],
+  [{ S3_ENDPOINT: 's3.example.com' }, /S3_ENDPOINT: /],
+  [{ SMTP_URL: 'http://relay.example.com' }, /SMTP_URL: must look like smtp:/],
+  [{ SMTP_URL: 'relay.example.com:25' }, /SMTP_URL: must look like smtp:/],
+  [{ SMTP_URL: 'smtp://' }, /SMTP_URL: must look like smtp:/],
+  [{ SES_REGION: 'Frankfurt' }, /SES_REGION: must be a region/],
+  [{ SMTP_URL: 'smtp://relay.example.com', SES_REGION: 'eu-central-1' }, /SMTP_URL or SES_REGION, not both/],
+  [{ DNS_SERVERS: 'dns.example.com' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '9.9.9.9,' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '9.9.9.9:0' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '9.9.9.9:70000' }, /DNS_SERVERS: must be addresses/],
+  [{ DNS_SERVERS: '[9.9.9.9]:53' }, /DNS_SERVERS: must be addresses/],
 ])('%j stops the start with a line that names it', (env, message) => {
   expect(() => loadConfig(env)).toThrow(message)
 })
@@ -45,3 +62,31 @@ test.each([
 test('links never end in two slashes', () => {
   expect(loadConfig({ PUBLIC_URL: 'https://mail.example.com//' }).publicUrl).toBe('https://mail.example.com')
 })
+
+test('a bucket needs four things; where it is and how others reach it may be said', () => {
+  const needed = { S3_BUCKET: 'pictures', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'key' }
+  const s3 = { bucket: 'pictures', region: 'auto', accessKeyId: 'id', secretAccessKey: 'key' }
+  expect(loadConfig({}).s3).toBeUndefined()
+  expect(loadConfig(needed).s3).toEqual(s3)
+  expect(loadConfig({ ...needed, S3_ENDPOINT: 'https://s3.example.com/', S3_PUBLIC_URL: 'https://cdn.example.com/' }).s3).toEqual({
+    ...s3,
+    endpoint: 'https://s3.example.com',
+    publicUrl: 'https://cdn.example.com',
+  })
+})
+
+test.each([
+  [{}, 'sandbox'],
+  [{ SMTP_URL: 'smtps://user:p%40ss@relay.example.com:465' }, 'smtp'],
+  [{ SES_REGION: 'us-gov-west-1' }, 'ses'],
+])('%j means that mail leaves by %s', (env, mode) => {
+  expect(loadConfig(env).mailMode).toBe(mode)
+})
+
+test.each(['9.9.9.9', '127.0.0.1:5353', '2620:fe::fe', '[2620:fe::fe]:53', '9.9.9.9, 149.112.112.112:53'])(
+  'DNS_SERVERS=%s is one that the resolver takes',
+  (given) => {
+    const { dnsServers } = loadConfig({ DNS_SERVERS: given })
+    expect(() => new Resolver().setServers(dnsServers!)).not.toThrow()
+  },
+)

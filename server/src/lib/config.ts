@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -9,6 +10,13 @@ const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/
 /** `true` or `1` would believe anyone who sends X-Forwarded-For. */
 const isProxy = (entry: string) =>
   ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || ipaddr.isValidCIDR(entry) || (/[.:]/.test(entry) && ipaddr.isValid(entry))
+
+/** `9.9.9.9`, `10.0.0.2:5353`, `2620:fe::fe`, `[2620:fe::fe]:53`. Names would need a DNS server to be looked up. */
+function isDnsServer(entry: string) {
+  const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
+  const ip = bracketed ?? plain ?? entry
+  return isIP(ip) > 0 && (bracketed === undefined || isIP(ip) === 6) && Number(port) >= 1 && Number(port) <= 65_535
+}
 
 const Environment = z.object({
   NODE_ENV: z.string().default('development'),
@@ -33,6 +41,23 @@ const Environment = z.object({
     .transform((text) => text.split(',').map((entry) => entry.trim()))
     .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
     .optional(),
+  SMTP_URL: z.url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' }).optional(),
+  SES_REGION: z
+    .string()
+    .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region of AWS, such as eu-central-1')
+    .optional(),
+  DNS_SERVERS: z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .refine((entries) => entries.every(isDnsServer), 'must be addresses of DNS servers, such as 9.9.9.9,10.0.0.2:5353 or [2620:fe::fe]:53')
+    .optional(),
+  UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(1024),
+  S3_ENDPOINT: httpUrl.optional(),
+  S3_BUCKET: z.string().optional(),
+  S3_REGION: z.string().optional(),
+  S3_ACCESS_KEY_ID: z.string().optional(),
+  S3_SECRET_ACCESS_KEY: z.string().optional(),
+  S3_PUBLIC_URL: httpUrl.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -54,6 +79,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
   if (env.DATABASE_URL && !env.SECRET_KEY) {
     throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Make one with: openssl rand -hex 32')
   }
+  if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: mail leaves one way.')
   return {
     environment: env.NODE_ENV,
     host: env.HOST,
@@ -69,6 +95,33 @@ export function loadConfig(source: Record<string, string | undefined>) {
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
     trustProxy: env.TRUST_PROXY,
+    // Neither: nothing leaves this machine.
+    mailMode: env.SMTP_URL ? ('smtp' as const) : env.SES_REGION ? ('ses' as const) : ('sandbox' as const),
+    smtpUrl: env.SMTP_URL,
+    dnsServers: env.DNS_SERVERS,
+    uploadQuotaMb: env.UPLOAD_QUOTA_MB,
+    s3: readS3(env),
     logLevel: env.LOG_LEVEL,
   }
+}
+
+export type S3Config = NonNullable<ReturnType<typeof readS3>>
+
+/** All of it or nothing: half a bucket would be found out by the first customer who uploads. */
+function readS3(env: z.output<typeof Environment>) {
+  const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_PUBLIC_URL } = env
+  const needed = { S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value ? [] : name))
+  if (missing.length === 0)
+    return {
+      endpoint: S3_ENDPOINT,
+      bucket: S3_BUCKET!,
+      region: S3_REGION!,
+      accessKeyId: S3_ACCESS_KEY_ID!,
+      secretAccessKey: S3_SECRET_ACCESS_KEY!,
+      publicUrl: S3_PUBLIC_URL,
+    }
+  if (missing.length < 4 || S3_ENDPOINT || S3_PUBLIC_URL)
+    throw new ConfigError(`To keep images in a bucket, also set ${missing.join(', ')}; to keep them in DATA_DIR, set no S3_… at all.`)
+  return undefined
 }

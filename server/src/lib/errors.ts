@@ -9,6 +9,7 @@ export const ERRORS = {
   FORBIDDEN: [403, 'You may not do this.'],
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
   PROJECT_DISABLED: [403, 'This project is disabled: it can be read, not changed.'],
+  DOMAIN_NOT_VERIFIED: [403, 'The sender’s domain is not verified for this project.'],
   RESOURCE_NOT_FOUND: [404, 'No such resource.'],
   CONTACT_NOT_FOUND: [404, 'No such contact.'],
   TEMPLATE_NOT_FOUND: [404, 'No such template.'],

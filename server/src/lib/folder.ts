@@ -13,3 +13,6 @@ export function makeFolder(path: string, mode?: number) {
 }
 
 const isFolder = (path: string) => existsSync(path) && statSync(path).isDirectory()
+
+/** What there is of a path that may not be there yet: looking must not create it. */
+export const nearestFolder = (path: string): string => (existsSync(path) ? path : nearestFolder(dirname(path)))

@@ -14,6 +14,8 @@ type Purpose =
   | 'cursor'
   | 'attempt'
   | 'account-mail'
+  | 'dkim-key'
+  | 'domain-claim'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>

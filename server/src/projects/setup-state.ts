@@ -13,15 +13,16 @@ export const SetupState = z.object({
 
 /** Each feature that can be set up adds its own question here; those that do not exist yet are not set up. */
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
-  const { contactCount } = await one(
+  const known = await one(
     db,
-    sql<{
-      contactCount: number
-    }>`select coalesce(sum(total), 0)::int as "contactCount" from contact_counts where project_id = ${projectId}`,
+    sql<{ contactCount: number; hasVerifiedDomain: boolean }>`
+      select
+        (select coalesce(sum(total), 0)::int from contact_counts where project_id = ${projectId}) as "contactCount",
+        exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain"
+    `,
   )
   return {
-    hasVerifiedDomain: false,
-    contactCount,
+    ...known,
     lastCampaignSentAt: null,
     hasEnabledWorkflow: false,
     hasSubscription: false,

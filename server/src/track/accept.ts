@@ -85,6 +85,6 @@ async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
     request: REQUEST,
     result: { event: eventId },
   }))
-  const lost = await claimKeys(tx, claims, ttlHours)
+  const lost = await claimKeys(tx, claims, { ttlHours, alone: calls.length === 1 })
   for (const [index, call] of keyed.entries()) call.refusal = lost[index]
 }

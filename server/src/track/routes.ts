@@ -42,7 +42,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
         event: body.event,
         subscribed: body.subscribed,
         patch: body.data ?? NO_DATA,
-        size: Number(req.headers['content-length'] ?? 0),
+        size: req.bodySize,
         ...more,
       })
       .then(answer, explainSize)

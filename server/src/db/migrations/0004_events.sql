@@ -31,7 +31,6 @@ create table listeners (
   -- event:<name>, event:* or contact
   topic text not null,
   listener text not null,
-  created_at timestamptz not null default now(),
   primary key (project_id, topic, listener)
 );
 

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import type { Config } from '../lib/config.ts'
+import type { Dns } from '../lib/dns.ts'
+import { fail } from '../lib/errors.ts'
+import { newId } from '../lib/id.ts'
+import type { Log } from '../lib/log.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
+import { newDkimKey } from './key.ts'
+
+type Port = { db: Pool; secrets: Secrets; dns: Dns; log: Log; mode: Config['mailMode'] }
+type Wanted = { projectId: string; name: string }
+type Holder = { id: string; projectId: string; isVerified: boolean; isGone: boolean }
+
+const MAX_DOMAINS = 500
+const LOOKUP_MS = 4_000
+
+/**
+ * One project holds a name. Whoever adds it first holds it, but only verification makes that final: until then another
+ * project takes it over by publishing a record that only it can know of. So nobody keeps a name from its owner.
+ */
+export async function addDomain(port: Port, wanted: Wanted): Promise<DomainRow> {
+  const holder = await findHolder(port.db, wanted.name)
+  if (holder && !(await mayReplace(port, wanted, holder))) return refuse(port, wanted, holder)
+  const key = await newDkimKey()
+  const row = await transact(port.db, async (tx) => {
+    if (holder) await dropClaim(tx, holder)
+    return insertDomain(tx, port, { ...wanted, ...key })
+  })
+  if (!row) return refuse(port, wanted, await findHolder(port.db, wanted.name))
+  if (holder) port.log.info({ domain: wanted.name, projectId: wanted.projectId, from: holder.projectId }, 'domain taken over')
+  return row
+}
+
+/** Over all projects, which is the question. */
+const findHolder = (db: Db, name: string) =>
+  maybeOne(
+    db,
+    sql<Holder>`
+      select d.id, d.project_id as "projectId", d.status = 'verified' as "isVerified", p.deleted_at is not null as "isGone"
+      from domains d join projects p on p.id = d.project_id
+      where d.domain = ${name}
+    `,
+  )
+
+async function mayReplace({ dns, secrets, mode }: Port, wanted: Wanted, holder: Holder) {
+  if (holder.projectId === wanted.projectId) return false
+  if (holder.isGone) return true
+  if (holder.isVerified || mode === 'sandbox') return false
+  const claim = claimFor(secrets, wanted)
+  const published = await dns.lookUp('TXT', claim.name, LOOKUP_MS)
+  return published.is === 'found' && published.records.includes(claim.value)
+}
+
+/** Proves to us, and to nobody else, that this project's people control the domain. */
+const claimFor = (secrets: Secrets, { projectId, name }: Wanted) => ({
+  type: 'TXT',
+  name: `_sterna-challenge.${name}`,
+  value: `sterna-domain=${secrets.hash('domain-claim', `${projectId} ${name}`).toString('base64url')}`,
+})
+
+function refuse({ secrets }: Port, wanted: Wanted, holder: Holder | undefined): never {
+  if (!holder) return fail('CONFLICT', { message: `A project has at most ${MAX_DOMAINS} domains.` })
+  if (holder.projectId === wanted.projectId) return fail('CONFLICT', { message: 'This project has this domain already.' })
+  const message = 'Another project has this domain.'
+  if (holder.isVerified) return fail('FORBIDDEN', { message })
+  return fail('FORBIDDEN', {
+    message,
+    details: { record: claimFor(secrets, wanted) },
+    suggestion: 'It has not proven that it owns the domain. If you do, publish the record in details and add the domain again.',
+  })
+}
+
+/** Checked again here: it may have been verified while we looked, and then it stays. */
+const dropClaim = (tx: Tx, { projectId, id }: Holder) =>
+  sql`
+    delete from domains where project_id = ${projectId} and id = ${id}
+      and (status <> 'verified' or exists (select from projects where id = ${projectId} and deleted_at is not null))
+  `.execute(tx)
+
+const insertDomain = (
+  tx: Tx,
+  { secrets, mode }: Port,
+  { projectId, name, publicKey, privateKey }: Wanted & Awaited<ReturnType<typeof newDkimKey>>,
+) =>
+  maybeOne(
+    tx,
+    sql<DomainRow>`
+      insert into domains (project_id, id, domain, status, verified_by, verified_at, dkim_selector, dkim_public_key, dkim_private_key_sealed)
+      select ${projectId}, ${newId()}, ${name},
+        ${mode === 'sandbox' ? 'verified' : 'pending'},
+        ${mode === 'sandbox' ? 'sandbox' : null},
+        ${mode === 'sandbox' ? sql`now()` : null},
+        ${`sterna-${randomBytes(4).toString('hex')}`}, ${publicKey}, ${secrets.seal('dkim-key', privateKey)}
+      where (select count(*) from domains where project_id = ${projectId}) < ${MAX_DOMAINS}
+      on conflict (domain) do nothing
+      returning ${DOMAIN_COLUMNS}
+    `,
+  )

@@ -1,0 +1,38 @@
+import { sql } from 'kysely'
+import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { enqueue } from '../jobs/enqueue.ts'
+import type { Config } from '../lib/config.ts'
+import { createDns } from '../lib/dns.ts'
+import type { Log } from '../lib/log.ts'
+import { BEGUN_COLUMNS, type Begun, finish } from './check.ts'
+import { followMode } from './follow-mode.ts'
+import { siteOf } from './records.ts'
+
+const BATCH = 20
+const WORK_MS = 5_000
+
+/** Checks what is due, a batch at a time. The rest is a new job, so that a worker that wants to stop waits for a batch only. */
+export async function checkDueDomains({ db, config, log }: { db: Pool; config: Config; log: Log }) {
+  await transact(db, (tx) => followMode(tx, config.mailMode))
+  if (config.mailMode === 'sandbox') return
+  const port = { db, log, dns: createDns({ servers: config.dnsServers }), site: siteOf(config) }
+  for (const deadline = performance.now() + WORK_MS; performance.now() < deadline; ) {
+    const begun = await transact(db, (tx) => beginDue(tx))
+    if (!begun.length) return
+    await Promise.all(begun.map((each) => finish(port, each)))
+  }
+  await transact(db, (tx) => enqueue(tx, 'domains.check-due', {}, { key: 'domains.check-due' }))
+}
+
+/** Due again in 5 minutes, should this process die before it settles what it found. */
+const beginDue = (tx: Tx) =>
+  many(
+    tx,
+    sql<Begun>`
+      update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
+      where (project_id, id) in (
+        select project_id, id from domains where next_check_at <= now()
+        order by next_check_at limit ${BATCH} for update skip locked)
+      returning ${BEGUN_COLUMNS}
+    `,
+  )

@@ -1,0 +1,118 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, maybeOne } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
+import { type Finding, recordsFor, type Site } from './records.ts'
+
+const STATUSES = ['pending', 'verified', 'failed'] as const
+
+const DomainRecord = z.object({
+  type: z.enum(['TXT', 'MX']),
+  name: z.string(),
+  value: z.string(),
+  priority: z.int().optional(),
+  purpose: z.enum(['dkim', 'return-path', 'spf', 'dmarc']),
+  required: z.boolean().describe('The domain is verified when all required records are found.'),
+  status: z
+    .enum(['pending', 'found', 'missing', 'mismatch', 'unknown', 'sandbox'])
+    .describe(
+      '`pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation.',
+    ),
+  found: z.array(z.string()).describe('What is published there.'),
+})
+
+const facts = {
+  status: z.enum(STATUSES),
+  verified: z.boolean(),
+  verifiedBy: z.enum(['dns', 'sandbox']).nullable(),
+  notice: z.string().nullable().describe('Says so when the domain counts as verified only because no mail leaves this installation.'),
+  records: z.array(DomainRecord),
+  lastCheckedAt: Timestamp.nullable(),
+  lastError: z.string().nullable(),
+}
+
+export const Domain = z
+  .object({
+    id: z.uuid(),
+    domain: z.string(),
+    ...facts,
+    dkimTokens: z.array(z.string()),
+    projectId: z.uuid(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    verifiedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'Domain' })
+
+export const Checked = z.object({ domain: z.string(), tokens: z.array(z.string()), ...facts }).meta({ id: 'DomainCheck' })
+
+export type DomainRow = {
+  id: string
+  projectId: string
+  domain: string
+  status: (typeof STATUSES)[number]
+  verifiedBy: 'dns' | 'sandbox' | null
+  verifiedAt: Date | null
+  dkimSelector: string
+  dkimPublicKey: string
+  findings: Finding[]
+  lastError: string | null
+  lastCheckedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** The columns of a DomainRow. The private key is not among them. */
+export const DOMAIN_COLUMNS = sql`
+  id, project_id as "projectId", domain, status, verified_by as "verifiedBy", verified_at as "verifiedAt", dkim_selector as "dkimSelector",
+  dkim_public_key as "dkimPublicKey", findings, last_error as "lastError", last_checked_at as "lastCheckedAt",
+  created_at as "createdAt", updated_at as "updatedAt"`
+
+/** More than `add.ts` lets a project have. */
+const LIST_LIMIT = 1_000
+
+export const findDomain = (db: Db, projectId: string, id: string) =>
+  maybeOne(db, sql<DomainRow>`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} and id = ${id}`)
+
+export const listDomains = (db: Db, projectId: string) =>
+  many(db, sql<DomainRow>`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} order by domain limit ${LIST_LIMIT}`)
+
+const SANDBOX_NOTICE =
+  'Verified only because no mail leaves this installation. Once it has a mail transport, the records must be published and are checked.'
+
+function showFacts(row: DomainRow, site: Site) {
+  const inSandbox = row.verifiedBy === 'sandbox'
+  return {
+    status: row.status,
+    verified: row.status === 'verified',
+    verifiedBy: row.verifiedBy,
+    notice: inSandbox ? SANDBOX_NOTICE : null,
+    records: recordsFor(row, site).map(({ isMetBy, ...record }) => {
+      const finding = row.findings.find(({ type, name }) => type === record.type && name === record.name)
+      return {
+        ...record,
+        status: inSandbox ? ('sandbox' as const) : (finding?.status ?? ('pending' as const)),
+        found: finding?.found ?? [],
+      }
+    }),
+    lastCheckedAt: row.lastCheckedAt?.toISOString() ?? null,
+    lastError: row.lastError,
+  }
+}
+
+export const showDomain = (row: DomainRow, site: Site): z.output<typeof Domain> => ({
+  id: row.id,
+  domain: row.domain,
+  ...showFacts(row, site),
+  dkimTokens: [row.dkimSelector],
+  projectId: row.projectId,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+  verifiedAt: row.verifiedAt?.toISOString() ?? null,
+})
+
+export const showCheck = (row: DomainRow, site: Site): z.output<typeof Checked> => ({
+  domain: row.domain,
+  tokens: [row.dkimSelector],
+  ...showFacts(row, site),
+})

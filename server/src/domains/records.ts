@@ -1,0 +1,127 @@
+import type { MxRecord } from 'node:dns'
+import { readDomain } from '../lib/address.ts'
+import type { Config } from '../lib/config.ts'
+import type { Dns, Outcome } from '../lib/dns.ts'
+
+/** A record to publish, and how to tell that it is there. */
+type DnsRecord = {
+  type: 'TXT' | 'MX'
+  name: string
+  value: string
+  priority?: number
+  purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+  required: boolean
+  isMetBy(found: string): boolean
+}
+type Keyed = { domain: string; dkimSelector: string; dkimPublicKey: string }
+/** Hosts of this installation that the world can know by name. */
+export type Site = { host: string | null; relay: string | null }
+export type Finding = { type: string; name: string; status: 'found' | 'missing' | 'mismatch' | 'unknown'; found: string[] }
+/** What one check says of the domain. `unknown` says nothing. */
+export type Verdict = { is: 'proven' } | { is: 'missing' | 'unknown'; why: string }
+
+const LOOKUP_MS = 4_000
+/** Of what others publish we keep enough to see the mistake. */
+const MAX_SHOWN = 10
+const MAX_SHOWN_LENGTH = 500
+
+export const siteOf = ({ publicUrl, smtpUrl }: Pick<Config, 'publicUrl' | 'smtpUrl'>): Site => ({
+  host: readDomain(new URL(publicUrl).hostname),
+  relay: smtpUrl ? readDomain(new URL(smtpUrl).hostname) : null,
+})
+
+/**
+ * What a domain should publish. Only the DKIM key is required: it is what receivers check, and no other project has it, so
+ * it also proves whose domain this is. Another way to send (SES brings keys of its own) would return other records here.
+ */
+export function recordsFor(domain: Keyed, site: Site): DnsRecord[] {
+  return [dkim(domain), ...returnPath(domain.domain, site), dmarc(domain.domain)]
+}
+
+function dkim({ domain, dkimSelector, dkimPublicKey }: Keyed): DnsRecord {
+  return {
+    type: 'TXT',
+    name: `${dkimSelector}._domainkey.${domain}`,
+    value: `v=DKIM1; k=rsa; p=${dkimPublicKey}`,
+    purpose: 'dkim',
+    required: true,
+    isMetBy: (found) => readTags(found).p === dkimPublicKey,
+  }
+}
+
+/** Where bounces go, and who may send in its name. Left out as long as this installation has no name to write there. */
+function returnPath(domain: string, { host, relay }: Site): DnsRecord[] {
+  const name = `bounce.${domain}`
+  const senders = [...new Set([host, relay])].flatMap((each) => (each ? [`a:${each}`] : []))
+  const mx: DnsRecord[] = host
+    ? [
+        {
+          type: 'MX',
+          name,
+          value: host,
+          priority: 10,
+          purpose: 'return-path',
+          required: false,
+          isMetBy: (found) => found.endsWith(` ${host}`),
+        },
+      ]
+    : []
+  const spf: DnsRecord[] = senders.length
+    ? [
+        {
+          type: 'TXT',
+          name,
+          value: `v=spf1 ${senders.join(' ')} ~all`,
+          purpose: 'spf',
+          required: false,
+          isMetBy: (found) => /^v=spf1 /i.test(found) && senders.every((sender) => found.toLowerCase().split(/\s+/).includes(sender)),
+        },
+      ]
+    : []
+  return [...mx, ...spf]
+}
+
+const dmarc = (domain: string): DnsRecord => ({
+  type: 'TXT',
+  name: `_dmarc.${domain}`,
+  value: 'v=DMARC1; p=none',
+  purpose: 'dmarc',
+  required: false,
+  isMetBy: (found) => /^v=DMARC1\s*;/i.test(found),
+})
+
+/** `v=DKIM1; k=rsa; p=…` by tag. White space within a value means nothing. */
+const readTags = (text: string): Record<string, string | undefined> =>
+  Object.fromEntries(text.split(';').map((tag) => [tag.split('=')[0]!.trim(), tag.slice(tag.indexOf('=') + 1).replace(/\s/g, '')]))
+
+/** Looks for all records at once. Never throws, and always ends in time. */
+export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<Finding[]> =>
+  Promise.all(
+    records.map(async (record) => {
+      const outcome =
+        record.type === 'MX' ? inText(await dns.lookUp('MX', record.name, LOOKUP_MS)) : await dns.lookUp('TXT', record.name, LOOKUP_MS)
+      return { type: record.type, name: record.name, ...compare(record, outcome) }
+    }),
+  )
+
+const inText = (outcome: Outcome<MxRecord>): Outcome<string> =>
+  outcome.is === 'found'
+    ? { is: 'found', records: outcome.records.map(({ priority, exchange }) => `${priority} ${exchange.toLowerCase()}`) }
+    : outcome
+
+function compare(record: DnsRecord, outcome: Outcome<string>): Pick<Finding, 'status' | 'found'> {
+  if (outcome.is === 'unknown') return { status: 'unknown', found: [] }
+  if (outcome.is !== 'found') return { status: 'missing', found: [] }
+  const found = outcome.records.slice(0, MAX_SHOWN).map((text) => text.slice(0, MAX_SHOWN_LENGTH))
+  return { status: outcome.records.some(record.isMetBy) ? 'found' : 'mismatch', found }
+}
+
+/** A missing record outweighs one that could not be looked for. */
+export function judge(records: DnsRecord[], findings: Finding[]): Verdict {
+  const wanting = records.flatMap((record, index) => (record.required && findings[index]!.status !== 'found' ? [findings[index]!] : []))
+  const absent = wanting.find(({ status }) => status !== 'unknown')
+  if (absent)
+    return { is: 'missing', why: `${absent.type} ${absent.name} ${absent.status === 'missing' ? 'was not found' : 'has another value'}.` }
+  const [unknown] = wanting
+  return unknown ? { is: 'unknown', why: `${unknown.type} ${unknown.name} could not be looked up just now.` } : { is: 'proven' }
+}

@@ -1,0 +1,17 @@
+import { sql } from 'kysely'
+import { maybeOne, type Tx } from '../db/index.ts'
+import { fail } from '../lib/errors.ts'
+import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
+
+/** Removes a domain and its key. Undefined when the project has none with this id. */
+export async function removeDomain(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
+  const removed = await maybeOne(
+    tx,
+    sql<DomainRow>`delete from domains where project_id = ${projectId} and id = ${id} returning ${DOMAIN_COLUMNS}`,
+  )
+  if (removed && (await isSendingFrom(tx, removed))) fail('CONFLICT', { message: 'A campaign is being sent from this domain.' })
+  return removed
+}
+
+/** Campaigns ask here, once they exist, whether one that is scheduled or being sent has its sender on the domain. */
+const isSendingFrom = async (_tx: Tx, _domain: DomainRow) => false

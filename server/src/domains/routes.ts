@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { transact } from '../db/index.ts'
+import { createAttempts } from '../http/attempts.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Id } from '../http/validate.ts'
+import { createDns } from '../lib/dns.ts'
+import { notFound } from '../lib/errors.ts'
+import { addDomain } from './add.ts'
+import { checkNow } from './check.ts'
+import { Checked, Domain, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
+import { DomainName } from './name.ts'
+import { siteOf } from './records.ts'
+import { removeDomain } from './remove.ts'
+
+const DomainId = z.object({ id: Id('domain') })
+
+export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
+  const tags = ['Domains']
+  const site = siteOf(config)
+  const dns = createDns({ servers: config.dnsServers })
+  const attempts = createAttempts(db, secrets)
+
+  app.post(
+    '/domains',
+    {
+      config: { caller: 'project', role: 'ADMIN' },
+      schema: {
+        tags,
+        summary: 'Add a sender domain',
+        description: 'Answers with the DNS records to publish.',
+        body: z.object({ domain: DomainName, projectId: z.uuid().optional() }),
+        response: { 201: Domain },
+      },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      if (req.body.projectId && req.body.projectId.toLowerCase() !== projectId) return notFound('project', req.body.projectId)
+      // Each makes a key (about 100 ms of a core) and may ask DNS.
+      await attempts.take({ scope: 'add-domain', subject: projectId, limit: 100, windowSeconds: 3600 })
+      const row = await addDomain({ db, secrets, dns, log, mode: config.mailMode }, { projectId, name: req.body.domain })
+      log.info({ domain: row.domain, projectId, requestId: req.id }, 'domain added')
+      return reply.status(201).send(showDomain(row, site))
+    },
+  )
+
+  app.get(
+    '/domains/project/:projectId',
+    {
+      config: { caller: 'project' },
+      schema: {
+        tags,
+        summary: 'List the domains of a project',
+        description: '`current` stands for the project of the key, or of `X-Project-Id`.',
+        params: z.object({ projectId: z.string() }),
+        response: { 200: z.array(Domain) },
+      },
+    },
+    async (req) => {
+      const { projectId } = req.params
+      if (projectId !== 'current' && projectId.toLowerCase() !== req.project.id) return notFound('list of domains', projectId)
+      return (await listDomains(db, req.project.id)).map((row) => showDomain(row, site))
+    },
+  )
+
+  app.get(
+    '/domains/:id/verify',
+    {
+      config: { caller: 'project' },
+      schema: {
+        tags,
+        summary: 'Check the records of a domain now',
+        description: 'DNS is asked at most every 5 seconds; in between the answer is that of the latest check.',
+        params: DomainId,
+        response: { 200: Checked },
+      },
+    },
+    async (req) => {
+      const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
+      return showCheck(config.mailMode === 'sandbox' ? row : await checkNow({ db, dns, site, log }, row), site)
+    },
+  )
+
+  app.delete(
+    '/domains/:id',
+    {
+      config: { caller: 'project', role: 'ADMIN' },
+      schema: { tags, summary: 'Remove a domain', params: DomainId, response: { 204: z.null().describe('No content') } },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id }))
+      if (!removed) return notFound('domain', id)
+      log.info({ domain: removed.domain, projectId: req.project.id, requestId: req.id }, 'domain removed')
+      return reply.status(204).send(null)
+    },
+  )
+}

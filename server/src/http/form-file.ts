@@ -1,0 +1,43 @@
+import multipart from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import { fail } from '../lib/errors.ts'
+import type { App } from './server.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The field of a multipart form that holds the one file this route takes, and how large it may be. */
+    formFile?: { field: string; maxBytes: number }
+  }
+}
+
+/** Around the file: its part headers and boundaries. */
+const AROUND = 64 * 1024
+
+/** Routes in a scope of their own: multipart bodies are read there and nowhere else. */
+export const withFormFiles = (app: App, addRoutes: (scope: App) => void) =>
+  app.register(
+    async (scope) => {
+      await scope.register(multipart, { limits: { files: 1, fields: 10, parts: 11, headerPairs: 50, fieldSize: AROUND } })
+      addRoutes(scope)
+    },
+    // At this level the parser writes down all request headers, and the key is one of them.
+    app.log.level === 'trace' ? { logLevel: 'debug' } : {},
+  )
+
+/** The one file of a form. `refuse` says what is wrong with it in the words of its route. */
+export async function readFormFile(req: FastifyRequest, refuse: (message: string) => never) {
+  const { field, maxBytes } = req.routeOptions.config.formFile!
+  if (!req.isMultipart()) fail('UNSUPPORTED_MEDIA_TYPE', { message: `Send the file as multipart/form-data, in the field "${field}".` })
+  if (Number(req.headers['content-length']) > maxBytes + AROUND) fail('PAYLOAD_TOO_LARGE')
+  const files: { field: string; filename: string; content: Buffer }[] = []
+  try {
+    // To the end, although one is enough: a second file must not be lost without a word.
+    for await (const file of req.files({ limits: { fileSize: maxBytes } }))
+      files.push({ field: file.fieldname, filename: file.filename, content: await file.toBuffer() })
+  } catch (err) {
+    if ((err as { code?: string }).code === 'FST_REQ_FILE_TOO_LARGE') fail('PAYLOAD_TOO_LARGE')
+    return refuse('The upload is not valid multipart/form-data with one file.')
+  }
+  const [file] = files
+  return file?.field === field ? file : refuse(`Send one file in the field "${field}".`)
+}

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startDns } from '../../test/dns-server.ts'
+import { createDns, type Dns } from './dns.ts'
+
+let server: Awaited<ReturnType<typeof startDns>>
+let dns: Dns
+
+beforeAll(async () => {
+  server = await startDns()
+  dns = createDns({ servers: [server.address] })
+})
+afterAll(() => server.stop())
+
+const asked = (question: string) => server.questions.filter((each) => each === question).length
+
+test('a record is found, its strings joined', async () => {
+  server.set('split.example', { TXT: [['v=DKIM1; k=rsa; p=AAA', 'BBB'], 'another'] })
+  expect(await dns.lookUp('TXT', 'split.example', 2_000)).toEqual({ is: 'found', records: ['v=DKIM1; k=rsa; p=AAABBB', 'another'] })
+})
+
+test('a name without such a record differs from a name that is not there', async () => {
+  server.set('plain.example', { A: ['192.0.2.1'] })
+  expect(await dns.lookUp('MX', 'plain.example', 2_000)).toEqual({ is: 'none' })
+  expect(await dns.lookUp('MX', 'nowhere.example', 2_000)).toEqual({ is: 'missing' })
+})
+
+test('an answer too large for a datagram comes over TCP', async () => {
+  server.set('large.example', 'truncated')
+  const outcome = await dns.lookUp('TXT', 'large.example', 2_000)
+  expect(outcome.is === 'found' && outcome.records.length).toBe(300)
+})
+
+test('a chain of names that leads nowhere is no record', async () => {
+  server.set('loop.example', 'loop')
+  expect(await dns.lookUp('TXT', 'loop.example', 2_000)).toEqual({ is: 'none' })
+})
+
+test.each(['servfail', 'refused', 'garbage', 'hang'] as const)('%s says nothing about the record, and says so in time', async (fault) => {
+  server.set(`${fault}.example`, fault)
+  const start = performance.now()
+  const outcome = await dns.lookUp('TXT', `${fault}.example`, 600)
+  expect(outcome).toMatchObject({ is: 'unknown', reason: expect.any(String) })
+  expect(performance.now() - start).toBeLessThan(1_000)
+})
+
+test('a server that is not there says nothing about the record', async () => {
+  const gone = await startDns()
+  await gone.stop()
+  expect((await createDns({ servers: [gone.address] }).lookUp('TXT', 'any.example', 1_000)).is).toBe('unknown')
+})
+
+test('a name that is no name harms nobody', async () => {
+  for (const name of ['', '.', 'a..b', 'x'.repeat(64), `${'a.'.repeat(200)}example`, 'ü.example'])
+    expect(['unknown', 'missing', 'none']).toContain((await dns.lookUp('TXT', name, 1_000)).is)
+})
+
+test('what is recalled was asked once, however many want it, and a new look-up sees what changed', async () => {
+  server.set('often.example', { TXT: ['first'] })
+  const outcomes = await Promise.all(Array.from({ length: 50 }, () => dns.recall('TXT', 'often.example', 2_000)))
+  server.set('often.example', { TXT: ['second'] })
+
+  expect(await dns.recall('TXT', 'often.example', 2_000)).toEqual({ is: 'found', records: ['first'] })
+  expect(outcomes).toEqual(outcomes.map(() => ({ is: 'found', records: ['first'] })))
+  expect(asked('TXT often.example')).toBe(1)
+  expect(await dns.lookUp('TXT', 'often.example', 2_000)).toEqual({ is: 'found', records: ['second'] })
+})
+
+test('types of a name are recalled apart', async () => {
+  server.set('apart.example', { TXT: ['text'], MX: [[5, 'mx.example']] })
+  expect(await dns.recall('TXT', 'apart.example', 2_000)).toEqual({ is: 'found', records: ['text'] })
+  expect(await dns.recall('MX', 'apart.example', 2_000)).toMatchObject({ is: 'found', records: [{ exchange: 'mx.example', priority: 5 }] })
+})

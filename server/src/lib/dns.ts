@@ -1,0 +1,86 @@
+import { type MxRecord, promises } from 'node:dns'
+
+/**
+ * `found`, or `none` (the name exists, without such a record), or `missing` (no such name), or `unknown`: nobody could tell
+ * just now. Only the first three say something about the domain.
+ */
+export type Outcome<Found> = { is: 'found'; records: Found[] } | { is: 'none' } | { is: 'missing' } | { is: 'unknown'; reason: string }
+
+type Answers = { TXT: string; MX: MxRecord; NS: string; A: string; AAAA: string }
+export type RecordType = keyof Answers
+export type Dns = ReturnType<typeof createDns>
+
+// One try and a longer one: a server that never answers is given up after about 4.5 s even when nobody waits any more.
+const TRY_MS = 1_500
+const TRIES = 2
+const MAX_IN_FLIGHT = 1_000
+const MAX_CACHED = 10_000
+const KEEP_MS = { found: 60_000, none: 60_000, missing: 60_000, unknown: 5_000 }
+
+/** DNS look-ups that always end in time and never throw. `servers` are those of the system unless given. */
+export function createDns({ servers }: { servers?: string[] | undefined } = {}) {
+  const resolver = new promises.Resolver({ timeout: TRY_MS, tries: TRIES })
+  if (servers) resolver.setServers(servers)
+  const resolve: { [Type in RecordType]: (name: string) => Promise<Answers[Type][]> } = {
+    TXT: async (name) => (await resolver.resolveTxt(name)).map((parts) => parts.join('')),
+    MX: (name) => resolver.resolveMx(name),
+    NS: (name) => resolver.resolveNs(name),
+    A: (name) => resolver.resolve4(name),
+    AAAA: (name) => resolver.resolve6(name),
+  }
+  const cache = new Map<string, { outcome: Promise<Outcome<unknown>>; until: number }>()
+  let inFlight = 0
+
+  async function ask<Type extends RecordType>(type: Type, name: string): Promise<Outcome<Answers[Type]>> {
+    if (inFlight >= MAX_IN_FLIGHT) return { is: 'unknown', reason: 'too many look-ups at once' }
+    inFlight++
+    try {
+      const records = await resolve[type](name)
+      return records.length ? { is: 'found', records } : { is: 'none' }
+    } catch (err) {
+      return explain((err as NodeJS.ErrnoException).code ?? '')
+    } finally {
+      inFlight--
+    }
+  }
+
+  /** Asks now. */
+  const lookUp = <Type extends RecordType>(type: Type, name: string, withinMs: number) => within(withinMs, ask(type, name))
+
+  /** Asks at most once a minute, however many want to know. */
+  function recall<Type extends RecordType>(type: Type, name: string, withinMs: number): Promise<Outcome<Answers[Type]>> {
+    const key = `${type} ${name}`
+    const known = cache.get(key)
+    // The key holds the type, so what is kept under it is of that type.
+    if (known && known.until > performance.now()) return within(withinMs, known.outcome as Promise<Outcome<Answers[Type]>>)
+    const outcome = ask(type, name)
+    const entry = { outcome, until: Number.POSITIVE_INFINITY }
+    outcome.then(({ is }) => (entry.until = performance.now() + KEEP_MS[is]))
+    cache.delete(key)
+    cache.set(key, entry)
+    if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value!)
+    return within(withinMs, outcome)
+  }
+
+  return { lookUp, recall }
+}
+
+function explain(code: string): Exclude<Outcome<never>, { is: 'found' }> {
+  if (code === 'ENOTFOUND') return { is: 'missing' }
+  if (code === 'ENODATA') return { is: 'none' }
+  return { is: 'unknown', reason: REASONS[code] ?? 'the DNS server gave no usable answer' }
+}
+
+const REASONS: Record<string, string> = {
+  ETIMEOUT: 'the DNS server did not answer in time',
+  ECONNREFUSED: 'the DNS server cannot be reached',
+  ESERVFAIL: 'the DNS server reported a failure (SERVFAIL)',
+  EREFUSED: 'the DNS server refused to answer',
+}
+
+function within<T>(ms: number, asked: Promise<Outcome<T>>): Promise<Outcome<T>> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve({ is: 'unknown', reason: REASONS.ETIMEOUT! }), ms)
+    asked.then(resolve).finally(() => clearTimeout(timer))
+  })
+}

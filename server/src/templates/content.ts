@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { AppError } from '../lib/errors.ts'
+import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
+import { describeProblem, type Template } from './mail.ts'
+import { checkTemplate } from './render.ts'
+
+const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
+
+/** Subject and body as templates, for everything that holds a mail. */
+export const Subject = z
+  .string()
+  .min(1)
+  .max(MAX_SUBJECT)
+  .regex(/^[^\r\n\v\f\u0085\u2028\u2029]*$/, 'Must not contain line breaks.')
+export const Body = z.string().min(1).max(MAX_SOURCE)
+export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
+
+/** Refuses with each field that is no template, and where in it. */
+export async function assertRenderable({ subject = '', body = '' }: Partial<Template>) {
+  const problems = await checkTemplate({ subject, body })
+  if (!problems.length) return
+  const errors = problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' }))
+  throw new AppError('VALIDATION_ERROR', { errors })
+}

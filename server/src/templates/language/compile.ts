@@ -1,0 +1,160 @@
+import {
+  CaptureTag,
+  Context,
+  Drop,
+  type Emitter,
+  type FilterImplOptions,
+  filters,
+  Liquid,
+  type LiquidError,
+  type Template,
+  toValueSync,
+} from 'liquidjs'
+import { FILTERS } from './filters.ts'
+import { ENGINE_MEMORY, ENGINE_RENDER_MS, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
+import { type Prepared, prepare } from './prepare.ts'
+import { createRecent } from './recent.ts'
+import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
+import { escapeHtml, isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
+
+/** The engine is loaded by the render threads only: its parser and its filters can take longer than anyone should wait. */
+export type Compiled = (scope: object) => string
+
+const recent = createRecent<Compiled>({ entries: 500, characters: 8_000_000 })
+
+export function compile(source: string, { html }: { html: boolean }): Compiled {
+  const key = `${html ? 'html' : 'text'}:${source}`
+  const known = recent.get(key)
+  if (known) return known
+  const engine = html ? HTML : TEXT
+  const templates = parse(engine, source, prepare(source, { html }))
+  const compiled: Compiled = (scope) => render(engine, templates, scope)
+  recent.set(key, compiled)
+  return compiled
+}
+
+function parse(engine: Liquid, source: string, { liquid, places }: Prepared): Template[] {
+  try {
+    return engine.parse(liquid)
+  } catch (err) {
+    const { token, originalError } = err as LiquidError & { token?: { input: string; begin: number }; originalError?: Error }
+    const at = token?.input === liquid ? sourceOf(places, token.begin) : 0
+    throw new TemplateSyntaxError(sentence((originalError ?? (err as Error)).message), placeOf(source, at))
+  }
+}
+
+/** Where the part stands that the engine complains of. */
+const sourceOf = (places: Prepared['places'], begin: number) => places.findLast(({ liquid }) => liquid <= begin)?.source ?? 0
+
+/** What the engine says, without the place in a text that nobody wrote. */
+export const sentence = (message: string) => {
+  const text = message
+    .replace(/, line:\d+, col:\d+$/, '')
+    .trim()
+    .slice(0, 200)
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+function render(engine: Liquid, templates: Template[], scope: object) {
+  const context = new Context(scope, engine.options, { sync: true }, { liquid: engine })
+  const emitter = cappedEmitter()
+  toValueSync(engine.renderer.renderTemplates(templates, context, emitter))
+  return emitter.buffer
+}
+
+export class TooLongError extends Error {}
+
+function cappedEmitter(): Emitter & { buffer: string } {
+  return {
+    buffer: '',
+    write(value: unknown) {
+      this.buffer += print(value)
+      if (this.buffer.length > MAX_OUTPUT) throw new TooLongError()
+    },
+  }
+}
+
+/** What `capture` made: its values were escaped when it was made, so it is printed as it is. A filter makes it a text again. */
+class Markup extends Drop {
+  readonly #text: string
+  constructor(text: string) {
+    super()
+    this.#text = text
+  }
+  override valueOf() {
+    return this.#text
+  }
+  override liquidMethodMissing(key: string | number) {
+    return key === 'size' ? this.#text.length : undefined
+  }
+}
+
+class Capture extends CaptureTag {
+  override *render(context: Context): Generator<unknown, void, string> {
+    const emitter = cappedEmitter()
+    yield this.liquid.renderer.renderTemplates(this.templates, context, emitter)
+    context.memoryLimit.use(emitter.buffer.length)
+    ;(context.bottom() as Record<string, unknown>)[this.variable] = new Markup(emitter.buffer)
+  }
+}
+
+const plain = (value: unknown): unknown => (value instanceof Drop ? value.valueOf() : value)
+const textOf = (value: unknown) => print(plain(value))
+
+function urlOf(value: unknown) {
+  const url = safeUrl(plain(value))
+  return value instanceof Markup && url === value.valueOf() ? value : url
+}
+
+type FilterHandler = Extract<FilterImplOptions, (...args: never[]) => unknown>
+
+function createEngine(escaped: (text: string) => string) {
+  const engine = new Liquid({
+    jsTruthy: true,
+    strictFilters: true,
+    ownPropertyOnly: true,
+    groupedExpressions: true,
+    outputEscape: (value) => (value instanceof Markup ? value.valueOf() : escaped(textOf(value))),
+    // The same mail for everyone, wherever it is rendered.
+    timezoneOffset: 0,
+    locale: 'en-US',
+    // There are no files: what looks for one finds an empty list.
+    templates: {},
+    parseLimit: 2 * MAX_SOURCE,
+    renderLimit: ENGINE_RENDER_MS,
+    memoryLimit: ENGINE_MEMORY,
+  })
+  for (const name of ['include', 'render', 'layout', 'block', 'liquid']) delete engine.tags[name]
+  for (const name of Object.keys(engine.filters)) if (!FILTERS.has(name)) engine.unregisterFilter(name)
+  engine.registerTag('capture', Capture)
+  for (const [name, filter] of Object.entries(PLAIN_FILTERS)) engine.registerFilter(name, (value) => filter(plain(value)))
+  engine.registerFilter('fallback', (value, otherwise) => (isAbsent(plain(value)) ? otherwise : value))
+  engine.registerFilter('url_attribute', urlOf)
+  engine.registerFilter('raw', { raw: true, handler: textOf })
+  // What these return is markup already; escaping it once more would show its entities to the reader.
+  engine.registerFilter('escape', { raw: true, handler: (value) => escapeHtml(textOf(value)) })
+  engine.registerFilter('escape_once', { raw: true, handler: filters.escape_once as FilterHandler })
+  engine.registerFilter('newline_to_br', { raw: true, handler: (value) => escaped(textOf(value)).replace(/\r?\n/g, '<br />\n') })
+  for (const [name, filter] of Object.entries(engine.filters)) engine.registerFilter(name, bounded(filter))
+  return engine
+}
+
+/**
+ * No filter takes or gives more than this. V8 does not only throw at sizes beyond its own: splitting a text of 250 million
+ * letters ends the whole process, whatever thread it is in.
+ */
+function bounded(filter: FilterImplOptions): FilterImplOptions {
+  const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
+  return {
+    raw,
+    *handler(value: unknown, ...args: unknown[]) {
+      const result: unknown = yield handler.call(this, value, ...args)
+      const size = typeof result === 'string' || Array.isArray(result) ? result.length : 0
+      if (size > ENGINE_MEMORY) throw new RangeError('too large')
+      return result
+    },
+  }
+}
+
+const HTML = createEngine(escapeHtml)
+const TEXT = createEngine((text) => text)

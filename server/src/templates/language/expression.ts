@@ -1,0 +1,322 @@
+import { endOfQuoted, isBlank, isQuote, isWord } from './characters.ts'
+import { FILTERS } from './filters.ts'
+import { MAX_DEPTH, MAX_FILTERS } from './limits.ts'
+import { refuse } from './syntax-error.ts'
+
+/** A value with filters, as it stands in `{{ }}` or in a condition. Operators lie between the operands, as written. */
+export type Expression = { terms: (Operand | Operator)[]; filters: Filter[] }
+type Operator = { kind: 'operator'; text: string }
+export type Filter = { name: string; args: { key?: string; value: Operand }[] }
+export type Path = { kind: 'path'; segments: (string | Operand)[]; start: number }
+export type Literal = { kind: 'literal'; value: string | number | boolean | null; text: string }
+export type Operand =
+  | Path
+  | Literal
+  | { kind: 'property'; of: Operand; segments: (string | Operand)[] }
+  | { kind: 'range'; from: Operand; to: Operand }
+  | { kind: 'group'; expression: Expression }
+  | { kind: 'fallback'; first: Operand; others: Operand[] }
+
+const WORD_OPERATORS = new Set(['and', 'or', 'contains'])
+const SYMBOLS = ['==', '!=', '>=', '<=', '>', '<']
+const LITERALS = new Map<string, boolean | null | string>([
+  ['true', true],
+  ['false', false],
+  ['nil', null],
+  ['null', null],
+  ['empty', ''],
+  ['blank', ''],
+])
+const NUMBER = /[+-]?\d+(\.\d+)?/y
+const DIGIT_OR_SIGN = '0123456789+-'
+/** A fallback that is no text, although it has no quotes. */
+const BARE_LITERAL = /^(true|false|nil|null|[+-]?\d+(\.\d+)?)$/
+
+/** Words that end a name with spaces: they belong to the tag. */
+type Where = { stops?: ReadonlySet<string>; isOutput?: boolean }
+
+/**
+ * Reads the small language inside the braces: Liquid's, plus `??` and names with spaces. Stricter than the engine, which
+ * would take `{{ first name }}` for `first` and say nothing.
+ */
+export function readerOf(source: string, from: number, to: number, { stops = new Set(), isOutput = false }: Where = {}) {
+  let at = from
+  let depth = 0
+  let takesText = isOutput
+
+  const unexpected = (): never =>
+    at >= to
+      ? refuse(source, Math.max(from, to), 'Something is missing here.')
+      : refuse(source, at, `Unexpected ${JSON.stringify(source[at])}.`)
+  const skipBlanks = () => {
+    while (at < to && isBlank(source, at)) at++
+  }
+  const next = (text: string) => source.startsWith(text, at) && at + text.length <= to
+  const take = (text: string) => {
+    skipBlanks()
+    if (!next(text)) return false
+    at += text.length
+    return true
+  }
+  const expect = (text: string) => take(text) || unexpected()
+
+  /** The word at a place, without moving there. A `??` ends it, a single `?` is part of it. */
+  function wordAt(start: number) {
+    let end = start
+    while (end < to && isWord(source, end) && !(source[end] === '?' && source[end + 1] === '?')) end++
+    return source.slice(start, end)
+  }
+
+  function enter<T>(read: () => T): T {
+    if (++depth > MAX_DEPTH) refuse(source, at, `Parentheses are nested more than ${MAX_DEPTH} deep.`)
+    const result = read()
+    depth--
+    return result
+  }
+
+  function expression(): Expression {
+    const terms: Expression['terms'] = []
+    for (;;) {
+      skipBlanks()
+      while (wordAt(at) === 'not') {
+        terms.push({ kind: 'operator', text: 'not' })
+        at += 3
+        skipBlanks()
+      }
+      terms.push(operand())
+      const operator = readOperator()
+      if (!operator) return { terms, filters: filters() }
+      terms.push({ kind: 'operator', text: operator })
+    }
+  }
+
+  function readOperator() {
+    skipBlanks()
+    const word = wordAt(at)
+    const operator = WORD_OPERATORS.has(word) && !stops.has(word) ? word : at < to ? SYMBOLS.find(next) : undefined
+    if (operator) at += operator.length
+    return operator
+  }
+
+  function filters(): Filter[] {
+    const found: Filter[] = []
+    while (take('|')) {
+      takesText = false
+      skipBlanks()
+      const name = wordAt(at)
+      if (!name) unexpected()
+      if (!FILTERS.has(name)) refuse(source, at, `Unknown filter "${name.slice(0, 50)}".`)
+      if (found.length === MAX_FILTERS) refuse(source, at, `At most ${MAX_FILTERS} filters in a row.`)
+      at += name.length
+      found.push({ name, args: take(':') ? args() : [] })
+    }
+    return found
+  }
+
+  function args() {
+    const found: Filter['args'] = []
+    do {
+      skipBlanks()
+      const key = wordAt(at)
+      const named = key !== '' && /^\s*:/.test(source.slice(at + key.length, at + key.length + 20))
+      if (named) {
+        at += key.length
+        expect(':')
+        found.push({ key, value: operand() })
+      } else found.push({ value: operand() })
+    } while (take(','))
+    return found
+  }
+
+  function operand(): Operand {
+    const first = primary()
+    const others: Operand[] = []
+    while (take('??')) others.push(alternative())
+    return others.length ? { kind: 'fallback', first, others } : first
+  }
+
+  /** What follows `??`: a value, or a text that needs no quotes. Only what another `??` follows is a variable. */
+  function alternative(): Operand {
+    skipBlanks()
+    if (isQuote(source[at]) && at < to) return primary()
+    const start = at
+    const end = takesText && depth === 0 ? endOfText() : undefined
+    if (end === undefined) {
+      const value = primary()
+      skipBlanks()
+      return value.kind === 'path' && !next('??') && !isDataPath(value) ? textOf(source.slice(start, at).trim()) : value
+    }
+    const text = source.slice(start, end).trim()
+    if (text === '') return refuse(source, start, 'A fallback is missing after "??".')
+    if (source.startsWith('??', end) || /^data\s*[.[]/.test(text)) return primary()
+    at = end
+    return textOf(text)
+  }
+
+  function endOfText() {
+    let end = at
+    while (end < to && source[end] !== '|' && !source.startsWith('??', end)) {
+      end = isQuote(source[end]) ? Math.max(endOfQuoted(source, end, to), end + 1) : end + 1
+    }
+    return end
+  }
+
+  function primary(): Operand {
+    skipBlanks()
+    if (at >= to) return unexpected()
+    const base = literal() ?? (next('(') ? enter(groupOrRange) : undefined)
+    if (base) {
+      const segments = properties()
+      return segments.length ? { kind: 'property', of: base, segments } : base
+    }
+    const start = at
+    if (next('[')) return { kind: 'path', segments: properties(), start }
+    const name = readName() || unexpected()
+    return { kind: 'path', segments: [name, ...properties()], start }
+  }
+
+  function literal(): Literal | undefined {
+    if (isQuote(source[at])) {
+      const end = endOfQuoted(source, at, to)
+      if (end === -1) refuse(source, at, 'A text lacks its closing quote.')
+      const text = source.slice(at, end)
+      at = end
+      return { kind: 'literal', text, value: unquote(text) }
+    }
+    const number = numberAt(at)
+    const word = number || wordAt(at)
+    if (!number && !LITERALS.has(word)) return undefined
+    if (nameGoesOn(at + word.length)) return undefined
+    at += word.length
+    return { kind: 'literal', text: word, value: number ? Number(number) : LITERALS.get(word)! }
+  }
+
+  function numberAt(start: number) {
+    if (!DIGIT_OR_SIGN.includes(source[start]!)) return ''
+    NUMBER.lastIndex = start
+    const [text = ''] = NUMBER.exec(source) ?? []
+    return text && wordAt(start + text.length) === '' ? text : ''
+  }
+
+  function groupOrRange(): Operand {
+    expect('(')
+    const inner = expression()
+    const [from] = inner.terms
+    if (inner.terms.length === 1 && from!.kind !== 'operator' && !inner.filters.length && take('..')) {
+      const to = primary()
+      expect(')')
+      return { kind: 'range', from: from as Operand, to }
+    }
+    expect(')')
+    return { kind: 'group', expression: inner }
+  }
+
+  function properties() {
+    const segments: (string | Operand)[] = []
+    while (at < to) {
+      if (next('[')) {
+        at++
+        const inside = enter(primary)
+        segments.push(inside.kind === 'literal' && typeof inside.value === 'string' ? inside.value : inside)
+        expect(']')
+      } else if (next('.') && !next('..')) {
+        at++
+        segments.push(readName() || unexpected())
+      } else break
+    }
+    return segments
+  }
+
+  /** One word, or several with blanks between: `first name`. */
+  function readName() {
+    skipBlanks()
+    const words: string[] = []
+    for (let word = wordAt(at); word; word = wordAt(at)) {
+      words.push(word)
+      at += word.length
+      if (!nameGoesOn(at)) break
+      skipBlanks()
+    }
+    return words.join(' ')
+  }
+
+  function nameGoesOn(start: number) {
+    let here = start
+    while (here < to && isBlank(source, here)) here++
+    if (here === start) return false
+    const word = wordAt(here)
+    return word !== '' && !WORD_OPERATORS.has(word) && !stops.has(word)
+  }
+
+  return {
+    expression,
+    operand,
+    take,
+    /** An identifier of the tag's own, such as the name that `assign` gives. */
+    identifier: () => {
+      skipBlanks()
+      const word = wordAt(at)
+      if (!word) unexpected()
+      at += word.length
+      return word
+    },
+    rest: () => source.slice(at, to),
+    end: () => {
+      skipBlanks()
+      if (at < to) unexpected()
+    },
+  }
+}
+
+const isDataPath = ({ segments }: Path) => segments[0] === 'data' && segments.length > 1
+
+function textOf(text: string): Literal {
+  if (BARE_LITERAL.test(text)) {
+    const value = LITERALS.has(text) ? LITERALS.get(text)! : Number(text)
+    return { kind: 'literal', text, value }
+  }
+  // Word processors put typographic quotes around what was meant to be quoted.
+  const value = /^(“.*”|„.*“|‘.*’)$/s.test(text) ? text.slice(1, -1) : text
+  return { kind: 'literal', text: quote(value), value }
+}
+
+const quote = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`
+
+const ESCAPES: Record<string, string> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** As the engine reads it: a backslash makes the next character ordinary, or names a control or a code point. */
+const unquote = (text: string) =>
+  text.slice(1, -1).replace(/\\(?:u([0-9a-fA-F]{0,4})|([0-7]{1,3})|(.))/gs, (_, hex?: string, octal?: string, char?: string) => {
+    if (hex !== undefined) return String.fromCharCode(Number.parseInt(`0${hex}`, 16))
+    return octal === undefined ? (ESCAPES[char!] ?? char!) : String.fromCharCode(Number.parseInt(octal, 8))
+  })
+
+/** As plain Liquid. */
+export const printExpression = ({ terms, filters }: Expression): string =>
+  [terms.map((term) => (term.kind === 'operator' ? term.text : printOperand(term))).join(' '), ...filters.map(printFilter)].join(' | ')
+
+const printFilter = ({ name, args }: Filter) =>
+  args.length ? `${name}: ${args.map(({ key, value }) => (key ? `${key}: ${printOperand(value)}` : printOperand(value))).join(', ')}` : name
+
+export function printOperand(operand: Operand): string {
+  switch (operand.kind) {
+    case 'literal':
+      return operand.text
+    case 'path': {
+      const [first, ...rest] = operand.segments
+      return (typeof first === 'string' && isPlain(first) ? first : printSegment(first!)) + rest.map(printSegment).join('')
+    }
+    case 'property':
+      return printOperand(operand.of) + operand.segments.map(printSegment).join('')
+    case 'range':
+      return `(${printOperand(operand.from)}..${printOperand(operand.to)})`
+    case 'group':
+      return `(${printExpression(operand.expression)})`
+    case 'fallback':
+      return `(${[printOperand(operand.first), ...operand.others.map((other) => `fallback: ${printOperand(other)}`)].join(' | ')})`
+  }
+}
+
+const printSegment = (segment: string | Operand) => `[${typeof segment === 'string' ? quote(segment) : printOperand(segment)}]`
+
+const isPlain = (name: string) => /^[a-z_]\w*$/i.test(name) && !LITERALS.has(name) && !WORD_OPERATORS.has(name) && name !== 'not'

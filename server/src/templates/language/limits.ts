@@ -1,0 +1,27 @@
+/** Longest source of a subject or body, in characters. */
+export const MAX_SOURCE = 500_000
+/** Tags and outputs of one template. Parsing costs more than linearly: 5,000 take 0.1 s, 50,000 take 6 s. */
+export const MAX_TAGS = 5_000
+/** Blocks in blocks, and parentheses in parentheses. Thousands would overflow the stack of the parser. */
+export const MAX_DEPTH = 100
+/** Characters of one tag or output. */
+export const MAX_TAG_LENGTH = 10_000
+export const MAX_FILTERS = 50
+
+/** Characters of a rendered body. */
+export const MAX_OUTPUT = 5_000_000
+export const MAX_SUBJECT = 998
+
+/** What a body that only fills in variables may come to on the main thread: about a millisecond of work. */
+export const MAX_OUTPUT_HERE = 256_000
+
+/** The engine looks at the clock itself, between tags; the thread is killed when that was not enough. */
+export const ENGINE_RENDER_MS = 200
+export const RENDER_MS = 250
+/** For a free thread. */
+export const WAIT_MS = 30_000
+/** For parsing, which is bounded by the limits above, on a busy machine. */
+export const COMPILE_MS = 5_000
+/** What the engine counts as allocated: items of lists and ranges, characters of texts. As numbers 40 MB of the heap. */
+export const ENGINE_MEMORY = 5_000_000
+export const THREAD_HEAP_MB = 128

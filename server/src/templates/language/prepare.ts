@@ -1,0 +1,255 @@
+import { type Expression, type Operand, type Path, printExpression, printOperand, readerOf } from './expression.ts'
+import { MAX_DEPTH } from './limits.ts'
+import { refuse } from './syntax-error.ts'
+import { type Part, tokenize } from './tokenize.ts'
+import { isStandard } from './variables.ts'
+
+type Tag = Extract<Part, { kind: 'tag' }>
+type Block = { name: string; start: number; locals: string[] }
+
+/** A variable of the recipient that a template uses. `data.x` and `x` are the same field: `["x"]`. */
+export type Reference = { path: string[]; start: number; needsValue: boolean }
+
+/** What a template prints between its texts. */
+type Output = { expression: Expression; isUrl: boolean }
+
+export type Prepared = {
+  /** Plain Liquid: no `??`, no names with spaces. */
+  liquid: string
+  /** Where each part starts in `liquid` and in the source. */
+  places: { liquid: number; source: number }[]
+  references: Reference[]
+  /** Texts and outputs in their order, when there is nothing else. */
+  sequence: (string | Output)[] | undefined
+}
+
+const CLOSES: Record<string, string> = {
+  endif: 'if',
+  endunless: 'unless',
+  endfor: 'for',
+  endtablerow: 'tablerow',
+  endcase: 'case',
+  endcapture: 'capture',
+  endraw: 'raw',
+  endcomment: 'comment',
+}
+const OPENS = new Set(Object.values(CLOSES))
+/** Tags whose arguments are passed on as they are. */
+const VERBATIM = new Set(['#', 'else', 'break', 'continue', 'increment', 'decrement', 'capture', 'raw', 'comment'])
+const LOOP_WORDS = new Set(['reversed', 'limit', 'offset', 'cols'])
+const FORBIDDEN = new Set(['include', 'render', 'layout', 'block', 'liquid'])
+const URL_ATTRIBUTE = /\s(?:href|src|action|formaction|background|poster|cite)\s*=\s*["']?\s*$/i
+
+/** Reads a template, refuses what is no template, and rewrites the rest for the engine. Linear in the length of the text. */
+export function prepare(source: string, { html }: { html: boolean }): Prepared {
+  const parts = tokenize(source)
+  const found: Found = { source, blocks: [], locals: new Set(), tested: new Set(), references: [] }
+  const places: Prepared['places'] = []
+  const sequence: (string | Output)[] = []
+  let liquid = ''
+  let before = ''
+  let isSequence = true
+  for (const part of parts) {
+    places.push({ liquid: liquid.length, source: part.start })
+    const text = source.slice(part.start, part.end)
+    if (part.kind === 'text') {
+      before = text.length < 100 ? (before + text).slice(-100) : text.slice(-100)
+      sequence.push(text)
+      liquid += text
+    } else if (part.kind === 'output') {
+      const output = readOutput(found, part, html && startsUrl(before))
+      sequence.push(output)
+      liquid += rewrite(text, part, printOutput(output))
+      isSequence &&= !trims(text)
+    } else {
+      isSequence = false
+      liquid += part.kind === 'tag' ? rewriteTag(found, part, text) : part.kind === 'raw' ? text : ''
+    }
+  }
+  const open = found.blocks.at(-1)
+  if (open) refuse(source, open.start, `{% ${open.name} %} is not closed by {% end${open.name} %}.`)
+  return { liquid, places, references: settle(found), sequence: isSequence ? sequence : undefined }
+}
+
+// Most outputs do not stand behind a quote or an equals sign; looking at the last character first spares the expression.
+const startsUrl = (before: string) => /["'=\s]$/.test(before.slice(-1)) && URL_ATTRIBUTE.test(before)
+
+const trims = (text: string) => text.startsWith('{{-') || text.endsWith('-}}')
+
+/** The braces and dashes stay, what is between them is replaced. */
+const rewrite = (text: string, { start, from, to }: { start: number; from: number; to: number }, inner: string) =>
+  `${text.slice(0, from - start)}${inner}${text.slice(to - start)}`
+
+const printOutput = ({ expression, isUrl }: Output) => {
+  const asIs = !isUrl || expression.filters.at(-1)?.name === 'raw'
+  return asIs ? printExpression(expression) : `${printExpression(expression)} | url_attribute`
+}
+
+type Found = {
+  source: string
+  blocks: Block[]
+  /** Names the template gives itself. */
+  locals: Set<string>
+  /** Variables that stand in a condition: their absence is provided for. */
+  tested: Set<string>
+  references: Reference[]
+}
+
+function readOutput(found: Found, { start, from, to }: { start: number; from: number; to: number }, isUrl: boolean): Output {
+  if (from === to) refuse(found.source, start, 'There is nothing between {{ and }}.')
+  const reader = readerOf(found.source, from, to, { isOutput: true })
+  const expression = reader.expression()
+  reader.end()
+  collect(found, expression)
+  return { expression, isUrl }
+}
+
+function rewriteTag(found: Found, tag: Tag, text: string): string {
+  const { source } = found
+  const { name, start } = tag
+  if (FORBIDDEN.has(name)) refuse(source, start, `The tag "${name}" is not available.`)
+  if (Object.hasOwn(CLOSES, name)) return closeBlock(found, tag, text)
+  if (name === 'echo') return rewriteEcho(found, tag, text)
+  const inner = rewriteArguments(found, tag)
+  if (OPENS.has(name)) openBlock(found, tag)
+  return rewrite(text, tag, inner)
+}
+
+/** The same as an output; the engine's own would escape what was captured a second time. */
+function rewriteEcho(found: Found, { name, from, to }: Tag, text: string) {
+  const value = readValue(found, { from: from + name.length, to })
+  return `{{${text[2] === '-' ? '-' : ''} ${value} ${text.at(-3) === '-' ? '-' : ''}}}`
+}
+
+function rewriteArguments(found: Found, { name, start, from, to }: Tag): string {
+  const { source } = found
+  const args = { from: from + name.length, to }
+  if (VERBATIM.has(name)) {
+    const written = source.slice(args.from, to)
+    if (name !== '#' && written.includes('??')) refuse(source, args.from + written.indexOf('??'), `"??" cannot be used in {% ${name} %}.`)
+    if (name === 'capture' || name === 'increment' || name === 'decrement') found.locals.add(written.trim().replace(/^["']|["']$/g, ''))
+    return source.slice(from, to)
+  }
+  if (name === 'if' || name === 'elsif' || name === 'unless' || name === 'case')
+    return `${name} ${readValue(found, args, { isTest: true })}`
+  if (name === 'when') return `${name} ${readList(found, args)}`
+  if (name === 'cycle') return `${name} ${readCycle(found, args)}`
+  if (name === 'assign') return readAssignment(found, args)
+  if (name === 'for' || name === 'tablerow') return readLoop(found, name, args)
+  return refuse(source, start, `Unknown tag "${name.slice(0, 50)}".`)
+}
+
+type Range = { from: number; to: number }
+
+function readValue(found: Found, { from, to }: Range, { isTest = false } = {}) {
+  const reader = readerOf(found.source, from, to)
+  const expression = reader.expression()
+  reader.end()
+  collect(found, expression, isTest)
+  return printExpression(expression)
+}
+
+function readList(found: Found, { from, to }: Range) {
+  const reader = readerOf(found.source, from, to)
+  const values: Operand[] = []
+  do values.push(reader.operand())
+  while (reader.take(',') || reader.take('or'))
+  reader.end()
+  for (const value of values) collectOperand(found, value, { needsValue: false })
+  return values.map(printOperand).join(', ')
+}
+
+/** `a, b, c`, perhaps with a group before: `rows: a, b`. */
+function readCycle(found: Found, { from, to }: Range) {
+  const reader = readerOf(found.source, from, to)
+  const values = [reader.operand()]
+  const group = reader.take(':') ? values.pop() : undefined
+  if (group) values.push(reader.operand())
+  while (reader.take(',')) values.push(reader.operand())
+  reader.end()
+  for (const value of values) collectOperand(found, value, { needsValue: true })
+  return `${group ? `${printOperand(group)}: ` : ''}${values.map(printOperand).join(', ')}`
+}
+
+function readAssignment(found: Found, { from, to }: Range) {
+  const reader = readerOf(found.source, from, to)
+  const local = reader.identifier()
+  if (!reader.take('=')) reader.end()
+  const expression = reader.expression()
+  reader.end()
+  collect(found, expression)
+  found.locals.add(local)
+  return `assign ${local} = ${printExpression(expression)}`
+}
+
+function readLoop(found: Found, name: string, { from, to }: Range) {
+  const reader = readerOf(found.source, from, to, { stops: LOOP_WORDS })
+  const local = reader.identifier()
+  if (reader.identifier() !== 'in') refuse(found.source, from, `Write {% ${name} item in list %}.`)
+  const list = reader.operand()
+  collectOperand(found, list, { needsValue: true })
+  return `${name} ${local} in ${printOperand(list)} ${reader.rest().trim()}`
+}
+
+function openBlock({ source, blocks }: Found, { name, start, from, to }: Tag) {
+  if (blocks.length === MAX_DEPTH) refuse(source, start, `Blocks are nested more than ${MAX_DEPTH} deep.`)
+  const loops = name === 'for' || name === 'tablerow'
+  const local = loops ? readerOf(source, from + name.length, to).identifier() : ''
+  blocks.push({ name, start, locals: loops ? [local, 'forloop', 'tablerowloop'] : [] })
+}
+
+function closeBlock({ source, blocks }: Found, { name, start }: Tag, text: string) {
+  const open = blocks.pop()
+  if (open?.name !== CLOSES[name]) {
+    refuse(source, start, open ? `{% ${name} %} does not close {% ${open.name} %}.` : `{% ${name} %} closes nothing.`)
+  }
+  // The engine does not know a dash before `endraw`.
+  return name === 'endraw' ? text.replace(/^\{%-/, '{%') : text
+}
+
+function collect(found: Found, { terms, filters }: Expression, isTest = false) {
+  const needsValue = !isTest && !filters.some(({ name }) => name === 'default' || name === 'fallback')
+  for (const term of terms) if (term.kind !== 'operator') collectOperand(found, term, { needsValue, isTest })
+  for (const { args } of filters) for (const { value } of args) collectOperand(found, value, { needsValue: false })
+}
+
+function collectOperand(found: Found, operand: Operand, use: { needsValue: boolean; isTest?: boolean }): void {
+  if (operand.kind === 'path') collectPath(found, operand, use)
+  else if (operand.kind === 'property') {
+    collectOperand(found, operand.of, use)
+    collectSegments(found, operand.segments)
+  } else if (operand.kind === 'range') {
+    collectOperand(found, operand.from, use)
+    collectOperand(found, operand.to, use)
+  } else if (operand.kind === 'group') collect(found, operand.expression, use.isTest)
+  else if (operand.kind === 'fallback') {
+    for (const each of [operand.first, ...operand.others]) collectOperand(found, each, { ...use, needsValue: false })
+  }
+}
+
+function collectPath(found: Found, { segments, start }: Path, { needsValue, isTest }: { needsValue: boolean; isTest?: boolean }) {
+  const path = pathOf(segments)
+  collectSegments(found, segments)
+  const [first] = path
+  if (first === undefined || found.locals.has(first) || found.blocks.some(({ locals }) => locals.includes(first))) return
+  if (isTest) found.tested.add(JSON.stringify(path))
+  found.references.push({ path, start, needsValue })
+}
+
+/** The part of a path that is known without rendering, without the `data.` that may stand before any field. */
+function pathOf(segments: (string | Operand)[]) {
+  const known: string[] = []
+  for (const segment of segments) {
+    if (typeof segment === 'string') known.push(segment)
+    else if (segment.kind === 'literal') known.push(String(segment.value))
+    else break
+  }
+  return known[0] === 'data' && known[1] !== undefined && !isStandard(known[1]) ? known.slice(1) : known
+}
+
+function collectSegments(found: Found, segments: (string | Operand)[]) {
+  for (const segment of segments) if (typeof segment !== 'string') collectOperand(found, segment, { needsValue: true })
+}
+
+const settle = ({ references, tested }: Found) =>
+  references.map((reference) => ({ ...reference, needsValue: reference.needsValue && !tested.has(JSON.stringify(reference.path)) }))

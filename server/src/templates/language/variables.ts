@@ -1,0 +1,57 @@
+import { isAbsent } from './values.ts'
+
+/** Whom a mail is for. `data` holds the contact's custom fields, and those sent for this mail only. */
+export type Recipient = {
+  id: string
+  email: string
+  subscribed: boolean
+  /** ISO 8601. */
+  createdAt: string
+  locale?: string | null
+  unsubscribeUrl: string
+  subscribeUrl: string
+  manageUrl: string
+  data: Record<string, unknown>
+}
+
+/** These names always mean the service's own value, whatever `data` holds. */
+const STANDARD = {
+  id: ({ id }) => id,
+  email: ({ email }) => email,
+  subscribed: ({ subscribed }) => subscribed,
+  createdAt: ({ createdAt }) => createdAt,
+  locale: ({ locale, data }) => locale ?? own(data, 'locale'),
+  unsubscribeUrl: ({ unsubscribeUrl }) => unsubscribeUrl,
+  subscribeUrl: ({ subscribeUrl }) => subscribeUrl,
+  manageUrl: ({ manageUrl }) => manageUrl,
+  data: ({ data }) => data,
+  sterna_id: ({ id }) => id,
+  sterna_email: ({ email }) => email,
+  service_id: ({ id }) => id,
+  service_email: ({ email }) => email,
+} satisfies Record<string, (recipient: Recipient) => unknown>
+
+const standard = new Map<string, (recipient: Recipient) => unknown>(Object.entries(STANDARD))
+
+export const isStandard = (name: string) => standard.has(name)
+
+/** Own properties only: what every object inherits is nobody's field. */
+const own = (holder: unknown, key: string): unknown =>
+  holder !== null && holder !== undefined && Object.hasOwn(holder as object, key) ? (holder as Record<string, unknown>)[key] : undefined
+
+export function lookUp(recipient: Recipient, path: string[]): unknown {
+  const [first = '', ...rest] = path
+  const read = standard.get(first)
+  let value = read ? read(recipient) : own(recipient.data, first)
+  for (const key of rest) value = own(value, key)
+  return value
+}
+
+/** Everything at top level, for the engine: `x` is `data.x` unless the name is taken. */
+export function scopeOf(recipient: Recipient): Record<string, unknown> {
+  const scope: Record<string, unknown> = Object.assign(Object.create(null), recipient.data)
+  for (const [name, read] of standard) scope[name] = read(recipient)
+  return scope
+}
+
+export const isMissing = (recipient: Recipient, path: string[]) => isAbsent(lookUp(recipient, path))

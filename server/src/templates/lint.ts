@@ -1,0 +1,141 @@
+import { Parser } from 'htmlparser2'
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many } from '../db/index.ts'
+import type { Reference } from './language/prepare.ts'
+import { tokenize } from './language/tokenize.ts'
+import { isStandard } from './language/variables.ts'
+import { describeProblem, type Template } from './mail.ts'
+import { referencesOf } from './references.ts'
+import { checkTemplate } from './render.ts'
+import type { TYPES } from './template.ts'
+
+export const Issue = z.object({
+  code: z.enum([
+    'syntax_error',
+    'missing_variable',
+    'empty_link',
+    'broken_link',
+    'insecure_link',
+    'image_without_alt',
+    'too_large',
+    'no_unsubscribe_link',
+  ]),
+  severity: z.enum(['error', 'warning', 'info']),
+  message: z.string(),
+  line: z.int().optional().describe('In the body.'),
+})
+type Issue = z.output<typeof Issue>
+
+/** Above this Gmail cuts a mail off and hides the rest behind a link. */
+const CLIPPED_BYTES = 102 * 1024
+const MAX_ISSUES = 200
+
+export async function lintTemplate(db: Db, projectId: string, template: Template & { type?: (typeof TYPES)[number] | undefined }) {
+  const problems = await checkTemplate(template)
+  if (problems.length) return problems.map(toIssue)
+  const references = referencesOf(template)
+  const issues: Issue[] = [
+    ...(await unknownFields(db, projectId, references)).map((path) => ({
+      code: 'missing_variable' as const,
+      severity: 'warning' as const,
+      message: `No contact has ever had "${path}", and there is no fallback: write {{ ${path} ?? "…" }}.`,
+    })),
+    ...lintHtml(template.body),
+  ]
+  const size = Buffer.byteLength(template.body)
+  if (size > CLIPPED_BYTES) {
+    issues.push({
+      code: 'too_large',
+      severity: 'warning',
+      message: `The body has ${Math.round(size / 1024)} KB. Gmail hides what is beyond 102 KB.`,
+    })
+  }
+  if (template.type === 'MARKETING' && !references.some(({ path }) => path[0] === 'unsubscribeUrl')) {
+    const message = 'There is no link to {{ unsubscribeUrl }}; a footer with one will be added.'
+    issues.push({ code: 'no_unsubscribe_link', severity: 'info', message })
+  }
+  return issues.slice(0, MAX_ISSUES)
+}
+
+const toIssue = (problem: Awaited<ReturnType<typeof checkTemplate>>[number]): Issue => ({
+  code: 'syntax_error',
+  severity: 'error',
+  message: problem.field === 'subject' ? `Subject: ${describeProblem(problem)}` : describeProblem(problem),
+  ...(problem.field === 'body' ? { line: problem.line } : {}),
+})
+
+/** Used without a fallback, and never seen on any contact of the project. */
+async function unknownFields(db: Db, projectId: string, references: Reference[]) {
+  const needed = references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
+  const keys = [...new Set(needed.map(([key]) => key!))]
+  const known = await many(
+    db,
+    sql<{ key: string }>`select key from contact_fields where project_id = ${projectId} and key = any(${keys}::text[])`,
+  )
+  const seen = new Set(known.map(({ key }) => key))
+  return [...new Set(needed.filter(([key]) => !seen.has(key!)).map((path) => path.join('.')))]
+}
+
+/** Stands for what a variable will print. */
+const FILLED_IN = '\ue000'
+const ALL_FILLED_IN = /\ue000+/g
+
+/** Links and images, in the order of the text. */
+function lintHtml(body: string): Issue[] {
+  const issues: Issue[] = []
+  const line = lineCounter(body)
+  const add = (code: Issue['code'], severity: Issue['severity'], message: string) =>
+    issues.push({ code, severity, message, line: line(parser.startIndex) })
+  const parser = new Parser({
+    onopentag(name, { href, name: anchor, id, alt }) {
+      if (issues.length >= MAX_ISSUES) return
+      if (name === 'img' && alt === undefined) add('image_without_alt', 'warning', 'An image has no alt text.')
+      if (name !== 'a' || (href === undefined && (anchor !== undefined || id !== undefined))) return
+      const problem = judgeLink(href)
+      if (problem) add(...problem)
+    },
+  })
+  parser.end(masked(body))
+  return issues
+}
+
+/** For places in rising order, so that a long text is gone through once and not once per issue. */
+function lineCounter(text: string) {
+  let line = 1
+  let next = text.indexOf('\n')
+  return (at: number) => {
+    for (; next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line++
+    return line
+  }
+}
+
+/** The same text without tags, letter by letter: quotes in them would end the attribute they stand in. */
+const masked = (body: string) =>
+  tokenize(body)
+    .map(({ kind, start, end }) => {
+      const text = body.slice(start, end)
+      if (kind === 'text' || kind === 'raw') return text
+      return text.replace(/[^\n]/g, kind === 'output' ? FILLED_IN : ' ')
+    })
+    .join('')
+
+function judgeLink(href = ''): [Issue['code'], Issue['severity'], string] | undefined {
+  const link = href.trim()
+  if (link === '' || link === '#') return ['empty_link', 'warning', 'A link leads nowhere.']
+  if (link.startsWith(FILLED_IN) || link.startsWith('#')) return undefined
+  const shown = link.replace(ALL_FILLED_IN, '…').slice(0, 100)
+  const url = parseUrl(link)
+  if (!url) return ['broken_link', 'error', `"${shown}" is not a complete address.`]
+  if (url.protocol === 'http:') return ['insecure_link', 'warning', `"${shown}" is not encrypted: use https.`]
+  const known = ['https:', 'mailto:', 'tel:', 'sms:', 'webcal:'].includes(url.protocol)
+  return known ? undefined : ['broken_link', 'error', `Mail programs do not open "${shown}".`]
+}
+
+function parseUrl(link: string) {
+  try {
+    return new URL(link.replace(ALL_FILLED_IN, 'x'))
+  } catch {
+    return undefined
+  }
+}

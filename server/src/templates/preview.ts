@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { ContactRow } from '../contacts/contact.ts'
+import { type DataPatch, NO_DATA } from '../contacts/data.ts'
+import { invalid } from '../lib/errors.ts'
+import type { Reference } from './language/prepare.ts'
+import { isMissing, isStandard, type Recipient } from './language/variables.ts'
+import type { Template } from './mail.ts'
+import { referencesOf } from './references.ts'
+import { renderMail } from './render.ts'
+
+export const Preview = z.object({
+  subject: z.string(),
+  html: z.string(),
+  text: z.string(),
+  missingVariables: z.array(z.string()).describe('Variables without a value and without a fallback.'),
+})
+
+type Sample = { email?: string | undefined; subscribed?: boolean | undefined; locale?: string | undefined; data?: DataPatch | undefined }
+
+/** The mail as this recipient would get it. */
+export async function previewTemplate(template: Template, recipient: Recipient): Promise<z.output<typeof Preview>> {
+  const rendered = await renderMail(template, recipient, { withText: true })
+  if (!rendered.ok) return invalid('body', rendered.reason)
+  const { subject, html, text = '' } = rendered
+  return { subject, html, text, missingVariables: missing(referencesOf(template), recipient) }
+}
+
+const missing = (references: Reference[], recipient: Recipient) => [
+  ...new Set(
+    references
+      .filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!) && isMissing(recipient, path))
+      .map(({ path }) => path.join('.')),
+  ),
+]
+
+/** A contact, or somebody made up; what the request says of them counts first. The links lead nowhere. */
+export function sampleRecipient(publicUrl: string, contact: ContactRow | undefined, sample: Sample): Recipient {
+  const { set, unset, transient } = sample.data ?? NO_DATA
+  const data: Record<string, unknown> = { ...contact?.data, ...set, ...transient }
+  for (const key of unset) delete data[key]
+  return {
+    id: contact?.id ?? '00000000-0000-0000-0000-000000000000',
+    email: sample.email ?? contact?.email ?? 'someone@example.com',
+    subscribed: sample.subscribed ?? contact?.subscribed ?? true,
+    createdAt: (contact?.createdAt ?? new Date()).toISOString(),
+    ...(sample.locale === undefined ? {} : { locale: sample.locale }),
+    unsubscribeUrl: `${publicUrl}/unsubscribe/preview`,
+    subscribeUrl: `${publicUrl}/subscribe/preview`,
+    manageUrl: `${publicUrl}/manage/preview`,
+    data,
+  }
+}

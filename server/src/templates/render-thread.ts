@@ -1,0 +1,71 @@
+import { convert } from 'html-to-text'
+import { compile, sentence, TooLongError } from './language/compile.ts'
+import { MAX_OUTPUT } from './language/limits.ts'
+import { TemplateSyntaxError } from './language/syntax-error.ts'
+import { type Recipient, scopeOf } from './language/variables.ts'
+import { COMPILING, describeProblem, finish, REASONS, type Rendered, type SyntaxProblem, type Template } from './mail.ts'
+
+// Runs in a thread of the pool. Whatever a template does here, it does to this thread, which can be killed.
+
+type Work = { template: Template; recipients: Recipient[]; withText: boolean; progress: Int32Array }
+
+/** Renders for all, one after the other, and says in `progress` for whom, so that the one who takes too long is known. */
+export function render({ template, recipients, withText, progress }: Work): Rendered[] {
+  Atomics.store(progress, 0, COMPILING)
+  const [problem] = problemsOf(template)
+  if (problem) return recipients.map(() => ({ ok: false, reason: describeProblem(problem) }))
+  const subject = compile(template.subject, { html: false })
+  const body = compile(template.body, { html: true })
+  return recipients.map((recipient, index) => {
+    Atomics.store(progress, 0, index)
+    return attempt(() => {
+      const scope = scopeOf(recipient)
+      const html = body(scope)
+      return finish({ subject: subject(scope), html, ...(withText ? { text: toText(html) } : {}) })
+    })
+  })
+}
+
+export function check({ template, progress }: { template: Template; progress: Int32Array }): SyntaxProblem[] {
+  Atomics.store(progress, 0, COMPILING)
+  return problemsOf(template)
+}
+
+const problemsOf = (template: Template): SyntaxProblem[] =>
+  (['subject', 'body'] as const).flatMap((field) => {
+    try {
+      compile(template[field], { html: field === 'body' })
+      return []
+    } catch (err) {
+      if (err instanceof TemplateSyntaxError) return [{ field, message: err.message, line: err.line, column: err.column }]
+      throw err
+    }
+  })
+
+function attempt(render: () => Rendered): Rendered {
+  try {
+    return render()
+  } catch (err) {
+    return { ok: false, reason: explain(err as Error) }
+  }
+}
+
+function explain(err: Error): string {
+  const cause = (err as { originalError?: Error }).originalError ?? err
+  if (cause instanceof TooLongError) return REASONS.output
+  if (cause.message === 'template render limit exceeded') return REASONS.time
+  if (cause.message === 'memory alloc limit exceeded' || cause.message === 'Invalid string length') return REASONS.memory
+  if (cause instanceof RangeError) return REASONS.memory
+  return sentence(cause.message)
+}
+
+const toText = (html: string) =>
+  convert(html, {
+    wordwrap: false,
+    limits: { maxInputLength: MAX_OUTPUT },
+    selectors: [
+      { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
+      { selector: 'img', format: 'skip' },
+      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
+    ],
+  })

@@ -1,0 +1,167 @@
+import { availableParallelism } from 'node:os'
+import { setImmediate as letOthers } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Piscina } from 'piscina'
+import { AppError } from '../lib/errors.ts'
+import { COMPILE_MS, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
+import { prepare } from './language/prepare.ts'
+import { createRecent } from './language/recent.ts'
+import { type Simple, simplify } from './language/simple.ts'
+import { TemplateSyntaxError } from './language/syntax-error.ts'
+import type { Recipient } from './language/variables.ts'
+import { COMPILING, finish, REASONS, type Rendered, type SyntaxProblem, type Template, WAITING } from './mail.ts'
+
+/** Throws nothing; a mail that cannot be rendered is a result like any other. */
+export async function renderMail(template: Template, recipient: Recipient, options: { withText?: boolean } = {}): Promise<Rendered> {
+  const [rendered] = await renderMails(template, [recipient], options)
+  return rendered!
+}
+
+/**
+ * One template for many. Whoever's mail takes too long or too much fails alone, with the reason; all others are rendered.
+ * Templates that only fill in variables are rendered here, all others in threads that can be killed.
+ */
+export async function renderMails(template: Template, recipients: Recipient[], { withText = false } = {}): Promise<Rendered[]> {
+  const simple = withText ? undefined : simpleOf(template)
+  if (!simple) return renderInThreads(template, recipients, withText)
+  const results = await renderHere(simple, recipients)
+  const tooLong = recipients.filter((_, index) => !results[index])
+  const others = tooLong.length ? await renderInThreads(template, tooLong, withText) : []
+  return results.map((result) => result ?? others.shift()!)
+}
+
+/** What is wrong with a template, if anything. Nothing is rendered. */
+export async function checkTemplate(template: Template): Promise<SyntaxProblem[]> {
+  if (simpleOf(template)) return []
+  const known = checked.get(keyOf(template))
+  if (known) return known
+  const outcome = await runInThread<SyntaxProblem[]>('check', { template })
+  const problems = outcome.done ?? [{ field: 'body' as const, message: 'The template takes too long to read.', line: 1, column: 1 }]
+  checked.set(keyOf(template), problems)
+  return problems
+}
+
+// What is known of templates -------------------------------------------------------------------------------------------
+
+const RECENT = { entries: 1_000, characters: 8_000_000 }
+const simples = createRecent<{ render: Simple | undefined }>(RECENT)
+const checked = createRecent<SyntaxProblem[]>(RECENT)
+
+const keyOf = ({ subject, body }: Template) => `${subject}\n${body}`
+
+type SimpleMail = { subject: Simple; body: Simple }
+
+function simpleOf({ subject, body }: Template): SimpleMail | undefined {
+  const parts = { subject: simplified(subject, false), body: simplified(body, true) }
+  return parts.subject && parts.body ? (parts as SimpleMail) : undefined
+}
+
+function simplified(source: string, html: boolean): Simple | undefined {
+  const key = (html ? 'html:' : 'text:') + source
+  const known = simples.get(key)
+  if (known) return known.render
+  const render = readSimple(source, html)
+  simples.set(key, { render })
+  return render
+}
+
+function readSimple(source: string, html: boolean) {
+  try {
+    return simplify(prepare(source, { html }), { html })
+  } catch (err) {
+    if (err instanceof TemplateSyntaxError) return undefined // the threads say what is wrong
+    throw err
+  }
+}
+
+// On the main thread --------------------------------------------------------------------------------------------------
+
+const TURN_MS = 5
+
+/** Undefined for those whose mail is too long to be made here. */
+async function renderHere({ subject, body }: SimpleMail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
+  const results: (Rendered | undefined)[] = []
+  let turn = performance.now()
+  for (const recipient of recipients) {
+    const mail = { subject: subject(recipient), html: body(recipient) }
+    results.push(mail.subject === undefined || mail.html === undefined ? undefined : finish(mail as { subject: string; html: string }))
+    if (performance.now() - turn < TURN_MS) continue
+    await letOthers()
+    turn = performance.now()
+  }
+  return results
+}
+
+// In threads ----------------------------------------------------------------------------------------------------------
+
+async function renderInThreads(template: Template, recipients: Recipient[], withText: boolean): Promise<Rendered[]> {
+  const results: Rendered[] = []
+  for (let waiting = recipients.map((_, index) => index); waiting.length; ) {
+    const outcome = await runInThread<Rendered[]>('render', { template, recipients: waiting.map((index) => recipients[index]!), withText })
+    if (outcome.done) {
+      waiting.forEach((index, position) => {
+        results[index] = outcome.done[position]!
+      })
+      break
+    }
+    // The thread is gone, with what it had done. The one it was at has failed; everyone else is rendered again.
+    const guilty = outcome.at === COMPILING ? waiting : [waiting[outcome.at]!]
+    for (const index of guilty) results[index] = { ok: false, reason: outcome.reason }
+    waiting = waiting.filter((index) => !guilty.includes(index))
+  }
+  return results
+}
+
+type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason: string }
+
+const LOOK_EVERY_MS = 10
+
+/** Watches how far the thread is, and kills it when one mail takes too long: no engine's own limit holds in every filter. */
+async function runInThread<Result>(name: 'render' | 'check', work: object): Promise<Outcome<Result>> {
+  const progress = new Int32Array(new SharedArrayBuffer(4)).fill(WAITING)
+  const killer = new AbortController()
+  let last = { at: WAITING, since: performance.now() }
+  const watch = setInterval(() => {
+    const at = Atomics.load(progress, 0)
+    if (at !== last.at) last = { at, since: performance.now() }
+    else if (performance.now() - last.since > patience(at)) killer.abort()
+  }, LOOK_EVERY_MS)
+  try {
+    return { done: await threads().run({ ...work, progress }, { name, signal: killer.signal }) }
+  } catch (err) {
+    const at = Atomics.load(progress, 0)
+    if (at === WAITING) throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
+    if (killer.signal.aborted) return { at, reason: REASONS.time }
+    if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: REASONS.memory }
+    throw err
+  } finally {
+    clearInterval(watch)
+  }
+}
+
+const patience = (at: number) => (at === WAITING ? WAIT_MS : at === COMPILING ? COMPILE_MS : RENDER_MS)
+
+let pool: Piscina | undefined
+
+/** Started with the first template that needs them. Idle threads do not keep the process alive. */
+function threads() {
+  if (pool) return pool
+  pool = new Piscina({
+    filename: fileURLToPath(new URL(THREAD, import.meta.url)),
+    execArgv: [],
+    minThreads: 1,
+    maxThreads: Math.min(4, Math.max(2, availableParallelism() - 1)),
+    idleTimeout: 30_000,
+    maxQueue: 1_000,
+    concurrentTasksPerWorker: 1,
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: 32 },
+    // A template has no business with the environment, nor with what was passed to this process.
+    env: {},
+  })
+  // Of a thread that ends with nothing to do nobody needs to know: the next one is started when it is needed.
+  pool.on('error', () => {})
+  return pool
+}
+
+/** The bundle has the thread beside it; from the sources it starts by way of what reads TypeScript. */
+const THREAD = import.meta.url.endsWith('.ts') ? './render-thread.dev.mjs' : './render-thread.js'

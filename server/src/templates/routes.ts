@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import { findContact } from '../contacts/contact.ts'
+import { Data } from '../contacts/data.ts'
+import { transact } from '../db/index.ts'
+import { assertVerified } from '../domains/verified.ts'
+import { pageList } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { assertRenderable, Body, SenderName, Subject } from './content.ts'
+import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
+import { Issue, lintTemplate } from './lint.ts'
+import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
+import {
+  changeTemplate,
+  createTemplate,
+  deleteTemplate,
+  duplicateTemplate,
+  findTemplate,
+  listTemplates,
+  MAX_NAME,
+  Template,
+  TemplatesQuery,
+  TYPES,
+} from './template.ts'
+
+const TemplateId = z.object({ id: z.string() })
+const Name = z.string().trim().min(1).max(MAX_NAME)
+const Optional = {
+  description: z.string().max(1_000).nullish(),
+  from: Address.nullish().describe('On a verified domain.'),
+  fromName: SenderName.nullish(),
+  replyTo: Address.nullish(),
+}
+const NewTemplate = z.object({ name: Name, subject: Subject, body: Body, type: z.enum(['TRANSACTIONAL', 'MARKETING']), ...Optional })
+const Changes = z.object({
+  name: Name.optional(),
+  subject: Subject.optional(),
+  body: Body.optional(),
+  type: z.enum(TYPES).optional(),
+  ...Optional,
+})
+const Linted = z.object({ issues: z.array(Issue) })
+
+/** 2 MB, and what the JSON around it needs. */
+const BODY_LIMIT = 2 * 1024 * 1024 + 64 * 1024
+
+export const templateNotFound = (id: string): never =>
+  fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
+
+export function templateRoutes(app: App, { db, config: { publicUrl } }: Deps) {
+  const tags = ['Templates']
+  const config = { caller: 'project' as const }
+  const bodyLimit = BODY_LIMIT
+
+  app.get(
+    '/templates',
+    { config, schema: { tags, summary: 'List templates', querystring: TemplatesQuery, response: { 200: pageList(Template) } } },
+    (req) => listTemplates(db, req.project.id, req.query),
+  )
+
+  app.post(
+    '/templates',
+    { config, bodyLimit, schema: { tags, summary: 'Create a template', body: NewTemplate, response: { 201: Template } } },
+    async (req, reply) => {
+      await assertRenderable(req.body)
+      if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
+      return reply.status(201).send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body)))
+    },
+  )
+
+  app.post(
+    '/templates/lint',
+    {
+      config,
+      bodyLimit,
+      schema: {
+        tags,
+        summary: 'What could be better in a mail',
+        body: z.object({ subject: z.string().max(MAX_SUBJECT), body: z.string().max(MAX_SOURCE), type: z.enum(TYPES).optional() }),
+        response: { 200: Linted },
+      },
+    },
+    async (req) => ({ issues: await lintTemplate(db, req.project.id, req.body) }),
+  )
+
+  app.get(
+    '/templates/:id',
+    { config, schema: { tags, summary: 'Get a template', params: TemplateId, response: { 200: Template } } },
+    (req) => find(req.project.id, req.params.id),
+  )
+
+  app.patch(
+    '/templates/:id',
+    { config, bodyLimit, schema: { tags, summary: 'Change a template', params: TemplateId, body: Changes, response: { 200: Template } } },
+    async (req) => {
+      const { id } = await find(req.project.id, req.params.id)
+      await assertRenderable(req.body)
+      if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
+      const changed = await transact(db, (tx) => changeTemplate(tx, { projectId: req.project.id, id, changes: req.body }))
+      return changed ?? templateNotFound(id)
+    },
+  )
+
+  app.delete(
+    '/templates/:id',
+    { config, schema: { tags, summary: 'Delete a template', params: TemplateId, response: { 204: z.null().describe('No content') } } },
+    async (req, reply) => {
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id })))
+      return deleted ? reply.status(204).send(null) : templateNotFound(id)
+    },
+  )
+
+  app.post(
+    '/templates/:id/duplicate',
+    { config, schema: { tags, summary: 'Copy a template', params: TemplateId, response: { 201: Template } } },
+    async (req, reply) => {
+      const { id } = req.params
+      const copy = isId(id) && (await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id })))
+      return reply.status(201).send(copy || templateNotFound(id))
+    },
+  )
+
+  app.post(
+    '/templates/:id/preview',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Render a template for a contact or a sample',
+        description: 'Nothing is sent. `data`, `email`, `locale` and `subscribed` count before those of the contact.',
+        params: TemplateId,
+        body: z.object({
+          contactId: z.uuid().optional(),
+          email: Address.optional(),
+          subscribed: z.boolean().optional(),
+          locale: z.string().max(100).optional(),
+          data: Data.optional(),
+        }),
+        response: { 200: Preview },
+      },
+    },
+    async (req) => {
+      const template = await find(req.project.id, req.params.id)
+      const { contactId, ...sample } = req.body
+      const contact = contactId === undefined ? undefined : await findContact(db, req.project.id, contactId)
+      if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+      return previewTemplate(template, sampleRecipient(publicUrl, contact, sample))
+    },
+  )
+
+  app.post(
+    '/templates/:id/lint',
+    { config, schema: { tags, summary: 'What could be better in a template', params: TemplateId, response: { 200: Linted } } },
+    async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
+  )
+
+  const find = async (projectId: string, id: string) => (isId(id) && (await findTemplate(db, projectId, id))) || templateNotFound(id)
+}

@@ -1,0 +1,151 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { PageQuery } from '../http/paging.ts'
+import { Timestamp } from '../http/validate.ts'
+import { newId } from '../lib/id.ts'
+
+export const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
+
+export const Template = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    subject: z.string(),
+    body: z.string(),
+    from: z.string().nullable(),
+    fromName: z.string().nullable(),
+    replyTo: z.string().nullable(),
+    type: z.enum(TYPES),
+    projectId: z.uuid(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'Template' })
+
+type TemplateJson = z.output<typeof Template>
+type Row = Omit<TemplateJson, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
+type Content = Pick<Row, 'name' | 'subject' | 'body' | 'type'> & {
+  [Key in 'description' | 'from' | 'fromName' | 'replyTo']?: string | null | undefined
+}
+
+const COLUMNS = sql`
+  id, name, description, subject, body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type,
+  project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
+
+const show = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
+  ...row,
+  createdAt: createdAt.toISOString(),
+  updatedAt: updatedAt.toISOString(),
+})
+
+export async function findTemplate(db: Db, projectId: string, id: string): Promise<TemplateJson | undefined> {
+  const row = await maybeOne(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = ${id}`)
+  return row && show(row)
+}
+
+export const TemplatesQuery = PageQuery.extend({
+  type: z.enum(TYPES).optional(),
+  search: z.string().max(255).optional().describe('Part of the name, description or subject, in any case.'),
+  sort: z.enum(['name', 'createdAt', 'updatedAt']).catch('createdAt').optional(),
+  dir: z.enum(['asc', 'desc']).catch('desc').optional(),
+})
+
+/** Ids are made in the order of time, so the primary key is the order of creation. */
+const ORDERS = { name: sql`lower(name)`, createdAt: sql`id`, updatedAt: sql`updated_at` }
+
+export async function listTemplates(db: Db, projectId: string, query: z.output<typeof TemplatesQuery>) {
+  const { page, pageSize, sort = 'createdAt', dir = 'desc' } = query
+  const where = matching(projectId, query)
+  const way = sql.raw(dir)
+  const rows = await many(
+    db,
+    sql<Row>`
+      select ${COLUMNS} from templates where ${where}
+      order by ${ORDERS[sort]} ${way}, id ${way}
+      limit ${pageSize} offset ${(page - 1) * pageSize}
+    `,
+  )
+  const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from templates where ${where}`)
+  return { data: rows.map(show), total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
+}
+
+function matching(projectId: string, { type, search }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {
+  const byType = type ? sql`and type = ${type}` : sql``
+  const pattern = search && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
+  const bySearch = pattern ? sql`and (name ilike ${pattern} or description ilike ${pattern} or subject ilike ${pattern})` : sql``
+  return sql`project_id = ${projectId} ${byType} ${bySearch}`
+}
+
+export async function createTemplate(tx: Tx, projectId: string, template: Content): Promise<TemplateJson> {
+  const { name, description = null, subject, body, from = null, fromName = null, replyTo = null, type } = template
+  const row = await one(
+    tx,
+    sql<Row>`
+      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type)
+      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type})
+      returning ${COLUMNS}
+    `,
+  )
+  return show(row)
+}
+
+const COLUMN_OF = {
+  name: 'name',
+  description: 'description',
+  subject: 'subject',
+  body: 'body',
+  from: 'from_address',
+  fromName: 'from_name',
+  replyTo: 'reply_to',
+  type: 'type',
+} as const satisfies Record<keyof Content, string>
+
+/** Changes what is given, nothing else. Undefined when there is no such template. */
+export async function changeTemplate(
+  tx: Tx,
+  { projectId, id, changes }: { projectId: string; id: string; changes: { [Key in keyof Content]?: Content[Key] | undefined } },
+): Promise<TemplateJson | undefined> {
+  const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined)
+  const sets = given.map(([key, column]) => sql`${sql.ref(column)} = ${changes[key as keyof Content]}`)
+  const row = await maybeOne(
+    tx,
+    sql<Row>`
+      update templates set ${sql.join([...sets, sql`updated_at = now()`])}
+      where project_id = ${projectId} and id = ${id}
+      returning ${COLUMNS}
+    `,
+  )
+  return row && show(row)
+}
+
+const COPY = ' (Copy)'
+export const MAX_NAME = 255
+
+export async function duplicateTemplate(tx: Tx, { projectId, id }: { projectId: string; id: string }): Promise<TemplateJson | undefined> {
+  const row = await maybeOne(
+    tx,
+    sql<Row>`
+      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type)
+      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, from_address, from_name, reply_to, type
+      from templates where project_id = ${projectId} and id = ${id}
+      returning ${COLUMNS}
+    `,
+  )
+  return row && show(row)
+}
+
+/** False when there was none. */
+export async function deleteTemplate(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
+  const { numAffectedRows = 0n } = await sql`delete from templates where project_id = ${projectId} and id = ${id}`.execute(tx)
+  return numAffectedRows > 0n
+}
+
+export async function wipeTemplates(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from templates where project_id = ${projectId} and id in (
+      select id from templates where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}

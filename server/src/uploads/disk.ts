@@ -1,0 +1,58 @@
+import { constants } from 'node:fs'
+import { access, open, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { makeFolder, nearestFolder } from '../lib/folder.ts'
+import type { Storage } from './storage.ts'
+
+/** Files in one folder. Keys come from key.ts, so they are names, never paths. */
+export function diskStorage(folder: string): Storage {
+  const pathOf = (key: string) => join(folder, key)
+
+  /** Under another name until every byte is on the disk, so that a full disk or a kill never shows half an image. */
+  async function put(key: string, content: Buffer) {
+    makeFolder(dirname(folder), 0o755) // others pass through the data folder; see readMasterKey
+    makeFolder(folder, 0o700)
+    const draft = pathOf(`.${key}`)
+    try {
+      await write(draft, content)
+      await rename(draft, pathOf(key))
+      await syncFolder()
+    } catch (err) {
+      await rm(draft, { force: true }).catch(() => {}) // the first error says more
+      throw err
+    }
+  }
+
+  async function write(path: string, content: Buffer) {
+    const file = await open(path, 'wx', 0o600)
+    try {
+      await file.writeFile(content)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** A name is safe when its folder is. */
+  async function syncFolder() {
+    const handle = await open(folder, 'r')
+    await handle.sync().finally(() => handle.close())
+  }
+
+  async function openFile(key: string) {
+    const file = await open(pathOf(key)).catch(unlessMissing)
+    return file && { size: (await file.stat()).size, content: file.createReadStream() }
+  }
+
+  async function remove(keys: string[]) {
+    for (const key of keys) await rm(pathOf(key), { force: true })
+  }
+
+  const check = () => access(`${nearestFolder(folder)}/.`, constants.W_OK) // a file has no `.`
+
+  return { put, open: openFile, remove, check }
+}
+
+const unlessMissing = (err: NodeJS.ErrnoException): undefined => {
+  if (err.code !== 'ENOENT') throw err
+}

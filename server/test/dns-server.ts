@@ -1,0 +1,94 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type Answer, decode, encode, type Packet, type RecordType } from 'dns-packet'
+
+type Known = { TXT?: (string | string[])[]; MX?: [number, string][]; NS?: string[]; A?: string[]; AAAA?: string[]; CNAME?: string[] }
+type Fault = 'servfail' | 'refused' | 'hang' | 'garbage' | 'truncated' | 'loop'
+
+const AUTHORITATIVE = 0x0400
+const TRUNCATED = 0x0200
+const RCODES = { nxdomain: 3, servfail: 2, refused: 5 }
+
+/**
+ * A real DNS server on a port of its own, over UDP and TCP. It knows what it is told; other names do not exist. `TXT: [['a', 'b']]`
+ * is one record in two strings. Of `truncated` names the whole answer comes over TCP only.
+ */
+export async function startDns() {
+  const names = new Map<string, Known | Fault>()
+  const questions: string[] = []
+
+  function reply(request: Buffer, overTcp: boolean): Buffer | undefined {
+    const query = decode(request)
+    const { name, type } = query.questions![0]!
+    questions.push(`${type} ${name.toLowerCase()}`)
+    const known = names.get(name.toLowerCase())
+    const respond = (flags: number, answers: Answer[] = []) =>
+      encode({ type: 'response', id: query.id!, flags: flags | AUTHORITATIVE, questions: query.questions!, answers } as Packet)
+    if (known === undefined) return respond(RCODES.nxdomain)
+    if (known === 'hang') return undefined
+    if (known === 'garbage') return Buffer.concat([request.subarray(0, 2), Buffer.from('848500ff00ff00ff00ffc00cc00cffff', 'hex')])
+    if (known === 'loop') return respond(0, [cname(name, `other.${name}`), cname(`other.${name}`, name)])
+    if (known === 'servfail' || known === 'refused') return respond(RCODES[known])
+    if (known === 'truncated')
+      return overTcp ? respond(0, answersFor(name, type, { TXT: many, MX: [[10, 'mx.example']] })) : respond(TRUNCATED)
+    return respond(0, answersFor(name, type, known))
+  }
+
+  const open = new Set<Socket>()
+  const { udp, tcp, port } = await listen()
+  udp.on('message', (message, { port, address }) => {
+    const bytes = reply(message, false)
+    if (bytes) udp.send(bytes, port, address)
+  })
+  tcp.on('connection', (socket) => {
+    open.add(socket)
+    socket.on('error', () => {}) // the client may hang up first
+    socket.on('data', (bytes) => {
+      const answer = reply(bytes.subarray(2), true)
+      if (answer) socket.write(Buffer.concat([Buffer.of(answer.length >> 8, answer.length & 0xff), answer]))
+    })
+  })
+
+  return {
+    address: `127.0.0.1:${port}`,
+    /** What is asked from now on. */
+    set: (name: string, what: Known | Fault) => void names.set(name, what),
+    forget: (name: string) => void names.delete(name),
+    questions,
+    async stop() {
+      for (const socket of open) socket.destroy()
+      await Promise.all([new Promise<void>((done) => udp.close(() => done())), new Promise((done) => tcp.close(done))])
+    },
+  }
+}
+
+/** One port that is free for both; of those the system offers for one, the other may be taken. */
+async function listen() {
+  for (let tries = 1; ; tries++) {
+    const tcp = createServer().listen(0, '127.0.0.1')
+    await once(tcp, 'listening')
+    const { port } = tcp.address() as AddressInfo
+    const udp = createSocket('udp4')
+    try {
+      udp.bind(port, '127.0.0.1')
+      await once(udp, 'listening')
+      return { udp, tcp, port }
+    } catch (err) {
+      tcp.close()
+      if (tries === 20) throw err
+    }
+  }
+}
+
+/** Too many for a datagram. */
+const many = Array.from({ length: 300 }, (_, index) => `record ${index} ${'x'.repeat(100)}`)
+
+const cname = (name: string, data: string): Answer => ({ type: 'CNAME', name, data, ttl: 1 })
+
+function answersFor(name: string, type: RecordType | string, known: Known): Answer[] {
+  const make = (data: unknown) => ({ type, name, ttl: 1, data }) as Answer
+  if (type === 'TXT') return (known.TXT ?? []).map(make)
+  if (type === 'MX') return (known.MX ?? []).map(([preference, exchange]) => make({ preference, exchange }))
+  return ((known as Record<string, string[] | undefined>)[type] ?? []).map(make)
+}
