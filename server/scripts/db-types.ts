@@ -23,6 +23,7 @@ const TYPES: Record<string, string> = {
   jsonb: 'Json',
   text: 'string',
   timestamptz: 'Timestamp',
+  int2: 'number',
   date: 'Timestamp',
   uuid: 'string',
 }

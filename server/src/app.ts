@@ -2,6 +2,7 @@ import { authRoutes } from './auth/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { emailRoutes } from './delivery/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -10,6 +11,7 @@ import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { sendRoutes } from './send/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
@@ -37,6 +39,8 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   trackRoutes(app, deps)
   await uploadRoutes(app, deps)
   templateRoutes(app, deps)
+  emailRoutes(app, deps)
+  sendRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

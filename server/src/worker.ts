@@ -7,6 +7,9 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import { startSender } from './delivery/sender.ts'
+import { createSandbox } from './delivery/transport/sandbox.ts'
+import { createSmtp } from './delivery/transport/smtp.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { followMode } from './domains/follow-mode.ts'
 import { addUpDeltas } from './events/counts.ts'
@@ -68,8 +71,22 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
   await createPartitions(deps.db, deps.log)
   await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
   const handlers = handlersFor(deps, openStorage(deps.config))
-  return startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
+  const engine = await startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
+  const sender = await startSender({ ...deps, url, worker: livenessKey, ...wayOut(deps) })
+  return {
+    async stop() {
+      await Promise.all([engine.stop(), sender.stop()])
+    },
+  }
 }
+
+/** How mail leaves this installation. */
+const wayOut = ({ config, db }: Deps) => ({
+  transport: config.smtpUrl ? createSmtp({ url: config.smtpUrl, name: new URL(config.publicUrl).hostname }) : createSandbox(db),
+  publicUrl: config.publicUrl,
+  signs: config.mailMode !== 'ses',
+  ratePerSecond: config.sendRatePerSecond,
+})
 
 type Removal = Parameters<typeof transact<number>>[1]
 

@@ -352,6 +352,7 @@ describe('deleting a field', () => {
         email: 'grace@example.com',
         subscribedIfNew: true,
         choices: [],
+        fill: {},
         patch: readData({ plan: 'max' }),
       }
       await upsertContacts(tx, [contact])
@@ -382,7 +383,14 @@ describe('deleting a field', () => {
     })
     // As a large import on a busy day.
     const writing = transact(sterna.db, async (tx) => {
-      const contact = { projectId: book.id, email: 'grace@example.com', subscribedIfNew: true, choices: [], patch: readData({ other: 1 }) }
+      const contact = {
+        projectId: book.id,
+        email: 'grace@example.com',
+        subscribedIfNew: true,
+        choices: [],
+        fill: {},
+        patch: readData({ other: 1 }),
+      }
       await upsertContacts(tx, [contact])
       wrote()
       await sql`select pg_sleep(1.2)`.execute(tx)

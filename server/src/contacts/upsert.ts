@@ -15,6 +15,8 @@ export type Wanted = {
   subscribedIfNew: boolean
   choices: Choice[]
   patch: DataPatch
+  /** Kept where the contact has nothing yet, and the patch says nothing. */
+  fill: Record<string, unknown>
 }
 /** Without `data`: a batch of large contacts need not travel back. */
 export type Upserted = { id: string; subscribed: boolean; isNew: boolean }
@@ -25,15 +27,17 @@ type Request = {
   subscribed?: boolean | undefined
   subscribedIfNew: boolean
   patch: DataPatch
+  fill?: Record<string, unknown>
   source: Source
 }
 
-export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, source }: Request): Wanted => ({
+export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fill = {}, source }: Request): Wanted => ({
   projectId,
   email,
   subscribedIfNew: subscribed ?? subscribedIfNew,
   choices: subscribed === undefined ? [] : [{ subscribed, source }],
   patch,
+  fill,
 })
 
 /** Requests for one contact become one, as if they came one after the other. */
@@ -50,6 +54,8 @@ const mergeTwo = (first: Wanted, second: Wanted): Wanted => ({
   ...first,
   choices: [...first.choices, ...second.choices],
   patch: mergePatches(first.patch, second.patch),
+  // Whoever came first filled it, unless somebody deleted it in between.
+  fill: { ...second.fill, ...first.fill },
 })
 
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
@@ -69,16 +75,31 @@ type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts, their fields, their number and the work for whoever listens, in one statement: on the hot path each one costs. */
 function upsertStatement(contacts: Wanted[]): RawBuilder<Row> {
-  const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch }) => {
+  const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch, fill }) => {
     const wanted = choices.at(-1)?.subscribed ?? null
-    return { projectId, id: newId(), email, wanted, new: wanted ?? subscribedIfNew, set: patch.set, unset: patch.unset }
+    const filled = Object.fromEntries(Object.entries(fill).filter(([key]) => !Object.hasOwn(patch.set, key)))
+    return {
+      projectId,
+      id: newId(),
+      email,
+      wanted,
+      new: wanted ?? subscribedIfNew,
+      set: { ...filled, ...patch.set },
+      unset: patch.unset,
+      fill: filled,
+    }
   })
   // What only an existing contact needs, by its name: jsonb finds a key in log n, a look into `input` would take n.
-  const special = rows.filter((row) => row.unset.length || row.wanted !== null)
-  const asked = sql`${JSON.stringify(Object.fromEntries(special.map((row) => [nameOf(row), { wanted: row.wanted, unset: row.unset }])))}::jsonb
+  const special = rows.filter((row) => row.unset.length || row.wanted !== null || isFilled(row))
+  const asked = sql`${JSON.stringify(Object.fromEntries(special.map((row) => [nameOf(row), { wanted: row.wanted, unset: row.unset, fill: row.fill }])))}::jsonb
     -> (excluded.project_id || ' ' || excluded.email)`
   const unset = rows.some((row) => row.unset.length) ? sql`- array(select jsonb_array_elements_text(${asked} -> 'unset'))` : sql``
   const wanted = rows.some((row) => row.wanted !== null) ? sql`coalesce((${asked} ->> 'wanted')::boolean, c.subscribed)` : sql`c.subscribed`
+
+  const fill = sql`coalesce(${asked} -> 'fill', '{}')`
+  const data = rows.some(isFilled)
+    ? sql`${fill} || c.data || (excluded.data - array(select jsonb_object_keys(${fill})))`
+    : sql`c.data || excluded.data`
 
   return sql<Row>`${prepared}
     with input as materialized (
@@ -89,14 +110,14 @@ function upsertStatement(contacts: Wanted[]): RawBuilder<Row> {
       select "projectId", id, email, new, set from input
       order by "projectId", email collate "C" -- everyone locks in the same order, so nobody waits in a circle
       on conflict (project_id, email) do update set
-        data = (c.data || excluded.data) ${unset},
+        data = (${data}) ${unset},
         subscribed = ${wanted},
         subscription_changed_at = case when ${wanted} <> c.subscribed then now() else c.subscription_changed_at end,
         updated_at = now()
       returning project_id, id, email, subscribed, xmax = 0 as is_new,
         -- now() is fixed for the whole transaction, so equality means: flipped here, by us.
         xmax <> 0 and subscription_changed_at = now() as flipped
-    ), seen as (${seeFields(contacts.map(({ projectId, patch }) => ({ projectId, set: patch.set })))}
+    ), seen as (${seeFields(rows)}
     ), counted as (
       insert into contact_counts (project_id, total, subscribed)
       select project_id, count(*) filter (where is_new),
@@ -107,6 +128,8 @@ function upsertStatement(contacts: Wanted[]): RawBuilder<Row> {
     select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted
   `
 }
+
+const isFilled = ({ fill }: { fill: object }) => Object.keys(fill).length > 0
 
 /** Every real change on the way from what it was, also those that a later choice took back. */
 function flipsOf({ projectId, subscribedIfNew, choices }: Wanted, row: Row): Flip[] {

@@ -13,6 +13,16 @@ export interface Schema {
     sealed_text: Buffer
     created_at: Generated<Timestamp>
   }
+  attachments: {
+    project_id: string
+    content_id: string
+    position: number
+    filename: string
+    content_type: string
+    cid: string | null
+    inline: boolean
+    bytes: Buffer
+  }
   attempts: {
     scope: string
     subject: Buffer
@@ -51,6 +61,19 @@ export interface Schema {
     updated_at: Generated<Timestamp>
     subscription_changed_at: Generated<Timestamp>
   }
+  contents: {
+    project_id: string
+    id: string
+    type: string
+    subject: string
+    body: string
+    from_address: string
+    from_name: string | null
+    reply_to: string | null
+    headers: Generated<Json>
+    template_id: string | null
+    created_at: Generated<Timestamp>
+  }
   domains: {
     project_id: string
     id: string
@@ -69,6 +92,43 @@ export interface Schema {
     next_check_at: Generated<Timestamp | null>
     check_number: Generated<number>
     check_began_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
+  emails: {
+    project_id: string
+    id: string
+    content_id: string
+    contact_id: string | null
+    to_address: string
+    to_name: string | null
+    vars: Generated<Json>
+    source_type: string
+    campaign_id: string | null
+    workflow_execution_id: string | null
+    message_id: string
+    state: Generated<string>
+    lane: number
+    stream_id: string
+    attempts: Generated<number>
+    worker: number | null
+    handed_over_at: Timestamp | null
+    unknown_since: Timestamp | null
+    retried_unknown: Generated<boolean>
+    crashes: Generated<number>
+    failures: Generated<number>
+    first_failed_at: Timestamp | null
+    due_at: Timestamp | null
+    error: string | null
+    provider_id: string | null
+    sent_at: Timestamp | null
+    delivered_at: Timestamp | null
+    opened_at: Timestamp | null
+    clicked_at: Timestamp | null
+    bounced_at: Timestamp | null
+    complained_at: Timestamp | null
+    opens: Generated<number>
+    clicks: Generated<number>
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
@@ -190,6 +250,20 @@ export interface Schema {
     event_name: string | null
     created_at: Generated<Timestamp>
   }
+  sandbox_messages: {
+    project_id: string
+    id: string
+    email_id: string
+    recipient: string
+    sender: string
+    subject: string
+    source: Buffer
+    created_at: Generated<Timestamp>
+  }
+  senders: {
+    worker: number
+    lease_until: Timestamp
+  }
   sessions: {
     token_hash: Buffer
     user_id: string
@@ -197,6 +271,12 @@ export interface Schema {
     user_agent: string | null
     created_at: Generated<Timestamp>
     expires_at: Timestamp
+  }
+  suppressions: {
+    project_id: string
+    address: string
+    reason: string
+    created_at: Generated<Timestamp>
   }
   templates: {
     project_id: string

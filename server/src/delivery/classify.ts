@@ -12,22 +12,22 @@ export type Meaning = {
   pause?: 'provider' | 'domain'
 }
 
-type Rule = { when: RegExp; then: Omit<Meaning, 'reason'> }
+type Rule = { when: RegExp; means: Omit<Meaning, 'reason'> }
 
 /** The first that matches "code enhanced-code text" decides. */
 const RULES: Rule[] = [
   // Our credentials or our account.
-  { when: /^(530|534|535|538)\b/, then: { action: 'retry', pause: 'provider' } },
+  { when: /^(530|534|535|538)\b/, means: { action: 'retry', pause: 'provider' } },
   // Receivers that want authenticated mail, and say that ours is not: SPF, DKIM or DMARC of the domain are wrong.
-  { when: /^\d+ 5\.7\.(515|26|27|509)\b/, then: { action: 'retry', pause: 'domain' } },
-  { when: /^454\b/, then: { action: 'retry', throttled: true } },
-  { when: /^4\d\d .*(throttl|rate limit|too many|slow down|try again later.*limit)/i, then: { action: 'retry', throttled: true } },
-  { when: /^421\b/, then: { action: 'retry', throttled: true } },
-  { when: /^4/, then: { action: 'retry' } },
+  { when: /^\d+ 5\.7\.(515|26|27|509)\b/, means: { action: 'retry', pause: 'domain' } },
+  { when: /^454\b/, means: { action: 'retry', throttled: true } },
+  { when: /^4\d\d .*(throttl|rate limit|too many|slow down|try again later.*limit)/i, means: { action: 'retry', throttled: true } },
+  { when: /^421\b/, means: { action: 'retry', throttled: true } },
+  { when: /^4/, means: { action: 'retry' } },
   // No such mailbox or domain.
-  { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b/, then: { action: 'fail', suppress: true } },
-  { when: /^(550|551|553) (?!5\.)/, then: { action: 'fail', suppress: true } },
-  { when: /^5/, then: { action: 'fail' } },
+  { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b/, means: { action: 'fail', suppress: true } },
+  { when: /^(550|551|553) (?!5\.)/, means: { action: 'fail', suppress: true } },
+  { when: /^5/, means: { action: 'fail' } },
 ]
 
 export function meaningOf(outcome: Outcome): Meaning {
@@ -36,7 +36,7 @@ export function meaningOf(outcome: Outcome): Meaning {
   if (outcome.is === 'not-sent') return { action: 'retry', reason: outcome.error }
   const text = normalise(outcome)
   const rule = RULES.find(({ when }) => when.test(text))
-  return { ...(rule?.then ?? { action: 'retry' }), reason: outcome.response }
+  return { ...(rule?.means ?? { action: 'retry' }), reason: outcome.response }
 }
 
 /** A reply of several lines repeats its code; one without an enhanced code has none. */

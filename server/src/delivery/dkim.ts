@@ -24,8 +24,8 @@ const SIGNED = [
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
 /** In a thread of Node's own: RSA takes half a millisecond, and the main loop has mails to send. */
-const signAsync = promisify(
-  (data: string, key: KeyObject, done: (err: Error | null, signature: Buffer) => void) => sign('sha256', Buffer.from(data), key, done),
+const signAsync = promisify((data: string, key: KeyObject, done: (err: Error | null, signature: Buffer) => void) =>
+  sign('sha256', Buffer.from(data), key, done),
 )
 
 /** The DKIM-Signature header of a mail (RFC 6376), relaxed in header and body. */

@@ -5,18 +5,7 @@ import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
-const STATUSES = [
-  'PENDING',
-  'SENDING',
-  'SENT',
-  'DELIVERED',
-  'OPENED',
-  'CLICKED',
-  'BOUNCED',
-  'COMPLAINED',
-  'FAILED',
-  'SKIPPED',
-] as const
+const STATUSES = ['PENDING', 'SENDING', 'SENT', 'DELIVERED', 'OPENED', 'CLICKED', 'BOUNCED', 'COMPLAINED', 'FAILED', 'SKIPPED'] as const
 
 const time = Timestamp.nullable()
 
@@ -55,7 +44,17 @@ export const Email = z
   .meta({ id: 'Email' })
 
 type Json = z.output<typeof Email>
-const TIMES = ['sentAt', 'deliveredAt', 'openedAt', 'clickedAt', 'bouncedAt', 'complainedAt', 'outcomeUnknownSince', 'createdAt', 'updatedAt'] as const
+const TIMES = [
+  'sentAt',
+  'deliveredAt',
+  'openedAt',
+  'clickedAt',
+  'bouncedAt',
+  'complainedAt',
+  'outcomeUnknownSince',
+  'createdAt',
+  'updatedAt',
+] as const
 type Row = Omit<Json, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
 
 /** The later the fact, the more it says; how sending ended counts first. */
@@ -81,7 +80,7 @@ const COLUMNS = sql`
 
 function show(row: Row): Json {
   const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
-  return { ...row, ...times } as Json
+  return { ...row, ...(times as Pick<Json, (typeof TIMES)[number]>) }
 }
 
 export const EmailsQuery = CursorQuery.extend({
@@ -118,7 +117,10 @@ export async function listEmails(db: Db, secrets: Secrets, projectId: string, qu
 
 const isUuid = (text: string) => z.uuid().safeParse(text).success
 
-function matching(projectId: string, { contactId, campaignId, status }: { contactId?: string | undefined; campaignId?: string | undefined; status?: string | undefined }) {
+function matching(
+  projectId: string,
+  { contactId, campaignId, status }: { contactId?: string | undefined; campaignId?: string | undefined; status?: string | undefined },
+) {
   const by = (column: RawBuilder<unknown>, id: string | undefined) =>
     id === undefined ? sql`` : isUuid(id) ? sql`and ${column} = ${id}` : sql`and false`
   return sql`e.project_id = ${projectId} ${by(sql`e.contact_id`, contactId)} ${by(sql`e.campaign_id`, campaignId)}

@@ -31,7 +31,7 @@ export async function passGate(db: Db, mails: Taken[], contentOf: (mail: Taken) 
   const refused: Refused[] = []
   for (const mail of mails) {
     const content = contentOf(mail)
-    const verdict = judge(mail, content, facts.get(mail.id), content && signers.get(`${mail.projectId} ${content.fromAddress}`))
+    const verdict = judge(content, facts.get(mail.id), content && signers.get(`${mail.projectId} ${content.fromAddress}`))
     if ('error' in verdict) refused.push({ mail, ...verdict })
     else admitted.push({ mail, ...verdict })
   }
@@ -40,7 +40,7 @@ export async function passGate(db: Db, mails: Taken[], contentOf: (mail: Taken) 
 
 type Verdict = Omit<Admitted, 'mail'> | Omit<Refused, 'mail'>
 
-function judge(mail: Taken, content: Content | undefined, facts: Facts | undefined, signer: Signer | undefined): Verdict {
+function judge(content: Content | undefined, facts: Facts | undefined, signer: Signer | undefined): Verdict {
   if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
   if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
   if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }

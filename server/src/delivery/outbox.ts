@@ -57,7 +57,17 @@ export function createClaim(db: Pool, worker: number) {
 
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
-const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: number; worker: number; from: string }) => sql<Taken>`${prepared}
+const claimStatement = ({
+  lane,
+  limit,
+  worker,
+  from,
+}: {
+  lane: number
+  limit: number
+  worker: number
+  from: string
+}) => sql<Taken>`${prepared}
   with recursive streams as (
     (select project_id, stream_id from emails
       where state = 'queued' and lane = ${lane}::smallint and project_id > ${from}
@@ -70,7 +80,7 @@ const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: nu
       order by lane, project_id, stream_id limit 1
     ) as next
   ), waiting as materialized (
-    select project_id, stream_id, count(*) over () as streams from (select * from streams limit ${MAX_STREAMS}) as some
+    select project_id, stream_id, count(*) over () as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
   ), chosen as materialized (
     select mine.project_id, mine.id
     from waiting w cross join lateral (

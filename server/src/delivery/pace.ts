@@ -15,7 +15,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let pausedUntil = 0
   let sentThisSecond = 0
   let secondBegan = performance.now()
-  let timer: NodeJS.Timeout | undefined
+  let waiting = false
 
   function refill() {
     const now = performance.now()
@@ -38,9 +38,11 @@ export function createPace(ratePerSecond = UNLIMITED) {
         sentThisSecond++
         return true
       }
-      timer ??= setTimeout(
+      if (waiting) return false
+      waiting = true
+      setTimeout(
         () => {
-          timer = undefined
+          waiting = false
           again()
         },
         Math.max(5, 1_000 / rate),

@@ -69,15 +69,27 @@ export async function startSender(options: Options) {
 
   /** Returns how many it took. A database that is away is not ours to report: others do, and it comes back. */
   async function take(room: number) {
+    let mails: Taken[] = []
     try {
-      const mails = await claim(room, { bulk: Math.ceil(room * BULK_SHARE) })
-      const suspects = mails.filter(isSuspicious)
-      alone.push(...suspects)
+      mails = await claim(room, { bulk: Math.ceil(room * BULK_SHARE) })
       ready.push(...(await sending.prepare(mails.filter((mail) => !isSuspicious(mail)))))
+      alone.push(...mails.filter(isSuspicious))
       return mails.length
     } catch (err) {
-      log.warn({ err }, 'could not take mails from the queue')
+      log.warn({ err }, 'could not take mails from the queue; trying again')
+      await untilDone(() => transact(db, (tx) => giveBack(tx, worker, mails.map(idOf))))
       return 0
+    }
+  }
+
+  /** What this process holds must not stay with it: tried until the database is back, or the process ends. */
+  async function untilDone(work: () => Promise<unknown>) {
+    for (let done = false; !done; ) {
+      done = await work().then(
+        () => true,
+        () => stopping,
+      )
+      if (!done) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
   }
 

@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, one, type Pool, transact } from '../db/index.ts'
 import { crash } from '../lib/crash.ts'
+import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { renderMails } from '../templates/render.ts'
@@ -38,8 +39,13 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     const ended: Settlement[] = refused.map(({ mail, ...how }) => ({ ...idOf(mail), ...how }))
     await Promise.all(
       rendered.map(async ({ admitted: each, result }) => {
-        if (!result.ok) ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
-        else ready.push({ mail: each.mail, outgoing: await makeMessage(each, result), domain: each.signer.domain })
+        if (!result.ok) return void ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
+        try {
+          ready.push({ mail: each.mail, outgoing: await makeMessage(each, result), domain: each.signer.domain })
+        } catch (err) {
+          log.error({ err, emailId: each.mail.id, projectId: each.mail.projectId }, 'could not compose a mail')
+          ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be composed.') })
+        }
       }),
     )
     await Promise.all(ended.map(settling.submit))
@@ -101,20 +107,28 @@ export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, at
 const THROTTLED_WAIT_SECONDS = 5
 const PAUSED_WAIT_SECONDS = 60
 
-function settlementOf(mail: Taken, { action, reason, suppress, throttled, pause }: ReturnType<typeof meaningOf>, providerId?: string): Settlement {
+function settlementOf(
+  mail: Taken,
+  { action, reason, suppress, throttled, pause }: ReturnType<typeof meaningOf>,
+  providerId?: string,
+): Settlement {
   const base = { ...idOf(mail), error: reason }
   if (action === 'sent') return { ...base, state: 'sent', providerId: providerId ?? null }
   if (action === 'unknown') return { ...base, state: 'unknown' }
   if (action === 'fail') return { ...base, state: 'failed', suppress: suppress ?? false }
   // What is our own fault does not count against the mail.
   if (throttled || pause) return { ...base, state: 'deferred', waitSeconds: throttled ? THROTTLED_WAIT_SECONDS : PAUSED_WAIT_SECONDS }
+  return { ...base, ...tryLater(mail, reason) }
+}
+
+function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' | 'error' | 'waitSeconds' | 'failed'> {
   const waitSeconds = waitBeforeRetry(mail)
-  return waitSeconds === null ? { ...base, state: 'failed' } : { ...base, state: 'deferred', waitSeconds, failed: true }
+  return waitSeconds === null ? { state: 'failed', error } : { state: 'deferred', error, waitSeconds, failed: true }
 }
 
 /** Mails of one content are rendered together. */
 async function renderAll(admitted: Admitted[], publicUrl: string) {
-  const byContent = Map.groupBy(admitted, ({ content }) => content)
+  const byContent = groupBy(admitted, ({ content }) => content)
   const groups = await Promise.all(
     [...byContent].map(async ([content, mails]) => {
       const results = await renderMails(
@@ -146,7 +160,7 @@ function createSigningKeys(db: Db, secrets: Secrets) {
       db,
       sql<{ sealed: Buffer }>`select dkim_private_key_sealed as sealed from domains where project_id = ${projectId} and id = ${domainId}`,
     )
-    return createPrivateKey(secrets.open('dkim-key', sealed))
+    return createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
   }
   return (projectId: string, { domainId }: Signer) => {
     const key = keys.get(domainId) ?? load(projectId, domainId)

@@ -58,6 +58,10 @@ const Environment = z.object({
   S3_ACCESS_KEY_ID: z.string().optional(),
   S3_SECRET_ACCESS_KEY: z.string().optional(),
   S3_PUBLIC_URL: httpUrl.optional(),
+  MAIL_FROM: z.string().optional(),
+  SEND_RATE_PER_SECOND: wholeNumber(1, 100_000).optional(),
+  MAX_ATTACHMENTS: wholeNumber(0, 100).default(10),
+  MAX_ATTACHMENT_MB: wholeNumber(0, 30).default(10),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -99,6 +103,10 @@ export function loadConfig(source: Record<string, string | undefined>) {
     mailMode: env.SMTP_URL ? ('smtp' as const) : env.SES_REGION ? ('ses' as const) : ('sandbox' as const),
     smtpUrl: env.SMTP_URL,
     dnsServers: env.DNS_SERVERS,
+    mailFrom: env.MAIL_FROM,
+    sendRatePerSecond: env.SEND_RATE_PER_SECOND,
+    maxAttachments: env.MAX_ATTACHMENTS,
+    maxAttachmentMb: env.MAX_ATTACHMENT_MB,
     uploadQuotaMb: env.UPLOAD_QUOTA_MB,
     s3: readS3(env),
     logLevel: env.LOG_LEVEL,

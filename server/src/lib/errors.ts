@@ -1,6 +1,7 @@
 /** Every error a caller can see. The HTTP envelope, the OpenAPI document, the SDK's union and docs/errors.md derive from it. */
 export const ERRORS = {
   BAD_REQUEST: [400, 'The request cannot be understood.'],
+  CONTACT_UNSUBSCRIBED: [400, 'The contact is not subscribed, and this is marketing.'],
   INVALID_TOKEN: [400, 'This link is invalid, was already used, or has expired.'],
   MISSING_AUTH: [401, 'Send your API key as "Authorization: Bearer <key>".'],
   INVALID_API_KEY: [401, 'Unknown API key, or the wrong kind of key for this endpoint.'],

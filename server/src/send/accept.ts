@@ -11,6 +11,7 @@ import { claimKeys, lockTimeoutFor } from '../http/once.ts'
 import { createBatcher, type Outcome } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import { AppError } from '../lib/errors.ts'
+import { groupBy } from '../lib/group.ts'
 import { newId } from '../lib/id.ts'
 
 export type Sending = {
@@ -110,7 +111,7 @@ const wantContacts = ({ project, recipients, subscribed, patch, source }: Call) 
 
 /** Asked here, and again when the mail leaves: a domain may go any time. */
 async function refuseSenders(tx: Tx, calls: Call[]) {
-  for (const [projectId, mine] of Map.groupBy(calls, ({ project }) => project.id)) {
+  for (const [projectId, mine] of groupBy(calls, ({ project }) => project.id)) {
     const senders = mine.map(({ content }) => content.fromAddress)
     const verified = await findVerified(tx, projectId, [...new Set(senders)])
     for (const call of mine) {
@@ -160,6 +161,6 @@ async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
     request: REQUEST,
     result: { emails: emailIds },
   }))
-  const lost = await claimKeys(tx, claims, ttlHours)
+  const lost = await claimKeys(tx, claims, { ttlHours, alone: calls.length === 1 })
   for (const [index, call] of keyed.entries()) call.refusal = lost[index]
 }

@@ -34,7 +34,12 @@ function problemOfName(name: string) {
   return /[^\s@]+@[^\s@]+\.[^\s@]+/.test(name) ? 'Must not contain an email address.' : undefined
 }
 
-const mailboxSchema = { anyOf: [{ type: 'string', format: 'email' }, { type: 'object', properties: { name: { type: 'string' }, email: { type: 'string', format: 'email' } }, required: ['email'] }] }
+const mailboxSchema = {
+  anyOf: [
+    { type: 'string', format: 'email' },
+    { type: 'object', properties: { name: { type: 'string' }, email: { type: 'string', format: 'email' } }, required: ['email'] },
+  ],
+}
 
 const reporter =
   (context: z.core.$RefinementCtx): Issue =>
@@ -75,7 +80,6 @@ const Headers = z.record(z.string(), z.string().max(998)).superRefine((headers, 
     if (!TOKEN.test(name)) issue([name.slice(0, 80)], 'Not a header name.', 'invalid_string')
     else if (OURS.test(name)) issue([name], 'This header is set by the service.', 'custom')
     else if (seen.has(name.toLowerCase())) issue([name], 'Given twice.', 'custom')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these end a header
     else if (/[\r\n\0]/.test(headers[name]!)) issue([name], 'Must not contain line breaks.', 'invalid_string')
     seen.add(name.toLowerCase())
   }
@@ -89,8 +93,7 @@ const AttachmentBody = z
       .string()
       .min(1)
       .max(255)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these end a header
-      .regex(/^[^\x00-\x1f\x7f"\\/]+$/, 'Must be a file name without quotes, slashes or line breaks.'),
+      .regex(/^[^\p{Cc}"\\/]+$/u, 'Must be a file name without quotes, slashes or line breaks.'),
     content: z.string().regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'Must be base64.'),
     contentType: z
       .string()
@@ -115,11 +118,20 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
   z
     .object({
       to: Recipients,
-      subject: z.string().min(1).max(998).refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } }).optional(),
+      subject: z
+        .string()
+        .min(1)
+        .max(998)
+        .refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } })
+        .optional(),
       body: z.string().min(1).optional(),
       template: z.uuid().optional(),
       from: Sender.optional(),
-      name: z.string().max(MAX_NAME).refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } }).optional(),
+      name: z
+        .string()
+        .max(MAX_NAME)
+        .refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } })
+        .optional(),
       subscribed: z.boolean().optional(),
       data: Data.nullish(),
       headers: Headers.optional(),

@@ -36,7 +36,8 @@ export function sendRoutes(app: App, { db, config }: Deps) {
       schema: {
         tags: ['Emails'],
         summary: 'Send an email',
-        description: 'One mail to each recipient. Answers when all of them are safely queued. Send an `Idempotency-Key` to make a repeat safe.',
+        description:
+          'One mail to each recipient. Answers when all of them are safely queued. Send an `Idempotency-Key` to make a repeat safe.',
         body: sendBody(config),
         response: { 200: Answer },
       },
@@ -63,7 +64,7 @@ const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content'
   subscribed: body.subscribed,
   patch: body.data ?? NO_DATA,
   source: { by: 'secret-key', details: { requestId: req.id } },
-  size: Number(req.headers['content-length'] ?? 0),
+  size: req.bodySize,
 })
 
 /** What the request says counts before what the template says. */
@@ -91,7 +92,9 @@ const missing = (field: string, message: string): never => fail('VALIDATION_ERRO
 async function refuseBadSyntax(template: { subject: string; body: string }) {
   const problems = await checkTemplate(template)
   if (!problems.length) return
-  fail('VALIDATION_ERROR', { errors: problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' })) })
+  fail('VALIDATION_ERROR', {
+    errors: problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' })),
+  })
 }
 
 const answer = ({ emails, at }: Sent): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })

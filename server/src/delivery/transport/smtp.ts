@@ -115,7 +115,9 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>):
       resolve(outcome)
     }
     const timedOut = (what: string): Outcome =>
-      phase === 'handed-over' ? { is: 'unknown', error: `no answer to ${what} in time` } : { is: 'not-sent', error: `no answer to ${what} in time` }
+      phase === 'handed-over'
+        ? { is: 'unknown', error: `no answer to ${what} in time` }
+        : { is: 'not-sent', error: `no answer to ${what} in time` }
     const failed = (err: SmtpError) => end(phase === 'handed-over' ? afterHandOver(err) : notSent(err))
     const gone = () => failed(new Error('the connection was closed'))
     line.connection.on('error', failed)
@@ -163,11 +165,14 @@ function bodyOf(message: string, { started, sent, dropped }: Hooks) {
   })
 }
 
-const afterHandOver = (err: SmtpError): Outcome =>
-  err.responseCode ? refused(err) : { is: 'unknown', error: describe(err) }
+const afterHandOver = (err: SmtpError): Outcome => (err.responseCode ? refused(err) : { is: 'unknown', error: describe(err) })
 
 const notSent = (err: SmtpError): Outcome => (err.responseCode ? refused(err) : { is: 'not-sent', error: describe(err) })
 
-const refused = (err: SmtpError): Outcome => ({ is: 'refused', code: err.responseCode!, response: (err.response ?? err.message).slice(0, 1_000) })
+const refused = (err: SmtpError): Outcome => ({
+  is: 'refused',
+  code: err.responseCode!,
+  response: (err.response ?? err.message).slice(0, 1_000),
+})
 
 const describe = ({ code, message }: SmtpError) => `${code ? `${code}: ` : ''}${message}`.slice(0, 500)

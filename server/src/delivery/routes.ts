@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { CursorQuery, cursorList } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Id } from '../http/validate.ts'
+import { notFound } from '../lib/errors.ts'
+import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
+import { findMessage, listMessages, SandboxMessage, SandboxMessageSource } from './sandbox-list.ts'
+import { Moment, timelineOf } from './timeline.ts'
+
+export function emailRoutes(app: App, { db, secrets }: Deps) {
+  const config = { caller: 'project' as const }
+
+  app.get(
+    '/emails',
+    {
+      config,
+      schema: { tags: ['Emails'], summary: 'List emails, newest first', querystring: EmailsQuery, response: { 200: cursorList(Email) } },
+    },
+    (req) => listEmails(db, secrets, req.project.id, req.query),
+  )
+
+  app.get(
+    '/emails/:id',
+    {
+      config,
+      schema: {
+        tags: ['Emails'],
+        summary: 'An email and its story',
+        params: z.object({ id: Id('email') }),
+        response: { 200: Email.extend({ timeline: z.array(Moment) }) },
+      },
+    },
+    async (req) => {
+      const email = (await findEmail(db, req.project.id, req.params.id)) ?? notFound('email', req.params.id)
+      return { ...email, timeline: await timelineOf(db, req.project.id, email) }
+    },
+  )
+
+  app.get(
+    '/sandbox/messages',
+    {
+      config,
+      schema: {
+        tags: ['Sandbox'],
+        summary: 'Mails kept in the sandbox, newest first',
+        querystring: CursorQuery,
+        response: { 200: cursorList(SandboxMessage) },
+      },
+    },
+    (req) => listMessages(db, secrets, req.project.id, req.query),
+  )
+
+  app.get(
+    '/sandbox/messages/:id',
+    {
+      config,
+      schema: {
+        tags: ['Sandbox'],
+        summary: 'A mail of the sandbox with its source',
+        params: z.object({ id: Id('message') }),
+        response: { 200: SandboxMessageSource },
+      },
+    },
+    async (req) => (await findMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
+  )
+}

@@ -1,0 +1,29 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
+import type { Email } from './email.ts'
+
+export const Moment = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
+
+/** Longer stories are cut; nobody reads so far. */
+const MAX_EVENTS = 200
+
+/** What happened to a mail, in order: from its row, and from the events that name it. */
+export async function timelineOf(db: Db, projectId: string, email: z.output<typeof Email>): Promise<z.output<typeof Moment>[]> {
+  const events = await many(
+    db,
+    sql<{ at: Date; what: string; details: Record<string, unknown> }>`
+      select created_at as at, name as what, data as details from events
+      where project_id = ${projectId} and contact_id is not distinct from ${email.contactId} and email_id = ${email.id}
+      order by id limit ${MAX_EVENTS}
+    `,
+  )
+  const told = events.map(({ at, what, details }) => ({ at: at.toISOString(), what, details }))
+  const unknown = email.outcomeUnknownSince ? [{ at: email.outcomeUnknownSince, what: 'outcome unknown', details: {} }] : []
+  const failing =
+    email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
+  const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
+  const all = [{ at: email.createdAt, what: 'queued', details: {} }, ...told, ...unknown, ...failing, ...skipped]
+  return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
