@@ -912,9 +912,9 @@ describe('in one batch', () => {
   test('also when nearly all of them are refused', async () => {
     const shop = await newShop()
     await shop.track({ email: 'full@example.com', event: 'filled', data: large })
-    const good = (n: number) => n % 40 === 7
+    const good = (n: number) => n % 20 === 7
     const answers = await Promise.all(
-      times(200, (n) =>
+      times(60, (n) =>
         shop.track(
           good(n)
             ? { email: `c${n}@example.com`, event: 'good' }
@@ -922,9 +922,9 @@ describe('in one batch', () => {
         ),
       ),
     )
-    expect(answers.map(({ status }) => status)).toEqual(times(200, (n) => (good(n) ? 200 : 422)))
+    expect(answers.map(({ status }) => status)).toEqual(times(60, (n) => (good(n) ? 200 : 422)))
     expect((await shop.call('GET', '/events/stats')).body).toEqual([
-      { name: 'good', count: 5 },
+      { name: 'good', count: 3 },
       { name: 'filled', count: 1 },
     ])
   })
