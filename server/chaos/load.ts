@@ -26,6 +26,8 @@ const PATIENCE_MS = 5_000
 const BACK_OFF_MS = { first: 10, most: 500 }
 /** After an outage clients catch up on what they could not send, but not on all of it at once. */
 const MAX_DEBT_MS = 1_000
+/** When nobody was answered for so long, that was an outage and no chance. */
+const OUTAGE_MS = 250
 /** So many hang up while the first answer is under way, and ask again at once: twins. */
 const HASTY = { share: 0.03, withinMs: 20 }
 /** So many never come back when their first try fails. */
@@ -37,7 +39,7 @@ export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, 
   const sent = new Map<string, Sent<C, Ack>>()
   const wrong: string[] = []
   const counts: Counts = { acknowledged: 0, failures: 0, retriedCalls: 0 }
-  const longest = { silenceMs: 0, waitMs: 0 }
+  const waits = { longestSilenceMs: 0, longestWaitMs: 0, outagesMs: 0 }
   let lastAckAt = performance.now()
   let due = performance.now()
   let stopping = false
@@ -78,8 +80,10 @@ export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, 
     record.ack = verdict.acknowledged
     counts.acknowledged++
     const now = performance.now()
-    longest.silenceMs = Math.max(longest.silenceMs, now - lastAckAt)
-    longest.waitMs = Math.max(longest.waitMs, now - startedAt)
+    const silenceMs = now - lastAckAt
+    if (silenceMs > OUTAGE_MS) waits.outagesMs += silenceMs
+    waits.longestSilenceMs = Math.max(waits.longestSilenceMs, silenceMs)
+    waits.longestWaitMs = Math.max(waits.longestWaitMs, now - startedAt)
     lastAckAt = now
   }
 
@@ -88,7 +92,7 @@ export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, 
     sent,
     wrong,
     counts,
-    longest,
+    waits,
     /** Sends no more, and waits until those who still ask are answered. */
     async stop(withinMs: number) {
       stopping = true

@@ -24,18 +24,19 @@ process.exitCode = run.problems.length ? 1 : 0
 function printReport() {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
+  const upSeconds = run.seconds - run.outagesMs / 1_000
   const rows: [string, string | number][] = [
     ['faults', faults],
     ...Object.entries(run.injected).map(([kind, count]): [string, number] => [`· ${kind}`, count]),
     ['requests, each with a key of its own', run.calls],
-    ['requests per second, outages included', Math.round(run.calls / run.seconds)],
+    ['of them per second', `${Math.round(run.calls / run.seconds)}; outages left out, ${Math.round(run.calls / upSeconds)}`],
     ['acknowledged', run.acknowledged],
     ['retried', run.retriedCalls],
     ['never acknowledged: the client gave up', run.calls - run.acknowledged],
     ['lost', run.lost],
     ['duplicates', run.duplicates],
-    ['longest time in which nobody was answered', seconds(run.silenceMs)],
-    ['longest time a client tried until it was acknowledged', seconds(run.waitMs)],
+    ['longest time in which nobody was answered', seconds(run.longestSilenceMs)],
+    ['longest time a client tried until it was acknowledged', seconds(run.longestWaitMs)],
     ['problems', run.problems.length],
   ]
   return `# Results of the long crash test

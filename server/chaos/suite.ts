@@ -38,8 +38,8 @@ export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { perSecon
     const seconds = (performance.now() - startedAt) / 1_000
     const broken = await checkDatabase(cluster.databaseUrl, checks(load.sent))
     const problems = [...stopped, ...load.wrong.slice(0, MAX_WRONG_SHOWN), ...cluster.problems, ...broken.map(tell)]
-    const { counts, longest, sent } = load
-    return { problems, broken, injected, seconds, calls: sent.size, ...counts, ...longest, survivors: cluster.survivors }
+    const { counts, waits, sent } = load
+    return { problems, broken, injected, seconds, calls: sent.size, ...counts, ...waits, survivors: cluster.survivors }
   } finally {
     await cluster.destroy()
   }
