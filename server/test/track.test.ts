@@ -991,7 +991,7 @@ describe('limits', () => {
   const LIMIT = 40
   const limited = useApp({ env: { RATE_LIMIT_PER_MINUTE: String(LIMIT), TRUST_PROXY: '127.0.0.1' } })
   let addresses = 0
-  const newIp = () => `10.0.${Math.floor(++addresses / 250)}.${addresses % 250}`
+  const newIp = () => `5.9.${Math.floor(++addresses / 250)}.${addresses % 250}`
   const track = (
     pk: string,
     { email = `c${addresses}@example.com`, ip = newIp(), ...more }: { email?: string; ip?: string; subscribed?: boolean } = {},
@@ -1021,20 +1021,30 @@ describe('limits', () => {
     expect(await countEvents(id)).toBe(LIMIT)
   })
 
+  /** Five times what one project may do, spread over so many that none of them is at its own limit. */
+  const asOneNetwork = async (ipOf: (n: number) => string) => {
+    const projects = await Promise.all(times(6, () => limited.newProject()))
+    const call = (n: number) => track(projects[n % 6]!.pk, { ip: ipOf(n), email: `c${n}@example.com` })
+    return { projects, answers: await inTurn(5 * LIMIT + 1, call) }
+  }
+
   test('of one network hold over all projects', async () => {
-    const projects = [await limited.newProject(), await limited.newProject()]
     const ip = newIp()
-    const answers = await inTurn(LIMIT + 1, (n) => track(projects[n % 2]!.pk, { ip, email: `c${n}@example.com` }))
-    expect(answers.map(({ status }) => status)).toEqual([...Array(LIMIT).fill(200), 429])
+    const { projects, answers } = await asOneNetwork(() => ip)
+    expect(answers.map(({ status }) => status)).toEqual([...Array(5 * LIMIT).fill(200), 429])
     expectRefusal(answers.at(-1)!)
-    expect((await track(projects[0]!.pk)).status).toBe(200)
+    expect((await track(projects[5]!.pk)).status).toBe(200)
   })
 
   test('of one network hold for all addresses of an IPv6 customer', async () => {
-    const projects = [await limited.newProject(), await limited.newProject()]
-    const answers = await inTurn(LIMIT + 1, (n) => track(projects[n % 2]!.pk, { ip: `2001:db8:1:2::${n + 1}`, email: `c${n}@example.com` }))
-    expect(answers.map(({ status }) => status)).toEqual([...Array(LIMIT).fill(200), 429])
-    expect((await track(projects[0]!.pk, { ip: '2001:db8:1:3::1' })).status).toBe(200)
+    const { projects, answers } = await asOneNetwork((n) => `2a02:1234:1:2::${(n + 1).toString(16)}`)
+    expect(answers.map(({ status }) => status)).toEqual([...Array(5 * LIMIT).fill(200), 429])
+    expect((await track(projects[5]!.pk, { ip: '2a02:1234:1:3::1' })).status).toBe(200)
+  })
+
+  test('of one network do not hold for private addresses: those are proxies that speak for everyone', async () => {
+    const { answers } = await asOneNetwork(() => '192.168.1.1')
+    expect(answers.map(({ status }) => status)).toEqual(Array(5 * LIMIT + 1).fill(200))
   })
 
   test('of one contact hold from wherever it is tracked, and for nobody else', async () => {
