@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['server/test/**/*.test.ts', 'server/src/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
+    include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
     globalSetup: ['scripts/build.mjs', 'server/test/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,

@@ -273,6 +273,14 @@ test('names are those of this project, once each, in order, as long as there are
   expect(await ledger.names()).not.toContain('b')
 })
 
+test('of more than 1,000 names the most frequent are shown', async () => {
+  const ledger = await newLedger()
+  await ledger.write([...times(1_001, (n) => ({ name: `a${n}` })), { name: 'zebra' }, { name: 'zebra' }])
+  const names = await ledger.names()
+  expect(names).toHaveLength(1_000)
+  expect(names.at(-1)).toBe('zebra')
+})
+
 describe('statistics', () => {
   let ledger: Ledger
   beforeAll(async () => {
@@ -394,6 +402,12 @@ test('usage tells how often, of how many contacts, and what may be deleted', asy
   expect(await ledger.usage('e')).toEqual({ ...nowhere, totalCount: 4, uniqueContacts: 2, canDelete: true })
   expect(await ledger.usage('contact.unsubscribed')).toEqual({ ...nowhere, totalCount: 1, uniqueContacts: 1, canDelete: false })
   expect(await ledger.usage('never')).toEqual({ ...nowhere, totalCount: 0, uniqueContacts: 0, canDelete: true })
+})
+
+test('usage of an event called "contact" is told like that of any other', async () => {
+  const ledger = await newLedger()
+  await ledger.track('contact')
+  expect(await ledger.usage('contact')).toMatchObject({ totalCount: 1, canDelete: true })
 })
 
 describe('deleting by name', () => {

@@ -92,6 +92,36 @@ describe('several nodes on one PostgreSQL server', () => {
     expect((await fetch(`${nodes[1]!.url}/users/@me`, { headers: { cookie } })).status).toBe(401)
   })
 
+  test('a node that is killed while it tracks loses nothing, and a retry elsewhere records nothing twice', async () => {
+    const { public: pk, secret } = await newProject()
+    const victim = await startNode({ DATABASE_URL: database.url, RATE_LIMIT_PER_MINUTE: '0', ROLE: 'api' })
+    let answered = 0
+    const trackAt = (node: Running, n: number) =>
+      fetch(`${node.url}/v1/track`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${pk}`, 'content-type': 'application/json', 'idempotency-key': `k${n}` },
+        body: JSON.stringify({ email: `c${n}@example.com`, event: 'bought' }),
+      })
+    const insist = async (n: number) => {
+      const answer = await trackAt(victim, n).catch(() => trackAt(nodes[n % 2]!, n))
+      if (++answered === 80) victim.stop('SIGKILL')
+      return answer.status
+    }
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, async (_, client) => {
+        const mine: number[] = []
+        for (let n = 0; n < 20; n++) mine.push(await insist(client * 20 + n))
+        return mine
+      }),
+    )
+    // Written, or written already by the one that could not say so any more.
+    expect(statuses.flat().every((status) => status === 200 || status === 409)).toBe(true)
+    for (const list of ['events?eventName=bought', 'contacts']) {
+      const answer = await fetch(`${nodes[0]!.url}/${list}`, { headers: { authorization: `Bearer ${secret}` } })
+      expect(((await answer.json()) as { total: number }).total).toBe(200)
+    }
+  })
+
   test('a reset asked of an API node is done by the worker', async () => {
     const { id, secret, cookie } = await newProject()
     const withKey = () =>

@@ -54,7 +54,7 @@ export async function spawnNode(env: Record<string, string>, entry: keyof typeof
   }
 }
 
-async function waitUntilReady({ url, exited, output }: Running) {
+export async function waitUntilReady({ url, exited, output }: Running) {
   let gone = false
   exited.then(() => (gone = true))
   for (const deadline = Date.now() + READY_MS; Date.now() < deadline; ) {

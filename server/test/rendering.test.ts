@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { filters, Liquid } from 'liquidjs'
 import { describe, expect, test } from 'vitest'
@@ -390,23 +389,34 @@ describe('a template that is out to do harm', () => {
       [TIME, MEMORY],
     ],
     ['strips endless tags', '{% for i in (1..100) %}{{ tags | strip_html | size }}{% endfor %}', [TIME, MEMORY]],
-    // Retried: on a busy machine it is others who make the loop wait.
-  ])('and %s fails alone, and the loop goes on', { retry: 3 }, async (_, bomb, reasons) => {
+    // Retried: what is starved by others on a busy machine may be killed for it.
+  ])('and %s fails alone, and the loop goes on', { retry: 2 }, async (_, bomb, reasons) => {
     const data = { big: 'x'.repeat(60_000), tags: '<script'.repeat(50_000) }
-    const lag = monitorEventLoopDelay({ resolution: 5 })
     await renderMail({ subject: 'x', body: '{% if a %}{% endif %}' }, recipient()) // the thread is there
-    lag.enable()
+    const before = performance.eventLoopUtilization()
     const started = performance.now()
     const [bombed, innocent] = await Promise.all([
       renderMail({ subject: 'x', body: bomb }, recipient(data)),
       renderMail({ subject: 'x', body: 'Hi {% if yes %}{{ name }}{% endif %}' }, recipient()),
     ])
-    lag.disable()
+    // All that this loop did meanwhile: no single thing can have held it up for longer.
+    const { active } = performance.eventLoopUtilization(before)
     expect(bombed).toEqual({ ok: false, reason: expect.stringMatching(/./) })
     expect(reasons).toContain(!bombed.ok && bombed.reason)
     expect(innocent).toMatchObject({ ok: true, html: 'Hi Ada' })
-    expect(lag.max / 1e6).toBeLessThan(100)
-    expect(performance.now() - started).toBeLessThan(3_000)
+    expect(active).toBeLessThan(100)
+    expect(performance.now() - started).toBeLessThan(10_000)
+  })
+
+  test.each([
+    ['5,000 variables', '{{ first name ?? "you" | upcase }} '.repeat(4_990)],
+    ['5,000 tags', '{% if name %}{% endif %}'.repeat(2_495)],
+    ['half a megabyte of expressions', `{{ a | append: b, "${'x'.repeat(70)}" }}`.repeat(4_990)],
+    ['half a megabyte of text', 'x'.repeat(500_000)],
+  ])('does not hold up the loop when it is read, with %s', { retry: 2 }, async (_, body) => {
+    const before = performance.eventLoopUtilization()
+    expect(await checkTemplate({ subject: 'x', body })).toEqual([])
+    expect(performance.eventLoopUtilization(before).active).toBeLessThan(100)
   })
 
   test('is stopped in a regular expression that no engine limit sees', async () => {
@@ -621,14 +631,14 @@ test('the filters are those of the engine and one of ours', () => {
 })
 
 test('what was used last is kept, up to a number and a size', () => {
-  const recent = createRecent<number>({ entries: 3, characters: 10 })
-  for (const key of ['a', 'b', 'c']) recent.set(key, 1)
+  const recent = createRecent<number>({ entries: 3, bytes: 10 })
+  for (const key of ['a', 'b', 'c']) recent.set(key, 1, 1)
   expect(recent.get('a')).toBe(1)
-  recent.set('d', 1)
+  recent.set('d', 1, 1)
   expect([recent.get('b'), recent.get('a'), recent.size]).toEqual([undefined, 1, 3])
-  recent.set('123456789', 1)
+  recent.set('e', 1, 9)
   expect(recent.size).toBe(2)
-  recent.set('12345678901', 1)
+  recent.set('f', 1, 11)
   expect(recent.size).toBe(0)
 })
 

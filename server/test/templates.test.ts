@@ -422,4 +422,4 @@ test('the product as it is started finds its threads, and stops with them', asyn
   } finally {
     await product.stop()
   }
-})
+}, 60_000)

@@ -31,7 +31,9 @@ export async function listNames(db: Db, projectId: string) {
   const rows = await many(
     db,
     sql<{ name: string }>`
-      select name from ${counted(projectId)} group by name having sum(count) > 0 order by name limit ${MAX_NAMES}
+      select name from (
+        select name from ${counted(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_NAMES}
+      ) as frequent order by name
     `,
   )
   return rows.map(({ name }) => name)

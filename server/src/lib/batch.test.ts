@@ -255,6 +255,7 @@ describe('draining', () => {
     let done = 0
     for (let n = 0; n < 3; n++) bench.drain().then(() => done++)
     await wait(5)
+    expect(done).toBe(0)
     bench.all[0]!.finish()
     await settle()
     expect(done).toBe(3)

@@ -5,9 +5,8 @@ import { type Db, many } from '../db/index.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
 import { isStandard } from './language/variables.ts'
-import { describeProblem, type Template } from './mail.ts'
-import { referencesOf } from './references.ts'
-import { checkTemplate } from './render.ts'
+import { describeProblem, type SyntaxProblem, type Template } from './mail.ts'
+import { inspectTemplate } from './render.ts'
 import type { TYPES } from './template.ts'
 
 export const Issue = z.object({
@@ -32,9 +31,8 @@ const CLIPPED_BYTES = 102 * 1024
 const MAX_ISSUES = 200
 
 export async function lintTemplate(db: Db, projectId: string, template: Template & { type?: (typeof TYPES)[number] | undefined }) {
-  const problems = await checkTemplate(template)
+  const { problems, references } = await inspectTemplate(template)
   if (problems.length) return problems.map(toIssue)
-  const references = referencesOf(template)
   const issues: Issue[] = [
     ...(await unknownFields(db, projectId, references)).map((path) => ({
       code: 'missing_variable' as const,
@@ -58,7 +56,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
   return issues.slice(0, MAX_ISSUES)
 }
 
-const toIssue = (problem: Awaited<ReturnType<typeof checkTemplate>>[number]): Issue => ({
+const toIssue = (problem: SyntaxProblem): Issue => ({
   code: 'syntax_error',
   severity: 'error',
   message: problem.field === 'subject' ? `Subject: ${describeProblem(problem)}` : describeProblem(problem),

@@ -1,10 +1,13 @@
 import { MAX_SUBJECT } from './language/limits.ts'
+import type { Reference } from './language/prepare.ts'
 
 export type Template = { subject: string; body: string }
 
 export type Rendered = { ok: true; subject: string; html: string; text?: string } | { ok: false; reason: string }
 
 export type SyntaxProblem = { field: 'subject' | 'body'; message: string; line: number; column: number }
+
+export type Inspection = { problems: SyntaxProblem[]; references: Reference[] }
 
 export const describeProblem = ({ message, line, column }: SyntaxProblem) => `Line ${line}, column ${column}: ${message}`
 

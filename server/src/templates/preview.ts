@@ -5,8 +5,7 @@ import { invalid } from '../lib/errors.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
 import type { Template } from './mail.ts'
-import { referencesOf } from './references.ts'
-import { renderMail } from './render.ts'
+import { inspectTemplate, renderMail } from './render.ts'
 
 export const Preview = z.object({
   subject: z.string(),
@@ -22,7 +21,7 @@ export async function previewTemplate(template: Template, recipient: Recipient):
   const rendered = await renderMail(template, recipient, { withText: true })
   if (!rendered.ok) return invalid('body', rendered.reason)
   const { subject, html, text = '' } = rendered
-  return { subject, html, text, missingVariables: missing(referencesOf(template), recipient) }
+  return { subject, html, text, missingVariables: missing((await inspectTemplate(template)).references, recipient) }
 }
 
 const missing = (references: Reference[], recipient: Recipient) => [

@@ -3,13 +3,13 @@ import { setImmediate as letOthers } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { AppError } from '../lib/errors.ts'
-import { COMPILE_MS, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
+import { COMPILE_MS, MAX_SOURCE_HERE, MAX_VARIABLES_HERE, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
 import { createRecent } from './language/recent.ts'
 import { type Simple, simplify } from './language/simple.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import type { Recipient } from './language/variables.ts'
-import { COMPILING, finish, REASONS, type Rendered, type SyntaxProblem, type Template, WAITING } from './mail.ts'
+import { COMPILING, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template, WAITING } from './mail.ts'
 
 /** Throws nothing; a mail that cannot be rendered is a result like any other. */
 export async function renderMail(template: Template, recipient: Recipient, options: { withText?: boolean } = {}): Promise<Rendered> {
@@ -35,15 +35,21 @@ export async function checkTemplate(template: Template): Promise<SyntaxProblem[]
   if (simpleOf(template)) return []
   const known = checked.get(keyOf(template))
   if (known) return known
-  const outcome = await runInThread<SyntaxProblem[]>('check', { template })
-  const problems = outcome.done ?? [{ field: 'body' as const, message: 'The template takes too long to read.', line: 1, column: 1 }]
-  checked.set(keyOf(template), problems)
+  const { problems } = await inspectTemplate(template)
+  checked.set(keyOf(template), problems, 2 * keyOf(template).length)
   return problems
+}
+
+/** The same, and which variables it uses if nothing is wrong. */
+export async function inspectTemplate(template: Template): Promise<Inspection> {
+  const outcome = await runInThread<Inspection>('inspect', { template })
+  return outcome.done ?? Promise.reject(new Error(`a template could not be read: ${outcome.reason}`))
 }
 
 // What is known of templates -------------------------------------------------------------------------------------------
 
-const RECENT = { entries: 1_000, characters: 8_000_000 }
+const RECENT = { entries: 1_000, bytes: 20_000_000 }
+const BYTES_PER_VARIABLE = 500
 const simples = createRecent<{ render: Simple | undefined }>(RECENT)
 const checked = createRecent<SyntaxProblem[]>(RECENT)
 
@@ -61,11 +67,15 @@ function simplified(source: string, html: boolean): Simple | undefined {
   const known = simples.get(key)
   if (known) return known.render
   const render = readSimple(source, html)
-  simples.set(key, { render })
+  simples.set(key, { render }, 2 * key.length + (render ? BYTES_PER_VARIABLE * countVariables(source) : 0))
   return render
 }
 
+const countVariables = (source: string) => source.split('{{').length - 1
+
 function readSimple(source: string, html: boolean) {
+  // Reading thousands of tags takes a tenth of a second: not here.
+  if (source.length > MAX_SOURCE_HERE || source.includes('{%') || countVariables(source) > MAX_VARIABLES_HERE) return undefined
   try {
     return simplify(prepare(source, { html }), { html })
   } catch (err) {
@@ -117,7 +127,7 @@ type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason
 const LOOK_EVERY_MS = 10
 
 /** Watches how far the thread is, and kills it when one mail takes too long: no engine's own limit holds in every filter. */
-async function runInThread<Result>(name: 'render' | 'check', work: object): Promise<Outcome<Result>> {
+async function runInThread<Result>(name: 'render' | 'inspect', work: object): Promise<Outcome<Result>> {
   const progress = new Int32Array(new SharedArrayBuffer(4)).fill(WAITING)
   const killer = new AbortController()
   let last = { at: WAITING, since: performance.now() }
@@ -130,7 +140,9 @@ async function runInThread<Result>(name: 'render' | 'check', work: object): Prom
     return { done: await threads().run({ ...work, progress }, { name, signal: killer.signal }) }
   } catch (err) {
     const at = Atomics.load(progress, 0)
-    if (at === WAITING) throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
+    // Reading is bounded by the size of a template: what takes this long waits for the processor.
+    if (at === WAITING || (at === COMPILING && killer.signal.aborted))
+      throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
     if (killer.signal.aborted) return { at, reason: REASONS.time }
     if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: REASONS.memory }
     throw err

@@ -12,10 +12,13 @@ const Places = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named)
 /** Segments, campaigns and workflows add their query here when they exist. */
 const NOWHERE = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [] }
 
+const EventUsage = z.object({ ...Places, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() })
+
 /** Where something is used: the question spans features, so it lives above them. */
 export function usageRoutes(app: App, { db }: Deps) {
   const tags = ['Usage']
   const config = { caller: 'project' as const }
+  const usageOf = async (projectId: string, eventName: string) => ({ ...NOWHERE, ...(await describeEvent(db, projectId, eventName)) })
 
   app.get(
     '/contacts/fields/:field/usage',
@@ -43,10 +46,14 @@ export function usageRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Where an event name is used',
         params: z.object({ eventName: z.string() }),
-        response: { 200: z.object({ ...Places, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() }) },
+        response: { 200: EventUsage },
       },
     },
-    async (req) => ({ ...NOWHERE, ...(await describeEvent(db, req.project.id, req.params.eventName)) }),
+    (req) => usageOf(req.project.id, req.params.eventName),
+  )
+  // Else the router would take it for the events of a contact called "usage".
+  app.get('/events/contact/usage', { config, schema: { hide: true, response: { 200: EventUsage } } }, (req) =>
+    usageOf(req.project.id, 'contact'),
   )
 
   app.get(

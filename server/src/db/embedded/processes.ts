@@ -19,9 +19,12 @@ export const findServer = (folder: string): number | undefined =>
  * while it lives PostgreSQL refuses to start ("pre-existing shared memory block is still in use").
  */
 export function killStrays(folder: string) {
+  for (const { pid } of findStrays(folder)) signalProcess(pid, 'SIGKILL')
+}
+
+export function findStrays(folder: string) {
   const title = `postgres: ${clusterName(folder)}: `
-  const strays = postgresProcesses().filter(({ pid, command }) => command.startsWith(title) || worksIn(folder, pid))
-  for (const { pid } of strays) signalProcess(pid, 'SIGKILL')
+  return postgresProcesses().filter(({ pid, command }) => command.startsWith(title) || worksIn(folder, pid))
 }
 
 /**

@@ -20,16 +20,19 @@ import { escapeHtml, isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts
 /** The engine is loaded by the render threads only: its parser and its filters can take longer than anyone should wait. */
 export type Compiled = (scope: object) => string
 
-const recent = createRecent<Compiled>({ entries: 500, characters: 8_000_000 })
+/** What the engine keeps of a tag. A tenth of the templates that fit into the heap would otherwise end the thread. */
+const BYTES_PER_PART = 3_000
+const recent = createRecent<Compiled>({ entries: 500, bytes: 40_000_000 })
 
 export function compile(source: string, { html }: { html: boolean }): Compiled {
   const key = `${html ? 'html' : 'text'}:${source}`
   const known = recent.get(key)
   if (known) return known
   const engine = html ? HTML : TEXT
-  const templates = parse(engine, source, prepare(source, { html }))
+  const prepared = prepare(source, { html })
+  const templates = parse(engine, source, prepared)
   const compiled: Compiled = (scope) => render(engine, templates, scope)
-  recent.set(key, compiled)
+  recent.set(key, compiled, 2 * key.length + BYTES_PER_PART * prepared.places.length)
   return compiled
 }
 

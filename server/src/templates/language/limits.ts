@@ -12,7 +12,9 @@ export const MAX_FILTERS = 50
 export const MAX_OUTPUT = 5_000_000
 export const MAX_SUBJECT = 998
 
-/** What a body that only fills in variables may come to on the main thread: about a millisecond of work. */
+/** What may be read and rendered on the main thread: a few milliseconds the first time, then about one. */
+export const MAX_SOURCE_HERE = 100_000
+export const MAX_VARIABLES_HERE = 200
 export const MAX_OUTPUT_HERE = 256_000
 
 /** The engine looks at the clock itself, between tags; the thread is killed when that was not enough. */
@@ -21,7 +23,7 @@ export const RENDER_MS = 250
 /** For a free thread. */
 export const WAIT_MS = 30_000
 /** For parsing, which is bounded by the limits above, on a busy machine. */
-export const COMPILE_MS = 5_000
+export const COMPILE_MS = 10_000
 /** What the engine counts as allocated: items of lists and ranges, characters of texts. As numbers 40 MB of the heap. */
 export const ENGINE_MEMORY = 5_000_000
 export const THREAD_HEAP_MB = 128

@@ -1,0 +1,125 @@
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from './random.ts'
+
+export type Call = { key: string; path: string; headers: Record<string, string>; body: object }
+// biome-ignore lint/suspicious/noExplicitAny: an answer may be anything; the judge of the suite says what it must be
+export type Answer = { status: number; body: any }
+export type Verdict<Ack> = { acknowledged: Ack } | { wrong: string } | 'again'
+/** One call and all that its client knows of it. Without `ack` the client does not know whether it happened. */
+export type Sent<C extends Call, Ack> = { call: C; attempts: number; ack?: Ack }
+/** `failures` are answers that did not come, or said "not now"; not those that a client did not wait for. */
+export type Counts = { acknowledged: number; failures: number; retriedCalls: number }
+
+type Options<C extends Call, Ack> = {
+  urls: string[]
+  perSecond: number
+  random: Random
+  next: () => C
+  judge: (answer: Answer) => Verdict<Ack>
+}
+
+/** Each has one connection to each node and one call at a time. */
+const CLIENTS = 64
+const PATIENCE_MS = 5_000
+const BACK_OFF_MS = { first: 10, most: 500 }
+/** After an outage clients catch up on what they could not send, but not on all of it at once. */
+const MAX_DEBT_MS = 1_000
+/** When nobody was answered for so long, that was an outage and no chance. */
+const OUTAGE_MS = 250
+/** So many hang up while the first answer is under way, and ask again at once: twins. */
+const HASTY = { share: 0.03, withinMs: 20 }
+/** So many never come back when their first try fails. */
+const FICKLE_SHARE = 0.02
+
+/** Clients that send calls at a steady rate, each again and again until it is answered. */
+export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, judge }: Options<C, Ack>) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+  const sent = new Map<string, Sent<C, Ack>>()
+  const wrong: string[] = []
+  const counts: Counts = { acknowledged: 0, failures: 0, retriedCalls: 0 }
+  const waits = { longestSilenceMs: 0, longestWaitMs: 0, outagesMs: 0 }
+  let lastAckAt = performance.now()
+  let due = performance.now()
+  let stopping = false
+  let giveUpAt = Number.POSITIVE_INFINITY
+
+  async function myTurn() {
+    const now = performance.now()
+    due = Math.max(due + 1_000 / perSecond, now - MAX_DEBT_MS)
+    if (due > now) await sleep(due - now)
+  }
+
+  async function work(client: number) {
+    for (await myTurn(); !stopping; await myTurn()) await deliver(client)
+  }
+
+  async function deliver(client: number) {
+    const record: Sent<C, Ack> = { call: next(), attempts: 0 }
+    const hangUpMs = random.chance(HASTY.share) ? random.between(0, HASTY.withinMs) : undefined
+    const fickle = random.chance(FICKLE_SHARE)
+    sent.set(record.call.key, record)
+    for (const startedAt = performance.now(); ; ) {
+      if (performance.now() > giveUpAt) return void wrong.push(`${record.call.key}: not answered after ${record.attempts} attempts`)
+      const hasty = hangUpMs !== undefined && record.attempts === 0
+      // The next try goes to the next node: a key must hold on all of them.
+      const url = urls[(client + record.attempts++) % urls.length]!
+      if (record.attempts === 2) counts.retriedCalls++
+      const answer = await post(agent, url, record.call, hasty ? hangUpMs : PATIENCE_MS).catch(() => undefined)
+      const verdict = answer && answer.status !== 503 ? judge(answer) : 'again'
+      if (verdict !== 'again') return settle(record, verdict, startedAt)
+      if (!hasty) counts.failures++
+      if (fickle) return
+      if (!hasty) await sleep(Math.min(BACK_OFF_MS.first * 2 ** record.attempts, BACK_OFF_MS.most))
+    }
+  }
+
+  function settle(record: Sent<C, Ack>, verdict: Exclude<Verdict<Ack>, 'again'>, startedAt: number) {
+    if ('wrong' in verdict) return void wrong.push(`${record.call.key}: ${verdict.wrong}`)
+    record.ack = verdict.acknowledged
+    counts.acknowledged++
+    const now = performance.now()
+    const silenceMs = now - lastAckAt
+    if (silenceMs > OUTAGE_MS) waits.outagesMs += silenceMs
+    waits.longestSilenceMs = Math.max(waits.longestSilenceMs, silenceMs)
+    waits.longestWaitMs = Math.max(waits.longestWaitMs, now - startedAt)
+    lastAckAt = now
+  }
+
+  const working = Array.from({ length: CLIENTS }, (_, client) => work(client))
+  return {
+    sent,
+    wrong,
+    counts,
+    waits,
+    /** Sends no more, and waits until those who still ask are answered. */
+    async stop(withinMs: number) {
+      stopping = true
+      giveUpAt = performance.now() + withinMs
+      await Promise.all(working)
+      agent.destroy()
+    },
+  }
+}
+
+function post(agent: Agent, url: string, { path, headers, body }: Call, patienceMs: number) {
+  return new Promise<Answer>((resolve, reject) => {
+    const req = request(url + path, { method: 'POST', agent, headers: { 'content-type': 'application/json', ...headers } })
+    const impatience = setTimeout(() => req.destroy(new Error('hung up')), patienceMs)
+    req.once('close', () => clearTimeout(impatience))
+    req.once('error', reject)
+    req.once('response', (answer) =>
+      text(answer).then((content) => resolve({ status: answer.statusCode!, body: readJson(content) }), reject),
+    )
+    req.end(JSON.stringify(body))
+  })
+}
+
+function readJson(content: string) {
+  try {
+    return JSON.parse(content)
+  } catch {
+    return content
+  }
+}

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { birthOf, findServer, signalProcess } from '../src/db/embedded/processes.ts'
+import type { Counts } from './load.ts'
+import type { Cluster, Kept } from './nodes.ts'
+import type { Random } from './random.ts'
+import { until } from './until.ts'
+
+/** `inject` does it, when that becomes possible, and returns once it is certain to have happened. */
+type Fault = { weight: number; possible?: () => boolean; inject: () => Promise<unknown> }
+type Faults = Record<string, Fault>
+
+const FAULT_MS = 30_000
+const RECOVERY_MS = 30_000
+/** So many calls must succeed between two faults: a load that has stopped proves nothing. */
+const FLOW = 100
+
+type Unleash = {
+  faults: Faults
+  count: number
+  random: Random
+  counts: Counts
+  /** So long it is calm between two faults at most, once calls succeed again. */
+  calmMs: number
+  until: number
+  say: (line: string) => void
+  injected: Record<string, number>
+}
+
+/** Injects that many faults at random moments, and notes how many of each kind. Throws when it cannot. */
+export async function unleash({ faults, count, random, counts, calmMs, until: deadline, say, injected }: Unleash) {
+  const flows = async () => {
+    const enough = counts.acknowledged + FLOW
+    await until(`${FLOW} calls succeed`, RECOVERY_MS, () => counts.acknowledged >= enough)
+  }
+  await flows()
+  for (const planned = planFaults(faults, count, random); planned.length; ) {
+    await sleep(random.between(0, calmMs))
+    if (Date.now() > deadline) throw new Error(`${planned.length} of ${count} faults were not injected in the time there was`)
+    const kind = takeNext(planned, faults)
+    const startedAt = performance.now()
+    const failuresBefore = counts.failures
+    await faults[kind]!.inject()
+    injected[kind] = (injected[kind] ?? 0) + 1
+    await flows()
+    if (counts.failures === failuresBefore) throw new Error(`no client noticed the ${kind}`)
+    say(`${count - planned.length}/${count} ${kind}: calls succeed again after ${Math.round(performance.now() - startedAt)} ms`)
+  }
+}
+
+/** Every kind in proportion to its weight, in random order. */
+function planFaults(faults: Faults, count: number, random: Random) {
+  const kinds = Object.entries(faults).flatMap(([kind, { weight }]) => Array<string>(weight).fill(kind))
+  const rounds = Array.from({ length: Math.ceil(count / kinds.length) }, () => random.shuffle(kinds))
+  return rounds.flat().slice(0, count)
+}
+
+/** The first that need not wait for the effects of an earlier one to be over. */
+function takeNext(planned: string[], faults: Faults) {
+  const possible = planned.findIndex((kind) => faults[kind]!.possible?.() ?? true)
+  return planned.splice(Math.max(possible, 0), 1)[0]!
+}
+
+/** What a machine, an operator or the kernel does to nodes and their PostgreSQL. */
+export function faultsOf({ main, api, home, databaseUrl }: Cluster, random: Random): Faults {
+  const possible = () => main.isServing() && api.isServing()
+  const end = async (signal: NodeJS.Signals, ...nodes: Kept[]) => {
+    await Promise.all([main.serving(), api.serving()])
+    for (const node of nodes) node.signal(signal)
+  }
+  const endAll = async () => {
+    await end('SIGKILL', main, api)
+    await killPostmaster(home)
+  }
+  return {
+    'kill -9 of a busy PostgreSQL backend': { weight: 4, inject: () => killBackend(databaseUrl) },
+    'kill -9 of the postmaster': { weight: 2, inject: () => killPostmaster(home) },
+    'kill -9 of the node with the database': { weight: 1, possible, inject: () => end('SIGKILL', main) },
+    'kill -9 of the other node': { weight: 1, possible, inject: () => end('SIGKILL', api) },
+    'kill -9 of both nodes and the postmaster': { weight: 1, possible, inject: endAll },
+    'SIGTERM of a node': { weight: 1, possible, inject: () => end('SIGTERM', random.pick([main, api])) },
+  }
+}
+
+async function killPostmaster(home: string) {
+  const pid = await until('a postmaster runs', FAULT_MS, () => findServer(home))
+  const birth = birthOf(pid)
+  signalProcess(pid, 'SIGKILL')
+  await until('the postmaster is dead', FAULT_MS, () => birthOf(pid) !== birth)
+}
+
+/** One of them dead makes the postmaster end all others and repair what they shared. We see that on a connection of our own. */
+const killBackend = (databaseUrl: string) =>
+  until('a busy backend is killed', FAULT_MS, async () => {
+    const observer = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 1_000, query_timeout: 1_000 })
+    let thrownOut = false
+    observer.on('error', () => (thrownOut = true))
+    try {
+      await observer.connect()
+      const pid = await findBusyBackend(observer)
+      if (!pid || !signalProcess(pid, 'SIGKILL')) return false
+      return await until('its death is noticed', FAULT_MS, () => thrownOut)
+    } catch {
+      return false // the last fault is not over yet
+    } finally {
+      await observer.end().catch(() => {})
+    }
+  })
+
+async function findBusyBackend(observer: pg.Client): Promise<number | undefined> {
+  const { rows } = await observer.query(`
+    select pid from pg_stat_activity
+    where application_name = 'sterna' and state in ('active', 'idle in transaction')
+    order by random() limit 1`)
+  return rows[0]?.pid
+}

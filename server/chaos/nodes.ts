@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { attachEmbedded } from '../src/db/embedded/embedded.ts'
+import { findHome } from '../src/db/embedded/home.ts'
+import { birthOf, findServer, findStrays } from '../src/db/embedded/processes.ts'
+import { destroyTestFolder, newTestFolder, runSql } from '../test/postgres.ts'
+import { freePort, type Running, spawnNode, waitUntilReady } from '../test/process.ts'
+import { until } from './until.ts'
+
+const SERVING_MS = 40_000
+const GONE_MS = 5_000
+const AGAIN_MS = 100
+const OUTPUT_TAIL = 2_000
+const COMMIT_DELAY_MICROS = 10_000
+
+export type Kept = Awaited<ReturnType<typeof keepNode>>
+export type Cluster = {
+  main: Kept
+  api: Kept
+  databaseUrl: string
+  /** Where the files of the database are. */
+  home: string
+  problems: string[]
+  survivors(): number[]
+  destroy(): Promise<void>
+}
+
+const running = new Set<Cluster>()
+/** For a test that ran out of time. */
+export const destroyClusters = () => Promise.all([...running].map((cluster) => cluster.destroy()))
+
+/**
+ * The product as a user runs it: one node with everything and the embedded PostgreSQL, and a second API node on the same
+ * database. `problems` fills with what no node may do, whatever is done to the others.
+ */
+export async function startCluster(): Promise<Cluster> {
+  const folder = newTestFolder()
+  const problems: string[] = []
+  const births = new Map<number, string | undefined>()
+  const nodes: Kept[] = []
+  const keep = async (name: string, env: Record<string, string>) => {
+    const node = await keepNode(name, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...env }, { problems, births })
+    nodes.push(node)
+    await node.serving()
+    return node
+  }
+  let home = folder
+  const killNow = () => {
+    for (const node of nodes) node.kill()
+    destroyTestFolder(home)
+    destroyTestFolder(folder)
+  }
+  // Ctrl-C ends vitest without a teardown.
+  process.once('exit', killNow)
+  const survivors = () => [
+    ...[...births].filter(([pid, birth]) => birth && birthOf(pid) === birth).map(([pid]) => pid),
+    ...[findServer(home)].filter((pid) => pid !== undefined),
+    ...findStrays(home).map(({ pid }) => pid),
+  ]
+  /** Kills everything, and looks into the process table until nothing is left. */
+  const destroy = async () => {
+    for (const node of nodes) node.kill()
+    await Promise.all(nodes.map((node) => node.ended))
+    killNow()
+    process.off('exit', killNow)
+    await until('all processes of the run are gone', GONE_MS, () => survivors().length === 0)
+  }
+
+  try {
+    const main = await keep('main', { ROLE: 'all', DATA_DIR: folder })
+    home = findHome(folder)!
+    const { url } = (await attachEmbedded(folder))!
+    await slowCommits(url)
+    const api = await keep('api', { ROLE: 'api', DATABASE_URL: url })
+    const cluster = {
+      main,
+      api,
+      databaseUrl: url,
+      home,
+      problems,
+      survivors,
+      destroy: () => destroy().finally(() => running.delete(cluster)),
+    }
+    running.add(cluster)
+    return cluster
+  } catch (err) {
+    await destroy()
+    throw err
+  }
+}
+
+/**
+ * As on a slow disk. What the operating system holds survives a kill -9, so without this only the microseconds before a commit is
+ * handed to it would count: answers that went out too early were not noticed in 12 faults, and with it in 8.
+ */
+async function slowCommits(url: string) {
+  const asAdmin = url.replace('//sterna:', '//postgres:')
+  await runSql(asAdmin, `alter system set commit_delay = ${COMMIT_DELAY_MICROS}`)
+  await runSql(asAdmin, 'alter system set commit_siblings = 0')
+  await runSql(asAdmin, 'select pg_reload_conf()')
+}
+
+type Witness = { problems: string[]; births: Map<number, string | undefined> }
+
+/** Starts it again whenever it ends, as a process manager does, at the same address. */
+async function keepNode(name: string, env: Record<string, string>, { problems, births }: Witness) {
+  const port = String(await freePort())
+  let current: Running
+  let state: 'starting' | 'serving' | NodeJS.Signals = 'starting'
+  let ending = false
+
+  async function live() {
+    for (; !ending; await sleep(AGAIN_MS)) {
+      state = 'starting'
+      current = await spawnNode({ ...env, PORT: port })
+      births.set(current.child.pid!, birthOf(current.child.pid!))
+      const started = await waitUntilReady(current).then(
+        () => true,
+        () => false,
+      )
+      // A node that finds no database does not start; the manager tries again.
+      if (!started) current.child.kill('SIGKILL')
+      else if (state === 'starting') state = 'serving'
+      judge(started, await current.exited)
+    }
+  }
+
+  function judge(started: boolean, code: number | null) {
+    if (ending || !started) return
+    if (state === 'serving') problems.push(withOutput(`${name} ended by itself with ${code}`))
+    if (state === 'SIGTERM' && code !== 0) problems.push(withOutput(`${name} ended with ${code} after SIGTERM`))
+  }
+  const withOutput = (what: string) => `${what}; its output ends with:\n${current.output().slice(-OUTPUT_TAIL)}`
+
+  const living = live()
+  return {
+    name,
+    url: `http://127.0.0.1:${port}`,
+    isServing: () => state === 'serving',
+    serving: () =>
+      until(`${name} serves`, SERVING_MS, () => state === 'serving').catch((err: Error) => {
+        throw new Error(withOutput(err.message))
+      }),
+    signal(signal: NodeJS.Signals) {
+      state = signal
+      current.child.kill(signal)
+    },
+    /** For good. */
+    kill() {
+      ending = true
+      current.child.kill('SIGKILL')
+    },
+    ended: living,
+  }
+}

@@ -1,0 +1,17 @@
+import { afterAll, expect, test } from 'vitest'
+import { destroyClusters } from './nodes.ts'
+import { readSeed } from './random.ts'
+import { trackUnderFaults } from './track.ts'
+
+const FAULTS = 20
+const WITHIN_MS = 120_000
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`every acknowledged event exists exactly once, whatever is killed meanwhile (SEED=${seed})`, { timeout: 200_000 }, async () => {
+  const run = await trackUnderFaults({ seed, faults: FAULTS, calmMs: 600, withinMs: WITHIN_MS })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.survivors()).toEqual([])
+})

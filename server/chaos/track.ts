@@ -1,0 +1,66 @@
+import { isId } from '../src/lib/id.ts'
+import type { Answer, Call, Sent, Verdict } from './load.ts'
+import type { Cluster } from './nodes.ts'
+import type { Random } from './random.ts'
+import { type Plan, runUnderFaults } from './suite.ts'
+import { LOST, TWICE, trackChecks } from './track-check.ts'
+
+export type TrackCall = Call & { body: { email: string; event: string; subscribed?: boolean; data: { key: string } } }
+/** A refused repeat is told the event, not the contact. */
+export type TrackAck = { event: string; contact?: string }
+
+const PER_SECOND = 500
+const CONTACTS = 300
+const NAMES = ['signed up', 'page viewed', 'order placed']
+const CHOICE_SHARE = 0.2
+
+export async function trackUnderFaults(plan: Plan) {
+  const { broken, ...run } = await runUnderFaults(plan, { perSecond: PER_SECOND, prepare })
+  const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
+  return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE) }
+}
+
+async function prepare({ main }: Cluster, random: Random) {
+  const project = await newProject(main.url)
+  return {
+    next: trackCalls(project.public, random),
+    judge,
+    checks: (sent: Map<string, Sent<TrackCall, TrackAck>>) => trackChecks(project.id, sent),
+  }
+}
+
+async function newProject(url: string) {
+  const post = (path: string, body: object, cookie = '') =>
+    fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
+  const signedUp = await post('/auth/signup', { email: 'chaos@example.com', password: 'only for this run' })
+  const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
+  return (await (await post('/users/@me/projects', { name: 'Chaos' }, cookie)).json()) as { id: string; public: string }
+}
+
+/** Each with a key of its own, over few contacts, some of whom change their mind. */
+function trackCalls(publicKey: string, random: Random) {
+  let last = 0
+  return (): TrackCall => {
+    const key = `chaos-${++last}`
+    return {
+      key,
+      path: '/v1/track',
+      headers: { authorization: `Bearer ${publicKey}`, 'idempotency-key': key },
+      body: {
+        email: `contact${random.below(CONTACTS)}@example.com`,
+        event: random.pick(NAMES),
+        ...(random.chance(CHOICE_SHARE) ? { subscribed: random.chance(0.5) } : {}),
+        data: { key },
+      },
+    }
+  }
+}
+
+/** Only two answers say that it happened: the first, and the refusal of a repeat that names the first. */
+function judge({ status, body }: Answer): Verdict<TrackAck> {
+  if (status === 200 && isId(body?.data?.event)) return { acknowledged: { event: body.data.event, contact: body.data.contact } }
+  const details = status === 409 ? body?.error?.details : undefined
+  if (details?.originalStatusCode === 200 && isId(details.event)) return { acknowledged: { event: details.event } }
+  if (details?.originalStatusCode === null) return 'again' // the first is still under way
+  return { wrong: `${status} ${JSON.stringify(body)}` }
+}
