@@ -2,7 +2,7 @@ import type { Outcome } from './transport/transport.ts'
 
 /** What an answer means for the mail, and for everybody else's. */
 export type Meaning = {
-  action: 'sent' | 'retry' | 'fail' | 'unknown'
+  action: 'sent' | 'retry' | 'fail' | 'unknown' | 'put-back'
   reason: string | null
   /** The address does not exist: never again. */
   suppress?: boolean
@@ -32,6 +32,7 @@ const RULES: Rule[] = [
 
 export function meaningOf(outcome: Outcome): Meaning {
   if (outcome.is === 'accepted') return { action: 'sent', reason: null }
+  if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
   if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
   if (outcome.is === 'not-sent') return { action: 'retry', reason: outcome.error }
   const text = normalise(outcome)

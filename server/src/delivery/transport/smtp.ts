@@ -12,6 +12,8 @@ const BODY_MS = 120 * SECOND
 const FINAL_DOT_MS = 600 * SECOND
 const IDLE_MS = 30 * SECOND
 const MAILS_PER_CONNECTION = 500
+const MAX_REPLY = 64 * 1024
+const CHUNK = 16 * 1024
 
 type Options = { url: string; name: string }
 type Line = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }
@@ -20,15 +22,15 @@ type Line = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | 
 export function createSmtp({ url, name }: Options): Transport {
   const idle: Line[] = []
 
-  async function take(): Promise<Line> {
+  function takeIdle(): Line | undefined {
     for (let line = idle.pop(); line; line = idle.pop()) {
       clearTimeout(line.idle)
       if (!line.lost) return line
     }
-    return open({ url, name })
+    return undefined
   }
 
-  function giveBack(line: Line) {
+  function keep(line: Line) {
     if (line.lost || ++line.mails >= MAILS_PER_CONNECTION) return hangUp(line)
     line.idle = setTimeout(() => {
       idle.splice(idle.indexOf(line), 1)
@@ -37,18 +39,29 @@ export function createSmtp({ url, name }: Options): Transport {
     idle.push(line)
   }
 
+  async function sendOn(line: Line, mail: Outgoing, handOver: () => Promise<boolean>): Promise<Passage> {
+    const passage = await transmit(line, mail, handOver)
+    const { outcome, phase } = passage
+    if (outcome.is === 'accepted') keep(line)
+    // The sender it refused, or whose recipient it refused, is still on its mind. In the middle of a mail nothing helps.
+    else if (outcome.is === 'refused' && phase !== 'body') line.connection.reset((err) => (err ? drop(line) : keep(line)))
+    else drop(line)
+    return passage
+  }
+
   return {
     async send(mail, handOver) {
-      let line: Line
+      const known = takeIdle()
+      if (known) {
+        const { outcome, phase } = await sendOn(known, mail, handOver)
+        // The other side may have closed it while it was idle, and that is how we find out.
+        if (outcome.is !== 'not-sent' || phase !== 'commands') return outcome
+      }
       try {
-        line = await take()
+        return (await sendOn(await open({ url, name }), mail, handOver)).outcome
       } catch (err) {
         return notSent(err as SmtpError)
       }
-      const outcome = await transmit(line, mail, handOver)
-      if (outcome.is === 'accepted' || outcome.is === 'refused') giveBack(line)
-      else drop(line)
-      return outcome
     },
     async close() {
       for (const line of idle.splice(0)) hangUp(line)
@@ -72,21 +85,39 @@ async function open({ url, name }: Options): Promise<Line> {
     connectionTimeout: CONNECT_MS,
     greetingTimeout: GREETING_MS,
     socketTimeout: FINAL_DOT_MS,
+    maxResponseSize: MAX_REPLY,
   })
   const line: Line = { connection, mails: 0, idle: undefined, lost: false }
   connection.on('end', () => (line.lost = true))
-  await new Promise<void>((resolve, reject) => {
-    connection.on('error', (err) => {
-      line.lost = true
-      reject(err)
-    })
-    connection.connect(() => resolve())
-  })
-  if (username) {
+  connection.on('error', () => (line.lost = true))
+  try {
+    await step(connection, (done) => connection.connect(done))
     const credentials = { user: decodeURIComponent(username), pass: decodeURIComponent(password) }
-    await new Promise<void>((resolve, reject) => connection.login({ credentials }, (err) => (err ? reject(err) : resolve())))
+    if (username) await step(connection, (done) => connection.login({ credentials }, done))
+    return line
+  } catch (err) {
+    drop(line)
+    throw err
   }
-  return line
+}
+
+/** One step of opening a line. What ends the line ends the step: whoever waits for an answer then is told nothing. */
+function step(connection: SMTPConnection, start: (done: (err?: Error | null) => void) => void) {
+  let timer: NodeJS.Timeout
+  let gone: () => void
+  let failed: (err: Error) => void
+  return new Promise<void>((resolve, reject) => {
+    failed = reject
+    gone = () => setImmediate(reject, new Error('the connection was closed'))
+    timer = setTimeout(reject, COMMANDS_MS, new Error('no answer in time'))
+    connection.on('error', failed)
+    connection.on('end', gone)
+    start((err) => (err ? reject(err) : resolve()))
+  }).finally(() => {
+    clearTimeout(timer)
+    connection.removeListener('error', failed)
+    connection.removeListener('end', gone)
+  })
 }
 
 const hangUp = (line: Line) => {
@@ -99,27 +130,33 @@ const drop = (line: Line) => {
   line.connection.close()
 }
 
+/** Where it was when it ended says what may be done with the line. */
+type Passage = { outcome: Outcome; phase: 'commands' | 'body' | 'handed-over' }
+
 /** One mail on an open line. Where it was when something went wrong decides what that means. */
-function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>): Promise<Outcome> {
+function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>): Promise<Passage> {
   return new Promise((resolve) => {
-    let phase: 'commands' | 'body' | 'handed-over' = 'commands'
+    let phase: Passage['phase'] = 'commands'
+    let over = false
     let timer = setTimeout(() => end(timedOut('the commands')), COMMANDS_MS)
     const wait = (ms: number, what: string) => {
       clearTimeout(timer)
       timer = setTimeout(() => end(timedOut(what)), ms)
     }
     const end = (outcome: Outcome) => {
+      over = true
       clearTimeout(timer)
       line.connection.removeListener('error', failed)
       line.connection.removeListener('end', gone)
-      resolve(outcome)
+      resolve({ outcome, phase })
     }
     const timedOut = (what: string): Outcome =>
       phase === 'handed-over'
         ? { is: 'unknown', error: `no answer to ${what} in time` }
         : { is: 'not-sent', error: `no answer to ${what} in time` }
     const failed = (err: SmtpError) => end(phase === 'handed-over' ? afterHandOver(err) : notSent(err))
-    const gone = () => failed(new Error('the connection was closed'))
+    // A moment later: who says goodbye in a reply closes first, and the reply says why.
+    const gone = () => setImmediate(() => over || failed(new Error('the connection was closed')))
     line.connection.on('error', failed)
     line.connection.on('end', gone)
 
@@ -130,33 +167,38 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>):
       },
       async sent() {
         crash('body-sent')
-        if (!(await handOver())) return false
+        // What was said about it meanwhile must stay true: then nothing may follow.
+        if (!(await handOver()) || over) return false
         phase = 'handed-over'
         wait(FINAL_DOT_MS, 'the end of the mail')
         return true
       },
-      dropped: () => end({ is: 'not-sent', error: 'it was taken from us' }),
+      dropped: () => end({ is: 'withheld' }),
     })
     const envelope = { from: mail.sender, to: [mail.recipient], size: Buffer.byteLength(mail.message) }
     line.connection.send(envelope, body, (err, info) => {
-      if (!err) crash('accepted')
-      if (err) failed(err as SmtpError)
-      else end({ is: 'accepted', response: info.response })
+      if (err) return failed(err as SmtpError)
+      if (phase !== 'handed-over') return end({ is: 'not-sent', error: 'it was answered before it had ended' })
+      crash('accepted')
+      end({ is: 'accepted', response: info.response })
     })
   })
 }
 
 type Hooks = { started(): void; sent(): Promise<boolean>; dropped(): void }
 
-/** The last byte follows when the stream ends, and it ends only after the hand-over is on record. */
+/**
+ * The last byte follows when the stream ends, and it ends only after the hand-over is on record. That is asked for when everything
+ * before it has been taken from us, and not while megabytes still wait for a slow network.
+ */
 function bodyOf(message: string, { started, sent, dropped }: Hooks) {
-  let pushed = false
+  const bytes = Buffer.from(message)
+  let position = 0
   return new Readable({
+    highWaterMark: CHUNK,
     read() {
-      if (pushed) return
-      pushed = true
-      started()
-      this.push(message)
+      if (position === 0) started()
+      if (position < bytes.length) return void this.push(bytes.subarray(position, (position += CHUNK)))
       sent().then(
         (mayLeave) => (mayLeave ? this.push(null) : dropped()),
         () => dropped(),
@@ -165,9 +207,16 @@ function bodyOf(message: string, { started, sent, dropped }: Hooks) {
   })
 }
 
-const afterHandOver = (err: SmtpError): Outcome => (err.responseCode ? refused(err) : { is: 'unknown', error: describe(err) })
+const afterHandOver = (err: SmtpError): Outcome => (isRefusal(err) ? refused(err) : { is: 'unknown', error: describe(err) })
 
-const notSent = (err: SmtpError): Outcome => (err.responseCode ? refused(err) : { is: 'not-sent', error: describe(err) })
+function notSent(err: SmtpError): Outcome {
+  if (isRefusal(err)) return refused(err)
+  // It said how much it takes, and was not even asked.
+  if (/^Message size larger than allowed/.test(err.message)) return { is: 'refused', code: 552, response: `552 5.3.4 ${err.message}` }
+  return { is: 'not-sent', error: describe(err) }
+}
+
+const isRefusal = ({ responseCode = 0 }: SmtpError) => responseCode >= 400 && responseCode < 600
 
 const refused = (err: SmtpError): Outcome => ({
   is: 'refused',

@@ -16,6 +16,8 @@ export type Outcome =
   | { is: 'refused'; code: number; response: string }
   /** It never came to the hand-over. */
   | { is: 'not-sent'; error: string }
+  /** It was not let go: as if nobody had tried. */
+  | { is: 'withheld' }
   /** Handed over, and no answer came. */
   | { is: 'unknown'; error: string }
 
