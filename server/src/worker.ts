@@ -81,7 +81,7 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
 }
 
 /** How mail leaves this installation. */
-const wayOut = ({ config, db }: Deps) => ({
+export const wayOut = ({ config, db }: Deps) => ({
   transport: config.smtpUrl ? createSmtp({ url: config.smtpUrl, name: new URL(config.publicUrl).hostname }) : createSandbox(db),
   publicUrl: config.publicUrl,
   signs: config.mailMode !== 'ses',

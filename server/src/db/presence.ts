@@ -74,3 +74,15 @@ export async function countPresent(db: Db, kind: keyof typeof KINDS) {
 
 /** True in a statement for a process that is gone: its own lock can be had. Held until the transaction ends. */
 export const isGone = (key: RawBuilder<number>) => sql<boolean>`pg_try_advisory_xact_lock(${OWN_CLASS}::int, ${key}::int)`
+
+const STEADY = sql`interval '1.5 s'`
+
+/**
+ * True in a statement when that process has held its lock for a while. After a restart of the database all locks are free until their
+ * holders are back: whoever has only just come back must not take the others for dead.
+ */
+export const isSteady = (key: number) => sql<boolean>`exists (
+  select from pg_locks l join pg_stat_activity a on a.pid = l.pid
+  where l.locktype = 'advisory' and l.classid = ${OWN_CLASS} and l.objid::bigint = ${key}::bigint and l.granted
+    and l.database = (select oid from pg_database where datname = current_database())
+    and a.backend_start < now() - ${STEADY})`

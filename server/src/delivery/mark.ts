@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Pool, prepared, transact } from '../db/index.ts'
 import { createBatcher } from '../lib/batch.ts'
+import { crash } from '../lib/crash.ts'
 import type { Taken } from './outbox.ts'
 
 type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'>
@@ -27,7 +28,9 @@ export function createMark(db: Pool, worker: number) {
   })
   return async (mail: Held) => {
     const asked = performance.now()
-    return (await submit(mail)) && performance.now() - asked < MAX_AGE_MS
+    const marked = await submit(mail)
+    crash('marked')
+    return marked && performance.now() - asked < MAX_AGE_MS
   }
 }
 

@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import { many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
-import { isGone } from '../db/presence.ts'
+import { isGone, isSteady } from '../db/presence.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
 export type Taken = {
   projectId: string
   id: string
+  lane: number
+  streamId: string
   contentId: string
   contactId: string | null
   toAddress: string
@@ -22,40 +24,43 @@ export type Taken = {
   createdAt: Date
 }
 
-const TRANSACTIONAL = 0
-const BULK = 1
+export const LANES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
 /** What was with a process twice when it died is taken alone from then on, so that it takes nobody with it. */
 const SUSPICIOUS = 2
-const LEASE = sql`interval '15 s'`
+
+type Stream = Pick<Taken, 'projectId' | 'streamId'>
+const LOWEST = '00000000-0000-0000-0000-000000000000'
+const START: Stream = { projectId: LOWEST, streamId: LOWEST }
 
 /**
- * Takes up to `limit` mails, transactional ones first, fairly: from every stream that waits the same share, starting behind where
- * the last claim ended. However long one queue is, nobody stands behind it.
+ * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
+ * ended. However long one queue is, nobody stands behind it.
  */
 export function createClaim(db: Pool, worker: number) {
-  const from: Record<number, string> = { [TRANSACTIONAL]: LOWEST, [BULK]: LOWEST }
+  const last: Record<number, Stream> = {}
 
-  async function claimLane(lane: number, limit: number): Promise<Taken[]> {
-    if (limit < 1) return []
+  async function claimFrom(lane: number, limit: number, from: Stream): Promise<Taken[]> {
     const taken = await transact(db, async (tx) => {
       // Lost by a crash of the database, the claim has not happened: the mark before the hand-over is what counts.
       await sql`set local synchronous_commit = off`.execute(tx)
-      return many(tx, claimStatement({ lane, limit, worker, from: from[lane]! }))
+      return many(tx, claimStatement({ lane, limit, worker, from }))
     })
-    from[lane] = taken.reduce((last, { projectId }) => (projectId > last ? projectId : last), LOWEST)
-    if (taken.length < limit) from[lane] = LOWEST
+    // With less than was asked for, the end of the list was reached.
+    last[lane] = taken.length < limit ? START : taken.reduce<Stream>(later, START)
     return taken
   }
 
-  return async (limit: number, { bulk }: { bulk: number }) => {
-    const first = await claimLane(TRANSACTIONAL, limit)
-    return [...first, ...(await claimLane(BULK, Math.min(bulk, limit - first.length)))]
+  return async (lane: number, limit: number) => {
+    const from = last[lane] ?? START
+    const taken = await claimFrom(lane, limit, from)
+    // Then the next claim starts over. Is there nothing behind the last one, that must not wait.
+    return taken.length || from === START ? taken : claimFrom(lane, limit, START)
   }
 }
 
-const LOWEST = '00000000-0000-0000-0000-000000000000'
+const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
 const claimStatement = ({
   lane,
@@ -66,11 +71,14 @@ const claimStatement = ({
   lane: number
   limit: number
   worker: number
-  from: string
+  from: Stream
 }) => sql<Taken>`${prepared}
-  with recursive streams as (
+  with recursive me as materialized (
+    -- Only who counts as living may take, and cannot be taken for dead meanwhile.
+    select from senders where worker = ${worker} and lease_until > now() for key share
+  ), streams as (
     (select project_id, stream_id from emails
-      where state = 'queued' and lane = ${lane}::smallint and project_id > ${from}
+      where state = 'queued' and lane = ${lane}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
       order by lane, project_id, stream_id limit 1)
     union all
     select next.project_id, next.stream_id
@@ -81,6 +89,7 @@ const claimStatement = ({
     ) as next
   ), waiting as materialized (
     select project_id, stream_id, count(*) over () as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
+    where exists (select from me)
   ), chosen as materialized (
     select mine.project_id, mine.id
     from waiting w cross join lateral (
@@ -93,42 +102,42 @@ const claimStatement = ({
   )
   update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
   from chosen where e.project_id = chosen.project_id and e.id = chosen.id
-  returning e.project_id as "projectId", e.id, e.content_id as "contentId", e.contact_id as "contactId", e.to_address as "toAddress",
+  returning e.project_id as "projectId", e.id, e.lane, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId", e.to_address as "toAddress",
     e.to_name as "toName", e.vars, e.source_type as "sourceType", e.campaign_id as "campaignId",
     e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
     e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"
 `
 
 /** Says that this process lives. Without it, and without its lock, its mails go to others. */
-export const renewLease = (tx: Tx, worker: number) =>
+export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
   sql`
-    insert into senders (worker, lease_until) values (${worker}, now() + ${LEASE})
+    insert into senders (worker, lease_until) values (${worker}, now() + make_interval(secs => ${leaseMs / 1_000}))
     on conflict (worker) do update set lease_until = excluded.lease_until
   `.execute(tx)
 
-/**
- * Takes back what the dead had: what they had not handed over is queued again, what they may have handed over is `unknown`.
- * Returns the ids of those whose fate is unknown.
- */
+/** Not handed over, it is as if nobody had had it; otherwise nobody knows. */
+const ABANDONED = sql`
+  state = case when handed_over_at is null then 'queued' else 'unknown' end,
+  unknown_since = case when handed_over_at is null then unknown_since else now() end,
+  worker = null, updated_at = now()`
+
+/** Takes back what the dead had. Returns how many mails that were. */
 export const recover = (db: Pool, worker: number) =>
   transact(db, async (tx) => {
     const dead = await many(
       tx,
       sql<{ worker: number }>`
         select worker from senders
-        where worker <> ${worker} and (lease_until < now() or ${isGone(sql<number>`worker`)})
+        where worker <> ${worker} and (lease_until < now() or ${isSteady(worker)} and ${isGone(sql<number>`worker`)})
         for update skip locked
       `,
     )
     if (!dead.length) return 0
     const workers = dead.map((row) => row.worker)
     const { numAffectedRows = 0n } = await sql`
-      update emails set
-        state = case when handed_over_at is null then 'queued' else 'unknown' end,
-        unknown_since = case when handed_over_at is null then unknown_since else now() end,
-        crashes = crashes + case when handed_over_at is null then 1 else 0 end,
-        worker = null, updated_at = now()
-      where state = 'sending' and worker = any(${workers}::int[])
+      update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
+      where (project_id, id) in (
+        select project_id, id from emails where state = 'sending' and worker = any(${workers}::int[]) order by 1, 2 for update)
     `.execute(tx)
     await sql`delete from senders where worker = any(${workers}::int[])`.execute(tx)
     return Number(numAffectedRows)
@@ -144,15 +153,14 @@ export async function wakeDeferred(tx: Tx, limit: number) {
   return Number(numAffectedRows)
 }
 
-/** Gives back what was taken and not handed over: by a process that stops, or that takes a suspicious one alone. */
-export async function giveBack(tx: Tx, worker: number, mails: Pick<Taken, 'projectId' | 'id' | 'attempts'>[]) {
-  if (!mails.length) return
-  await sql`
-    update emails e set state = 'queued', worker = null, attempts = e.attempts - 1, updated_at = now()
-    from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int)
-    where e.project_id = m."projectId" and e.id = m.id and e.state = 'sending' and e.worker = ${worker} and e.attempts = m.attempts
-      and e.handed_over_at is null
+/**
+ * Lets go of everything this process has but what it knows it has. A claim whose answer was lost leaves mails with a process that
+ * has never heard of them. Whatever it still does with what it let go, the mark will not be given.
+ */
+export const letGo = (tx: Tx, worker: number, holding: string[]) =>
+  sql`
+    update emails set ${ABANDONED}
+    where state = 'sending' and worker = ${worker} and not (id = any(${holding}::uuid[]))
   `.execute(tx)
-}
 
 export const isSuspicious = ({ crashes }: Pick<Taken, 'crashes'>) => crashes >= SUSPICIOUS

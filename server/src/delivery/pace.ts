@@ -14,18 +14,29 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let filledAt = performance.now()
   let pausedUntil = 0
   let sentThisSecond = 0
+  let sentBefore = 0
+  let loweredAt = -Infinity
   let secondBegan = performance.now()
   let waiting = false
 
   function refill() {
     const now = performance.now()
     if (now - secondBegan >= 1_000) {
+      sentBefore = now - secondBegan < 2_000 ? sentThisSecond : 0
       secondBegan = now
       sentThisSecond = 0
       rate = Math.min(ratePerSecond, Math.max(rate * RECOVERY, rate + 1))
     }
     budget = Math.min(Math.max(1, rate / 10), budget + ((now - filledAt) / 1_000) * rate)
     filledAt = now
+  }
+
+  /** Once a second: those who were on their way together are told so together. */
+  function slowDown() {
+    const now = performance.now()
+    if (now - loweredAt < 1_000) return
+    loweredAt = now
+    rate = Math.max(SLOWEST, Math.min(rate, Math.max(sentBefore, sentThisSecond)) / 2)
   }
 
   return {
@@ -40,17 +51,18 @@ export function createPace(ratePerSecond = UNLIMITED) {
       }
       if (waiting) return false
       waiting = true
+      const pause = pausedUntil - performance.now()
       setTimeout(
         () => {
           waiting = false
           again()
         },
-        Math.max(5, 1_000 / rate),
-      )
+        Math.max(5, 1_000 / rate, pause),
+      ).unref()
       return false
     },
     heed(signal: Signal) {
-      if (signal.is === 'throttled') rate = Math.max(SLOWEST, Math.min(rate, sentThisSecond) / 2)
+      if (signal.is === 'throttled') slowDown()
       if (signal.is === 'paused' && signal.domain === null) pausedUntil = performance.now() + PAUSE_MS
     },
   }

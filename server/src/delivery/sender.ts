@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Pool, transact } from '../db/index.ts'
+import { crash } from '../lib/crash.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { createClaim, giveBack, isSuspicious, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
+import { createClaim, isSuspicious, LANES, letGo, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
 import { createPace } from './pace.ts'
 import { createSending, idOf, type Ready, type Signal } from './sending.ts'
 import type { Transport } from './transport/transport.ts'
@@ -19,19 +21,31 @@ type Options = {
   publicUrl: string
   signs: boolean
   ratePerSecond: number | undefined
+  timing?: Timing
 }
+
+/** How long a silent process counts as living, and how long evidence may take before the policy decides. */
+export type Timing = { leaseMs: number; unknownMs: number }
+const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000 }
 
 /** Mails on the wire at once. */
 const CONCURRENCY = 16
-/** Taken and made ready while others are on the wire. */
-const AHEAD = 32
-/** Of what is taken at once, so much at most for campaigns: the rest stays free for what cannot wait. */
+/** Those, and as many again twice that are made ready meanwhile. */
+const CAPACITY = 48
+/** So much of both at most is for campaigns: the rest stays free for what cannot wait. */
 const BULK_SHARE = 0.7
+/** Less is not worth asking for while there is something to send. */
+const WORTHWHILE = 8
+/** Who waits so long for its answer gives its place to another, up to so many. */
+const LINGER_MS = 15_000
+const MAX_LINGERING = 100
 const POLL_MS = 1_000
-const LEASE_MS = 3_000
 const RECOVER_MS = 500
 const WAKE_MS = 250
 const RESOLVE_MS = 5_000
+const LET_GO_MS = 3_000
+/** When this process stops, what is handed over has so long to be answered. */
+const LAST_ANSWERS_MS = 10_000
 const CHUNK = 1_000
 /** Given up after so many deaths of the process that had it, the last ones with nothing else in hand. */
 const MAX_CRASHES = 5
@@ -39,85 +53,127 @@ export const QUEUED = 'sterna_emails'
 
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */
 export async function startSender(options: Options) {
-  const { db, url, log, worker } = options
-  const sending = createSending(options)
+  const { db, url, log, worker, timing = TIMING } = options
+  const over = new AbortController()
+  const sending = createSending({ ...options, until: over.signal })
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
-  const ready: Ready[] = []
+  const bell = createBell()
+  /** Everything this process has taken and not yet settled. */
+  const holding = new Map<string, Taken>()
+  const ready: Record<number, Ready[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
   const alone: Taken[] = []
-  let onTheWire = 0
+  const onTheWire = new Set<Taken>()
+  const lingering = new Set<Taken>()
+  let solitary = false
+  let forgetful = true
+  let tidiedAt = 0
   let stopping = false
-  let wake: (() => void) | undefined
 
-  const hint = await listenForWork(url, () => wake?.(), log)
+  const resolving = { afterMs: timing.unknownMs, limit: CHUNK }
+  const renew = () => transact(db, (tx) => renewLease(tx, worker, timing.leaseMs))
+  const ringIf = (many: number) => many && bell.ring()
+  await renew()
+  const hint = await listenForWork(url, bell.ring, log)
   const chores = [
-    every(LEASE_MS, 'say that this sender lives', () => transact(db, (tx) => renewLease(tx, worker)), log),
-    every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker), log),
-    every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then((woken) => woken && wake?.()), log),
-    every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, CHUNK)), log),
+    every(timing.leaseMs / 5, 'say that this sender lives', renew, log),
+    every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(ringIf), log),
+    every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(ringIf), log),
+    every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
   ]
   const running = run()
 
   async function run() {
     while (!stopping) {
-      const room = CONCURRENCY + AHEAD - ready.length - onTheWire
-      const taken = room > 0 && !alone.length && !pace.isPaused() ? await take(room) : 0
+      const taken = await takeAll().catch((err) => {
+        // A database that is away is not ours to report: others do, and it comes back.
+        log.warn({ err }, 'could not take mails from the queue; trying again')
+        forgetful = true
+        return 0
+      })
       pump()
-      if (!taken) await idle()
+      if (!taken) await bell.wait(POLL_MS)
     }
   }
 
-  /** Returns how many it took. A database that is away is not ours to report: others do, and it comes back. */
-  async function take(room: number) {
-    let mails: Taken[] = []
+  /** Returns how many it took. The only place that takes, so that what is not held here is not ours. */
+  async function takeAll() {
+    if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
+    if (alone.length || solitary || pace.isPaused()) return 0
+    return (await take(LANES.transactional)) + (await take(LANES.bulk))
+  }
+
+  async function take(lane: number) {
+    const room = roomFor(lane)
+    if (stopping || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return 0
+    const mails = await claim(lane, room)
+    crash('claimed')
+    for (const mail of mails) holding.set(mail.id, mail)
     try {
-      mails = await claim(room, { bulk: Math.ceil(room * BULK_SHARE) })
-      ready.push(...(await sending.prepare(mails.filter((mail) => !isSuspicious(mail)))))
+      ready[lane]!.push(...(await prepare(mails.filter((mail) => !isSuspicious(mail)))))
       alone.push(...mails.filter(isSuspicious))
-      return mails.length
     } catch (err) {
-      log.warn({ err }, 'could not take mails from the queue; trying again')
-      await untilDone(() => transact(db, (tx) => giveBack(tx, worker, mails.map(idOf))))
-      return 0
+      for (const mail of mails) holding.delete(mail.id)
+      throw err
     }
+    pump()
+    return mails.length
   }
 
-  /** What this process holds must not stay with it: tried until the database is back, or the process ends. */
-  async function untilDone(work: () => Promise<unknown>) {
-    for (let done = false; !done; ) {
-      done = await work().then(
-        () => true,
-        () => stopping,
-      )
-      if (!done) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-    }
+  function roomFor(lane: number) {
+    const room = CAPACITY - holding.size + lingering.size
+    if (lane === LANES.transactional) return room
+    return Math.min(room, Math.floor(CAPACITY * BULK_SHARE) - countBulk(holding.values()) + countBulk(lingering))
   }
 
-  /** Until there is work, or room for it. */
-  const idle = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, POLL_MS)
-      wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+  /** What was settled on the way is no longer held. */
+  async function prepare(mails: Taken[]) {
+    const made = mails.length ? await sending.prepare(mails) : []
+    const left = new Set(made.map(({ mail }) => mail))
+    for (const mail of mails) if (!left.has(mail)) holding.delete(mail.id)
+    return made
+  }
+
+  async function tidyUp() {
+    await transact(db, (tx) => letGo(tx, worker, [...holding.keys()]))
+    forgetful = false
+    tidiedAt = performance.now()
+  }
 
   function pump() {
-    while (!stopping && onTheWire < CONCURRENCY && ready.length && pace.take(() => wake?.())) launch(ready.shift()!)
-    if (!ready.length && !onTheWire && alone.length) void sendAlone(alone.shift()!)
+    if (stopping || solitary) return
+    for (let next = nextReady(); next && pace.take(bell.ring); next = nextReady()) void send(next.shift()!)
+    if (alone.length && !onTheWire.size && !ready[LANES.transactional]!.length && !ready[LANES.bulk]!.length) void sendAlone(alone.shift()!)
   }
 
-  function launch(mail: Ready) {
-    onTheWire++
-    sending
-      .transmit(mail, () => !stopping)
-      .then(heed, (err) => log.error({ err, emailId: mail.mail.id }, 'could not settle a mail; others will take it for unknown'))
-      .finally(() => {
-        onTheWire--
-        pump()
-        wake?.()
-      })
+  function nextReady() {
+    if (onTheWire.size >= CONCURRENCY) return undefined
+    const mayBulk = countBulk(onTheWire) < Math.ceil(CONCURRENCY * BULK_SHARE)
+    return [LANES.transactional, ...(mayBulk ? [LANES.bulk] : [])].map((lane) => ready[lane]!).find((waiting) => waiting.length)
+  }
+
+  async function send(made: Ready) {
+    const { mail } = made
+    onTheWire.add(mail)
+    const linger = setTimeout(() => {
+      if (lingering.size >= MAX_LINGERING) return
+      onTheWire.delete(mail)
+      lingering.add(mail)
+      bell.ring()
+    }, LINGER_MS)
+    try {
+      heed(await sending.transmit(made, () => !stopping))
+    } catch (err) {
+      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
+      forgetful = true
+    } finally {
+      clearTimeout(linger)
+      onTheWire.delete(mail)
+      lingering.delete(mail)
+      holding.delete(mail.id)
+      pump()
+      bell.ring()
+    }
   }
 
   function heed(signal: Signal) {
@@ -127,17 +183,19 @@ export async function startSender(options: Options) {
 
   /** What may have killed processes goes with nothing else in hand. */
   async function sendAlone(mail: Taken) {
-    onTheWire++
+    solitary = true
     try {
-      if (mail.crashes >= MAX_CRASHES) {
+      if (mail.crashes >= MAX_CRASHES)
         await sending.settle({ ...idOf(mail), state: 'failed', error: 'Sending it ended the process, several times.' })
-      } else for (const each of await sending.prepare([mail])) await sending.transmit(each, () => !stopping).then(heed)
+      else for (const made of await prepare([mail])) await send(made)
     } catch (err) {
-      log.error({ err, emailId: mail.id }, 'could not send a mail that was taken alone')
+      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send a mail that was taken alone')
+      forgetful = true
     } finally {
-      onTheWire--
+      holding.delete(mail.id)
+      solitary = false
       pump()
-      wake?.()
+      bell.ring()
     }
   }
 
@@ -145,15 +203,49 @@ export async function startSender(options: Options) {
     /** Takes no more, lets what is handed over come to its end, and gives the rest back. */
     async stop() {
       stopping = true
-      wake?.()
+      bell.ring()
+      const impatience = setTimeout(() => over.abort(), LAST_ANSWERS_MS)
       await running
-      const unsent = [...ready.splice(0).map(({ mail }) => mail), ...alone.splice(0)]
-      await transact(db, (tx) => giveBack(tx, worker, unsent.map(idOf)))
-      while (onTheWire) await new Promise<void>((resolve) => (wake = resolve))
-      await sending.drain()
+      const unsent = [...Object.values(ready).flatMap((lane) => lane.splice(0).map(({ mail }) => mail)), ...alone.splice(0)]
+      for (const { id } of unsent) holding.delete(id)
+      await giveUpRest()
+      while (holding.size && !over.signal.aborted) await bell.wait(100)
+      holding.clear()
+      await giveUpRest()
+      clearTimeout(impatience)
+      over.abort()
       await Promise.all(chores.map((chore) => chore.stop()))
       await hint.stop()
       await options.transport.close()
+    },
+  }
+
+  async function giveUpRest() {
+    // Without a database there is nobody to tell; others will find out by the lock.
+    await tidyUp().catch((err) => log.warn({ err }, 'could not give mails back'))
+  }
+}
+
+function countBulk(mails: Iterable<Taken>) {
+  let count = 0
+  for (const { lane } of mails) if (lane === LANES.bulk) count++
+  return count
+}
+
+/** Wakes who waits. A ring that nobody waits for is heard by the next who does. */
+function createBell() {
+  let rung = false
+  let hear = () => {}
+  return {
+    ring() {
+      rung = true
+      hear()
+    },
+    async wait(ms: number) {
+      const patience = new AbortController()
+      hear = () => patience.abort()
+      if (!rung) await sleep(ms, undefined, { signal: patience.signal }).catch(() => {})
+      rung = false
     },
   }
 }

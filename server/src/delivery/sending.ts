@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
-import { type Db, one, type Pool, transact } from '../db/index.ts'
+import { type Db, one, type Pool } from '../db/index.ts'
 import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
@@ -12,7 +12,7 @@ import { createContents } from './content.ts'
 import { dkimSignature } from './dkim.ts'
 import { type Admitted, passGate, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
-import { giveBack, type Taken } from './outbox.ts'
+import type { Taken } from './outbox.ts'
 import { createSettle, type Settlement } from './settle.ts'
 import { toText } from './text.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
@@ -21,24 +21,35 @@ export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
 
-type Port = { db: Pool; secrets: Secrets; log: Log; worker: number; transport: Transport; publicUrl: string; signs: boolean }
+type Port = {
+  db: Pool
+  secrets: Secrets
+  log: Log
+  worker: number
+  transport: Transport
+  publicUrl: string
+  signs: boolean
+  /** Then nobody waits any more for a database that is away. */
+  until: AbortSignal
+}
 
 /** The way of a mail: gate, render, compose, mark, transmit, settle. */
-export function createSending({ db, secrets, log, worker, transport, publicUrl, signs }: Port) {
+export function createSending({ db, secrets, log, worker, transport, publicUrl, signs, until }: Port) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(db, worker)
-  const settling = createSettle(db)
+  const settling = createSettle(db, until)
 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
   async function prepare(mails: Taken[]): Promise<Ready[]> {
     const contentOf = await contentsOf(mails)
     const { admitted, refused } = await passGate(db, mails, contentOf)
-    const rendered = await renderAll(admitted, publicUrl)
+    const rendered = await renderAll(admitted, publicUrl, log)
     const ready: Ready[] = []
     const ended: Settlement[] = refused.map(({ mail, ...how }) => ({ ...idOf(mail), ...how }))
     await Promise.all(
       rendered.map(async ({ admitted: each, result }) => {
+        if (!result) return void ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be rendered.') })
         if (!result.ok) return void ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
         try {
           ready.push({ mail: each.mail, outgoing: await makeMessage(each, result), domain: each.signer.domain })
@@ -88,10 +99,6 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     })
     const meaning = meaningOf(outcome)
     crash('answered')
-    if (outcome.is === 'not-sent' && !mayLeave()) {
-      await transact(db, (tx) => giveBack(tx, worker, [idOf(mail)]))
-      return { is: 'fine' }
-    }
     await settling.submit(settlementOf(mail, meaning, outcome.is === 'accepted' ? outcome.providerId : undefined))
     crash('settled')
     if (meaning.pause) return { is: 'paused', domain: meaning.pause === 'domain' ? domain : null, reason: meaning.reason ?? '' }
@@ -99,7 +106,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     return { is: meaning.throttled ? 'throttled' : 'fine' }
   }
 
-  return { prepare, transmit, settle: settling.submit, drain: settling.drain }
+  return { prepare, transmit, settle: settling.submit }
 }
 
 export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
@@ -115,6 +122,7 @@ function settlementOf(
   const base = { ...idOf(mail), error: reason }
   if (action === 'sent') return { ...base, state: 'sent', providerId: providerId ?? null }
   if (action === 'unknown') return { ...base, state: 'unknown' }
+  if (action === 'put-back') return { ...base, state: 'queued' }
   if (action === 'fail') return { ...base, state: 'failed', suppress: suppress ?? false }
   // What is our own fault does not count against the mail.
   if (throttled || pause) return { ...base, state: 'deferred', waitSeconds: throttled ? THROTTLED_WAIT_SECONDS : PAUSED_WAIT_SECONDS }
@@ -126,16 +134,17 @@ function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' |
   return waitSeconds === null ? { state: 'failed', error } : { state: 'deferred', error, waitSeconds, failed: true }
 }
 
-/** Mails of one content are rendered together. */
-async function renderAll(admitted: Admitted[], publicUrl: string) {
+/** Mails of one content are rendered together. Undefined for those of a content for which that did not work at all. */
+async function renderAll(admitted: Admitted[], publicUrl: string, log: Log) {
   const byContent = groupBy(admitted, ({ content }) => content)
   const groups = await Promise.all(
     [...byContent].map(async ([content, mails]) => {
-      const results = await renderMails(
-        content,
-        mails.map((each) => recipientOf(each, publicUrl)),
-      )
-      return mails.map((each, index) => ({ admitted: each, result: results[index]! }))
+      const recipients = mails.map((each) => recipientOf(each, publicUrl))
+      const results = await renderMails(content, recipients).catch((err) => {
+        log.error({ err, contentId: content.id, projectId: content.projectId }, 'could not render mails')
+        return []
+      })
+      return mails.map((each, index) => ({ admitted: each, result: results[index] }))
     }),
   )
   return groups.flat()

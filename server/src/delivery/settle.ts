@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import { recordEvents } from '../events/record.ts'
@@ -16,14 +17,30 @@ export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
   suppress?: boolean
 }
 
+const RETRY_MS = 250
+/** Our own mistakes: trying again makes none of them better. */
+const isHopeless = (err: unknown) => /^(22|23|42|54)/.test((err as { code?: string }).code ?? '')
+
 /**
  * Writes down how attempts ended, many in one commit, with the events that follow from it. Holds for whoever made the attempt, also
- * when others took it for dead meanwhile and its mail for unknown: now it is known.
+ * when others took it for dead meanwhile and its mail for unknown: now it is known. While the database is away it is tried again:
+ * nobody else knows how they ended.
  */
-export function createSettle(db: Pool) {
+export function createSettle(db: Pool, until: AbortSignal) {
+  async function run(settlements: Settlement[]) {
+    for (;;) {
+      try {
+        const settled = await transact(db, (tx) => settle(tx, settlements))
+        return settled.map((value) => ({ value }))
+      } catch (err) {
+        if (until.aborted || isHopeless(err)) throw err
+        await sleep(RETRY_MS)
+      }
+    }
+  }
   return createBatcher<Settlement, boolean>({
-    run: (settlements) => transact(db, (tx) => settle(tx, settlements)).then((settled) => settled.map((value) => ({ value }))),
-    isTheirFault: () => false,
+    run,
+    isTheirFault: isHopeless,
     weigh: () => 1,
     maxItems: 500,
     maxWeight: 500,
@@ -34,8 +51,15 @@ export function createSettle(db: Pool) {
   })
 }
 
+/** Where the word of the other side that it has the mail is news. What is about to be sent a second time is not, then. */
+export const OPEN_TO_EVIDENCE = sql`(
+  e.state = 'unknown'
+  or e.state = 'sending' and (e.handed_over_at is not null or e.retried_unknown)
+  or e.state in ('queued', 'deferred') and e.retried_unknown
+  or e.state = 'failed' and e.error = 'outcome_unknown')`
+
 /** True, in order, where it was still open. */
-export async function settle(tx: Tx, settlements: Settlement[]): Promise<boolean[]> {
+async function settle(tx: Tx, settlements: Settlement[]): Promise<boolean[]> {
   const rows = await many(
     tx,
     sql<{ id: string }>`${prepared}
@@ -51,9 +75,10 @@ export async function settle(tx: Tx, settlements: Settlement[]): Promise<boolean
         first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s(
+      from jsonb_to_recordset(${JSON.stringify(settlements.map(storable))}::jsonb) as s(
         "projectId" uuid, id uuid, attempts int, state text, error text, "providerId" text, "waitSeconds" float8, failed boolean)
-      where e.project_id = s."projectId" and e.id = s.id and e.attempts = s.attempts and e.state in ('sending', 'unknown')
+      where e.project_id = s."projectId" and e.id = s.id
+        and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
       returning e.id
     `,
   )
@@ -70,6 +95,12 @@ export async function settle(tx: Tx, settlements: Settlement[]): Promise<boolean
   return settlements.map(({ id }) => settled.has(id))
 }
 
+/** What other servers answer may hold what a database does not take. */
+const storable = (settlement: Settlement): Settlement => ({
+  ...settlement,
+  error: settlement.error && Buffer.from(settlement.error).toString().replaceAll('\0', ''),
+})
+
 async function suppress(tx: Tx, settlements: Settlement[]) {
   if (!settlements.length) return
   await sql`
@@ -77,6 +108,7 @@ async function suppress(tx: Tx, settlements: Settlement[]) {
     select e.project_id, e.to_address, 'bounce'
     from emails e join jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s("projectId" uuid, id uuid)
       on e.project_id = s."projectId" and e.id = s.id
+    order by 1, 2 -- as everybody does, so that nobody waits in a circle
     on conflict do nothing
   `.execute(tx)
 }

@@ -1,15 +1,12 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
-import { tellOf } from './settle.ts'
-
-/** So long evidence may take. After it the policy decides. */
-const PATIENCE = sql`interval '15 minutes'`
+import { OPEN_TO_EVIDENCE, tellOf } from './settle.ts'
 
 /**
  * What nobody can say of: handed over, no answer, no evidence since. Transactional mail is tried once more, with the same
  * Message-ID: missing it is worse than a copy. Anything else ends as failed, `outcome_unknown`: a second copy is worse.
  */
-export async function resolveUnknown(tx: Tx, limit: number) {
+export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: number; limit: number }) {
   const rows = await many(
     tx,
     sql<{ projectId: string; id: string; state: string }>`
@@ -19,7 +16,7 @@ export async function resolveUnknown(tx: Tx, limit: number) {
         retried_unknown = true, handed_over_at = null, unknown_since = null, worker = null, updated_at = now()
       from contents c
       where c.project_id = e.project_id and c.id = e.content_id and (e.project_id, e.id) in (
-        select project_id, id from emails where state = 'unknown' and unknown_since < now() - ${PATIENCE}
+        select project_id, id from emails where state = 'unknown' and unknown_since < now() - make_interval(secs => ${afterMs / 1_000})
         order by unknown_since limit ${limit} for update skip locked)
       returning e.project_id as "projectId", e.id, e.state
     `,
@@ -31,7 +28,10 @@ export async function resolveUnknown(tx: Tx, limit: number) {
   return rows.length
 }
 
-/** Evidence that a mail was taken by the other side, by our id: from a provider's notification, after it was checked. */
+/**
+ * Evidence that a mail was taken by the other side, by our id: from a provider's notification, after it was checked. It comes once,
+ * often before the answer to the hand-over, and counts whenever it comes.
+ */
 export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: string }[]) {
   const rows = await many(
     tx,
@@ -39,8 +39,7 @@ export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: s
       update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, unknown_since = null, worker = null,
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid)
-      where e.project_id = m."projectId" and e.id = m.id
-        and (e.state = 'unknown' or e.state = 'failed' and e.error = 'outcome_unknown' or e.state = 'queued' and e.retried_unknown)
+      where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}
       returning e.project_id as "projectId", e.id
     `,
   )

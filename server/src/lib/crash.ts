@@ -1,11 +1,11 @@
 /**
- * A place where crash tests kill the process: `CRASH_AT=handed-over:37` at the 37th pass. Without that variable, as always in
- * production, it is one comparison.
+ * A place where crash tests kill the process: `CRASH_AT=handed-over:37` at the 37th pass; with a third part, such as `:SIGSTOP`, by
+ * that signal. Without that variable, as always in production, it is one comparison.
  */
-const [place, pass] = (process.env.CRASH_AT ?? '').split(':')
+const [place, pass, signal = 'SIGKILL'] = (process.env.CRASH_AT ?? '').split(':')
 let passes = 0
 
 export function crash(here: string) {
   if (place !== here) return
-  if (++passes === Number(pass)) process.kill(process.pid, 'SIGKILL')
+  if (++passes === Number(pass)) process.kill(process.pid, signal)
 }

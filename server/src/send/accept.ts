@@ -33,7 +33,11 @@ const REQUEST = 'POST /v1/send'
 /** As tracking: many concurrent requests become one transaction. */
 export const createAcceptor = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
   createBatcher<Sending, Sent>({
-    run: (batch) => transact(db, (tx) => accept(tx, batch, idempotencyTtlHours)),
+    run: async (batch) => {
+      const outcomes = await transact(db, (tx) => accept(tx, batch, idempotencyTtlHours))
+      crash('committed')
+      return outcomes
+    },
     isTheirFault: (err) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? ''),
     weigh: ({ size, recipients }) => size + recipients.length * 1_000,
     maxItems: 200,
