@@ -7,8 +7,14 @@ import type { Random } from './random.ts'
 import { until } from './until.ts'
 
 /** `inject` does it, when that becomes possible, and returns once it is certain to have happened. */
-type Fault = { weight: number; possible?: () => boolean; inject: () => Promise<unknown> }
-type Faults = Record<string, Fault>
+type Fault = {
+  weight: number
+  possible?: () => boolean
+  inject: () => Promise<unknown>
+  /** Clients of the API have nothing to do with it. */
+  unnoticed?: boolean
+}
+export type Faults = Record<string, Fault>
 
 const FAULT_MS = 30_000
 const RECOVERY_MS = 30_000
@@ -43,7 +49,7 @@ export async function unleash({ faults, count, random, counts, calmMs, until: de
     await faults[kind]!.inject()
     injected[kind] = (injected[kind] ?? 0) + 1
     await flows()
-    if (counts.failures === failuresBefore) throw new Error(`no client noticed the ${kind}`)
+    if (counts.failures === failuresBefore && !faults[kind]!.unnoticed) throw new Error(`no client noticed the ${kind}`)
     say(`${count - planned.length}/${count} ${kind}: calls succeed again after ${Math.round(performance.now() - startedAt)} ms`)
   }
 }
@@ -82,7 +88,7 @@ export function faultsOf({ main, api, home, databaseUrl }: Cluster, random: Rand
   }
 }
 
-async function killPostmaster(home: string) {
+export async function killPostmaster(home: string) {
   const pid = await until('a postmaster runs', FAULT_MS, () => findServer(home))
   const birth = birthOf(pid)
   signalProcess(pid, 'SIGKILL')
@@ -90,7 +96,7 @@ async function killPostmaster(home: string) {
 }
 
 /** One of them dead makes the postmaster end all others and repair what they shared. We see that on a connection of our own. */
-const killBackend = (databaseUrl: string) =>
+export const killBackend = (databaseUrl: string) =>
   until('a busy backend is killed', FAULT_MS, async () => {
     const observer = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 1_000, query_timeout: 1_000 })
     let thrownOut = false

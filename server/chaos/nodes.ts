@@ -3,7 +3,7 @@ import { attachEmbedded } from '../src/db/embedded/embedded.ts'
 import { findHome } from '../src/db/embedded/home.ts'
 import { birthOf, findServer, findStrays } from '../src/db/embedded/processes.ts'
 import { destroyTestFolder, newTestFolder, runSql } from '../test/postgres.ts'
-import { freePort, type Running, spawnNode, waitUntilReady } from '../test/process.ts'
+import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '../test/process.ts'
 import { until } from './until.ts'
 
 const SERVING_MS = 40_000
@@ -16,6 +16,7 @@ export type Kept = Awaited<ReturnType<typeof keepNode>>
 export type Cluster = {
   main: Kept
   api: Kept
+  workers: Kept[]
   databaseUrl: string
   /** Where the files of the database are. */
   home: string
@@ -28,17 +29,23 @@ const running = new Set<Cluster>()
 /** For a test that ran out of time. */
 export const destroyClusters = () => Promise.all([...running].map((cluster) => cluster.destroy()))
 
+type Plan = {
+  env?: Record<string, string>
+  /** Names of processes that only send, beside the first node, which then does not. */
+  workers?: string[]
+}
+
 /**
  * The product as a user runs it: one node with everything and the embedded PostgreSQL, and a second API node on the same
  * database. `problems` fills with what no node may do, whatever is done to the others.
  */
-export async function startCluster(): Promise<Cluster> {
+export async function startCluster({ env: common = {}, workers: names = [] }: Plan = {}): Promise<Cluster> {
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
   const nodes: Kept[] = []
-  const keep = async (name: string, env: Record<string, string>) => {
-    const node = await keepNode(name, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...env }, { problems, births })
+  const keep = async (name: string, env: Record<string, string>, entry: Entry = 'product') => {
+    const node = await keepNode(name, entry, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...common, ...env }, { problems, births })
     nodes.push(node)
     await node.serving()
     return node
@@ -66,14 +73,16 @@ export async function startCluster(): Promise<Cluster> {
   }
 
   try {
-    const main = await keep('main', { ROLE: 'all', DATA_DIR: folder })
+    const main = await keep('main', { ROLE: names.length ? 'api' : 'all', DATA_DIR: folder })
     home = findHome(folder)!
     const { url } = (await attachEmbedded(folder))!
     await slowCommits(url)
     const api = await keep('api', { ROLE: 'api', DATABASE_URL: url })
+    const workers = await Promise.all(names.map((name) => keep(name, { DATABASE_URL: url }, 'sender')))
     const cluster = {
       main,
       api,
+      workers,
       databaseUrl: url,
       home,
       problems,
@@ -102,16 +111,21 @@ async function slowCommits(url: string) {
 type Witness = { problems: string[]; births: Map<number, string | undefined> }
 
 /** Starts it again whenever it ends, as a process manager does, at the same address. */
-async function keepNode(name: string, env: Record<string, string>, { problems, births }: Witness) {
+async function keepNode(name: string, entry: Entry, env: Record<string, string>, { problems, births }: Witness) {
   const port = String(await freePort())
   let current: Running
+  /** Where the next life, and where this one, is to end. */
+  let nextEnd: string | undefined
+  let end: string | undefined
+  const deaths: string[] = []
   let state: 'starting' | 'serving' | NodeJS.Signals = 'starting'
   let ending = false
 
   async function live() {
     for (; !ending; await sleep(AGAIN_MS)) {
       state = 'starting'
-      current = await spawnNode({ ...env, PORT: port })
+      end = nextEnd
+      current = await spawnNode({ ...env, PORT: port, ...(end ? { CRASH_AT: end } : {}) }, entry)
       births.set(current.child.pid!, birthOf(current.child.pid!))
       const started = await waitUntilReady(current).then(
         () => true,
@@ -119,13 +133,18 @@ async function keepNode(name: string, env: Record<string, string>, { problems, b
       )
       // A node that finds no database does not start; the manager tries again.
       if (!started) current.child.kill('SIGKILL')
-      else if (state === 'starting') state = 'serving'
+      else {
+        nextEnd = undefined
+        if (state === 'starting') state = 'serving'
+      }
       judge(started, await current.exited)
     }
   }
 
   function judge(started: boolean, code: number | null) {
     if (ending || !started) return
+    const asPlanned = end !== undefined && current.child.signalCode === 'SIGKILL'
+    if (state === 'serving' && asPlanned) return void deaths.push(end!)
     if (state === 'serving') problems.push(withOutput(`${name} ended by itself with ${code}`))
     if (state === 'SIGTERM' && code !== 0) problems.push(withOutput(`${name} ended with ${code} after SIGTERM`))
   }
@@ -144,6 +163,13 @@ async function keepNode(name: string, env: Record<string, string>, { problems, b
       state = signal
       current.child.kill(signal)
     },
+    /** Its next life ends, or stops, at that place. */
+    endNextAt(place: string) {
+      nextEnd = place
+    },
+    /** Places at which it ended as planned. */
+    deaths,
+    pid: () => current.child.pid!,
     /** For good. */
     kill() {
       ending = true

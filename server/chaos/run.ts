@@ -1,35 +1,77 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { mailUnderFaults } from './mail.ts'
 import { readSeed } from './random.ts'
 import { trackUnderFaults } from './track.ts'
 
+type Row = [string, string | number]
+
 const { values } = parseArgs({
   options: {
-    faults: { type: 'string', default: '100' },
+    // One of them, or both one after the other.
+    suite: { type: 'string', default: 'track,mail' },
+    faults: { type: 'string' },
     // How long they may take.
-    minutes: { type: 'string', default: '15' },
+    minutes: { type: 'string', default: '30' },
+    // Nobody tells us which mails arrived: only the policy decides.
+    'no-evidence': { type: 'boolean', default: false },
   },
 })
-const faults = Number(values.faults)
+const RESULTS = new URL('./results.md', import.meta.url)
+const TITLE = '# Results of the long crash test\n'
+const SUITES = { track: runTrack, mail: runMail }
 const seed = readSeed()
-console.log(`SEED=${seed} npm run chaos -- --faults ${faults}`)
-const run = await trackUnderFaults({ seed, faults, calmMs: 3_000, withinMs: Number(values.minutes) * 60_000, say: console.log })
-const report = printReport()
-console.log(report)
-writeFileSync(new URL('./results.md', import.meta.url), report)
-process.exitCode = run.problems.length ? 1 : 0
+const planFor = (faults: number) => ({
+  seed,
+  faults: Number(values.faults ?? faults),
+  calmMs: 3_000,
+  withinMs: Number(values.minutes) * 60_000,
+  say: console.log,
+})
 
-function printReport() {
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
-  const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
+for (const name of values.suite.split(',') as (keyof typeof SUITES)[]) {
+  const section = await SUITES[name]()
+  console.log(section)
+  keep(name, section)
+}
+
+async function runTrack() {
+  const plan = planFor(100)
+  const run = await trackUnderFaults(plan)
   const upSeconds = run.seconds - run.outagesMs / 1_000
-  const rows: [string, string | number][] = [
-    ['faults', faults],
-    ...Object.entries(run.injected).map(([kind, count]): [string, number] => [`· ${kind}`, count]),
+  return report(`track --faults ${plan.faults}`, 'tracking, two nodes, embedded PostgreSQL', run, [
     ['requests, each with a key of its own', run.calls],
     ['of them per second', `${Math.round(run.calls / run.seconds)}; outages left out, ${Math.round(run.calls / upSeconds)}`],
+  ])
+}
+
+async function runMail() {
+  const plan = { ...planFor(200), calmMs: 2_000, evidence: !values['no-evidence'] }
+  const run = await mailUnderFaults(plan)
+  const places = [...new Set(run.deaths.map((place) => place.split(':')[0]!))].sort()
+  const extra = plan.evidence ? '' : ', without evidence'
+  return report(`mail --faults ${plan.faults}`, `sending${extra}: two API nodes, three workers, embedded PostgreSQL, a receiver`, run, [
+    ...places.map(
+      (place): Row => [`· of the kills at a place: ${place}`, run.deaths.filter((death) => death.startsWith(`${place}:`)).length],
+    ),
+    ['requests, each with a key of its own', run.calls],
+    ['mails that arrived', run.mails],
+    ['copies that arrived', run.copies],
+  ])
+}
+
+type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors'>
+
+function report(command: string, what: string, run: Run, more: Row[]) {
+  process.exitCode ||= run.problems.length ? 1 : 0
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
+  const rows: Row[] = [
+    ['faults', Object.values(run.injected).reduce((sum, count) => sum + count, 0)],
+    ...Object.entries(run.injected).map(([kind, count]): Row => [`· ${kind}`, count]),
+    ...more,
     ['acknowledged', run.acknowledged],
     ['retried', run.retriedCalls],
     ['never acknowledged: the client gave up', run.calls - run.acknowledged],
@@ -39,13 +81,24 @@ function printReport() {
     ['longest time a client tried until it was acknowledged', seconds(run.longestWaitMs)],
     ['problems', run.problems.length],
   ]
-  return `# Results of the long crash test
+  return `${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.
+\`SEED=${seed} npm run chaos -- --suite ${command}\` plans the same calls and faults again; the moments at which they meet differ.
 
-${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.
-\`SEED=${seed} npm run chaos -- --faults ${faults}\` plans the same calls and faults again; the moments at which they meet differ.
-
-| tracking for ${seconds(run.seconds * 1_000)}, two nodes, embedded PostgreSQL | |
+| ${what}, ${seconds(run.seconds * 1_000)} | |
 |---|---|
 ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${run.problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
+/** Each suite has its own part of the file. */
+function keep(name: string, section: string) {
+  const text = existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8') : TITLE
+  const parts = new Map(
+    text
+      .split(/^## /m)
+      .slice(1)
+      .map((part) => [part.split('\n')[0]!, part.slice(part.indexOf('\n') + 1).trim()]),
+  )
+  parts.set(name, section.trim())
+  writeFileSync(RESULTS, `${TITLE}\n${[...parts].map(([title, part]) => `## ${title}\n\n${part}\n`).join('\n')}`)
 }

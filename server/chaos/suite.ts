@@ -1,7 +1,7 @@
 import { type Check, checkDatabase, tell } from './check.ts'
 import { type Answer, type Call, type Counts, type Sent, startLoad, type Verdict } from './load.ts'
-import { faultsOf, unleash } from './nemesis.ts'
-import { type Cluster, startCluster } from './nodes.ts'
+import { type Faults, unleash } from './nemesis.ts'
+import type { Cluster } from './nodes.ts'
 import { createRandom, type Random } from './random.ts'
 
 export type Plan = { seed: number; faults: number; calmMs: number; withinMs: number; say?: (line: string) => void }
@@ -9,12 +9,16 @@ export type Plan = { seed: number; faults: number; calmMs: number; withinMs: num
 /** What is sent, what its answers mean, and what must be true of the database in the end. */
 type Suite<C extends Call, Ack> = {
   perSecond: number
+  start: () => Promise<Cluster>
+  faults: (cluster: Cluster, random: Random) => Faults
   prepare: (
     cluster: Cluster,
     random: Random,
   ) => Promise<{
     next: () => C
     judge: (answer: Answer) => Verdict<Ack>
+    /** Waits until what was asked for has been done. */
+    settle?: () => Promise<unknown>
     checks: (sent: Map<string, Sent<C, Ack>>) => Check[]
   }>
 }
@@ -23,21 +27,22 @@ const DRAIN_MS = 30_000
 const MAX_WRONG_SHOWN = 10
 
 /** Starts the product, sends at a steady rate while its processes are killed, and compares what clients know with what is there. */
-export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { perSecond, prepare }: Suite<C, Ack>) {
+export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { perSecond, start, faults, prepare }: Suite<C, Ack>) {
   // Each draws from its own: how fast the load goes must not change which faults come.
   const [callRandom, clientRandom, faultRandom] = [0, 1, 2].map((offset) => createRandom(plan.seed + offset)) as [Random, Random, Random]
-  const cluster = await startCluster()
+  const cluster = await start()
   try {
-    const { next, judge, checks } = await prepare(cluster, callRandom)
+    const { next, judge, settle = async () => {}, checks } = await prepare(cluster, callRandom)
     const startedAt = performance.now()
     const load = startLoad({ urls: [cluster.main.url, cluster.api.url], perSecond, random: clientRandom, next, judge })
     const injected: Record<string, number> = {}
     // Whatever stopped it, what clients and nodes have seen says more about the cause.
-    const stopped = await disturb(plan, cluster, load.counts, faultRandom, injected).then(() => [], tellError)
+    const stopped = await disturb(plan, cluster, faults(cluster, faultRandom), load.counts, faultRandom, injected).then(() => [], tellError)
     await load.stop(DRAIN_MS)
+    const unsettled = await settle().then(() => [], tellError)
     const seconds = (performance.now() - startedAt) / 1_000
     const broken = await checkDatabase(cluster.databaseUrl, checks(load.sent))
-    const problems = [...stopped, ...load.wrong.slice(0, MAX_WRONG_SHOWN), ...cluster.problems, ...broken.map(tell)]
+    const problems = [...stopped, ...unsettled, ...load.wrong.slice(0, MAX_WRONG_SHOWN), ...cluster.problems, ...broken.map(tell)]
     const { counts, waits, sent } = load
     return { problems, broken, injected, seconds, calls: sent.size, ...counts, ...waits, survivors: cluster.survivors }
   } finally {
@@ -47,8 +52,15 @@ export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { perSecon
 
 const tellError = (err: Error) => [err.message]
 
-async function disturb(plan: Plan, cluster: Cluster, counts: Counts, random: Random, injected: Record<string, number>) {
+async function disturb(
+  plan: Plan,
+  { main, api, workers }: Cluster,
+  faults: Faults,
+  counts: Counts,
+  random: Random,
+  injected: Record<string, number>,
+) {
   const { faults: count, calmMs, withinMs, say = () => {} } = plan
-  await unleash({ faults: faultsOf(cluster, random), count, random, counts, calmMs, until: Date.now() + withinMs, say, injected })
-  await Promise.all([cluster.main.serving(), cluster.api.serving()])
+  await unleash({ faults, count, random, counts, calmMs, until: Date.now() + withinMs, say, injected })
+  await Promise.all([main, api, ...workers].map((node) => node.serving()))
 }

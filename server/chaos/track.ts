@@ -1,6 +1,8 @@
 import { isId } from '../src/lib/id.ts'
 import type { Answer, Call, Sent, Verdict } from './load.ts'
-import type { Cluster } from './nodes.ts'
+import { faultsOf } from './nemesis.ts'
+import { type Cluster, startCluster } from './nodes.ts'
+import { newProject } from './project.ts'
 import type { Random } from './random.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { LOST, TWICE, trackChecks } from './track-check.ts'
@@ -15,7 +17,7 @@ const NAMES = ['signed up', 'page viewed', 'order placed']
 const CHOICE_SHARE = 0.2
 
 export async function trackUnderFaults(plan: Plan) {
-  const { broken, ...run } = await runUnderFaults(plan, { perSecond: PER_SECOND, prepare })
+  const { broken, ...run } = await runUnderFaults(plan, { perSecond: PER_SECOND, start: startCluster, faults: faultsOf, prepare })
   const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
   return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE) }
 }
@@ -27,14 +29,6 @@ async function prepare({ main }: Cluster, random: Random) {
     judge,
     checks: (sent: Map<string, Sent<TrackCall, TrackAck>>) => trackChecks(project.id, sent),
   }
-}
-
-async function newProject(url: string) {
-  const post = (path: string, body: object, cookie = '') =>
-    fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
-  const signedUp = await post('/auth/signup', { email: 'chaos@example.com', password: 'only for this run' })
-  const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
-  return (await (await post('/users/@me/projects', { name: 'Chaos' }, cookie)).json()) as { id: string; public: string }
 }
 
 /** Each with a key of its own, over few contacts, some of whom change their mind. */

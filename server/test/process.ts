@@ -10,8 +10,13 @@ import { cloneDatabase } from './database.ts'
 import { SECRET_KEY } from './helpers.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** What a user starts, or the same with the probe routes. */
-const ENTRIES = { product: ['scripts/start.mjs'], probe: ['--import', 'tsx', 'server/test/node.ts'] }
+/** What a user starts, the same with the probe routes, or a sender in a hurry. */
+const ENTRIES = {
+  product: ['scripts/start.mjs'],
+  probe: ['--import', 'tsx', 'server/test/node.ts'],
+  sender: ['--import', 'tsx', 'server/chaos/sender.ts'],
+}
+export type Entry = keyof typeof ENTRIES
 const READY_MS = 30_000
 
 export type Running = {
@@ -23,13 +28,13 @@ export type Running = {
 }
 
 /** Starts one node as its own process and waits until it is ready. */
-export async function startNode(env: Record<string, string>, entry: keyof typeof ENTRIES = 'product'): Promise<Running> {
+export async function startNode(env: Record<string, string>, entry: Entry = 'product'): Promise<Running> {
   const running = await spawnNode(env, entry)
   await waitUntilReady(running)
   return running
 }
 
-export async function spawnNode(env: Record<string, string>, entry: keyof typeof ENTRIES = 'product'): Promise<Running> {
+export async function spawnNode(env: Record<string, string>, entry: Entry = 'product'): Promise<Running> {
   const port = env.PORT ?? String(await freePort())
   const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, ENTRIES[entry], {

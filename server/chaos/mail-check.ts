@@ -1,0 +1,87 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../src/db/index.ts'
+import type { Received } from '../test/sink.ts'
+import { type Check, checkAgreement, checkRules } from './check.ts'
+import type { Sent } from './load.ts'
+import type { MailAck, MailCall } from './mail.ts'
+
+type Ledger = ReadonlyMap<string, Sent<MailCall, MailAck>>
+type Row = { id: string; state: string; error: string | null; messageId: string; address: string; retriedUnknown: boolean }
+
+export const LOST = 'accepted, but it neither arrived nor ended with a reason'
+export const TWICE = 'arrived more often than it may'
+
+const UNKNOWN = 'outcome_unknown'
+const isRefused = ({ address, error }: Row) => address.startsWith('p550') && error?.startsWith('550')
+
+type Known = { projectId: string; sent: Ledger; received: Received[]; evidence: boolean }
+
+export const mailChecks = ({ projectId, ...known }: Known): Check[] => [
+  async (tx) => checkMails(await listMails(tx, projectId), known),
+  checkEnds(projectId),
+  checkAgreement(projectId),
+]
+
+const listMails = (tx: Tx, projectId: string) =>
+  many(
+    tx,
+    sql<Row>`
+      select id, state, error, message_id as "messageId", to_address as address, retried_unknown as "retriedUnknown"
+      from emails where project_id = ${projectId}
+    `,
+  )
+
+/** What clients were told, what there is, and what arrived. */
+function checkMails(rows: Row[], { sent, received, evidence }: Omit<Known, 'projectId'>) {
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const copies = new Map<string, Received[]>()
+  for (const mail of received) copies.set(mail.id, [...(copies.get(mail.id) ?? []), mail])
+  const accepted = [...sent.values()].flatMap(({ ack }) => ack?.emails ?? [])
+  const asked = new Set([...sent.values()].flatMap(({ call }) => call.body.to))
+
+  const isDone = (row: Row | undefined) => {
+    if (row?.state === 'sent') return copies.has(row.id)
+    if (row?.state !== 'failed') return false
+    return row.error === UNKNOWN ? !evidence || !copies.has(row.id) : isRefused(row) && !copies.has(row.id)
+  }
+  const mayArrive = ({ retriedUnknown }: Row) => (retriedUnknown && !evidence ? 2 : 1)
+  const addresses = new Map<string, number>()
+  for (const { address } of rows) addresses.set(address, (addresses.get(address) ?? 0) + 1)
+  const tell = ({ id, state, error, address }: Row) => `${id} ${address} ${state} ${error ?? ''} ${JSON.stringify(copies.get(id) ?? [])}`
+  return [
+    { rule: 'accepted, but there is no mail', cases: accepted.filter((id) => !byId.has(id)) },
+    { rule: LOST, cases: rows.filter((row) => !isDone(row)).map(tell) },
+    { rule: TWICE, cases: rows.filter((row) => (copies.get(row.id)?.length ?? 0) > mayArrive(row)).map(tell) },
+    { rule: 'arrived, but nobody asked for it', cases: [...copies.keys()].filter((id) => !byId.has(id)) },
+    { rule: 'a mail that nobody asked for', cases: rows.filter(({ address }) => !asked.has(address)).map(tell) },
+    { rule: 'one request, two mails', cases: [...addresses].filter(([, count]) => count > 1).map(([address]) => address) },
+    {
+      rule: 'copies that are not the same, or not the mail of that name',
+      cases: rows.filter((row) => !isOneMail(row, copies.get(row.id) ?? [])).map(tell),
+    },
+  ]
+}
+
+const isOneMail = ({ messageId, address }: Row, copies: Received[]) =>
+  copies.every(
+    ({ messageId: theirs, recipients, hash }) => theirs === `<${messageId}>` && recipients.join() === address && hash === copies[0]!.hash,
+  )
+
+const checkEnds = (projectId: string) =>
+  checkRules({
+    'a mail that has not ended': sql`
+      select id, to_address, state, error, worker, attempts, due_at from emails
+      where project_id = ${projectId} and state not in ('sent', 'failed')
+    `,
+    'a mail that has ended, but someone still has it or waits for it': sql`
+      select id, state, worker, unknown_since, due_at from emails
+      where project_id = ${projectId} and state in ('sent', 'failed') and (worker is not null or unknown_since is not null)
+    `,
+    'a mail whose end was not told exactly once': sql`
+      select e.id, e.state, t.names
+      from emails e left join (
+        select email_id, array_agg(name) as names from events where project_id = ${projectId} and email_id is not null group by 1
+      ) t on t.email_id = e.id
+      where e.project_id = ${projectId} and t.names is distinct from array['email.' || e.state]
+    `,
+  })

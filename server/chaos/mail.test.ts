@@ -1,0 +1,17 @@
+import { afterAll, expect, test } from 'vitest'
+import { mailUnderFaults } from './mail.ts'
+import { destroyClusters } from './nodes.ts'
+import { readSeed } from './random.ts'
+
+const FAULTS = 20
+const WITHIN_MS = 100_000
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`every accepted mail arrives exactly once, whatever is killed or frozen meanwhile (SEED=${seed})`, { timeout: 300_000 }, async () => {
+  const run = await mailUnderFaults({ seed, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.survivors()).toEqual([])
+})

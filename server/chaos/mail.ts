@@ -1,0 +1,218 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, fstatSync, openSync, readSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sql } from 'kysely'
+import { connect, one, transact } from '../src/db/index.ts'
+import { settleByEvidence } from '../src/delivery/unknown.ts'
+import { isId } from '../src/lib/id.ts'
+import { createLog } from '../src/lib/log.ts'
+import { every } from '../src/lib/recurring.ts'
+import { destroyTestFolder, newTestFolder } from '../test/postgres.ts'
+import { freePort } from '../test/process.ts'
+import type { Received } from '../test/sink.ts'
+import type { Answer, Call, Sent, Verdict } from './load.ts'
+import { LOST, mailChecks, TWICE } from './mail-check.ts'
+import { mailFaults } from './mail-faults.ts'
+import { startCluster } from './nodes.ts'
+import { newProject } from './project.ts'
+import type { Random } from './random.ts'
+import { type Plan, runUnderFaults } from './suite.ts'
+import { until } from './until.ts'
+
+export type MailCall = Call & { body: { to: string[]; from: string; subject: string; body: string } }
+export type MailAck = { emails: string[] }
+/** With evidence, the receiver tells us what it has taken, once each, as providers do. */
+type MailPlan = Plan & { evidence?: boolean; perSecond?: number }
+
+const WORKERS = ['worker1', 'worker2', 'worker3']
+const MAX_RECIPIENTS = 3
+const EVIDENCE_MS = 100
+/** As late as providers are: mostly after the answer, at times before anybody knows that one is missing. */
+const LATENCY_MS = 700
+const SETTLE_MS = 180_000
+/** What receivers do, and how often. Addresses are used once, so what they do "once" they do to the first try. */
+const BEHAVIOURS: [number, string][] = [
+  [0.55, 'ok'],
+  [0.3, 'delayed'],
+  [0.05, 'p550'],
+  [0.03, 't451once'],
+  [0.02, 't451dotonce'],
+  [0.02, 'rst-dataonce'],
+  [0.01, 'rst-dotonce'],
+  [0.01, 'garbageonce'],
+]
+/** Only evidence ends these before the ten minutes that an answer may take. */
+const HANGING: [number, string] = [0.005, 'hang-dot']
+
+export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan }: MailPlan) {
+  const sink = await startSinkProcess()
+  const all: Received[] = []
+  const received = () => {
+    all.push(...sink.read())
+    return all
+  }
+  try {
+    let awake: () => Promise<unknown> = async () => {}
+    let deaths = () => [] as string[]
+    const { broken, ...run } = await runUnderFaults<MailCall, MailAck>(plan, {
+      perSecond,
+      start: () => startCluster({ env: { SMTP_URL: sink.url }, workers: WORKERS }),
+      faults(cluster, random) {
+        const nemesis = mailFaults(cluster, random, sink.reset)
+        awake = nemesis.awake
+        deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
+        return nemesis.faults
+      },
+      async prepare({ main, databaseUrl }, random) {
+        const project = await newProject(main.url)
+        const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
+        await verifyDomain(db, main.url, project)
+        const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
+        return {
+          next: mailCalls(project.secret, random, evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS),
+          judge,
+          async settle() {
+            await awake()
+            await untilSettled(db, project.id)
+            await feed?.stop()
+            await db.destroy()
+          },
+          checks: (sent: Map<string, Sent<MailCall, MailAck>>) =>
+            mailChecks({ projectId: project.id, sent, received: received(), evidence }),
+        }
+      },
+    })
+    const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
+    return {
+      ...run,
+      lost: casesOf(LOST),
+      duplicates: casesOf(TWICE),
+      mails: new Set(received().map(({ id }) => id)).size,
+      copies: all.length,
+      deaths: deaths(),
+    }
+  } finally {
+    await sink.stop()
+  }
+}
+
+async function startSinkProcess() {
+  const folder = newTestFolder()
+  const logFile = join(folder, 'sink.log')
+  writeFileSync(logFile, '')
+  const port = await freePort()
+  const child = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), [String(port), logFile], { execArgv: ['--import', 'tsx'] })
+  await once(child, 'message')
+  return {
+    url: `smtp://127.0.0.1:${port}?tls=off`,
+    read: tail(logFile),
+    tail: tail(logFile),
+    reset: () => void child.kill('SIGUSR2'),
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      destroyTestFolder(folder)
+    },
+  }
+}
+
+/** Reads what has been added since the last time. Whole lines only: the last one may be half written. */
+function tail(file: string) {
+  let position = 0
+  return (): Received[] => {
+    const fd = openSync(file, 'r')
+    const bytes = Buffer.alloc(fstatSync(fd).size - position)
+    readSync(fd, bytes, 0, bytes.length, position)
+    closeSync(fd)
+    const whole = bytes.subarray(0, bytes.lastIndexOf(10) + 1)
+    position += whole.length
+    return whole
+      .toString()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+  }
+}
+
+type Db = ReturnType<typeof connect>
+
+async function verifyDomain(db: Db, url: string, project: { id: string; secret: string }) {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${project.secret}` }
+  await fetch(`${url}/domains`, { method: 'POST', headers, body: JSON.stringify({ domain: 'chaos.example' }) })
+  await sql`
+    update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity'
+    where project_id = ${project.id}
+  `.execute(db)
+}
+
+/** Tells of every mail once; again only when the telling itself failed. */
+function feedEvidence(db: Db, projectId: string, read: () => Received[]) {
+  let waiting: Received[] = []
+  return every(
+    EVIDENCE_MS,
+    'tell what was taken',
+    async () => {
+      waiting.push(...read())
+      const news = waiting.filter(({ at }) => Date.now() - at > LATENCY_MS)
+      if (!news.length) return
+      await transact(db, (tx) =>
+        settleByEvidence(
+          tx,
+          news.map(({ id }) => ({ projectId, id })),
+        ),
+      )
+      waiting = waiting.slice(news.length)
+    },
+    createLog('silent'),
+  )
+}
+
+/** Those that wait for another try need not wait for its time. */
+const untilSettled = (db: Db, projectId: string) =>
+  until('every mail has ended', SETTLE_MS, async () => {
+    await sql`update emails set due_at = now() where project_id = ${projectId} and state = 'deferred' and due_at > now()`.execute(db)
+    const { open } = await one(
+      db,
+      sql<{ open: number }>`
+        select count(*)::int as open from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped')
+      `,
+    )
+    return open === 0
+  })
+
+/** Each with a key of its own, to addresses that nobody else writes to. */
+function mailCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIOURS) {
+  let last = 0
+  return (): MailCall => {
+    const key = `chaos-${++last}`
+    const to = Array.from(
+      { length: 1 + random.below(MAX_RECIPIENTS) },
+      (_, index) => `${behaviour(random, behaviours)}+${last}.${index}@example.com`,
+    )
+    return {
+      key,
+      path: '/v1/send',
+      headers: { authorization: `Bearer ${secretKey}`, 'idempotency-key': key },
+      body: { to, from: 'news@chaos.example', subject: `Mail ${key}`, body: `<p>Hello {{email}}, this is ${key}.</p>` },
+    }
+  }
+}
+
+function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
+  let chance = random.between(0, 1)
+  const [, how] = behaviours.find(([share]) => (chance -= share) < 0) ?? [0, 'ok']
+  return how === 'delayed' ? `d${5 + random.below(200)}` : how
+}
+
+/** Only two answers say that it was accepted: the first, and the refusal of a repeat that names the first. */
+function judge({ status, body }: Answer): Verdict<MailAck> {
+  const emails = body?.data?.emails?.map(({ email }: { email: unknown }) => email)
+  if (status === 200 && emails?.every(isId)) return { acknowledged: { emails } }
+  const details = status === 409 ? body?.error?.details : undefined
+  if (details?.originalStatusCode === 200 && details.emails?.every(isId)) return { acknowledged: { emails: details.emails } }
+  if (details?.originalStatusCode === null) return 'again' // the first is still under way
+  return { wrong: `${status} ${JSON.stringify(body)}` }
+}

@@ -1,0 +1,34 @@
+import { buildWorkerApp } from '../src/app.ts'
+import { connect } from '../src/db/index.ts'
+import { announce } from '../src/db/presence.ts'
+import { startSender } from '../src/delivery/sender.ts'
+import { loadConfig } from '../src/lib/config.ts'
+import { createLog } from '../src/lib/log.ts'
+import { deriveSecrets, readMasterKey } from '../src/lib/secrets.ts'
+import { wayOut } from '../src/worker.ts'
+
+/** Seconds instead of minutes, so that what follows from them happens while a test looks. */
+const TIMING = { leaseMs: 2_000, unknownMs: 3_000 }
+
+// A process that only sends, the way workers do.
+const stops: (() => Promise<unknown>)[] = []
+process.once('SIGTERM', async () => {
+  for (const stop of stops.toReversed()) await stop()
+  process.exit(0)
+})
+
+const config = loadConfig(process.env)
+const { host, port, databaseUrl, poolSize, logLevel } = config
+const url = databaseUrl!
+const log = createLog(logLevel)
+const db = connect({ url, max: poolSize, log })
+stops.push(() => db.destroy())
+const deps = { config, db, secrets: deriveSecrets(readMasterKey(config)), log }
+const presence = await announce({ url, kind: 'worker', log })
+stops.push(presence.leave)
+const app = await buildWorkerApp(deps, { accepting: true })
+// Before anything is sent: a place to end at must not come before the first answer.
+await app.listen({ host, port })
+stops.push(() => app.close())
+const sender = await startSender({ ...deps, url, worker: presence.key, ...wayOut(deps), timing: TIMING })
+stops.push(sender.stop)

@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+
+/** A mail that was taken, as the other side knows it. */
+export type Received = {
+  id: string
+  messageId: string
+  /** Of everything between DATA and the dot, as it was on the wire. */
+  hash: string
+  at: number
+  sender: string
+  recipients: string[]
+  connection: number
+}
+
+type Options = {
+  port?: number
+  /** One line per mail, there before its sender knows that it was taken. */
+  logFile?: string
+  /** Asks for a login and refuses every one. */
+  refuseLogins?: boolean
+  /** Closes a connection that was silent for so long. */
+  idleMs?: number
+  extensions?: string[]
+  /** Says nothing when someone connects. */
+  silent?: boolean
+  /** Stops reading where mails begin, until it relents. */
+  reluctant?: boolean
+}
+
+type Session = {
+  socket: Socket
+  number: number
+  sender: string
+  recipients: string[]
+  how: string
+  inMail: boolean
+  refused: boolean
+  received: Buffer
+  searched: number
+}
+
+const END = Buffer.from('\r\n.\r\n')
+const BIG_REPLY = 1_000_000
+
+/**
+ * An SMTP server that takes every mail, or does what the part of the recipient's address before a plus sign says:
+ *   d200      answers the dot after so many milliseconds
+ *   t451      refuses the recipient with that code; t451dot the mail at its end; p550, p554dot the same for good
+ *   hang-dot  takes the mail and never says so; rst-dot takes it and resets the connection
+ *   rst-data  resets the connection before the dot: not taken
+ *   early     refuses in the middle of the mail
+ *   …once     any of these only the first time that address is written to
+ *   garbage, big, slow, multi   takes it, and answers with what is no reply, too long, byte by byte, of several lines
+ */
+export async function startSink(options: Options = {}) {
+  const { port = 0, logFile, refuseLogins = false, idleMs, extensions = ['PIPELINING', '8BITMIME'], silent, reluctant } = options
+  const mails: Received[] = []
+  const bodies = new Map<string, string>()
+  const commands: string[] = []
+  const open = new Set<Socket>()
+  const log = logFile === undefined ? undefined : openSync(logFile, 'a')
+  /** Answers every recipient with this while it is set. */
+  const mood: { refusal: string | undefined } = { refusal: undefined }
+  const known = new Set<string>()
+  let connections = 0
+
+  /** Asked when the recipient is named; it holds for that mail. */
+  function chooseBehaviour(address: string) {
+    const asked = address.split(/[+@]/)[0]!
+    if (!asked.endsWith('once')) return asked
+    const isFirst = !known.has(address)
+    known.add(address)
+    return isFirst ? asked.slice(0, -'once'.length) : 'ok'
+  }
+
+  function take({ sender, recipients, number }: Session, content: Buffer) {
+    const text = content.toString('latin1')
+    const head = (name: string) => new RegExp(`^${name}: *(.*)\\r$`, 'im').exec(text)?.[1]?.trim() ?? ''
+    const hash = createHash('sha256').update(content).digest('hex')
+    const mail = { id: head('X-Sterna-Id'), messageId: head('Message-ID'), hash, at: Date.now(), sender, recipients, connection: number }
+    if (log === undefined) {
+      mails.push(mail)
+      bodies.set(mail.id, text)
+    } else writeSync(log, `${JSON.stringify(mail)}\n`)
+  }
+
+  function endOfMail(session: Session, content: Buffer) {
+    const { socket, how } = session
+    const code = /^[tp](\d{3})dot$/.exec(how)?.[1]
+    if (code) return reply(socket, `${code} ${enhanced(code)} Not this one`)
+    take(session, content)
+    const delay = /^d(\d+)$/.exec(how)?.[1]
+    if (delay) setTimeout(() => reply(socket, '250 2.0.0 Ok: taken'), Number(delay))
+    else if (how === 'rst-dot') socket.resetAndDestroy()
+    else if (how === 'garbage') reply(socket, 'certainly, dear friend')
+    else if (how === 'big') reply(socket, `250-${'x'.repeat(BIG_REPLY)}`)
+    else if (how === 'slow') void byteByByte(socket, '250 2.0.0 Ok: taken\r\n')
+    else if (how === 'multi') {
+      socket.write('250-2.0.0 Taken, and\r\n250-the')
+      setTimeout(() => socket.write(' second line\r\n2'), 20)
+      setTimeout(() => socket.write('50 is not the last\r\n'), 40)
+    } else if (how !== 'hang-dot') reply(socket, '250 2.0.0 Ok: taken')
+  }
+
+  function obey(session: Session, line: string) {
+    const { socket } = session
+    const verb = line.split(' ')[0]!.toUpperCase()
+    commands.push(line)
+    if (verb === 'EHLO') return reply(socket, ehlo())
+    if (verb === 'AUTH') return reply(socket, '535 5.7.8 Credentials are not accepted')
+    if (verb === 'RSET') Object.assign(session, { sender: '', recipients: [] })
+    if (verb === 'QUIT') return socket.end('221 2.0.0 Bye\r\n')
+    if (verb === 'MAIL') {
+      if (session.sender) return reply(socket, '503 5.5.1 Nested MAIL command')
+      session.sender = addressIn(line)
+    }
+    if (verb === 'RCPT') return reply(socket, answerRecipient(session, addressIn(line)))
+    if (verb === 'DATA') {
+      if (!session.recipients.length) return reply(socket, '503 5.5.1 No recipients')
+      session.inMail = true
+      if (reluctant) socket.pause()
+      return reply(socket, '354 Go on')
+    }
+    reply(socket, '250 2.0.0 Ok')
+  }
+
+  const ehlo = () => {
+    const lines = ['sink', ...extensions, ...(refuseLogins ? ['AUTH PLAIN LOGIN'] : [])]
+    return lines.map((line, index) => `250${index === lines.length - 1 ? ' ' : '-'}${line}`).join('\r\n')
+  }
+
+  function answerRecipient(session: Session, address: string) {
+    session.how = chooseBehaviour(address)
+    const code = mood.refusal ?? /^[tp](\d{3})$/.exec(session.how)?.[1]
+    if (code) return `${code} ${enhanced(code)} Not this one`
+    session.recipients.push(address)
+    return '250 2.1.5 Ok'
+  }
+
+  function onData(session: Session, chunk: Buffer) {
+    session.received = Buffer.concat([session.received, chunk])
+    for (;;) {
+      if (session.inMail) {
+        const { how } = session
+        if (how === 'rst-data') return void session.socket.resetAndDestroy()
+        if (how === 'early' && !session.refused) reply(session.socket, '552 5.3.4 Enough')
+        session.refused = how === 'early'
+        const end = session.received.indexOf(END, session.searched)
+        session.searched = Math.max(0, session.received.length - END.length)
+        if (end < 0) return
+        const content = session.received.subarray(0, end + 2)
+        session.received = session.received.subarray(end + END.length)
+        endOfMail(session, content)
+        Object.assign(session, { sender: '', recipients: [], inMail: false, refused: false, searched: 0 })
+        continue
+      }
+      const end = session.received.indexOf('\r\n')
+      if (end < 0) return
+      const line = session.received.toString('latin1', 0, end)
+      session.received = session.received.subarray(end + 2)
+      obey(session, line)
+    }
+  }
+
+  const server = createServer((socket) => {
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+    socket.on('error', () => {}) // clients die here
+    socket.setNoDelay(true)
+    if (idleMs) socket.setTimeout(idleMs, () => socket.destroy())
+    const state = { sender: '', recipients: [], how: '', inMail: false, refused: false, received: Buffer.alloc(0), searched: 0 }
+    const session: Session = { socket, number: ++connections, ...state }
+    socket.on('data', (chunk) => onData(session, chunk))
+    if (!silent) reply(socket, '220 sink ESMTP')
+  }).listen(port, '127.0.0.1')
+  await once(server, 'listening')
+
+  return {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}?tls=off`,
+    mails,
+    /** By our id, dots still doubled. */
+    bodies,
+    commands,
+    mood,
+    connections: () => connections,
+    openConnections: () => open.size,
+    reset() {
+      for (const socket of open) socket.resetAndDestroy()
+    },
+    relent() {
+      for (const socket of open) socket.resume()
+    },
+    async stop() {
+      for (const socket of open) socket.resetAndDestroy()
+      server.close()
+      await once(server, 'close')
+      if (log !== undefined) closeSync(log)
+    },
+  }
+}
+
+const enhanced = (code: string) => (code === '550' ? '5.1.1' : `${code[0]}.3.0`)
+const addressIn = (line: string) => /<(.*?)>/.exec(line)?.[1] ?? ''
+
+function reply(socket: Socket, line: string) {
+  if (!socket.destroyed) socket.write(`${line}\r\n`)
+}
+
+async function byteByByte(socket: Socket, text: string) {
+  for (const byte of text) {
+    if (socket.destroyed) return
+    socket.write(byte)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
