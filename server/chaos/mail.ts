@@ -203,7 +203,10 @@ function mailCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIO
 
 function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
   let chance = random.between(0, 1)
-  const [, how] = behaviours.find(([share]) => (chance -= share) < 0) ?? [0, 'ok']
+  const [, how] = behaviours.find(([share]) => {
+    chance -= share
+    return chance < 0
+  }) ?? [0, 'ok']
   return how === 'delayed' ? `d${5 + random.below(200)}` : how
 }
 

@@ -198,7 +198,11 @@ function bodyOf(message: string, { started, sent, dropped }: Hooks) {
     highWaterMark: CHUNK,
     read() {
       if (position === 0) started()
-      if (position < bytes.length) return void this.push(bytes.subarray(position, (position += CHUNK)))
+      if (position < bytes.length) {
+        position += CHUNK
+        this.push(bytes.subarray(position - CHUNK, position))
+        return
+      }
       sent().then(
         (mayLeave) => (mayLeave ? this.push(null) : dropped()),
         () => dropped(),
