@@ -1,13 +1,15 @@
 import autocannon from 'autocannon'
 import { cpuMicroseconds } from './process.ts'
 
+type Headers = Record<string, string>
 export type Target = {
   url: string
   method?: 'GET' | 'POST'
-  headers?: Record<string, string>
+  headers?: Headers
+  /** One, or one for each request: best taken from a list, for the load generator shares our cores. */
   body?: string | (() => string)
   /** Headers that differ from request to request. */
-  moreHeaders?: () => Record<string, string>
+  moreHeaders?: () => Headers
 }
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
 export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
@@ -33,27 +35,19 @@ export async function measure(pid: number, target: Target, { warmUpSeconds, runS
 }
 
 async function load({ url, method = 'GET', headers = {}, body, moreHeaders }: Target, duration: number) {
-  // A body that differs from request to request is made as each is sent.
-  const vary =
-    typeof body === 'function'
-      ? {
-          requests: [
-            {
-              setupRequest: (request: autocannon.Request) => ({
-                ...request,
-                body: body(),
-                ...(moreHeaders ? { headers: { ...headers, ...moreHeaders() } } : {}),
-              }),
-            },
-          ],
-        }
-      : {}
+  const vary = (make: () => string) => ({
+    setupRequest: (request: autocannon.Request) => ({
+      ...request,
+      body: make(),
+      ...(moreHeaders ? { headers: { ...headers, ...moreHeaders() } } : {}),
+    }),
+  })
   const result = await autocannon({
     url,
     method,
     headers,
     ...(typeof body === 'string' ? { body } : {}),
-    ...vary,
+    ...(typeof body === 'function' ? { requests: [vary(body)] } : {}),
     connections: CONNECTIONS,
     duration,
   })

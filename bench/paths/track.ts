@@ -6,24 +6,26 @@ const EXISTING = 10_000
 
 /** One event per request, as browsers and servers send them. */
 export async function measureTracking({ url, pid, publicKey }: Product, scale: Scale): Promise<[string, Measured][]> {
-  const known = () => `visitor${Math.floor(Math.random() * EXISTING)}@bench.example`
-  const unknown = () => `${randomBytes(8).toString('hex')}@bench.example`
-  const track = (email: () => string, headers?: () => Record<string, string>) =>
+  const bodyFor = (email: string) => JSON.stringify({ email, event: 'signed up', data: { plan: 'pro', seats: 3 } })
+  const known = Array.from({ length: EXISTING }, (_, n) => bodyFor(`visitor${n}@bench.example`))
+  const someone = () => known[Math.floor(Math.random() * EXISTING)]!
+  const stranger = () => bodyFor(`${randomBytes(8).toString('hex')}@bench.example`)
+  const track = (body: () => string, headers?: () => Record<string, string>) =>
     measure(
       pid,
       {
         url: `${url}/v1/track`,
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${publicKey}` },
-        body: () => JSON.stringify({ email: email(), event: 'signed up', data: { plan: 'pro', seats: 3 } }),
+        body,
         ...(headers ? { moreHeaders: headers } : {}),
       },
       scale,
     )
   const key = () => ({ 'idempotency-key': randomBytes(12).toString('hex') })
   return [
-    ['POST /v1/track, 10 k existing contacts', await track(known)],
-    ['POST /v1/track, 10 k existing contacts, with a key', await track(known, key)],
-    ['POST /v1/track, new contacts', await track(unknown)],
+    ['POST /v1/track, 10 k existing contacts', await track(someone)],
+    ['POST /v1/track, 10 k existing contacts, with a key', await track(someone, key)],
+    ['POST /v1/track, new contacts', await track(stranger)],
   ]
 }
