@@ -65,8 +65,9 @@ async function seedEvents(client: pg.Client, projectId: string, total: number) {
     )
   }
   await client.query(
-    'insert into event_counts (project_id, name, day, count) select $1, name, id_day(id), count(*) from events where project_id = $1 group by 2, 3',
-    [projectId],
+    'insert into event_counts (project_id, name, day, count) select $1, name, id_day(id), count(*) from events where project_id = $1 and name like $2 group by 2, 3',
+    // The project has been tracked for before.
+    [projectId, 'event %'],
   )
   await client.query('vacuum analyze events')
 }
