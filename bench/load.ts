@@ -18,11 +18,11 @@ const CONNECTIONS = 64
 
 /** Median of several runs after a warm-up. A single failed request voids the measurement. */
 export async function measure(pid: number, target: Target, { warmUpSeconds, runSeconds, runs }: Scale): Promise<Measured> {
-  await load(target, warmUpSeconds)
+  await load(target, { duration: warmUpSeconds })
   const measured: Measured[] = []
   for (let run = 0; run < runs; run++) {
     const before = cpuMicroseconds(pid)
-    const result = await load(target, runSeconds)
+    const result = await load(target, { duration: runSeconds })
     const cpu = cpuMicroseconds(pid) - before
     measured.push({
       perSecond: result.requests.average,
@@ -34,7 +34,10 @@ export async function measure(pid: number, target: Target, { warmUpSeconds, runS
   return measured.sort((a, b) => a.perSecond - b.perSecond)[Math.floor(runs / 2)]!
 }
 
-async function load({ url, method = 'GET', headers = {}, body, moreHeaders }: Target, duration: number) {
+export async function load(
+  { url, method = 'GET', headers = {}, body, moreHeaders }: Target,
+  howMuch: { duration: number } | { amount: number },
+) {
   const vary = (make: () => string) => ({
     setupRequest: (request: autocannon.Request) => ({
       ...request,
@@ -49,7 +52,7 @@ async function load({ url, method = 'GET', headers = {}, body, moreHeaders }: Ta
     ...(typeof body === 'string' ? { body } : {}),
     ...(typeof body === 'function' ? { requests: [vary(body)] } : {}),
     connections: CONNECTIONS,
-    duration,
+    ...howMuch,
   })
   const failed = result.non2xx + result.errors + result.timeouts
   if (failed) throw new Error(`${failed} requests to ${url} failed; nothing was measured`)

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import cookie from '@fastify/cookie'
 import Fastify, {
   type FastifyBaseLogger,
+  type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyRequest,
   LogController,
@@ -45,15 +46,13 @@ export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 const MB = 1024 * 1024
 const BODY_LIMIT = MB
 
-/** The plumbing every route shares. Knows no feature. */
-export async function createServer(deps: Deps): Promise<App> {
-  const always = await securityHeaders(deps.config)
-  const app = Fastify({
-    loggerInstance: deps.log as FastifyBaseLogger,
+export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pick<Config, 'trustProxy'> }) =>
+  ({
+    loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestId,
     requestIdHeader: false,
-    trustProxy: deps.config.trustProxy ?? false,
+    trustProxy: config.trustProxy ?? false,
     bodyLimit: BODY_LIMIT,
     requestTimeout: 60_000,
     keepAliveTimeout: 72_000,
@@ -63,6 +62,13 @@ export async function createServer(deps: Deps): Promise<App> {
     routerOptions: { maxParamLength: 2_000 },
     exposeHeadRoutes: false,
     clientErrorHandler: refuseAtSocket,
+  }) satisfies FastifyHttpOptions<RawServerDefault>
+
+/** The plumbing every route shares. Knows no feature. */
+export async function createServer(deps: Deps): Promise<App> {
+  const always = await securityHeaders(deps.config)
+  const app = Fastify({
+    ...serverOptions(deps),
     frameworkErrors: (err, req, reply) => {
       // The router refuses these before any hook runs, so the headers every answer has are set here.
       reply.headers(always).header('x-request-id', req.id)

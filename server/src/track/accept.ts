@@ -33,7 +33,7 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
     weigh: ({ size }) => size,
     maxItems: 200,
     maxWeight: 2 * MB,
-    maxWaitMs: 2,
+    maxWaitMs: 4,
     lanes: 2,
     maxPending: 10_000,
     maxPendingWeight: 64 * MB,

@@ -15,7 +15,7 @@ import { createTracker, type Tracked, type Tracking } from './accept.ts'
 import { createTrackLimits } from './limits.ts'
 import { RecordBody, recordOne } from './record.ts'
 
-const TrackBody = z.object({
+export const TrackBody = z.object({
   email: Address,
   event: EventName,
   subscribed: z.boolean().optional(),
