@@ -1,12 +1,15 @@
 import Fastify from 'fastify'
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import { EchoBody } from './paths/plumbing.ts'
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { serverOptions } from '../server/src/http/server.ts'
+import { compileValidator } from '../server/src/http/validate.ts'
+import { createLog } from '../server/src/lib/log.ts'
+import { TrackBody } from '../server/src/track/routes.ts'
 
-// The floor: the framework with a validated body and nothing of ours.
-const app = Fastify({ logger: false }).withTypeProvider<ZodTypeProvider>()
-app.setValidatorCompiler(validatorCompiler)
+// The floor: the framework with our options, which reads, checks and returns the body that tracking takes, and nothing else.
+const app = Fastify(serverOptions({ config: { trustProxy: undefined }, log: createLog('warn') })).withTypeProvider<ZodTypeProvider>()
+app.setValidatorCompiler(compileValidator)
 app.setSerializerCompiler(serializerCompiler)
 app.get('/health', () => ({ status: 'ok' }))
-app.post('/echo', { schema: { body: EchoBody } }, (req) => req.body)
+app.post('/echo', { schema: { body: TrackBody } }, (req) => req.body)
 await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })
 process.on('SIGTERM', () => process.exit(0))

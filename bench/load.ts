@@ -1,13 +1,15 @@
 import autocannon from 'autocannon'
 import { cpuMicroseconds } from './process.ts'
 
+type Headers = Record<string, string>
 export type Target = {
   url: string
   method?: 'GET' | 'POST'
-  headers?: Record<string, string>
+  headers?: Headers
+  /** One, or one for each request: best taken from a list, for the load generator shares our cores. */
   body?: string | (() => string)
   /** Headers that differ from request to request. */
-  moreHeaders?: () => Record<string, string>
+  moreHeaders?: () => Headers
 }
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
 export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
@@ -16,11 +18,11 @@ const CONNECTIONS = 64
 
 /** Median of several runs after a warm-up. A single failed request voids the measurement. */
 export async function measure(pid: number, target: Target, { warmUpSeconds, runSeconds, runs }: Scale): Promise<Measured> {
-  await load(target, warmUpSeconds)
+  await load(target, { duration: warmUpSeconds })
   const measured: Measured[] = []
   for (let run = 0; run < runs; run++) {
     const before = cpuMicroseconds(pid)
-    const result = await load(target, runSeconds)
+    const result = await load(target, { duration: runSeconds })
     const cpu = cpuMicroseconds(pid) - before
     measured.push({
       perSecond: result.requests.average,
@@ -32,30 +34,25 @@ export async function measure(pid: number, target: Target, { warmUpSeconds, runS
   return measured.sort((a, b) => a.perSecond - b.perSecond)[Math.floor(runs / 2)]!
 }
 
-async function load({ url, method = 'GET', headers = {}, body, moreHeaders }: Target, duration: number) {
-  // A body that differs from request to request is made as each is sent.
-  const vary =
-    typeof body === 'function'
-      ? {
-          requests: [
-            {
-              setupRequest: (request: autocannon.Request) => ({
-                ...request,
-                body: body(),
-                ...(moreHeaders ? { headers: { ...headers, ...moreHeaders() } } : {}),
-              }),
-            },
-          ],
-        }
-      : {}
+export async function load(
+  { url, method = 'GET', headers = {}, body, moreHeaders }: Target,
+  howMuch: { duration: number } | { amount: number },
+) {
+  const vary = (make: () => string) => ({
+    setupRequest: (request: autocannon.Request) => ({
+      ...request,
+      body: make(),
+      ...(moreHeaders ? { headers: { ...headers, ...moreHeaders() } } : {}),
+    }),
+  })
   const result = await autocannon({
     url,
     method,
     headers,
     ...(typeof body === 'string' ? { body } : {}),
-    ...vary,
+    ...(typeof body === 'function' ? { requests: [vary(body)] } : {}),
     connections: CONNECTIONS,
-    duration,
+    ...howMuch,
   })
   const failed = result.non2xx + result.errors + result.timeouts
   if (failed) throw new Error(`${failed} requests to ${url} failed; nothing was measured`)

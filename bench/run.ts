@@ -8,7 +8,7 @@ import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, tim
 import { timeEvents } from './paths/events.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeRendering } from './paths/render.ts'
-import { measureTracking } from './paths/track.ts'
+import { measureTracking, watchTracking } from './paths/track.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
@@ -17,12 +17,15 @@ const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 const quick = process.argv.includes('quick')
 const scale = quick ? QUICK : FULL
 const dataScale = Number(process.env.BENCH_SCALE ?? (quick ? 0.01 : 1))
-const rows: [string, Measured][] = [['floor: bare validating echo', await measureFloor()]]
+const rows: [string, Measured][] = [['floor: an echo with the same options and body', await measureFloor()]]
 const timings: Timing[] = []
-await withProduct(async (product) => {
+await withProduct('api', async (product) => {
   rows.push(await measurePlumbing(product, scale))
   rows.push(...(await measureTracking(product, scale)))
   rows.push(...(await measureUpserts(product, scale)))
+  timings.push(await watchTracking(product, dataScale))
+})
+await withProduct('all', async (product) => {
   timings.push(...(await timeEvents(product, dataScale)))
   timings.push(...(await timeLargeProject(product, dataScale)))
   timings.push(await timeImport(product, dataScale))
@@ -39,8 +42,8 @@ async function measureFloor() {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(work: (product: Product) => Promise<void>) {
-  const node = await startScript('./server.ts', { DATA_DIR, RATE_LIMIT_PER_MINUTE: '1000000000' })
+async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>) {
+  const node = await startScript('./server.ts', { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000' })
   try {
     await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })
   } finally {

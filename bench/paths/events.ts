@@ -59,14 +59,15 @@ async function seedEvents(client: pg.Client, projectId: string, total: number) {
     await client.query(
       `insert into events (project_id, id, name, contact_id, data, created_at)
        select $1, (lpad(to_hex(at), 12, '0') || '7' || substr(hash, 1, 3) || '8' || substr(hash, 4, 15))::uuid,
-         'event ' || n % $4::int, md5((n % 1000000)::text)::uuid, jsonb_build_object('plan', 'pro', 'seats', n % 50), to_timestamp(at / 1000.0)
+         'event ' || n % $4::int, overlay(overlay(md5((n % 1000000)::text) placing '7' from 13) placing '8' from 17)::uuid, jsonb_build_object('plan', 'pro', 'seats', n % 50), to_timestamp(at / 1000.0)
        from generate_series($2::int, $3::int) n, md5(n::text) hash, lateral (select $5::bigint + n * $6::bigint / $7::bigint as at) as time`,
       [projectId, from, Math.min(total, from + PAGE - 1), NAMES, start, DAYS * DAY_MS, total],
     )
   }
   await client.query(
-    'insert into event_counts (project_id, name, day, count) select $1, name, id_day(id), count(*) from events where project_id = $1 group by 2, 3',
-    [projectId],
+    'insert into event_counts (project_id, name, day, count) select $1, name, id_day(id), count(*) from events where project_id = $1 and name like $2 group by 2, 3',
+    // The project has been tracked for before.
+    [projectId, 'event %'],
   )
   await client.query('vacuum analyze events')
 }

@@ -1,29 +1,45 @@
 import { randomBytes } from 'node:crypto'
-import { type Measured, measure, type Scale } from '../load.ts'
-import type { Product } from './contacts.ts'
+import { load, type Measured, measure, type Scale, type Target } from '../load.ts'
+import { watchMemory } from '../process.ts'
+import { scaled } from '../seed.ts'
+import type { Product, Timing } from './contacts.ts'
 
 const EXISTING = 10_000
 
+const REQUESTS = 1_000_000
+
+const bodyFor = (email: string) => JSON.stringify({ email, event: 'signed up', data: { plan: 'pro', seats: 3 } })
+const known = Array.from({ length: EXISTING }, (_, n) => bodyFor(`visitor${n}@bench.example`))
+const someone = () => known[Math.floor(Math.random() * EXISTING)]!
+const stranger = () => bodyFor(`${randomBytes(8).toString('hex')}@bench.example`)
+
+const target = ({ url, publicKey }: Product, body: () => string): Target => ({
+  url: `${url}/v1/track`,
+  method: 'POST',
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${publicKey}` },
+  body,
+})
+
 /** One event per request, as browsers and servers send them. */
-export async function measureTracking({ url, pid, publicKey }: Product, scale: Scale): Promise<[string, Measured][]> {
-  const known = () => `visitor${Math.floor(Math.random() * EXISTING)}@bench.example`
-  const unknown = () => `${randomBytes(8).toString('hex')}@bench.example`
-  const track = (email: () => string, headers?: () => Record<string, string>) =>
-    measure(
-      pid,
-      {
-        url: `${url}/v1/track`,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${publicKey}` },
-        body: () => JSON.stringify({ email: email(), event: 'signed up', data: { plan: 'pro', seats: 3 } }),
-        ...(headers ? { moreHeaders: headers } : {}),
-      },
-      scale,
-    )
+export async function measureTracking(product: Product, scale: Scale): Promise<[string, Measured][]> {
+  const track = (body: () => string, headers?: () => Record<string, string>) =>
+    measure(product.pid, { ...target(product, body), ...(headers ? { moreHeaders: headers } : {}) }, scale)
   const key = () => ({ 'idempotency-key': randomBytes(12).toString('hex') })
   return [
-    ['POST /v1/track, 10 k existing contacts', await track(known)],
-    ['POST /v1/track, 10 k existing contacts, with a key', await track(known, key)],
-    ['POST /v1/track, new contacts', await track(unknown)],
+    ['POST /v1/track, 10 k existing contacts', await track(someone)],
+    ['POST /v1/track, 10 k existing contacts, with a key', await track(someone, key)],
+    ['POST /v1/track, new contacts', await track(stranger)],
   ]
+}
+
+/** The most a node holds while it answers many requests: whether it grows with them. */
+export async function watchTracking(product: Product, scale: number): Promise<Timing> {
+  const total = scaled(REQUESTS, scale)
+  const most = async (amount: number) => {
+    const memory = watchMemory(product.pid)
+    await load(target(product, someone), { amount })
+    return memory.stop()
+  }
+  const [early, late] = [await most(total / 10), await most((total * 9) / 10)]
+  return { name: `memory while tracking ${total.toLocaleString('en')} events: first tenth, the rest`, result: `${early} MB, ${late} MB` }
 }

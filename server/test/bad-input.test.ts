@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { many } from '../src/db/index.ts'
+import { openSession } from '../src/auth/sessions.ts'
+import { many, transact } from '../src/db/index.ts'
 import { useApp } from './helpers.ts'
 import { probe } from './probe.ts'
 
@@ -175,6 +177,12 @@ beforeAll(async () => {
 // How often something may be tried is tested elsewhere, and is the one thing a refusal may write.
 const UNCOUNTED = { except: ['attempts'] }
 beforeEach(() => sql`delete from attempts`.execute(sterna.db))
+
+// All of this together is more than one session may ask for in a minute.
+beforeEach(async () => {
+  const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // all that opening one reads of it
+  mine.owner.cookie = `sterna_session=${await transact(sterna.db, (tx) => openSession(tx, sterna.secrets, { userId: mine.owner.id, req }))}`
+})
 
 const credentials = ({ security }: Operation): Record<string, string> => {
   // The key where either will do: it has no limit here, a session has 3,000 calls a minute.

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, prepared, type Tx } from '../db/index.ts'
 import { reactionsTo } from '../events/listen.ts'
+import { recording } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { type DataPatch, mergePatches } from './data.ts'
 import { seeFields } from './fields.ts'
@@ -60,9 +61,12 @@ const mergeTwo = (first: Wanted, second: Wanted): Wanted => ({
 
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
 
-/** Creates or changes contacts, with all that follows from it. Returns a way to find what they are now. */
-export async function upsertContacts(tx: Tx, contacts: Wanted[]) {
-  const rows = contacts.length ? await many(tx, upsertStatement(contacts)) : []
+/** What one of these contacts did. */
+export type Deed = { projectId: string; email: string; id: string; name: string; data: object }
+
+/** Creates or changes contacts, with all that follows from it and what they did. Returns a way to find what they are now. */
+export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] = []) {
+  const rows = contacts.length ? await many(tx, upsertStatement(contacts, deeds)) : []
   const byName = new Map(rows.map((row) => [nameOf(row), row]))
   await recordFlips(
     tx,
@@ -73,8 +77,8 @@ export async function upsertContacts(tx: Tx, contacts: Wanted[]) {
 
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
-/** Contacts, their fields, their number and the work for whoever listens, in one statement: on the hot path each one costs. */
-function upsertStatement(contacts: Wanted[]): RawBuilder<Row> {
+/** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
+function upsertStatement(contacts: Wanted[], deeds: Deed[]): RawBuilder<Row> {
   const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch, fill }) => {
     const wanted = choices.at(-1)?.subscribed ?? null
     const filled = Object.fromEntries(Object.entries(fill).filter(([key]) => !Object.hasOwn(patch.set, key)))
@@ -124,12 +128,20 @@ function upsertStatement(contacts: Wanted[]): RawBuilder<Row> {
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
       from upserted where is_new or flipped group by project_id
     ), reacted as (${reactionsTo(sql`upserted`)}
-    )
+    )${deeds.length ? sql`, ${recordDeeds(deeds)}` : sql``}
     select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted
   `
 }
 
 const isFilled = ({ fill }: { fill: object }) => Object.keys(fill).length > 0
+
+/** Whose id is known only now. */
+const recordDeeds = (deeds: Deed[]) => sql`
+    new_events as materialized (
+      select u.project_id, e.id, e.name, u.id as contact_id, null::uuid as email_id, e.data
+      from jsonb_to_recordset(${JSON.stringify(deeds)}::jsonb) as e("projectId" uuid, email text, id uuid, name text, data jsonb)
+      join upserted u on u.project_id = e."projectId" and u.email = e.email
+    ), ${recording(sql`new_events`)}`
 
 /** Every real change on the way from what it was, also those that a later choice took back. */
 function flipsOf({ projectId, subscribedIfNew, choices }: Wanted, row: Row): Flip[] {

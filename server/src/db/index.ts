@@ -22,6 +22,7 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
     query_timeout: 15_000,
     keepAlive: true,
     application_name: 'sterna',
+    pipeline: true,
   })
   // Without these two a database restart ends the process: pg emits 'error' on idle and on checked-out clients.
   const lost = (err: Error) => {
@@ -53,12 +54,20 @@ const adapted = new WeakMap<pg.PoolClient, PostgresPoolClient>()
 function preparing(client: pg.PoolClient): PostgresPoolClient {
   const known = adapted.get(client)
   if (known) return known
-  const query = (text: string, values: unknown[]) =>
-    client.query(text.startsWith('/* prepared */') ? { name: nameOf(text), text, values } : { text, values })
+  const query = (text: string, values: unknown[]) => {
+    if (text === 'begin') return begin(client)
+    return client.query(text.startsWith('/* prepared */') ? { name: nameOf(text), text, values } : { text, values })
+  }
   // Kysely also knows cursors, which we do not use; the type asks for both forms.
   const adapter = { query, release: () => client.release() } as unknown as PostgresPoolClient
   adapted.set(client, adapter)
   return adapter
+}
+
+/** Sent together with the first statement instead of waited for: should it fail, so does that. */
+async function begin(client: pg.PoolClient) {
+  client.query('begin').catch(() => {})
+  return { command: 'BEGIN', rowCount: null, rows: [] }
 }
 
 export const many = async <Row>(db: Db, query: RawBuilder<Row>) => (await query.execute(db)).rows

@@ -5,10 +5,14 @@ const RESERVED = /^(email\..*|contact\.(subscribed|unsubscribed)|segment\..+\.(e
 
 /** As a reader would take it: without invisible characters, full-width letters, capitals, or space around or inside. */
 const asRead = (name: string) =>
-  name
-    .normalize('NFKC')
-    .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, '')
-    .toLowerCase()
+  PLAIN.test(name)
+    ? name.replaceAll(' ', '').toLowerCase()
+    : name
+        .normalize('NFKC')
+        .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, '')
+        .toLowerCase()
+/** Most names: nothing in them looks like something else. */
+const PLAIN = /^[\x20-\x7e]*$/
 
 export const isReserved = (name: string) => RESERVED.test(asRead(name))
 
@@ -18,8 +22,9 @@ export const EventName = z
   .min(1)
   .max(255)
   .superRefine((name, context) => {
-    if (/[\p{Cc}\u2028\u2029]/u.test(name) || asRead(name) === '')
+    const read = asRead(name)
+    if (read === '' || /[\p{Cc}\u2028\u2029]/u.test(name))
       context.addIssue({ code: 'custom', message: 'Must be visible text on one line.', params: { code: 'invalid_string' } })
-    else if (isReserved(name))
+    else if (RESERVED.test(read))
       context.addIssue({ code: 'custom', message: 'This name is recorded by the service itself.', params: { code: 'reserved_event' } })
   })

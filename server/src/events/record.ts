@@ -1,33 +1,39 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 
 /** With an `id` when someone had to know it before; it decides the day the event counts for. */
 export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string; emailId?: string; data?: object }
 
-/**
- * Writes facts in the transaction that made them true: the events, how many they are, and the work for whoever listens. One
- * statement, however many. Returns their ids in order.
- */
+/** Writes facts in the transaction that made them true, in one statement, however many. Returns their ids in order. */
 export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]> {
   if (!events.length) return []
   const rows = events.map((event) => ({ ...event, id: event.id ?? newId() }))
   await sql`${prepared}
-    with new as materialized (
+    with new_events as materialized (
       select "projectId" as project_id, id, name, "contactId" as contact_id, "emailId" as email_id, coalesce(data, '{}') as data
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
         as e("projectId" uuid, id uuid, name text, "contactId" uuid, "emailId" uuid, data jsonb)
-    ), recorded as (
-      insert into events (project_id, id, name, contact_id, email_id, data)
-      select project_id, id, name, contact_id, email_id, data from new
-    ), counted as (
-      insert into event_count_deltas (project_id, name, day, count)
-      select project_id, name, id_day(id), count(*) from new group by 1, 2, 3
-    )
-    insert into reactions (project_id, id, contact_id, event_id, event_name)
-    select project_id, id, contact_id, id, name from new
-    where exists (
-      select from listeners l where l.project_id = new.project_id and l.topic in ('event:*', 'event:' || new.name))
+    ), ${recording(sql`new_events`)}
+    select
   `.execute(tx)
   return rows.map(({ id }) => id)
 }
+
+/**
+ * The parts of a statement that record events given as rows of (project_id, id, name, contact_id, email_id, data): the events, how
+ * many they are, and the work for whoever listens.
+ */
+export const recording = (events: RawBuilder<unknown>) => sql`
+    recorded as (
+      insert into events (project_id, id, name, contact_id, email_id, data)
+      select project_id, id, name, contact_id, email_id, data from ${events}
+    ), counted_events as (
+      insert into event_count_deltas (project_id, name, day, count)
+      select project_id, name, id_day(id), count(*) from ${events} group by 1, 2, 3
+    ), reacted_to_events as (
+      insert into reactions (project_id, id, contact_id, event_id, event_name)
+      select project_id, id, contact_id, id, name from ${events} as new
+      where exists (
+        select from listeners l where l.project_id = new.project_id and l.topic in ('event:*', 'event:' || new.name))
+    )`

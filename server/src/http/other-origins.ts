@@ -17,7 +17,8 @@ export function allowOtherOrigins(app: App) {
     if (config?.caller !== 'public-key') return
     app.options(url, { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.status(204).headers(PREFLIGHT).send())
   })
-  app.addHook('onRequest', async (req, reply) => {
+  app.addHook('onRequest', (req, reply, done) => {
     if (req.routeOptions.config.caller === 'public-key') reply.headers(HEADERS)
+    done()
   })
 }

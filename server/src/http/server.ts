@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import cookie from '@fastify/cookie'
 import Fastify, {
   type FastifyBaseLogger,
+  type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyRequest,
   LogController,
@@ -13,7 +14,7 @@ import Fastify, {
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Pool } from '../db/index.ts'
 import type { Config } from '../lib/config.ts'
-import { AppError, type ErrorCode, fail, invalid, notFound } from '../lib/errors.ts'
+import { AppError, type ErrorCode, invalid, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -45,15 +46,13 @@ export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 const MB = 1024 * 1024
 const BODY_LIMIT = MB
 
-/** The plumbing every route shares. Knows no feature. */
-export async function createServer(deps: Deps): Promise<App> {
-  const always = await securityHeaders(deps.config)
-  const app = Fastify({
-    loggerInstance: deps.log as FastifyBaseLogger,
+export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pick<Config, 'trustProxy'> }) =>
+  ({
+    loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestId,
     requestIdHeader: false,
-    trustProxy: deps.config.trustProxy ?? false,
+    trustProxy: config.trustProxy ?? false,
     bodyLimit: BODY_LIMIT,
     requestTimeout: 60_000,
     keepAliveTimeout: 72_000,
@@ -63,6 +62,13 @@ export async function createServer(deps: Deps): Promise<App> {
     routerOptions: { maxParamLength: 2_000 },
     exposeHeadRoutes: false,
     clientErrorHandler: refuseAtSocket,
+  }) satisfies FastifyHttpOptions<RawServerDefault>
+
+/** The plumbing every route shares. Knows no feature. */
+export async function createServer(deps: Deps): Promise<App> {
+  const always = await securityHeaders(deps.config)
+  const app = Fastify({
+    ...serverOptions(deps),
     frameworkErrors: (err, req, reply) => {
       // The router refuses these before any hook runs, so the headers every answer has are set here.
       reply.headers(always).header('x-request-id', req.id)
@@ -74,16 +80,17 @@ export async function createServer(deps: Deps): Promise<App> {
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(replyWithError)
   readBodies(app)
-  app.addHook('onRequest', async (req, reply) => {
+  // Hooks on every request take a callback: a promise each would cost more than what they do.
+  app.addHook('onRequest', (req, reply, done) => {
     reply.headers(always)
     reply.header('x-request-id', req.id)
+    done()
   })
-  app.addHook('onResponse', async (req, reply) => {
+  app.addHook('onResponse', (req, reply, done) => {
     // The route's pattern, not the URL: paths and queries may carry tokens.
-    req.log.debug(
-      { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
-      'answered',
-    )
+    const answered = { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }
+    req.log.debug(answered, 'answered')
+    done()
   })
   await app.register(cookie)
   allowOtherOrigins(app)
@@ -116,11 +123,23 @@ function readBodies(app: App) {
   })
 }
 
-async function refuseCompressed({ headers }: FastifyRequest) {
-  if (headers['content-encoding']) fail('UNSUPPORTED_MEDIA_TYPE', { message: 'Compressed request bodies are not accepted.' })
+type Done = (err?: Error) => void
+
+function refuseCompressed({ headers }: FastifyRequest, _reply: unknown, done: Done) {
+  const compressed = headers['content-encoding'] !== undefined && headers['content-encoding'] !== ''
+  done(compressed ? new AppError('UNSUPPORTED_MEDIA_TYPE', { message: 'Compressed request bodies are not accepted.' }) : undefined)
 }
 
-async function refuseBadInput(req: FastifyRequest) {
+function refuseBadInput(req: FastifyRequest, _reply: unknown, done: Done) {
+  try {
+    checkInput(req)
+    done()
+  } catch (err) {
+    done(err as Error)
+  }
+}
+
+function checkInput(req: FastifyRequest) {
   if (req.url.includes('%00')) refuseNul(req)
   const wantsBody = req.routeOptions.schema?.body !== undefined
   const isObject = typeof req.body === 'object' && req.body !== null && !Array.isArray(req.body)

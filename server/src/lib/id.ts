@@ -1,8 +1,11 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Random bytes are cheaper by the thousand. */
+/** Random digits are cheaper by the thousand. */
 const pool = Buffer.alloc(8_192)
-let used = pool.length
+let digits = ''
+let used = 0
+/** Of an id: 15 digits as they are, one of which only four are allowed, and three to start a millisecond with. */
+const DIGITS = 19
 
 let lastTime = 0
 let sequence = 0
@@ -12,29 +15,38 @@ let sequence = 0
  * also within a millisecond, so that what follows each other closely is listed in its order.
  */
 export function newId(now = Date.now()) {
-  if (used + 10 > pool.length) {
-    randomFillSync(pool)
+  if (used + DIGITS > digits.length) {
+    digits = randomFillSync(pool).toString('hex')
     used = 0
   }
-  const random = pool.subarray(used, used + 8)
-  advance(now, pool.readUInt16BE(used + 8))
-  used += 10
-  const time = lastTime.toString(16).padStart(12, '0')
-  const high = ((random[0]! & 0x3f) | 0x80).toString(16)
-  const low = random.toString('hex', 1)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence.toString(16).padStart(3, '0')}-${high}${low.slice(0, 2)}-${low.slice(2)}`
+  const random = digits.slice(used, used + DIGITS)
+  used += DIGITS
+  if (advance(now, random)) timeDigits = lastTime.toString(16).padStart(12, '0')
+  const variant = VARIANTS[Number.parseInt(random[15]!, 16) & 3]
+  return `${timeDigits.slice(0, 8)}-${timeDigits.slice(8)}-7${SEQUENCES[sequence]}-${variant}${random.slice(0, 3)}-${random.slice(3, 15)}`
 }
 
-/** A new millisecond starts at random, with room above; when the room is used up, or the clock steps back, time runs ahead. */
-function advance(now: number, start: number) {
+const VARIANTS = ['8', '9', 'a', 'b']
+const SEQUENCES = Array.from({ length: 0x1000 }, (_, value) => value.toString(16).padStart(3, '0'))
+let timeDigits = ''
+
+/**
+ * A new millisecond starts at random, with room above; when the room is used up, or the clock steps back, time runs ahead.
+ * True when the time has changed.
+ */
+function advance(now: number, random: string) {
   if (now > lastTime) {
     lastTime = now
-    sequence = start & 0x7ff
-  } else if (sequence < 0xfff) sequence++
-  else {
-    lastTime++
-    sequence = 0
+    sequence = Number.parseInt(random.slice(16), 16) & 0x7ff
+    return true
   }
+  if (sequence < 0xfff) {
+    sequence++
+    return false
+  }
+  lastTime++
+  sequence = 0
+  return true
 }
 
 /** The smallest UUIDv7 of that moment: its first 48 bits are milliseconds. */

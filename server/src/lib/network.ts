@@ -8,5 +8,15 @@ export function networkOf(ip: string) {
   return address.kind() === 'ipv4' ? address.toString() : `${address.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
 }
 
+const MAX_KNOWN = 1_000
+const known = new Map<string, boolean>()
+
 /** Not a loopback, private or otherwise special address: those are our own machines and proxies. */
-export const isPublic = (ip: string) => ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'unicast'
+export function isPublic(ip: string) {
+  const remembered = known.get(ip)
+  if (remembered !== undefined) return remembered
+  const found = ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'unicast'
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(ip, found)
+  return found
+}

@@ -2,7 +2,6 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertContacts, want } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
-import { recordEvents } from '../events/record.ts'
 import { type CallerProject, checkCallers } from '../http/key-check.ts'
 import { claimKeys, lockTimeoutFor } from '../http/once.ts'
 import { createBatcher, type Outcome } from '../lib/batch.ts'
@@ -34,7 +33,7 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
     weigh: ({ size }) => size,
     maxItems: 200,
     maxWeight: 2 * MB,
-    maxWaitMs: 2,
+    maxWaitMs: 4,
     lanes: 2,
     maxPending: 10_000,
     maxPendingWeight: 64 * MB,
@@ -55,18 +54,8 @@ async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outco
 
   // Whoever lost its key writes nothing.
   const admitted = calls.filter(({ refusal }) => !refusal)
-  const find = await upsertContacts(tx, mergeWanted(admitted.map(wantContact)))
+  const find = await upsertContacts(tx, mergeWanted(admitted.map(wantContact)), admitted.map(deedOf))
   const contactOf = ({ project, email }: Tracking) => find(project.id, email).id
-  await recordEvents(
-    tx,
-    admitted.map((call) => ({
-      projectId: call.project.id,
-      id: call.eventId,
-      name: call.event,
-      contactId: contactOf(call),
-      data: { ...call.patch.set, ...call.patch.transient },
-    })),
-  )
   return calls.map((call) =>
     call.refusal ? { error: call.refusal } : { value: { contactId: contactOf(call), eventId: call.eventId, at: now } },
   )
@@ -74,6 +63,14 @@ async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outco
 
 const wantContact = ({ project, email, subscribed, patch, source }: Tracking) =>
   want({ projectId: project.id, email, subscribed, subscribedIfNew: true, patch, source })
+
+const deedOf = ({ project, email, eventId, event, patch }: Call) => ({
+  projectId: project.id,
+  email,
+  id: eventId,
+  name: event,
+  data: { ...patch.set, ...patch.transient },
+})
 
 type Call = Tracking & { eventId: string; refusal: AppError | undefined }
 
