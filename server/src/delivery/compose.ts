@@ -1,4 +1,4 @@
-import { base64Lines, header, isPlain, mailbox, normaliseLines, parameter, plainHeader, quotedPrintable } from './encode.ts'
+import { BOUNDARY, base64Lines, encodeBody, header, mailbox, parameter, plainHeader } from './encode.ts'
 
 export type Mailbox = { name?: string | null; address: string }
 export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Buffer }
@@ -24,7 +24,7 @@ export type Composed = { head: string; body: string }
 
 export function compose(mail: Mail): Composed {
   const content = withAttachments(mail, withImages(mail, textAndHtml(mail)))
-  const own = Object.entries(mail.headers).map(([name, value]) => header(name, value))
+  const own = Object.entries(mail.headers).filter(([name]) => !OURS.has(name.toLowerCase()))
   const replyTo = mail.replyTo && !hasHeader(mail.headers, 'reply-to') ? [plainHeader('Reply-To', mail.replyTo)] : []
   const head = [
     plainHeader('From', mailbox(mail.from)),
@@ -34,12 +34,25 @@ export function compose(mail: Mail): Composed {
     plainHeader('Date', mail.date.toUTCString().replace('GMT', '+0000')),
     plainHeader('Message-ID', `<${mail.messageId}>`),
     plainHeader('X-Sterna-Id', mail.id),
-    ...own,
+    ...own.map(([name, value]) => header(name, value)),
     plainHeader('MIME-Version', '1.0'),
     content.head,
   ]
   return { head: head.join(''), body: content.body }
 }
+
+/** A mail has one of each; what stands here twice is read differently by everyone. */
+const OURS = new Set([
+  'from',
+  'to',
+  'subject',
+  'date',
+  'message-id',
+  'x-sterna-id',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+])
 
 const hasHeader = (headers: Record<string, string>, name: string) => Object.keys(headers).some((key) => key.toLowerCase() === name)
 
@@ -48,18 +61,17 @@ type Part = { head: string; body: string }
 const textAndHtml = ({ id, text, html }: Mail): Part =>
   multipart('alternative', `${id}-a`, [textPart('plain', text), textPart('html', html)])
 
-function textPart(kind: 'plain' | 'html', given: string): Part {
-  const text = normaliseLines(given)
-  const plain = isPlain(text)
+function textPart(kind: 'plain' | 'html', text: string): Part {
+  const { encoding, body } = encodeBody(text)
   return {
-    head: `Content-Type: text/${kind}; charset=utf-8\r\nContent-Transfer-Encoding: ${plain ? '7bit' : 'quoted-printable'}\r\n`,
-    body: `${plain ? text : quotedPrintable(text)}\r\n`,
+    head: `Content-Type: text/${kind}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n`,
+    body: `${body}\r\n`,
   }
 }
 
 function withImages({ id, attachments }: Mail, content: Part): Part {
   const inline = attachments.filter((attachment) => attachment.inline)
-  return inline.length ? multipart('related', `${id}-r`, [content, ...inline.map(filePart)]) : content
+  return inline.length ? multipart('related; type="multipart/alternative"', `${id}-r`, [content, ...inline.map(filePart)]) : content
 }
 
 function withAttachments({ id, attachments }: Mail, content: Part): Part {
@@ -69,17 +81,20 @@ function withAttachments({ id, attachments }: Mail, content: Part): Part {
 
 function filePart({ filename, contentType, contentId, inline, content }: Attachment): Part {
   const head = [
-    plainHeader('Content-Type', `${contentType}; ${parameter('name', filename)}`),
+    plainHeader('Content-Type', `${isComposite(contentType) ? 'application/octet-stream' : contentType}; ${parameter('name', filename)}`),
     'Content-Transfer-Encoding: base64\r\n',
     plainHeader('Content-Disposition', `${inline ? 'inline' : 'attachment'}; ${parameter('filename', filename)}`),
-    ...(contentId ? [`Content-ID: <${contentId}>\r\n`] : []),
+    ...(contentId ? [plainHeader('Content-ID', `<${contentId}>`)] : []),
   ]
   return { head: head.join(''), body: base64Lines(content) }
 }
 
-/** The boundary is made of the mail's id: it cannot stand in an encoded body, whose lines never begin like it. */
-function multipart(kind: 'alternative' | 'related' | 'mixed', name: string, parts: Part[]): Part {
-  const boundary = `=_${name}`
+/** These must not be in base64, and a reader would look for parts and headers in them. As plain bytes they are a file like any other. */
+const isComposite = (contentType: string) => /^(multipart|message)\//i.test(contentType)
+
+/** The boundary cannot stand in a body, whatever is in there: see how bodies are encoded. */
+function multipart(kind: 'alternative' | 'related; type="multipart/alternative"' | 'mixed', name: string, parts: Part[]): Part {
+  const boundary = BOUNDARY + name
   const body = parts.map((part) => `--${boundary}\r\n${part.head}\r\n${part.body}`).join('')
-  return { head: `Content-Type: multipart/${kind}; boundary="${boundary}"\r\n`, body: `${body}--${boundary}--\r\n` }
+  return { head: plainHeader('Content-Type', `multipart/${kind}; boundary="${boundary}"`), body: `${body}--${boundary}--\r\n` }
 }

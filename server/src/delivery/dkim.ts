@@ -70,11 +70,10 @@ function canonicalHeader(field: string) {
 }
 
 function bodyHash(body: string) {
-  const canonical = body
-    .replace(/[ \t]+/g, ' ')
-    .replace(/ \r\n/g, '\r\n')
-    .replace(/(?:\r\n)+$/, '')
+  const canonical = body.replace(/[ \t]{2,}|\t/g, ' ').replaceAll(' \r\n', '\r\n')
+  let end = canonical.length
+  while (canonical.endsWith('\r\n', end)) end -= 2
   return createHash('sha256')
-    .update(canonical === '' ? '' : `${canonical}\r\n`)
+    .update(end === 0 ? '' : `${canonical.slice(0, end)}\r\n`)
     .digest('base64')
 }

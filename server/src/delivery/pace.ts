@@ -1,11 +1,14 @@
 import type { Signal } from './sending.ts'
 
-const PAUSE_MS = 60_000
+const SECOND = 1_000
+const PAUSE_MS = 60 * SECOND
 const SLOWEST = 1
-/** How much faster again each second after a throttling. */
-const RECOVERY = 1.1
+/** How much faster again each second after a throttling: from the slowest to any rate there is within a minute. */
+const RECOVERY = 1.2
 /** Nobody sends faster than this from one process; beyond it the rate is no limit. */
 const UNLIMITED = 100_000
+/** A timer that comes sooner costs more than it brings. */
+const SHORTEST_WAIT_MS = 5
 
 /** How fast mails may leave this process: as configured, slower for a while when the other side says so. */
 export function createPace(ratePerSecond = UNLIMITED) {
@@ -13,56 +16,63 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let budget = 1
   let filledAt = performance.now()
   let pausedUntil = 0
-  let sentThisSecond = 0
-  let sentBefore = 0
-  let loweredAt = -Infinity
+  let slowedAt = Number.NEGATIVE_INFINITY
   let secondBegan = performance.now()
+  let sentThisSecond = 0
+  // Of the last second in which any were sent: an answer may take longer than that.
+  let sentBefore = 0
   let waiting = false
 
-  function refill() {
-    const now = performance.now()
-    if (now - secondBegan >= 1_000) {
-      sentBefore = now - secondBegan < 2_000 ? sentThisSecond : 0
-      secondBegan = now
+  function refill(now: number) {
+    const seconds = Math.floor((now - secondBegan) / SECOND)
+    if (seconds > 0) {
+      sentBefore = sentThisSecond || sentBefore
       sentThisSecond = 0
-      rate = Math.min(ratePerSecond, Math.max(rate * RECOVERY, rate + 1))
+      secondBegan += seconds * SECOND
+      recover(seconds)
     }
-    budget = Math.min(Math.max(1, rate / 10), budget + ((now - filledAt) / 1_000) * rate)
+    budget = Math.min(Math.max(1, rate / 10), budget + ((now - filledAt) / SECOND) * rate)
     filledAt = now
   }
 
-  /** Once a second: those who were on their way together are told so together. */
-  function slowDown() {
-    const now = performance.now()
-    if (now - loweredAt < 1_000) return
-    loweredAt = now
-    rate = Math.max(SLOWEST, Math.min(rate, Math.max(sentBefore, sentThisSecond)) / 2)
+  function recover(seconds: number) {
+    for (let left = seconds; left > 0 && rate < ratePerSecond; left--) rate = Math.min(ratePerSecond, Math.max(rate * RECOVERY, rate + 1))
+  }
+
+  /** Half of what was really sent, which may be far below what was allowed. Many refusals at once are one sign, not many. */
+  function slowDown(now: number) {
+    if (now - slowedAt < SECOND) return
+    slowedAt = now
+    refill(now)
+    rate = Math.max(SLOWEST, Math.min(rate, Math.max(sentThisSecond, sentBefore)) / 2)
+    budget = Math.min(budget, 1)
+    secondBegan = now
+    sentThisSecond = 0
+    sentBefore = rate
   }
 
   return {
     isPaused: () => performance.now() < pausedUntil,
     /** False when it is too early; `again` is called when it no longer is. */
     take(again: () => void) {
-      refill()
-      if (budget >= 1 && performance.now() >= pausedUntil) {
+      const now = performance.now()
+      refill(now)
+      if (budget >= 1 && now >= pausedUntil) {
         budget--
         sentThisSecond++
         return true
       }
       if (waiting) return false
       waiting = true
-      const pause = pausedUntil - performance.now()
-      setTimeout(
-        () => {
-          waiting = false
-          again()
-        },
-        Math.max(5, 1_000 / rate, pause),
-      ).unref()
+      const wait = Math.max(SHORTEST_WAIT_MS, ((1 - budget) / rate) * SECOND, pausedUntil - now)
+      setTimeout(() => {
+        waiting = false
+        again()
+      }, wait).unref()
       return false
     },
     heed(signal: Signal) {
-      if (signal.is === 'throttled') slowDown()
+      if (signal.is === 'throttled') slowDown(performance.now())
       if (signal.is === 'paused' && signal.domain === null) pausedUntil = performance.now() + PAUSE_MS
     },
   }

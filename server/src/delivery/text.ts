@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 
-const UNSEEN = new Set(['head', 'style', 'script', 'title', 'template', 'noscript'])
+const UNSEEN = new Set(['style', 'script', 'title', 'template', 'noscript'])
 const PARAGRAPHS = new Set([
   'p',
   'div',
@@ -19,46 +19,90 @@ const PARAGRAPHS = new Set([
   'article',
   'hr',
 ])
-const LINES = new Set(['br', 'tr', 'li'])
+const LINES = new Set(['tr', 'li'])
 
-/** The mail for those who read no HTML: its words, with the targets of its links. One pass, linear in its length. */
+type Link = { target: string; words: string }
+
+/**
+ * The mail for those who read no HTML: its words, with the targets of its links. One pass, linear in its length: what was written
+ * is never looked at again, because each look at a string that is being built copies all of it.
+ */
 export function toText(html: string) {
   let text = ''
+  // What stands between the last words and the next ones, if any come.
+  let breaks = 0
+  let spaced = false
+  let bullet = ''
+  // Depth inside what nobody sees.
   let unseen = 0
-  const links: { target: string; from: number }[] = []
+  let link: Link | undefined
+  const lists: { next: number }[] = []
+
   const breakLines = (count: number) => {
-    const had = /\n*$/.exec(text.slice(-2))![0].length
-    if (text) text += '\n'.repeat(Math.max(0, count - had))
+    breaks = Math.max(breaks, count)
   }
+
+  function write(words: string) {
+    const one = words.replace(/\s{2,}|[^\S ]/g, ' ')
+    if (one.startsWith(' ')) spaced = true
+    const clean = one.trim()
+    if (!clean) return
+    if (text) text += breaks ? '\n'.repeat(breaks) : spaced ? ' ' : ''
+    text += bullet + clean
+    if (link && link.words.length <= link.target.length) link.words += (spaced ? ' ' : '') + clean
+    breaks = 0
+    bullet = ''
+    spaced = one.endsWith(' ')
+  }
+
+  function endLink() {
+    const { target, words } = link!
+    link = undefined
+    if (!target || target.startsWith('#') || words.trim() === target) return
+    if (words) text += ` (${target})`
+    else write(`(${target})`)
+  }
+
+  function open(name: string, { href, alt }: Record<string, string>) {
+    if (PARAGRAPHS.has(name)) breakLines(2)
+    else if (LINES.has(name)) breakLines(1)
+    if (name === 'br') breaks = Math.min(2, breaks + 1)
+    if (name === 'ul') lists.push({ next: Number.NaN })
+    if (name === 'ol') lists.push({ next: 1 })
+    if (name === 'li') bullet = bulletOf(lists.at(-1))
+    if (name === 'img' && alt) write(alt)
+    if (name === 'a') {
+      if (link) endLink()
+      link = { target: (href ?? '').trim().replace(/\s+/g, ' '), words: '' }
+    }
+  }
+
+  function close(name: string) {
+    if (PARAGRAPHS.has(name)) breakLines(2)
+    if (name === 'td' || name === 'th') spaced = true
+    if (name === 'ul' || name === 'ol') lists.pop()
+    if (name === 'li') bullet = ''
+    if (name === 'a' && link) endLink()
+  }
+
   const parser = new Parser({
-    onopentag(name, { href, alt }) {
-      if (UNSEEN.has(name)) unseen++
-      if (PARAGRAPHS.has(name)) breakLines(2)
-      if (LINES.has(name)) breakLines(1)
-      if (name === 'li') text += '- '
-      if (name === 'img' && alt && !unseen) text += alt
-      if (name === 'a') links.push({ target: href ?? '', from: text.length })
+    onopentag(name, attributes) {
+      if (unseen || isUnseen(name, attributes)) unseen++
+      else open(name, attributes)
     },
     ontext(words) {
-      if (!unseen) text += spaced(text, words)
+      if (!unseen) write(words)
     },
     onclosetag(name) {
-      if (UNSEEN.has(name)) unseen--
-      if (PARAGRAPHS.has(name)) breakLines(2)
-      if (name === 'td' || name === 'th') text += spaced(text, ' ')
-      const link = name === 'a' ? links.pop() : undefined
-      if (link?.target && !link.target.startsWith('#') && text.slice(link.from).trim() !== link.target) text += ` (${link.target})`
+      if (unseen) unseen--
+      else close(name)
     },
   })
   parser.end(html)
-  return `${text
-    .replace(/[ \t]+\n/g, '\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .trim()}\n`
+  return `${text}\n`
 }
 
-/** White space of any kind is one space, and none at the beginning of a line. */
-function spaced(before: string, words: string) {
-  const one = words.replace(/[\s\u00a0]+/g, ' ')
-  return before === '' || /\s$/.test(before.slice(-1)) ? one.replace(/^ /, '') : one
-}
+const isUnseen = (name: string, { hidden, style }: Record<string, string>) =>
+  UNSEEN.has(name) || hidden !== undefined || (style !== undefined && /display\s*:\s*none/i.test(style))
+
+const bulletOf = (list: { next: number } | undefined) => (list && list.next > 0 ? `${list.next++}. ` : '- ')
