@@ -73,8 +73,10 @@ function bodyHash(body: string) {
   const canonical = body
     .replace(/[ \t]+/g, ' ')
     .replace(/ \r\n/g, '\r\n')
-    .replace(/(?:\r\n)+$/, '')
+  // Not by an expression: among many empty lines it would look for the last one again from each of them.
+  let end = canonical.length
+  while (end > 0 && canonical.startsWith('\r\n', end - 2)) end -= 2
   return createHash('sha256')
-    .update(canonical === '' ? '' : `${canonical}\r\n`)
+    .update(end === 0 ? '' : `${canonical.slice(0, end)}\r\n`)
     .digest('base64')
 }
