@@ -142,7 +142,12 @@ const expectRefused = (cases: [string, object, [field: string, code: string][]][
 describe('an answer', () => {
   test('comes with the contact and the mail of every recipient, and the mail arrives', async () => {
     const shop = await newShop({ name: 'Ada’s Shop' })
-    const answer = await shop.send({ to: ' Ada@Example.com', subject: 'Order {{n}}', body: '<p>Hello {{name}}</p>', data: { n: 7, name: 'Ada' } })
+    const answer = await shop.send({
+      to: ' Ada@Example.com',
+      subject: 'Order {{n}}',
+      body: '<p>Hello {{name}}</p>',
+      data: { n: 7, name: 'Ada' },
+    })
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
       success: true,
@@ -187,7 +192,11 @@ describe('an answer', () => {
       updatedAt: expect.stringMatching(TIME),
       timeline: [
         { at: answer.body.data.timestamp, what: 'queued', details: {} },
-        { at: expect.stringMatching(TIME), what: 'email.sent', details: expect.objectContaining({ emailId: answer.body.data.emails[0].email }) },
+        {
+          at: expect.stringMatching(TIME),
+          what: 'email.sent',
+          details: expect.objectContaining({ emailId: answer.body.data.emails[0].email }),
+        },
       ],
     })
 
@@ -257,10 +266,10 @@ describe('an answer', () => {
     expect(answer.status).toBe(200)
     expect(answer.body.data.emails.map(({ contact }: { contact: { email: string } }) => contact.email)).toEqual(to)
     expect((await shop.contacts()).total).toBe(1_000)
-    await vi.waitFor(
-      async () => expect((await shop.call('GET', '/emails?status=SENT&limit=1')).body.total).toBe(1_000),
-      { timeout: 20_000, interval: 200 },
-    )
+    await vi.waitFor(async () => expect((await shop.call('GET', '/emails?status=SENT&limit=1')).body.total).toBe(1_000), {
+      timeout: 20_000,
+      interval: 200,
+    })
   }, 30_000)
 })
 
@@ -381,7 +390,11 @@ describe('the content', () => {
   })
 
   test('values never end the line of the subject, and are escaped in the body only', async () => {
-    const mail = await busy.deliver({ subject: 'Hi {{x}}', body: '<p>{{x}}|{{x | raw}}</p>', data: { x: { value: '<b>\r\nBcc: v@y.example', persistent: false } } })
+    const mail = await busy.deliver({
+      subject: 'Hi {{x}}',
+      body: '<p>{{x}}|{{x | raw}}</p>',
+      data: { x: { value: '<b>\r\nBcc: v@y.example', persistent: false } },
+    })
     expect(mail.subject).toBe('Hi <b>Bcc: v@y.example')
     expect(mail.bcc).toBeUndefined()
     expect(mail.html).toContain('&lt;b&gt;')
@@ -401,7 +414,13 @@ describe('a template', () => {
       from: { name: 'Of the template', address: `t@${shop.domain}` },
       replyTo: [{ name: '', address: 'r@example.com' }],
     })
-    const changed = await shop.deliver({ template, subject: 'Own', body: '<p>own</p>', from: { name: 'Me', email: `me@${shop.domain}` }, reply: BOB })
+    const changed = await shop.deliver({
+      template,
+      subject: 'Own',
+      body: '<p>own</p>',
+      from: { name: 'Me', email: `me@${shop.domain}` },
+      reply: BOB,
+    })
     expect(changed).toMatchObject({
       subject: 'Own',
       html: '<p>own</p>\n',
@@ -409,7 +428,10 @@ describe('a template', () => {
       replyTo: [{ name: '', address: BOB }],
     })
     expect(await shop.deliver({ ...nothing, template, subject: 'Own' })).toMatchObject({ subject: 'Own', html: '<p>template</p>\n' })
-    expect(await shop.deliver({ ...nothing, template, body: '<p>own</p>' })).toMatchObject({ subject: 'Of the template', html: '<p>own</p>\n' })
+    expect(await shop.deliver({ ...nothing, template, body: '<p>own</p>' })).toMatchObject({
+      subject: 'Of the template',
+      html: '<p>own</p>\n',
+    })
     const answer = await shop.send({ ...nothing, template })
     expect((await shop.ended(answer))[0]).toMatchObject({ templateId: template, type: 'TRANSACTIONAL', replyTo: 'r@example.com' })
     expect(await shop.deliver({ ...nothing, template, subject: '{{x}}', data: { x: 'from data' } })).toMatchObject({ subject: 'from data' })
@@ -572,7 +594,9 @@ describe('marketing', () => {
     const template = await marketing(shop, 'MARKETING')
     const answers = await Promise.all(
       times(40, (index) =>
-        index % 2 ? shop.send({ to: `p${index}@example.com`, template, subscribed: true }) : shop.send({ to: `p${index}@example.com`, template }),
+        index % 2
+          ? shop.send({ to: `p${index}@example.com`, template, subscribed: true })
+          : shop.send({ to: `p${index}@example.com`, template }),
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(times(40, (index) => (index % 2 ? 200 : 400)))
@@ -690,7 +714,9 @@ describe('contacts', () => {
       { name: 'B' },
       null,
     ])
-    expect((await shop.call('GET', '/contacts/fields')).body.fields).toContainEqual(expect.objectContaining({ field: 'data.name', type: 'string' }))
+    expect((await shop.call('GET', '/contacts/fields')).body.fields).toContainEqual(
+      expect.objectContaining({ field: 'data.name', type: 'string' }),
+    )
   })
 
   test('requests for one contact in one batch amount to the same as one after the other', async () => {
@@ -708,12 +734,17 @@ describe('contacts', () => {
           )
         const before: DataPatch = known ? readData({ name: 'Known' }) : NO_DATA
         for (const email of [one, other])
-          await transact(sterna.db, (tx) => upsertContacts(tx, [want({ projectId: busy.id, email, subscribedIfNew: false, patch: before, source })]))
+          await transact(sterna.db, (tx) =>
+            upsertContacts(tx, [want({ projectId: busy.id, email, subscribedIfNew: false, patch: before, source })]),
+          )
         for (const each of wanted(one)) await transact(sterna.db, (tx) => upsertContacts(tx, [each]))
         await transact(sterna.db, (tx) => upsertContacts(tx, mergeWanted(wanted(other))))
         const rows = await many(
           sterna.db,
-          sql<{ email: string; data: object }>`select email, data from contacts where project_id = ${busy.id} and email in (${one}, ${other})`,
+          sql<{
+            email: string
+            data: object
+          }>`select email, data from contacts where project_id = ${busy.id} and email in (${one}, ${other})`,
         )
         expect(rows.find(({ email }) => email === other)!.data).toEqual(rows.find(({ email }) => email === one)!.data)
       }),
@@ -732,7 +763,10 @@ describe('contacts', () => {
       ['300 KB', { data: Object.fromEntries(times(5, (index) => [`k${index}`, 'x'.repeat(60_000)])) }, [['data', 'too_big']]],
       [
         'much for many',
-        { to: times(1_000, (index) => `r${index}@example.com`), data: Object.fromEntries(times(10, (index) => [`k${index}`, 'x'.repeat(2_000)])) },
+        {
+          to: times(1_000, (index) => `r${index}@example.com`),
+          data: Object.fromEntries(times(10, (index) => [`k${index}`, 'x'.repeat(2_000)])),
+        },
         [['data', 'too_big']],
       ],
     ]))
@@ -749,13 +783,16 @@ describe('contacts', () => {
     expect(({} as Record<string, unknown>).x ?? ({} as Record<string, unknown>).y).toBeUndefined()
   })
 
-  test.each(['{"n":1e400}', '{"n":9007199254740993}', '{"n":"\\ud800"}', '{"n":"\\u0000"}', '{"a\\u0000":1}'])('data %s is refused', async (data) => {
-    const text = JSON.stringify(quiet.mail())
-    await expectNothingOf(async () => {
-      const answer = await sterna.call('POST', '/v1/send', { key: quiet.sk, body: `${text.slice(0, -1)},"data":${data}}` })
-      expect(outcome(answer)).toEqual([422, 'VALIDATION_ERROR'])
-    })
-  })
+  test.each(['{"n":1e400}', '{"n":9007199254740993}', '{"n":"\\ud800"}', '{"n":"\\u0000"}', '{"a\\u0000":1}'])(
+    'data %s is refused',
+    async (data) => {
+      const text = JSON.stringify(quiet.mail())
+      await expectNothingOf(async () => {
+        const answer = await sterna.call('POST', '/v1/send', { key: quiet.sk, body: `${text.slice(0, -1)},"data":${data}}` })
+        expect(outcome(answer)).toEqual([422, 'VALIDATION_ERROR'])
+      })
+    },
+  )
 })
 
 test('keys that are not the caller’s to set take no effect', async () => {
@@ -908,7 +945,13 @@ describe('attachments', () => {
       bytes: Buffer.from(content as ArrayBuffer).toString('base64'),
     }))
     expect(found).toEqual([
-      expect.objectContaining({ filename: 'logo.png', mimeType: 'image/png', disposition: 'inline', contentId: '<logo@1>', bytes: base64('png') }),
+      expect.objectContaining({
+        filename: 'logo.png',
+        mimeType: 'image/png',
+        disposition: 'inline',
+        contentId: '<logo@1>',
+        bytes: base64('png'),
+      }),
       expect.objectContaining({
         filename: 'Rechnung März 🦜.pdf',
         mimeType: 'application/pdf',
@@ -939,19 +982,52 @@ describe('attachments', () => {
       ],
       ['an object', { attachments: file() }, [['attachments', 'invalid_type']]],
       ['a text', { attachments: ['x'] }, [['attachments.0', 'invalid_type']]],
-      ...['filename', 'content', 'contentType'].map((name): [string, object, [string, string][]] => [name, one({ [name]: undefined }), at(name, 'required')]),
-      ...['QUJD\nQUJD', 'QUJ', 'Q=JD', '=', '====', 'QQ=', 'QUJD=', 'QQ==QQ==', 'QUI_', 'QUI-', 'QUJD ', '!!!!', 'data:text/plain;base64,QUJD'].map(
-        (content): [string, object, [string, string][]] => [content, one({ content }), at('content', 'invalid_string')],
-      ),
+      ...['filename', 'content', 'contentType'].map((name): [string, object, [string, string][]] => [
+        name,
+        one({ [name]: undefined }),
+        at(name, 'required'),
+      ]),
+      ...[
+        'QUJD\nQUJD',
+        'QUJ',
+        'Q=JD',
+        '=',
+        '====',
+        'QQ=',
+        'QUJD=',
+        'QQ==QQ==',
+        'QUI_',
+        'QUI-',
+        'QUJD ',
+        '!!!!',
+        'data:text/plain;base64,QUJD',
+      ].map((content): [string, object, [string, string][]] => [content, one({ content }), at('content', 'invalid_string')]),
       ['empty filename', one({ filename: '' }), [...at('filename', 'too_small'), ...at('filename', 'invalid_string')]],
       ...['a"b', 'a\r\nX: y', 'a\nb', 'a\rb', '../a', 'a/b', 'a\\b', 'a\u202efdp.exe', 'a\u2066b', 'a\u2028b', 'a\tb'].map(
         (filename): [string, object, [string, string][]] => [filename, one({ filename }), at('filename', 'invalid_string')],
       ),
       ['256 characters', one({ filename: 'x'.repeat(256) }), at('filename', 'too_big')],
-      ...['text', 'text/plain; name=x', 'text/plain\r\nX: y', 'text/', '/plain', 'a b/c', 'text/plain;', '', 'multipart/mixed', 'Multipart/Related'].map(
-        (contentType): [string, object, [string, string][]] => [contentType, one({ contentType }), at('contentType', 'invalid_string')],
-      ),
-      ...['a>\r\nX:', 'a b', '<a>', 'a"', 'é', ''].map((contentId): [string, object, [string, string][]] => [contentId, one({ contentId }), at('contentId', 'invalid_string')]),
+      ...[
+        'text',
+        'text/plain; name=x',
+        'text/plain\r\nX: y',
+        'text/',
+        '/plain',
+        'a b/c',
+        'text/plain;',
+        '',
+        'multipart/mixed',
+        'Multipart/Related',
+      ].map((contentType): [string, object, [string, string][]] => [
+        contentType,
+        one({ contentType }),
+        at('contentType', 'invalid_string'),
+      ]),
+      ...['a>\r\nX:', 'a b', '<a>', 'a"', 'é', ''].map((contentId): [string, object, [string, string][]] => [
+        contentId,
+        one({ contentId }),
+        at('contentId', 'invalid_string'),
+      ]),
       ['inline without an id', one({ disposition: 'inline' }), at('contentId', 'required')],
       ['another disposition', one({ disposition: 'form-data' }), at('disposition', 'invalid_enum_value')],
     ])
@@ -977,7 +1053,9 @@ describe('attachments', () => {
 describe('an Idempotency-Key', () => {
   test('lets one of fifty at once through, over two nodes, and tells the others which mails it made', async () => {
     const shop = await newShop()
-    const answers = await Promise.all(times(50, (index) => shop.send({ to: [ADA, BOB] }, { key: 'order-1', at: index % 2 ? second.sterna : sterna })))
+    const answers = await Promise.all(
+      times(50, (index) => shop.send({ to: [ADA, BOB] }, { key: 'order-1', at: index % 2 ? second.sterna : sterna })),
+    )
     const [first, ...more] = answers.filter(({ status }) => status === 200)
     expect(more).toEqual([])
     const ids = first!.body.data.emails.map(({ email }: { email: string }) => email)
@@ -1002,7 +1080,10 @@ describe('an Idempotency-Key', () => {
       sterna.call('POST', '/v1/track', { key: shop.pk, body: { email: ADA, event: 'x' }, headers: { 'idempotency-key': key } })
     const sent = await shop.send({}, { key: 'a' })
     const tracked = await track('a')
-    expect([outcome(tracked), tracked.body.error.details.emails]).toEqual([[409, 'IDEMPOTENCY_KEY_REUSED'], [sent.body.data.emails[0].email]])
+    expect([outcome(tracked), tracked.body.error.details.emails]).toEqual([
+      [409, 'IDEMPOTENCY_KEY_REUSED'],
+      [sent.body.data.emails[0].email],
+    ])
     expect(outcome(await track('b'))).toEqual([200])
     expect((await shop.send({}, { key: 'b' })).body.error.details.originalRequest).toBe('POST /v1/track')
     expect(outcome(await other.send({}, { key: 'a' }))).toEqual([200])
@@ -1015,11 +1096,15 @@ describe('an Idempotency-Key', () => {
     expect((await shop.send({ from: 'a@bank.example' }, { key: 'k' })).status).toBe(403)
     expect((await shop.send({ template: randomUUID() }, { key: 'k' })).status).toBe(404)
     expect((await shop.send({ template: marketing }, { key: 'k' })).status).toBe(400)
-    await sql`create function fail_here() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(sterna.db)
+    await sql`create function fail_here() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
+      sterna.db,
+    )
     await sql`create trigger fail_here before insert on emails for each row when (new.to_address = 'fail@example.com') execute function fail_here()`.execute(
       sterna.db,
     )
-    await expectNothingOf(async () => expect(outcome(await shop.send({ to: [BOB, 'fail@example.com'] }, { key: 'k' }))).toEqual([500, 'INTERNAL_SERVER_ERROR']))
+    await expectNothingOf(async () =>
+      expect(outcome(await shop.send({ to: [BOB, 'fail@example.com'] }, { key: 'k' }))).toEqual([500, 'INTERNAL_SERVER_ERROR']),
+    )
     await sql`drop trigger fail_here on emails`.execute(sterna.db)
     expect((await shop.send({}, { key: 'k' })).status).toBe(200)
     expect((await shop.send({}, { key: 'k' })).status).toBe(409)
@@ -1065,7 +1150,8 @@ describe('a key', () => {
     const sk = body.secret as string
     for (const at of [sterna, second.sterna]) expect((await shop.send({}, { at, sk })).status).toBe(200)
     await sql`update projects set disabled = true where id = ${shop.id}`.execute(sterna.db)
-    for (const at of [sterna, second.sterna]) expect(outcome(await shop.send({ to: 'new@example.com' }, { at, sk }))).toEqual([403, 'PROJECT_DISABLED'])
+    for (const at of [sterna, second.sterna])
+      expect(outcome(await shop.send({ to: 'new@example.com' }, { at, sk }))).toEqual([403, 'PROJECT_DISABLED'])
     await sql`update projects set disabled = false where id = ${shop.id}`.execute(sterna.db)
     for (const at of [sterna, second.sterna]) expect((await shop.send({}, { at, sk })).status).toBe(200)
     await shop.owner.call('DELETE', `/users/@me/projects/${shop.id}`)
@@ -1144,21 +1230,29 @@ describe('between the request and the mail', () => {
   })
 
   test('a project may be disabled: the mail waits', async () => {
-    const { shop, answer, id } = await meanwhile((each) => sql`update projects set disabled = true where id = ${each.id}`.execute(sterna.db))
+    const { shop, answer, id } = await meanwhile((each) =>
+      sql`update projects set disabled = true where id = ${each.id}`.execute(sterna.db),
+    )
     const waiting = await vi.waitFor(async () => {
       const found = await shop.email(id)
       expect(found.error).toBe('project_disabled')
       return found
     })
     expect(waiting).toMatchObject({ status: 'PENDING' })
-    expect((waiting.timeline as { what: string; details: object }[]).at(-1)).toMatchObject({ what: 'deferred', details: { reason: 'project_disabled' } })
+    expect((waiting.timeline as { what: string; details: object }[]).at(-1)).toMatchObject({
+      what: 'deferred',
+      details: { reason: 'project_disabled' },
+    })
     await sql`update projects set disabled = false where id = ${shop.id}`.execute(sterna.db)
     await sql`update emails set due_at = now() where project_id = ${shop.id}`.execute(sterna.db)
     expect((await shop.ended(answer))[0]).toMatchObject({ status: 'SENT', error: null, attempts: 2 })
   })
 
   test('a project may be deleted: nothing is sent, and nothing of it is left', async () => {
-    const { shop } = await meanwhile((each) => each.owner.call('DELETE', `/users/@me/projects/${each.id}`), async () => ({ attachments: [file()] }))
+    const { shop } = await meanwhile(
+      (each) => each.owner.call('DELETE', `/users/@me/projects/${each.id}`),
+      async () => ({ attachments: [file()] }),
+    )
     const left = () =>
       many(
         sterna.db,
@@ -1176,12 +1270,15 @@ describe('between the request and the mail', () => {
     const shop = await newShop()
     await shop.ended(await shop.send({ attachments: [file()] }))
     await shop.owner.call('POST', `/users/@me/projects/${shop.id}/reset`)
-    await vi.waitFor(async () => {
-      expect((await shop.call('GET', '/emails')).body.total).toBe(0)
-      expect((await shop.call('GET', '/sandbox/messages')).body.total).toBe(0)
-      expect(await many(sterna.db, sql`select 1 from contents where project_id = ${shop.id}`)).toEqual([])
-      expect(await many(sterna.db, sql`select 1 from attachments where project_id = ${shop.id}`)).toEqual([])
-    }, { timeout: 15_000 })
+    await vi.waitFor(
+      async () => {
+        expect((await shop.call('GET', '/emails')).body.total).toBe(0)
+        expect((await shop.call('GET', '/sandbox/messages')).body.total).toBe(0)
+        expect(await many(sterna.db, sql`select 1 from contents where project_id = ${shop.id}`)).toEqual([])
+        expect(await many(sterna.db, sql`select 1 from attachments where project_id = ${shop.id}`)).toEqual([])
+      },
+      { timeout: 15_000 },
+    )
     expect((await shop.ended(await shop.send()))[0]).toMatchObject({ status: 'SENT' })
   })
 
@@ -1211,7 +1308,12 @@ describe('addresses of the sandbox that behave', () => {
     })
     const events = (await shop.events()).reverse()
     for (const { name, data, emailId, contactId } of events.filter((each) => each.name.startsWith('email.'))) {
-      expect([name, Object.keys(data).filter((key) => keys.includes(key)).sort()]).toEqual([name, keys])
+      expect([
+        name,
+        Object.keys(data)
+          .filter((key) => keys.includes(key))
+          .sort(),
+      ]).toEqual([name, keys])
       expect([data.emailId, emailId, contactId, data.messageId, data.sourceType, data.templateId]).toEqual([
         id,
         id,
@@ -1396,7 +1498,10 @@ describe('the sandbox', () => {
     await fill(shop.id)
     await fill(other.id)
     await shop.ended(await shop.send())
-    const kept = await many(sterna.db, sql<{ subject: string }>`select subject from sandbox_messages where project_id = ${shop.id} order by id`)
+    const kept = await many(
+      sterna.db,
+      sql<{ subject: string }>`select subject from sandbox_messages where project_id = ${shop.id} order by id`,
+    )
     expect([kept.length, kept[0]!.subject, kept.at(-1)!.subject]).toEqual([1_000, '202', 'Hi'])
     expect((await other.call('GET', '/sandbox/messages')).body.total).toBe(1_200)
     await shop.ended(await shop.send({ to: times(120, (index) => `r${index}@example.com`) }))
@@ -1414,7 +1519,10 @@ describe('the sandbox', () => {
       from generate_series(1, 5) n
     `.execute(sterna.db)
     await shop.ended(await shop.send())
-    const kept = await many(sterna.db, sql<{ subject: string }>`select subject from sandbox_messages where project_id = ${shop.id} order by id`)
+    const kept = await many(
+      sterna.db,
+      sql<{ subject: string }>`select subject from sandbox_messages where project_id = ${shop.id} order by id`,
+    )
     expect(kept.map(({ subject }) => subject)).toEqual(['3', '4', '5', 'Hi'])
   })
 })

@@ -70,9 +70,7 @@ function canonicalHeader(field: string) {
 }
 
 function bodyHash(body: string) {
-  const canonical = body
-    .replace(/[ \t]+/g, ' ')
-    .replace(/ \r\n/g, '\r\n')
+  const canonical = body.replace(/[ \t]+/g, ' ').replace(/ \r\n/g, '\r\n')
   // Not by an expression: among many empty lines it would look for the last one again from each of them.
   let end = canonical.length
   while (end > 0 && canonical.startsWith('\r\n', end - 2)) end -= 2

@@ -82,8 +82,7 @@ export const base64Lines = (bytes: Buffer) => bytes.toString('base64').replace(/
 const HEX = Array.from({ length: 256 }, (_, byte) => `=${byte.toString(16).toUpperCase().padStart(2, '0')}`)
 
 /** Text that needs nothing: ASCII in short lines. Three questions: one for all of them takes more stack than there is. */
-export const isPlain = (text: string) =>
-  !/[^\x20-\x7e\t\r\n]/.test(text) && !/[^\r\n]{901}/.test(text) && !/[ \t](\r\n|$)/.test(text)
+export const isPlain = (text: string) => !/[^\x20-\x7e\t\r\n]/.test(text) && !/[^\r\n]{901}/.test(text) && !/[ \t](\r\n|$)/.test(text)
 
 /** Quoted-printable, for text with CRLF line breaks. */
 export function quotedPrintable(text: string) {

@@ -40,9 +40,9 @@ export function toText(html: string) {
     const had = /\n*$/.exec(end)![0].length
     if (length) add('\n'.repeat(Math.max(0, count - had)))
   }
-  /** A link that shows its target need not say it again. White space around it is one character at most. */
+  /** A link that shows its target need not say it again; there may be line breaks around it. */
   const shows = ({ target, piece, length: before }: Link) =>
-    length - before <= target.length + 2 && pieces.slice(piece).join('').trim() === target
+    length - before <= target.length + 10 && pieces.slice(piece).join('').trim() === target
   const parser = new Parser({
     onopentag(name, { href, alt }) {
       if (UNSEEN.has(name)) unseen++

@@ -135,7 +135,9 @@ async function refuseSenders(tx: Tx, calls: Call[]) {
  * before anything is written. Without a lock: whoever leaves from now on is asked about again when the mail does.
  */
 async function refuseUnsubscribed(tx: Tx, calls: Call[]) {
-  const asking = calls.filter(({ refusal, content, subscribed }) => !refusal && content.type !== 'TRANSACTIONAL' && subscribed === undefined)
+  const asking = calls.filter(
+    ({ refusal, content, subscribed }) => !refusal && content.type !== 'TRANSACTIONAL' && subscribed === undefined,
+  )
   const subscribers = asking.length ? await findSubscribers(tx, asking) : new Set<string>()
   const mayReach = ({ project, content, subscribed }: Call, email: string) =>
     content.type === 'TRANSACTIONAL' || (subscribed ?? subscribers.has(`${project.id} ${email}`))

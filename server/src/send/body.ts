@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
-import { Address } from '../http/validate.ts'
 import { MAX_MESSAGE } from '../delivery/compose.ts'
+import { Address } from '../http/validate.ts'
 import { readAddress } from '../lib/address.ts'
 import { Body, SenderName } from '../templates/content.ts'
 
