@@ -95,12 +95,47 @@ export type DomainCheck = {
   lastError: string | null
 }
 
+export type Email = {
+  id: string
+  projectId: string
+  contactId: string | null
+  messageId: string
+  /** As it was written: with its variables. */
+  subject: string
+  from: string
+  fromName: string | null
+  to: string
+  toName: string | null
+  replyTo: string | null
+  sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  templateId: string | null
+  campaignId: string | null
+  workflowExecutionId: string | null
+  status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
+  sentAt: string | null
+  deliveredAt: string | null
+  openedAt: string | null
+  clickedAt: string | null
+  bouncedAt: string | null
+  complainedAt: string | null
+  /** Handed over, and nobody has said yet what became of it. */
+  outcomeUnknownSince: string | null
+  opens: number
+  clicks: number
+  error: string | null
+  attempts: number
+  createdAt: string
+  updatedAt: string
+}
+
 /** Every error, but for the few endpoints that answer a plain `{ error }`. */
 export type Error = {
   success: false
   error: {
     code:
       | 'BAD_REQUEST'
+      | 'CONTACT_UNSUBSCRIBED'
       | 'INVALID_TOKEN'
       | 'MISSING_AUTH'
       | 'INVALID_API_KEY'
@@ -746,6 +781,92 @@ export interface Operations {
     response: DomainCheck
   }
 
+  /** List emails, newest first */
+  'GET /emails': {
+    params: undefined
+    query: {
+      limit?: number
+      cursor?: string
+      contactId?: string
+      campaignId?: string
+      status?:
+        | 'PENDING'
+        | 'SENDING'
+        | 'SENT'
+        | 'DELIVERED'
+        | 'OPENED'
+        | 'CLICKED'
+        | 'BOUNCED'
+        | 'COMPLAINED'
+        | 'FAILED'
+        | 'SKIPPED'
+    }
+    body: undefined
+    response: {
+      data: Email[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** An email and its story */
+  'GET /emails/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      id: string
+      projectId: string
+      contactId: string | null
+      messageId: string
+      /** As it was written: with its variables. */
+      subject: string
+      from: string
+      fromName: string | null
+      to: string
+      toName: string | null
+      replyTo: string | null
+      sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      templateId: string | null
+      campaignId: string | null
+      workflowExecutionId: string | null
+      status:
+        | 'PENDING'
+        | 'SENDING'
+        | 'SENT'
+        | 'DELIVERED'
+        | 'OPENED'
+        | 'CLICKED'
+        | 'BOUNCED'
+        | 'COMPLAINED'
+        | 'FAILED'
+        | 'SKIPPED'
+      sentAt: string | null
+      deliveredAt: string | null
+      openedAt: string | null
+      clickedAt: string | null
+      bouncedAt: string | null
+      complainedAt: string | null
+      /** Handed over, and nobody has said yet what became of it. */
+      outcomeUnknownSince: string | null
+      opens: number
+      clicks: number
+      error: string | null
+      attempts: number
+      createdAt: string
+      updatedAt: string
+      timeline: {
+        at: string
+        what: string
+        details: Record<string, unknown>
+      }[]
+    }
+  }
+
   /** List events, newest first */
   'GET /events': {
     params: undefined
@@ -1050,6 +1171,48 @@ export interface Operations {
     }
   }
 
+  /** Mails kept in the sandbox, newest first */
+  'GET /sandbox/messages': {
+    params: undefined
+    query: {
+      limit?: number
+      cursor?: string
+    }
+    body: undefined
+    response: {
+      data: {
+        id: string
+        emailId: string
+        to: string
+        from: string
+        subject: string
+        createdAt: string
+      }[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** A mail of the sandbox with its source */
+  'GET /sandbox/messages/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    body: undefined
+    response: {
+      id: string
+      emailId: string
+      to: string
+      from: string
+      subject: string
+      createdAt: string
+      /** The mail as it would have been sent. */
+      source: string
+    }
+  }
+
   /** List templates */
   'GET /templates': {
     params: undefined
@@ -1343,6 +1506,58 @@ export interface Operations {
     response: {
       success: true
       message: string
+    }
+  }
+
+  /**
+   * Send an email
+   *
+   * One mail to each recipient. Answers when all of them are safely queued. Send an `Idempotency-Key` to make a repeat safe.
+   */
+  'POST /v1/send': {
+    params: undefined
+    query: undefined
+    body: {
+      to: string | {
+        name?: string
+        email: string
+      } | (string | {
+        name?: string
+        email: string
+      })[]
+      subject?: string
+      body?: string
+      template?: string
+      from?: string | {
+        name?: string
+        email: string
+      }
+      /** Deprecated: use `from.name`. */
+      name?: string
+      subscribed?: boolean
+      data?: Record<string, unknown> | null
+      headers?: Record<string, string>
+      reply?: string
+      attachments?: {
+        filename: string
+        content: string
+        contentType: string
+        contentId?: string
+        disposition?: 'attachment' | 'inline'
+      }[]
+    }
+    response: {
+      success: true
+      data: {
+        emails: {
+          contact: {
+            id: string
+            email: string
+          }
+          email: string
+        }[]
+        timestamp: string
+      }
     }
   }
 

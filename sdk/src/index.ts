@@ -7,6 +7,7 @@ export type {
   Contact,
   Domain,
   DomainCheck,
+  Email,
   Event,
   Invitation,
   Job,
@@ -127,6 +128,19 @@ export class Sterna {
     stats: (query: Query<'GET /events/stats'> = {}) => this.request('GET /events/stats', { query }),
     usage: (eventName: string) => this.request('GET /events/{eventName}/usage', { params: { eventName } }),
     delete: (eventName: string) => this.request('DELETE /events/{eventName}', { params: { eventName } }),
+  }
+
+  readonly emails = {
+    /** With the secret key. */
+    send: (body: Body<'POST /v1/send'>, once: Once = {}) => this.request('POST /v1/send', { body, ...once }),
+    list: (query: Query<'GET /emails'> = {}) => this.request('GET /emails', { query }),
+    get: (id: string) => this.request('GET /emails/{id}', { params: { id } }),
+  }
+
+  /** Mails that would have been sent, of an installation without a mail transport. */
+  readonly sandbox = {
+    list: (query: Query<'GET /sandbox/messages'> = {}) => this.request('GET /sandbox/messages', { query }),
+    get: (id: string) => this.request('GET /sandbox/messages/{id}', { params: { id } }),
   }
 
   readonly templates = {

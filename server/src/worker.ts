@@ -10,6 +10,7 @@ import { type Pool, transact } from './db/index.ts'
 import { startSender } from './delivery/sender.ts'
 import { createSandbox } from './delivery/transport/sandbox.ts'
 import { createSmtp } from './delivery/transport/smtp.ts'
+import { wipeContents, wipeEmails, wipeSandbox, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { followMode } from './domains/follow-mode.ts'
 import { addUpDeltas } from './events/counts.ts'
@@ -43,6 +44,10 @@ const WIPERS: Wiper[] = [
   wipeListeners,
   wipeTemplates,
   wipeUploads,
+  wipeEmails,
+  wipeContents,
+  wipeSandbox,
+  wipeSuppressions,
 ]
 
 /** Every background job, in one list. */

@@ -16,7 +16,10 @@ const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, extend: probe })
 const BODY_LIMIT = 1024 * 1024
 /** Whole mails, and what the JSON around them needs. */
 const MAIL_LIMIT = 2 * 1024 * 1024 + 64 * 1024
-const limitOf = ({ path }: Operation) => (/^\/templates(\/lint|\/\{id\})?$/.test(path) ? MAIL_LIMIT : BODY_LIMIT)
+/** With attachments. */
+const SEND_LIMIT = 42 * 1024 * 1024 + 64 * 1024
+const limitOf = ({ path }: Operation) =>
+  path === '/v1/send' ? SEND_LIMIT : /^\/templates(\/lint|\/\{id\})?$/.test(path) ? MAIL_LIMIT : BODY_LIMIT
 
 // What the API says of itself ------------------------------------------------------------------------------------------
 
@@ -152,6 +155,21 @@ beforeAll(async () => {
   const template = async ({ sk }: Project) =>
     (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING' } })).body
       .id as string
+  const mails = async () => {
+    const senders = { own: [mine, 'mine.example'], foreign: [theirs, 'theirs.example'] } as const
+    const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
+      const body = { to: 'contact@example.com', from: `hello@${name}`, subject: 'Hi', body: 'Hi' }
+      await sterna.call('POST', '/v1/send', { key: sk, body })
+      const message = await vi.waitFor(async () => {
+        const [first] = (await sterna.call('GET', '/sandbox/messages', { key: sk })).body.data
+        expect(first).toBeDefined()
+        return first as { id: string; emailId: string }
+      })
+      return [whose, message] as const
+    })
+    const { own, foreign } = Object.fromEntries(await Promise.all(made)) as Record<'own' | 'foreign', { id: string; emailId: string }>
+    return { emails: { own: own.emailId, foreign: foreign.emailId }, messages: { own: own.id, foreign: foreign.id } }
+  }
   ids = {
     projects: { own: mine.id, foreign: theirs.id },
     members: { own: guest.id, foreign: other.id },
@@ -166,6 +184,7 @@ beforeAll(async () => {
     domains: { own: await domain(mine, 'mine.example'), foreign: await domain(theirs, 'theirs.example') },
     project: { own: mine.id, foreign: theirs.id },
     templates: { own: await template(mine), foreign: await template(theirs) },
+    ...(await mails()),
     ...FREE_TEXT,
   }
   await vi.waitFor(async () => {
@@ -343,10 +362,15 @@ test('exactly what fits is taken, and so are 32 levels', async () => {
 
 type Property = { operation: Operation; name: string; schema: Schema; required: boolean; valid: Record<string, unknown> }
 
+/** What a body needs beyond what its schema can say. */
+const NEEDED: Record<string, Record<string, unknown>> = {
+  'POST /v1/send': { to: 'sample@example.com', from: 'hello@mine.example', subject: 'Hi', body: 'Hi' },
+}
+
 const properties = (): Property[] =>
   withBody().flatMap((operation) => {
     const body = resolve(operation.body!)
-    const valid = sampleObject(body)
+    const valid = { ...sampleObject(body), ...NEEDED[nameOf(operation)] }
     return Object.entries(body.properties ?? {}).map(([name, schema]) => ({
       operation,
       name,

@@ -121,8 +121,11 @@ function createSterna(app: App, db: Pool, secrets: Secrets) {
 
 type Rows = ReturnType<typeof sql<{ row: string }>>
 
-/** The sums are what these say; a job may add their rows up at any moment. */
+/** Of some, the sums are what they say, and a job may add their rows up at any moment; one only says who is alive; two are large. */
 const SUMMED: Record<string, Rows> = {
+  attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments order by 1`,
+  sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages order by 1`,
+  senders: sql`select '' as row where false`,
   contact_counts: sql`select (project_id, sum(total), sum(subscribed))::text as row from contact_counts group by project_id order by 1`,
   event_counts: sql`
     select (project_id, name, day, sum(count))::text as row

@@ -17,10 +17,11 @@ export async function recordFlips(tx: Tx, flips: Flip[]) {
   if (!flips.length) return
   await recordEvents(
     tx,
-    flips.map(({ projectId, contactId, subscribed }) => ({
+    flips.map(({ projectId, contactId, subscribed, source: { by } }) => ({
       projectId,
       contactId,
       name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed',
+      ...(by === 'bounce' || by === 'complaint' ? { data: { reason: by } } : {}),
     })),
   )
   const rows = flips.map(({ source: { by, details = {} }, ...flip }) => ({ id: newId(), ...flip, by, details }))

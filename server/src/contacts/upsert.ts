@@ -16,7 +16,7 @@ export type Wanted = {
   subscribedIfNew: boolean
   choices: Choice[]
   patch: DataPatch
-  /** Kept where the contact has nothing yet, and the patch says nothing. */
+  /** Kept where the contact has nothing yet. No key of it is in the patch. */
   fill: Record<string, unknown>
 }
 /** Without `data`: a batch of large contacts need not travel back. */
@@ -38,8 +38,11 @@ export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fil
   subscribedIfNew: subscribed ?? subscribedIfNew,
   choices: subscribed === undefined ? [] : [{ subscribed, source }],
   patch,
-  fill,
+  fill: withoutKeys(fill, [...Object.keys(patch.set), ...patch.unset, ...Object.keys(patch.transient)]),
 })
+
+const withoutKeys = (values: Record<string, unknown>, keys: string[]) =>
+  Object.fromEntries(Object.entries(values).filter(([key]) => !keys.includes(key)))
 
 /** Requests for one contact become one, as if they came one after the other. */
 export function mergeWanted(requests: Wanted[]): Wanted[] {
@@ -51,13 +54,13 @@ export function mergeWanted(requests: Wanted[]): Wanted[] {
   return [...merged.values()]
 }
 
-const mergeTwo = (first: Wanted, second: Wanted): Wanted => ({
-  ...first,
-  choices: [...first.choices, ...second.choices],
-  patch: mergePatches(first.patch, second.patch),
-  // Whoever came first filled it, unless somebody deleted it in between.
-  fill: { ...second.fill, ...first.fill },
-})
+/** What the first deleted, the second does not fill but set. What the first filled, the second does not fill again. */
+function mergeTwo(first: Wanted, second: Wanted): Wanted {
+  const refilled = Object.fromEntries(Object.entries(second.fill).filter(([key]) => first.patch.unset.includes(key)))
+  const patch = mergePatches(first.patch, { ...second.patch, set: { ...second.patch.set, ...refilled } })
+  const fill = withoutKeys({ ...second.fill, ...first.fill }, [...Object.keys(patch.set), ...patch.unset])
+  return { ...first, choices: [...first.choices, ...second.choices], patch, fill }
+}
 
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
 
@@ -81,16 +84,15 @@ type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 function upsertStatement(contacts: Wanted[], deeds: Deed[]): RawBuilder<Row> {
   const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch, fill }) => {
     const wanted = choices.at(-1)?.subscribed ?? null
-    const filled = Object.fromEntries(Object.entries(fill).filter(([key]) => !Object.hasOwn(patch.set, key)))
     return {
       projectId,
       id: newId(),
       email,
       wanted,
       new: wanted ?? subscribedIfNew,
-      set: { ...filled, ...patch.set },
+      set: { ...fill, ...patch.set },
       unset: patch.unset,
-      fill: filled,
+      fill,
     }
   })
   // What only an existing contact needs, by its name: jsonb finds a key in log n, a look into `input` would take n.

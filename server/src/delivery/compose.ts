@@ -19,6 +19,9 @@ export type Mail = {
   attachments: Attachment[]
 }
 
+/** In bytes, encoded: what a receiver may be expected to take. */
+export const MAX_MESSAGE = 40 * 1024 * 1024
+
 /** Both with CRLF line ends; the header without the empty line after it. */
 export type Composed = { head: string; body: string }
 

@@ -29,6 +29,7 @@ export function createContents(db: Db) {
   let size = 0
 
   function keep(content: Content) {
+    if (kept.has(content.id)) return
     const own = content.body.length * 2 + content.attachments.reduce((sum, { content: bytes }) => sum + bytes.length, 1_000)
     kept.set(content.id, { content, size: own })
     size += own

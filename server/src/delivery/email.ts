@@ -70,8 +70,11 @@ const STATUS = sql`case
   when e.state in ('sending', 'unknown') then 'SENDING'
   else 'PENDING' end`
 
+/** Contacts go, mails stay: whose contact is gone has none. */
+const CONTACT = sql`(select p.id from contacts p where p.project_id = e.project_id and p.id = e.contact_id)`
+
 const COLUMNS = sql`
-  e.id, e.project_id as "projectId", e.contact_id as "contactId", e.message_id as "messageId", c.subject, c.from_address as "from",
+  e.id, e.project_id as "projectId", ${CONTACT} as "contactId", e.message_id as "messageId", c.subject, c.from_address as "from",
   c.from_name as "fromName", e.to_address as "to", e.to_name as "toName", c.reply_to as "replyTo", e.source_type as "sourceType", c.type,
   c.template_id as "templateId", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
   e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",

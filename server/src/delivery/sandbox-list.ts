@@ -33,16 +33,21 @@ export async function listMessages(
   )
   const page = rows.slice(0, limit)
   const hasMore = rows.length > limit
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select count(*)::int as count from sandbox_messages where project_id = ${projectId}`,
-  )
   return {
     data: page.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() })),
     cursor: hasMore ? writeCursor(secrets, scope, [page.at(-1)!.id]) : null,
     hasMore,
-    total: cursor === undefined ? count : 0,
+    total: cursor === undefined ? await countMessages(db, projectId) : 0,
   }
+}
+
+/** Few are kept, so counting them is cheap. */
+async function countMessages(db: Db, projectId: string) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`select count(*)::int as count from sandbox_messages where project_id = ${projectId}`,
+  )
+  return count
 }
 
 export async function findMessage(db: Db, projectId: string, id: string) {

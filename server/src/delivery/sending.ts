@@ -7,9 +7,10 @@ import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { renderMails } from '../templates/render.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
-import { compose } from './compose.ts'
+import { compose, MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
 import { dkimSignature } from './dkim.ts'
+import { recordFeedback } from './feedback.ts'
 import { type Admitted, passGate, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
@@ -20,6 +21,8 @@ import type { Outgoing, Transport } from './transport/transport.ts'
 export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
+
+const TOO_LARGE = 'The mail has more than 40 MB.'
 
 type Port = {
   db: Pool
@@ -52,7 +55,9 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
         if (!result) return void ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be rendered.') })
         if (!result.ok) return void ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
         try {
-          ready.push({ mail: each.mail, outgoing: await makeMessage(each, result), domain: each.signer.domain })
+          const outgoing = await makeMessage(each, result)
+          if (outgoing.message.length > MAX_MESSAGE) ended.push({ ...idOf(each.mail), state: 'failed', error: TOO_LARGE })
+          else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain })
         } catch (err) {
           log.error({ err, emailId: each.mail.id, projectId: each.mail.projectId }, 'could not compose a mail')
           ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be composed.') })
@@ -101,6 +106,8 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     crash('answered')
     await settling.submit(settlementOf(mail, meaning, outcome.is === 'accepted' ? outcome.providerId : undefined))
     crash('settled')
+    const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
+    for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(mail), each))
     if (meaning.pause) return { is: 'paused', domain: meaning.pause === 'domain' ? domain : null, reason: meaning.reason ?? '' }
     if (meaning.action !== 'sent') log.debug({ emailId: mail.id, projectId: mail.projectId, reason: meaning.reason }, 'not sent')
     return { is: meaning.throttled ? 'throttled' : 'fine' }

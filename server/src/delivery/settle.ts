@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import { recordEvents } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
@@ -115,6 +115,12 @@ async function suppress(tx: Tx, settlements: Settlement[]) {
 
 type Told = { projectId: string; id: string; contactId: string | null; state: string; data: object }
 
+/** In every event of a mail `e` with its content `c`. */
+export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', c.subject, 'from', c.from_address,
+  'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id, 'sourceType', e.source_type)`
+
+export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
 /** `email.sent` and `email.failed`, with what correlates them. */
 export async function tellOf(tx: Tx, settlements: Pick<Settlement, 'projectId' | 'id'>[]) {
   if (!settlements.length) return
@@ -122,9 +128,8 @@ export async function tellOf(tx: Tx, settlements: Pick<Settlement, 'projectId' |
     tx,
     sql<Told>`${prepared}
       select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.state,
-        jsonb_strip_nulls(jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', c.subject, 'from', c.from_address,
-          'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id,
-          'sourceType', e.source_type, 'sentAt', e.sent_at, 'reason', case when e.state = 'failed' then e.error end)) as data
+        ${FACTS} || case when e.state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql`e.sent_at`)})
+          else jsonb_build_object('reason', e.error) end as data
       from jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s("projectId" uuid, id uuid)
       join emails e on e.project_id = s."projectId" and e.id = s.id
       join contents c on c.project_id = e.project_id and c.id = e.content_id

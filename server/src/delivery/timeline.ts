@@ -2,20 +2,25 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
+import { lowestId } from '../lib/id.ts'
 import type { Email } from './email.ts'
 
 export const Moment = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
 
 /** Longer stories are cut; nobody reads so far. */
 const MAX_EVENTS = 200
+/** Older months need not be looked into; but an id has the time of the machine that made it. */
+const CLOCKS_DIFFER_MS = 3_600_000
 
 /** What happened to a mail, in order: from its row, and from the events that name it. */
 export async function timelineOf(db: Db, projectId: string, email: z.output<typeof Email>): Promise<z.output<typeof Moment>[]> {
+  const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
+  const since = new Date(Date.parse(email.createdAt) - CLOCKS_DIFFER_MS)
   const events = await many(
     db,
     sql<{ at: Date; what: string; details: Record<string, unknown> }>`
       select created_at as at, name as what, data as details from events
-      where project_id = ${projectId} and contact_id is not distinct from ${email.contactId} and email_id = ${email.id}
+      where project_id = ${projectId} and ${ofContact} and id >= ${lowestId(since)} and email_id = ${email.id}
       order by id limit ${MAX_EVENTS}
     `,
   )

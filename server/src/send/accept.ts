@@ -24,6 +24,8 @@ export type Sending = {
   source: Source
   key?: string | undefined
   size: number
+  /** Of the data alone, which every recipient gets. */
+  dataSize: number
 }
 export type Sent = { emails: { contact: { id: string; email: string }; email: string }[]; at: Date }
 
@@ -39,7 +41,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours }: { idempotencyT
       return outcomes
     },
     isTheirFault: (err) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? ''),
-    weigh: ({ size, recipients }) => size + recipients.length * 1_000,
+    weigh: ({ size, dataSize, recipients }) => size + recipients.length * (1_000 + 2 * dataSize),
     maxItems: 200,
     maxWeight: 4 * MB,
     maxWaitMs: 2,
@@ -64,7 +66,7 @@ async function accept(tx: Tx, batch: Sending[], ttlHours: number): Promise<Outco
     refusal: refusals[index],
   }))
   await refuseSenders(tx, calls)
-  const unsubscribed = await refuseUnsubscribed(tx, calls)
+  const mayReach = await refuseUnsubscribed(tx, calls)
   await refuseRepeats(tx, calls, ttlHours)
   crash('keys-taken')
 
@@ -90,9 +92,9 @@ async function accept(tx: Tx, batch: Sending[], ttlHours: number): Promise<Outco
         contactId: find(call.project.id, email).id,
         toAddress: email,
         toName: name,
-        vars: call.patch.transient,
+        vars: varsOf(call.patch),
         sourceType: 'TRANSACTIONAL' as const,
-        skipped: unsubscribed.has(`${call.project.id} ${email}`) && call.content.type !== 'TRANSACTIONAL' ? 'unsubscribed' : null,
+        skipped: mayReach(call, email) ? null : 'unsubscribed',
         fromDomain: call.content.fromAddress.split('@')[1]!,
       })),
     ),
@@ -106,6 +108,9 @@ const answer = ({ project, recipients, emailIds }: Call, find: (projectId: strin
   emails: recipients.map(({ email }, index) => ({ contact: { id: find(project.id, email).id, email }, email: emailIds[index]! })),
   at,
 })
+
+/** All that the request said, stored or not: the next request to this contact may come before the mail leaves. */
+const varsOf = ({ set, unset, transient }: DataPatch) => ({ ...Object.fromEntries(unset.map((key) => [key, null])), ...set, ...transient })
 
 /** A new contact is not subscribed by being written to. A name is kept when there was none. */
 const wantContacts = ({ project, recipients, subscribed, patch, source }: Call) =>
@@ -131,30 +136,33 @@ async function refuseSenders(tx: Tx, calls: Call[]) {
 
 /**
  * Marketing goes to subscribers only. Who is none is skipped, and told; a request that would reach nobody is refused as a whole,
- * before anything is written. Returns who is not subscribed.
+ * before anything is written. Without a lock: whoever leaves from now on is asked about again when the mail does.
  */
 async function refuseUnsubscribed(tx: Tx, calls: Call[]) {
-  const marketing = calls.filter(({ refusal, content, subscribed }) => !refusal && content.type !== 'TRANSACTIONAL' && subscribed !== true)
-  if (!marketing.length) return new Set<string>()
-  const asked = marketing.flatMap(({ project, recipients }) => recipients.map(({ email }) => ({ projectId: project.id, email })))
+  const asking = calls.filter(
+    ({ refusal, content, subscribed }) => !refusal && content.type !== 'TRANSACTIONAL' && subscribed === undefined,
+  )
+  const subscribers = asking.length ? await findSubscribers(tx, asking) : new Set<string>()
+  const mayReach = ({ project, content, subscribed }: Call, email: string) =>
+    content.type === 'TRANSACTIONAL' || (subscribed ?? subscribers.has(`${project.id} ${email}`))
+  for (const call of calls) {
+    if (!call.refusal && !call.recipients.some(({ email }) => mayReach(call, email))) call.refusal = new AppError('CONTACT_UNSUBSCRIBED')
+  }
+  return mayReach
+}
+
+async function findSubscribers(tx: Tx, calls: Call[]) {
+  const asked = calls.flatMap(({ project, recipients }) => recipients.map(({ email }) => ({ projectId: project.id, email })))
   const rows = await many(
     tx,
-    sql<{ projectId: string; email: string }>`
-      select c.project_id as "projectId", c.email from contacts c
+    sql<{ name: string }>`
+      select c.project_id || ' ' || c.email as name from contacts c
       join jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as a("projectId" uuid, email text)
         on c.project_id = a."projectId" and c.email = a.email
       where c.subscribed
-      order by c.project_id, c.email
-      for no key update of c -- nobody changes it until we are done
     `,
   )
-  const subscribed = new Set(rows.map(({ projectId, email }) => `${projectId} ${email}`))
-  const unsubscribed = new Set(asked.map(({ projectId, email }) => `${projectId} ${email}`).filter((name) => !subscribed.has(name)))
-  for (const call of marketing) {
-    const reaches = call.subscribed !== false && call.recipients.some(({ email }) => subscribed.has(`${call.project.id} ${email}`))
-    if (!reaches) call.refusal = new AppError('CONTACT_UNSUBSCRIBED')
-  }
-  return unsubscribed
+  return new Set(rows.map(({ name }) => name))
 }
 
 async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {

@@ -1,14 +1,16 @@
 import { z } from 'zod'
-import { Data } from '../contacts/data.ts'
+import { Data, type DataPatch } from '../contacts/data.ts'
+import { MAX_MESSAGE } from '../delivery/compose.ts'
 import { Address } from '../http/validate.ts'
 import { readAddress } from '../lib/address.ts'
+import { Body, SenderName } from '../templates/content.ts'
 
 const MAX_RECIPIENTS = 1_000
 const MAX_HEADERS = 50
 const MAX_NAME = 255
 const MB = 1024 * 1024
-/** What a receiver takes as a whole, encoded. */
-const MAX_MESSAGE = 40 * MB
+/** Every recipient gets a copy of the data. */
+const MAX_COPIES = 16 * MB
 
 type Issue = (path: (string | number)[], message: string, code?: string) => void
 
@@ -21,18 +23,20 @@ function readMailbox(given: unknown, path: (string | number)[], issue: Issue): {
   if (typeof email !== 'string') return void issue(at, 'Expected string.', 'invalid_type')
   const address = email.length <= 320 ? readAddress(email) : undefined
   if (!address) return void issue(at, 'Not a valid email address.', 'invalid_string')
-  if (name === undefined || name === null || name === '') return { name: null, email: address }
+  if (name === undefined || name === null) return { name: null, email: address }
   if (typeof name !== 'string') return void issue([...path, 'name'], 'Expected string.', 'invalid_type')
   const problem = problemOfName(name)
-  return problem ? void issue([...path, 'name'], problem, 'invalid_string') : { name, email: address }
+  return problem ? void issue([...path, 'name'], problem, 'invalid_string') : { name: name.trim() || null, email: address }
+}
+
+function problemOfName(name: string) {
+  if (name.length > MAX_NAME) return `Must have at most ${MAX_NAME} characters.`
+  return /[\p{Cc}\u2028\u2029]/u.test(name) ? 'Must be one line of text.' : undefined
 }
 
 /** A name that shows another address is made to deceive whoever reads it. */
-function problemOfName(name: string) {
-  if (name.length > MAX_NAME) return `Must have at most ${MAX_NAME} characters.`
-  if (/\p{Cc}/u.test(name)) return 'Must be one line of text.'
-  return /[^\s@]+@[^\s@]+\.[^\s@]+/.test(name) ? 'Must not contain an email address.' : undefined
-}
+const showsAnother = (name: string | null | undefined, own: string | undefined) =>
+  (name?.match(/[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g) ?? []).some((address) => address.toLowerCase() !== own)
 
 const mailboxSchema = {
   anyOf: [
@@ -68,7 +72,7 @@ const Sender = z
 
 /** Addressing and structure are ours. Anything else a customer may say. */
 const OURS =
-  /^(from|sender|to|cc|bcc|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-ses-.*|x-sterna-.*)$/i
+  /^(from|sender|to|cc|bcc|subject|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-ses-.*|x-sterna-.*)$/i
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,76}$/
 
 const Headers = z.record(z.string(), z.string().max(998)).superRefine((headers, context) => {
@@ -87,18 +91,23 @@ const Headers = z.record(z.string(), z.string().max(998)).superRefine((headers, 
 
 const oneLine = (text: string) => !/[\r\n\0]/.test(text)
 
+/** Piece by piece: one expression for all of it takes more stack than there is, for files of some megabytes. */
+const isBase64 = (text: string) => text.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(text.replace(/={1,2}$/, ''))
+
 const AttachmentBody = z
   .object({
     filename: z
       .string()
       .min(1)
       .max(255)
-      .regex(/^[^\p{Cc}"\\/]+$/u, 'Must be a file name without quotes, slashes or line breaks.'),
-    content: z.string().regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'Must be base64.'),
+      // Nor marks that turn the direction of what follows: they make an .exe look like a .pdf.
+      .regex(/^[^\p{Cc}"\\/\u2028-\u202e\u2066-\u2069]+$/u, 'Must be a file name without quotes, slashes or line breaks.'),
+    content: z.string().refine(isBase64, { message: 'Must be base64.', params: { code: 'invalid_string' } }),
     contentType: z
       .string()
       .max(127)
-      .regex(/^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*$/, 'Must be a MIME type.'),
+      // A part made of parts must not be encoded, so it cannot be one attachment.
+      .regex(/^(?!multipart\/)[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i, 'Must be a MIME type of a single file.'),
     contentId: z
       .string()
       .max(127)
@@ -112,6 +121,9 @@ const AttachmentBody = z
     params: { code: 'required' },
   })
 
+/** Encoded files stand in lines of 76 characters. */
+const LINE_BREAKS = 78 / 76
+
 const decodedSize = (base64: string) => (base64.length / 4) * 3 - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 
 export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: number; maxAttachmentMb: number }) =>
@@ -124,29 +136,31 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
         .max(998)
         .refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } })
         .optional(),
-      body: z.string().min(1).optional(),
+      body: Body.optional(),
       template: z.uuid().optional(),
       from: Sender.optional(),
-      name: z
-        .string()
-        .max(MAX_NAME)
-        .refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } })
-        .optional(),
+      name: SenderName.optional().describe('Deprecated: use `from.name`.'),
       subscribed: z.boolean().optional(),
       data: Data.nullish(),
       headers: Headers.optional(),
       reply: Address.optional(),
       attachments: z.array(AttachmentBody).max(maxAttachments).optional(),
     })
-    .superRefine(({ template, subject, body, from, attachments = [] }, context) => {
+    .superRefine(({ to, template, subject, body, from, name, data, attachments = [] }, context) => {
       const issue = reporter(context)
       if (!template && subject === undefined) issue(['subject'], 'Required without a template.', 'required')
       if (!template && body === undefined) issue(['body'], 'Required without a template.', 'required')
       if (!template && from === undefined) issue(['from'], 'Required without a template.', 'required')
+      if (showsAnother(from?.name, from?.email)) issue(['from', 'name'], 'Must not show another email address.', 'custom')
+      if (showsAnother(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
+      if (to.length > 1 && to.length * sizeOf(data) > MAX_COPIES)
+        issue(['data'], 'This much data for so many recipients must be sent in several requests.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)
       if (bytes > maxAttachmentMb * MB) issue(['attachments'], `Attachments have at most ${maxAttachmentMb} MB together.`, 'too_big')
-      const encoded = attachments.reduce((sum, { content }) => sum + content.length * 1.03, 0) + (body?.length ?? 0) * 2
-      if (encoded > MAX_MESSAGE) issue(['body'], 'The whole mail would have more than 40 MB.', 'too_big')
+      const encoded = attachments.reduce((sum, { content }) => sum + content.length * LINE_BREAKS, 0)
+      if (encoded > MAX_MESSAGE) issue(['attachments'], 'The whole mail would have more than 40 MB.', 'too_big')
     })
+
+export const sizeOf = (data: DataPatch | null | undefined) => (data ? JSON.stringify(data).length : 0)
 
 export type SendBody = z.output<ReturnType<typeof sendBody>>

@@ -6,12 +6,12 @@ import type { Pool } from '../db/index.ts'
 import { readIdempotencyKey } from '../http/once.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
-import { fail } from '../lib/errors.ts'
-import { describeProblem } from '../templates/mail.ts'
-import { checkTemplate } from '../templates/render.ts'
+import { invalid } from '../lib/errors.ts'
+import { assertRenderable } from '../templates/content.ts'
+import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { createAcceptor, type Sending, type Sent } from './accept.ts'
-import { type SendBody, sendBody } from './body.ts'
+import { type SendBody, sendBody, sizeOf } from './body.ts'
 
 const MB = 1024 * 1024
 const BODY_LIMIT = 42 * MB + 64 * 1024
@@ -65,36 +65,27 @@ const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content'
   patch: body.data ?? NO_DATA,
   source: { by: 'secret-key', details: { requestId: req.id } },
   size: req.bodySize,
+  dataSize: sizeOf(body.data),
 })
 
 /** What the request says counts before what the template says. */
 async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<Sending['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
-  if (body.template !== undefined && !template) return fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: body.template } })
+  if (body.template !== undefined && !template) templateNotFound(body.template)
   const subject = body.subject ?? template!.subject
   const text = body.body ?? template!.body
-  if (body.subject !== undefined || body.body !== undefined) await refuseBadSyntax({ subject, body: text })
-  const fromAddress = body.from?.email ?? template?.from ?? missing('from', 'The template has no sender, so the request must.')
+  if (body.subject !== undefined || body.body !== undefined) await assertRenderable({ subject, body: text })
+  const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'The template has no sender, so the request must.', 'required')
   return {
     type: template?.type ?? 'TRANSACTIONAL',
     subject,
     body: text,
     fromAddress,
-    fromName: body.from?.name ?? body.name ?? template?.fromName ?? null,
+    fromName: body.from?.name || body.name || template?.fromName || null,
     replyTo: body.reply ?? template?.replyTo ?? null,
     headers: body.headers ?? {},
     templateId: template?.id ?? null,
   }
-}
-
-const missing = (field: string, message: string): never => fail('VALIDATION_ERROR', { errors: [{ field, message, code: 'required' }] })
-
-async function refuseBadSyntax(template: { subject: string; body: string }) {
-  const problems = await checkTemplate(template)
-  if (!problems.length) return
-  fail('VALIDATION_ERROR', {
-    errors: problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' })),
-  })
 }
 
 const answer = ({ emails, at }: Sent): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })

@@ -1,29 +1,70 @@
 import { sql } from 'kysely'
-import { type Pool, transact } from '../../db/index.ts'
+import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
 import type { Outcome, Outgoing, Transport } from './transport.ts'
 
+const KEPT: Outcome = { is: 'accepted', response: '250 kept in the sandbox' }
+
 /** Addresses that behave: the part before the @, or before a plus sign in it. */
 const BEHAVIOURS: Record<string, Outcome> = {
-  bounce: { is: 'refused', code: 550, response: '550 5.1.1 No such user (sandbox)' },
-  defer: { is: 'refused', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
+  delivered: { ...KEPT, feedback: [{ is: 'delivery' }] },
+  bounce: { ...KEPT, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
+  complaint: { ...KEPT, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
+  delay: { is: 'refused', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
+  refuse: { is: 'refused', code: 550, response: '550 5.1.1 No such user (sandbox)' },
 }
+
+const MB = 1024 * 1024
+const MAX_MESSAGES = 1_000
+const MAX_BYTES = 100 * MB
+/** Old ones are looked for after so many new ones, or so many bytes of them. */
+const TRIM_AFTER_MESSAGES = 50
+const TRIM_AFTER_BYTES = 5 * MB
 
 /** Nothing leaves the machine: mails are kept, to be looked at. */
 export function createSandbox(db: Pool): Transport {
+  const isFull = createGauge()
   return {
     async send(mail, handOver) {
-      const behaviour = BEHAVIOURS[mail.recipient.split(/[+@]/)[0]!]
-      if (behaviour) return behaviour
+      const outcome = BEHAVIOURS[mail.recipient.split(/[+@]/)[0]!] ?? KEPT
+      if (outcome.is === 'refused') return outcome
       if (!(await handOver())) return { is: 'withheld' }
-      await transact(db, (tx) => keep(mail).execute(tx))
-      return { is: 'accepted', response: '250 kept in the sandbox' }
+      await transact(db, async (tx) => {
+        await keep(tx, mail)
+        if (isFull(mail)) await trim(tx, mail.projectId)
+      })
+      return outcome
     },
     async close() {},
   }
 }
 
-const keep = ({ projectId, id, recipient, sender, subject, message }: Outgoing) => sql`
-  insert into sandbox_messages (project_id, id, email_id, recipient, sender, subject, source)
-  values (${projectId}, ${newId()}, ${id}, ${recipient}, ${sender}, ${subject}, ${Buffer.from(message)})
-`
+/** True from time to time, and for the first mail of a project: another process may have filled it. */
+function createGauge() {
+  const share = 1 / TRIM_AFTER_MESSAGES
+  const levels = new Map<string, number>()
+  return ({ projectId, message }: Outgoing) => {
+    const level = (levels.get(projectId) ?? 1) + share + message.length / TRIM_AFTER_BYTES
+    levels.set(projectId, level >= 1 ? 0 : level)
+    return level >= 1
+  }
+}
+
+const keep = (tx: Tx, { projectId, id, recipient, sender, subject, message }: Outgoing) =>
+  sql`
+    insert into sandbox_messages (project_id, id, email_id, recipient, sender, subject, source)
+    values (${projectId}, ${newId()}, ${id}, ${recipient}, ${sender}, ${subject}, ${Buffer.from(message)})
+  `.execute(tx)
+
+/** The newest stay: so many, and so much. */
+const trim = (tx: Tx, projectId: string) =>
+  sql`
+    delete from sandbox_messages where project_id = ${projectId} and id <= (
+      select id from (
+        select id, row_number() over newest as number, sum(octet_length(source)) over newest as bytes
+        from sandbox_messages where project_id = ${projectId}
+        window newest as (order by id desc rows unbounded preceding)
+      ) as kept
+      where number > ${MAX_MESSAGES} or (bytes > ${MAX_BYTES} and number > 1)
+      order by id desc limit 1)
+  `.execute(tx)

@@ -1,3 +1,5 @@
+import type { Feedback } from '../feedback.ts'
+
 /** A mail as it goes out: who, to whom, and every byte of it. */
 export type Outgoing = {
   projectId: string
@@ -11,7 +13,8 @@ export type Outgoing = {
 
 /** What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. */
 export type Outcome =
-  | { is: 'accepted'; response: string; providerId?: string }
+  /** With `feedback` when it is known at once what will become of it. */
+  | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
   /** The other side said no. Nothing was taken. */
   | { is: 'refused'; code: number; response: string }
   /** It never came to the hand-over. */

@@ -1,0 +1,45 @@
+import { sql } from 'kysely'
+import type { Tx } from '../db/index.ts'
+
+type What = { projectId: string; before: string; limit: number }
+
+/** For a project reset or deletion: mails with all that they are made of. What is queued is not sent any more. */
+export async function wipeEmails(tx: Tx, { projectId, before, limit }: What) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from emails where project_id = ${projectId} and id in (
+      select id from emails where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
+
+/** After the mails: what none of them is made of any more. */
+export async function wipeContents(tx: Tx, { projectId, before, limit }: What) {
+  const { rows } = await sql<{ id: string }>`
+    delete from contents c where c.project_id = ${projectId} and c.id in (
+      select id from contents o where o.project_id = ${projectId} and o.created_at <= ${before}::timestamptz
+        and not exists (select from emails e where e.project_id = o.project_id and e.content_id = o.id)
+      limit ${limit})
+    returning c.id
+  `.execute(tx)
+  const ids = rows.map(({ id }) => id)
+  await sql`delete from attachments where project_id = ${projectId} and content_id = any(${ids}::uuid[])`.execute(tx)
+  return ids.length
+}
+
+export async function wipeSandbox(tx: Tx, { projectId, before, limit }: What) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from sandbox_messages where project_id = ${projectId} and id in (
+      select id from sandbox_messages where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
+
+/** Whom nobody may write to stays so after a reset; of a deleted project nothing is left. */
+export async function wipeSuppressions(tx: Tx, { projectId, limit }: What) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from suppressions where project_id = ${projectId} and address in (
+      select s.address from suppressions s join projects p on p.id = s.project_id
+      where s.project_id = ${projectId} and p.deleted_at is not null limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
