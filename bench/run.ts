@@ -4,10 +4,12 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type Measured, measure, type Scale, type Target } from './load.ts'
 import { startScript } from './node.ts'
-import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
+import { measureUpserts, type Product, send, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
+import { startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeRendering } from './paths/render.ts'
+import { measureSending } from './paths/send.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
@@ -23,6 +25,7 @@ await withProduct('api', async (product) => {
   rows.push(await measurePlumbing(product, scale))
   rows.push(...(await measureTracking(product, scale)))
   rows.push(...(await measureUpserts(product, scale)))
+  rows.push(await measureSending(product, scale))
   timings.push(await watchTracking(product, dataScale))
 })
 await withProduct('all', async (product) => {
@@ -31,6 +34,13 @@ await withProduct('all', async (product) => {
   timings.push(await timeImport(product, dataScale))
   timings.push(...(await timeDeletes(product)))
 })
+const sink = await startSink()
+await withProduct('all', async (product) => {
+  await send(product, 'POST', '/domains', { domain: 'bench.example' })
+  timings.push(...(await timeDrain(product, sink, dataScale)))
+  timings.push(await watchDrain(product, sink, dataScale))
+}, { SMTP_URL: sink.url })
+await sink.stop()
 timings.push(...(await timeRendering()))
 const report = printReport(rows, timings)
 console.log(report)
@@ -42,8 +52,8 @@ async function measureFloor() {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>) {
-  const node = await startScript('./server.ts', { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000' })
+async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>, env = {}) {
+  const node = await startScript('./server.ts', { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', ...env })
   try {
     await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })
   } finally {

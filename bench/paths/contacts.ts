@@ -142,7 +142,7 @@ async function finished(product: Product, path: string) {
   }
 }
 
-async function send({ url, secretKey }: Product, method: string, path: string, body?: object) {
+export async function send({ url, secretKey }: Product, method: string, path: string, body?: object) {
   const headers = { authorization: `Bearer ${secretKey}`, ...(body ? { 'content-type': 'application/json' } : {}) }
   const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`)

@@ -7,6 +7,7 @@ import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { borrowDatabase } from './db/open.ts'
+import { explainEmail } from './delivery/explain.ts'
 import { diagnose } from './doctor.ts'
 import { countEvents, recountEvents } from './events/counts.ts'
 import { readAddress } from './lib/address.ts'
@@ -30,6 +31,7 @@ const USAGE = `Usage: npm run sterna -- <command>
   project create --name <name> --owner <address>      make a project and print its keys
   mail list                                           the latest mails to account holders
   mail show <id>                                      one of them, with its link
+  explain email <id>                                  what happened to a mail, and what will
   contacts recount <project id>                       count its contacts anew
   events recount <project id>                         count its events anew
   migrate                                             bring the database to this version
@@ -40,6 +42,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'project create': projectCreate,
   'mail list': mailList,
   'mail show': mailShow,
+  'explain email': explainMail,
   'contacts recount': contactsRecount,
   'events recount': eventsRecount,
 }
@@ -132,13 +135,17 @@ async function projectCreate({ db, secrets, options }: Context) {
 
 async function mailList({ db }: Context) {
   const mails = await listAccountMails(db, 20)
-  return mails.map(({ id, to, subject, createdAt }) => `${id}  ${createdAt.toISOString()}  ${to}  ${subject}`).join('\n') || 'No mails.'
+  return mails.map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`).join('\n') || 'No mails.'
 }
 
 async function mailShow({ db, secrets, args: [id = ''] }: Context) {
   const mail = isId(id) ? await readAccountMail(db, secrets, id) : undefined
   if (!mail) usage('no mail has this id; see: npm run sterna -- mail list')
   return `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
+}
+
+async function explainMail({ db, args: [id = ''] }: Context) {
+  return (isId(id) && (await explainEmail(db, id))) || usage('no email has this id')
 }
 
 async function existingProject({ db, args: [id = ''] }: Context) {

@@ -7,9 +7,12 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import { startAccountMails } from './delivery/account-mails.ts'
+import { dropOldAttachments } from './delivery/retention.ts'
 import { startSender } from './delivery/sender.ts'
 import { createSandbox } from './delivery/transport/sandbox.ts'
 import { createSmtp } from './delivery/transport/smtp.ts'
+import type { Transport } from './delivery/transport/transport.ts'
 import { wipeContents, wipeEmails, wipeSandbox, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { followMode } from './domains/follow-mode.ts'
@@ -22,6 +25,7 @@ import { dropExpiredKeys, wipeKeys } from './http/once.ts'
 import type { Deps } from './http/server.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
+import { accountMailsLeave } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
@@ -77,10 +81,13 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
   await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
-  const sender = await startSender({ ...deps, url, worker: livenessKey, ...wayOut(deps) })
+  const way = wayOut(deps)
+  const sender = await startSender({ ...deps, url, worker: livenessKey, ...way })
+  const accountMails = sendAccountMails(deps, way.transport, livenessKey)
   return {
     async stop() {
-      await Promise.all([engine.stop(), sender.stop()])
+      // The sender closes the way out, so it goes last.
+      await Promise.all([engine.stop(), Promise.resolve(accountMails?.stop()).then(() => sender.stop())])
     },
   }
 }
@@ -92,6 +99,9 @@ export const wayOut = ({ config, db }: Deps) => ({
   signs: config.mailMode !== 'ses',
   ratePerSecond: config.sendRatePerSecond,
 })
+
+const sendAccountMails = ({ config, ...deps }: Deps, transport: Transport, worker: number) =>
+  config.mailFrom && accountMailsLeave(config) ? startAccountMails({ ...deps, worker, transport, from: config.mailFrom }) : undefined
 
 type Removal = Parameters<typeof transact<number>>[1]
 
@@ -113,4 +123,5 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await transact(db, (tx) => resumeWipes(tx))
   await untilNone(db, (tx) => dropExpiredKeys(tx, { ttlHours, limit: CHUNK }))
   await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
+  await untilNone(db, (tx) => dropOldAttachments(tx, CHUNK))
 }

@@ -6,6 +6,7 @@ import { createAttempts } from '../http/attempts.ts'
 import type { App, Deps } from '../http/server.ts'
 import { sessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
+import { accountMailsLeave } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { isInvited } from '../projects/members.ts'
@@ -33,7 +34,7 @@ const RESET_ANSWER_MS = 150
 
 export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   const { publicUrl } = config
-  const port = { secrets, log, publicUrl }
+  const port = { secrets, log, publicUrl, leaves: accountMailsLeave(config) }
   const attempts = createAttempts(db, secrets)
   const tags = ['Accounts']
 

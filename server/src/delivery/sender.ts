@@ -47,8 +47,8 @@ const LET_GO_MS = 3_000
 /** When this process stops, what is handed over has so long to be answered. */
 const LAST_ANSWERS_MS = 10_000
 const CHUNK = 1_000
-/** Given up after so many deaths of the process that had it, the last ones with nothing else in hand. */
-const MAX_CRASHES = 5
+/** Given up after so many deaths of the process that had it, the last one with nothing else in hand. */
+const MAX_CRASHES = 3
 export const QUEUED = 'sterna_emails'
 
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { readAddress } from './address.ts'
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
@@ -16,6 +17,13 @@ function isDnsServer(entry: string) {
   const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
   const ip = bracketed ?? plain ?? entry
   return isIP(ip) > 0 && (bracketed === undefined || isIP(ip) === 6) && Number(port) >= 1 && Number(port) <= 65_535
+}
+
+/** `mail@example.com` or `Example <mail@example.com>`. */
+function readMailbox(text: string) {
+  const [, name = '', inner = text] = /^(.*)<([^<>]*)>\s*$/.exec(text) ?? []
+  const address = readAddress(inner)
+  return address && { name: name.trim().replace(/^"(.*)"$/, '$1') || 'Sterna', address }
 }
 
 const Environment = z.object({
@@ -58,7 +66,11 @@ const Environment = z.object({
   S3_ACCESS_KEY_ID: z.string().optional(),
   S3_SECRET_ACCESS_KEY: z.string().optional(),
   S3_PUBLIC_URL: httpUrl.optional(),
-  MAIL_FROM: z.string().optional(),
+  MAIL_FROM: z
+    .string()
+    .transform(readMailbox)
+    .refine((mailbox) => mailbox !== null, 'must be an address, such as mail@example.com or "Example <mail@example.com>"')
+    .optional(),
   SEND_RATE_PER_SECOND: wholeNumber(1, 100_000).optional(),
   MAX_ATTACHMENTS: wholeNumber(0, 100).default(10),
   MAX_ATTACHMENT_MB: wholeNumber(0, 30).default(10),
@@ -103,7 +115,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     mailMode: env.SMTP_URL ? ('smtp' as const) : env.SES_REGION ? ('ses' as const) : ('sandbox' as const),
     smtpUrl: env.SMTP_URL,
     dnsServers: env.DNS_SERVERS,
-    mailFrom: env.MAIL_FROM,
+    mailFrom: env.MAIL_FROM ?? undefined,
     sendRatePerSecond: env.SEND_RATE_PER_SECOND,
     maxAttachments: env.MAX_ATTACHMENTS,
     maxAttachmentMb: env.MAX_ATTACHMENT_MB,
@@ -112,6 +124,9 @@ export function loadConfig(source: Record<string, string | undefined>) {
     logLevel: env.LOG_LEVEL,
   }
 }
+
+/** Mails to account holders need somebody to come from, and a way out. */
+export const accountMailsLeave = ({ mailFrom, mailMode }: Config) => mailFrom !== undefined && mailMode !== 'sandbox'
 
 export type S3Config = NonNullable<ReturnType<typeof readS3>>
 

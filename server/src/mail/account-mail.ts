@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
@@ -5,25 +6,34 @@ import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 /** Everything a feature needs to write to an account holder. */
-export type MailPort = { secrets: Secrets; log: Log; publicUrl: string }
+export type MailPort = {
+  secrets: Secrets
+  log: Log
+  publicUrl: string
+  /** Whether mails to account holders leave this machine. If not, they are kept to be read with the CLI. */
+  leaves: boolean
+}
 type AccountMail = { to: string; subject: string; lines: string[] }
 
 /**
  * Writes the mail in the caller's transaction: it exists exactly when its cause does. Its text holds a one-time link, so
  * it is sealed; the log names the mail, never the link.
  */
-export async function writeAccountMail(tx: Tx, { secrets, log }: MailPort, { to, subject, lines }: AccountMail) {
+export async function writeAccountMail(tx: Tx, { secrets, log, leaves }: MailPort, { to, subject, lines }: AccountMail) {
   const id = newId()
   const sealed = secrets.seal('account-mail', lines.join('\n'))
-  await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, ${to}, ${subject}, ${sealed})`.execute(tx)
-  log.info({ mail: id, subject }, `account mail kept: read it with \`npm run sterna -- mail show ${id}\``)
+  await sql`
+    insert into account_mails (id, recipient, subject, sealed_text, state, message_token)
+    values (${id}, ${to}, ${subject}, ${sealed}, ${leaves ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')})
+  `.execute(tx)
+  log.info({ mail: id, subject }, `account mail ${leaves ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
 }
 
 export const listAccountMails = (db: Db, limit: number) =>
   many(
     db,
-    sql<{ id: string; to: string; subject: string; createdAt: Date }>`
-      select id, recipient as "to", subject, created_at as "createdAt" from account_mails order by id desc limit ${limit}
+    sql<{ id: string; to: string; subject: string; state: string; createdAt: Date }>`
+      select id, recipient as "to", subject, state, created_at as "createdAt" from account_mails order by id desc limit ${limit}
     `,
   )
 

@@ -32,11 +32,17 @@ export type Sent = { emails: { contact: { id: string; email: string }; email: st
 const MB = 1024 * 1024
 const REQUEST = 'POST /v1/send'
 
+/** Billing caps: says, in order, why a request may not be accepted (402), or undefined. Asked in the transaction that would accept. */
+export type CheckCaps = (tx: Tx, wanted: { projectId: string; emails: number }[]) => Promise<(AppError | undefined)[]>
+const noCaps: CheckCaps = async (_tx, wanted) => wanted.map(() => undefined)
+
+type Options = { idempotencyTtlHours: number; checkCaps?: CheckCaps }
+
 /** As tracking: many concurrent requests become one transaction. */
-export const createAcceptor = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
+export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps = noCaps }: Options) =>
   createBatcher<Sending, Sent>({
     run: async (batch) => {
-      const outcomes = await transact(db, (tx) => accept(tx, batch, idempotencyTtlHours))
+      const outcomes = await transact(db, (tx) => accept(tx, batch, { idempotencyTtlHours, checkCaps }))
       crash('committed')
       return outcomes
     },
@@ -53,7 +59,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours }: { idempotencyT
 type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined }
 
 /** All of them, in the order in which tables are always written: keys, contacts, mails. */
-async function accept(tx: Tx, batch: Sending[], ttlHours: number): Promise<Outcome<Sent>[]> {
+async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps }: Required<Options>): Promise<Outcome<Sent>[]> {
   const { refusals, now } = await checkCallers(
     tx,
     batch.map(({ project }) => project),
@@ -67,7 +73,8 @@ async function accept(tx: Tx, batch: Sending[], ttlHours: number): Promise<Outco
   }))
   await refuseSenders(tx, calls)
   const mayReach = await refuseUnsubscribed(tx, calls)
-  await refuseRepeats(tx, calls, ttlHours)
+  await refuseOverCaps(tx, calls, checkCaps)
+  await refuseRepeats(tx, calls, idempotencyTtlHours)
   crash('keys-taken')
 
   const admitted = calls.filter(({ refusal }) => !refusal)
@@ -163,6 +170,16 @@ async function findSubscribers(tx: Tx, calls: Call[]) {
     `,
   )
   return new Set(rows.map(({ name }) => name))
+}
+
+/** Before the keys: whoever is refused leaves none behind. */
+async function refuseOverCaps(tx: Tx, calls: Call[], checkCaps: CheckCaps) {
+  const open = calls.filter(({ refusal }) => !refusal)
+  const refusals = await checkCaps(
+    tx,
+    open.map(({ project, recipients }) => ({ projectId: project.id, emails: recipients.length })),
+  )
+  for (const [index, call] of open.entries()) call.refusal = refusals[index]
 }
 
 async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {

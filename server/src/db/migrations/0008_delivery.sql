@@ -103,6 +103,19 @@ create table suppressions (
   primary key (project_id, address)
 );
 
+-- Mails to account holders leave the same way. Kept: nobody said from whom, or nothing leaves this machine.
+alter table account_mails
+  add column state text not null default 'kept' check (state in ('kept', 'queued', 'sending', 'sent', 'failed', 'unknown')),
+  add column message_token text,
+  add column attempts int not null default 0,
+  add column failures smallint not null default 0,
+  add column due_at timestamptz not null default now(),
+  add column worker int,
+  add column handed_over_at timestamptz,
+  add column error text;
+create index account_mails_queue on account_mails (due_at) where state = 'queued';
+create index account_mails_held on account_mails (worker) where state = 'sending';
+
 -- Sandbox: mails that would have been sent.
 create table sandbox_messages (
   project_id uuid not null,

@@ -26,6 +26,7 @@ export function createSandbox(db: Pool): Transport {
   const isFull = createGauge()
   return {
     async send(mail, handOver) {
+      if (!isOfProject(mail)) return { is: 'not-sent', error: 'the sandbox keeps the mails of projects' }
       const outcome = BEHAVIOURS[mail.recipient.split(/[+@]/)[0]!] ?? KEPT
       if (outcome.is === 'refused') return outcome
       if (!(await handOver())) return { is: 'withheld' }
@@ -39,18 +40,21 @@ export function createSandbox(db: Pool): Transport {
   }
 }
 
+type Kept = Outgoing & { projectId: string }
+const isOfProject = (mail: Outgoing): mail is Kept => mail.projectId !== null
+
 /** True from time to time, and for the first mail of a project: another process may have filled it. */
 function createGauge() {
   const share = 1 / TRIM_AFTER_MESSAGES
   const levels = new Map<string, number>()
-  return ({ projectId, message }: Outgoing) => {
+  return ({ projectId, message }: Kept) => {
     const level = (levels.get(projectId) ?? 1) + share + message.length / TRIM_AFTER_BYTES
     levels.set(projectId, level >= 1 ? 0 : level)
     return level >= 1
   }
 }
 
-const keep = (tx: Tx, { projectId, id, recipient, sender, subject, message }: Outgoing) =>
+const keep = (tx: Tx, { projectId, id, recipient, sender, subject, message }: Kept) =>
   sql`
     insert into sandbox_messages (project_id, id, email_id, recipient, sender, subject, source)
     values (${projectId}, ${newId()}, ${id}, ${recipient}, ${sender}, ${subject}, ${Buffer.from(message)})

@@ -2,7 +2,8 @@ import type { Feedback } from '../feedback.ts'
 
 /** A mail as it goes out: who, to whom, and every byte of it. */
 export type Outgoing = {
-  projectId: string
+  /** Null for mails to account holders. */
+  projectId: string | null
   id: string
   sender: string
   recipient: string

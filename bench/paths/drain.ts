@@ -1,0 +1,123 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { cpuMicroseconds, watchMemory } from '../process.ts'
+import { connectToBench, scaled } from '../seed.ts'
+import type { Product, Timing } from './contacts.ts'
+
+const MAILS = 20_000
+const MANY = 1_000_000
+const CONNECTIONS = 16
+const POLL_MS = 50
+const WITHIN_MS = 3_600_000
+/** What one of these mails weighs on the wire. */
+const BYTES = 17_000
+
+const VARIABLES = Array.from({ length: 40 }, (_, n) => `<td style="padding:4px">{{ field${n} ?? "nothing" }}</td>\n`).join('')
+const BODY = `<table><tr>${VARIABLES}</tr></table>${'<p>The quick brown fox jumps over the lazy dog, and back again.</p>\n'.repeat(90)}`
+
+type Sink = Awaited<ReturnType<typeof startSink>>
+
+export async function startSink() {
+  const child = fork(script('../sink.ts'), { execArgv: ['--import', 'tsx'] })
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  return {
+    port,
+    url: `smtp://127.0.0.1:${port}?tls=off`,
+    async taken() {
+      child.send('how many?')
+      const [{ taken }] = (await once(child, 'message')) as [{ taken: number }]
+      return taken
+    },
+    stop: () => end(child),
+  }
+}
+
+/** One worker against a queue of one content, and against a loop that only signs and pushes. */
+export async function timeDrain(product: Product, sink: Sink, scale: number): Promise<Timing[]> {
+  const count = scaled(MAILS, scale)
+  const signed = await push(sink, count, true)
+  const unsigned = await push(sink, count, false)
+  await drain(product, sink, scaled(2_000, scale)) // warm up
+  const { perSecond, cpu } = await drain(product, sink, count)
+  const share = (floor: number) => `${Math.round((perSecond / floor) * 100)} %`
+  return [
+    { name: 'floor: a loop that signs and pushes', result: `${Math.round(signed)} mails/s` },
+    { name: 'floor: a loop that only pushes', result: `${Math.round(unsigned)} mails/s` },
+    {
+      name: `drain ${count.toLocaleString('en')} mails, ${(BODY.length / 1024).toFixed(0)} KB, 40 variables, DKIM`,
+      result: `${Math.round(perSecond)} mails/s, ${share(signed)} of the signing loop, ${share(unsigned)} of the other; ${Math.round(cpu)} µs CPU per mail`,
+    },
+  ]
+}
+
+/** Whether a worker grows with its queue. */
+export async function watchDrain(product: Product, sink: Sink, scale: number): Promise<Timing> {
+  const most = async (count: number) => {
+    const memory = watchMemory(product.pid)
+    await drain(product, sink, count)
+    return memory.stop()
+  }
+  const [few, many] = [await most(scaled(10_000, scale)), await most(scaled(MANY, scale))]
+  return { name: `memory while draining 10 k, then ${scaled(MANY, scale).toLocaleString('en')} mails`, result: `${few} MB, ${many} MB` }
+}
+
+async function push(sink: Sink, count: number, signs: boolean) {
+  const args = [sink.port, count, signs ? 1 : 0, CONNECTIONS, BYTES].map(String)
+  const child = fork(script('../push.ts'), args, { execArgv: ['--import', 'tsx'] })
+  const [{ perSecond }] = (await once(child, 'message')) as [{ perSecond: number }]
+  await end(child)
+  return perSecond
+}
+
+/** From the first mail that arrives to the last. */
+async function drain(product: Product, sink: Sink, count: number) {
+  const client = await connectToBench(product.dataDir)
+  const before = await sink.taken()
+  await queueMails(client, product.projectId, count).finally(() => client.end())
+  await arrived(sink, before + 1)
+  const startedAt = performance.now()
+  const cpuBefore = cpuMicroseconds(product.pid)
+  const first = await sink.taken()
+  await arrived(sink, before + count)
+  const mails = before + count - first
+  return { perSecond: mails / ((performance.now() - startedAt) / 1_000), cpu: (cpuMicroseconds(product.pid) - cpuBefore) / mails }
+}
+
+async function arrived(sink: Sink, count: number) {
+  for (const end = Date.now() + WITHIN_MS; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, POLL_MS)))
+    if ((await sink.taken()) >= count) return
+  throw new Error('the mails did not arrive in time')
+}
+
+/** As accepting leaves them: a content, contacts, and a row for each mail. */
+async function queueMails(client: pg.Client, projectId: string, count: number) {
+  const data = `jsonb_build_object(${Array.from({ length: 40 }, (_, n) => `'field${n}', 'value ${n} of ' || n`).join(', ')})`
+  await client.query('begin')
+  const content = await client.query(
+    `insert into contents (project_id, id, type, subject, body, from_address)
+     values ($1, gen_random_uuid(), 'TRANSACTIONAL', 'Hello {{ field1 }}', $2, 'news@bench.example') returning id`,
+    [projectId, BODY],
+  )
+  await client.query(
+    `with people as (
+       insert into contacts (project_id, id, email, subscribed, data)
+       select $1, gen_random_uuid(), 'reader' || n || '@drain.example', true, ${data} from generate_series(1, $2::int) n
+       on conflict (project_id, email) do update set email = excluded.email
+       returning id, email)
+     insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
+     select $1, gen_random_uuid(), $3, id, email, 'TRANSACTIONAL', md5(random()::text) || '@bench.example', 0, $1 from people`,
+    [projectId, count, content.rows[0].id],
+  )
+  await client.query('commit')
+}
+
+const script = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+
+async function end(child: ChildProcess) {
+  if (child.exitCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}
