@@ -135,7 +135,11 @@ async function projectCreate({ db, secrets, options }: Context) {
 
 async function mailList({ db }: Context) {
   const mails = await listAccountMails(db, 20)
-  return mails.map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`).join('\n') || 'No mails.'
+  return (
+    mails
+      .map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`)
+      .join('\n') || 'No mails.'
+  )
 }
 
 async function mailShow({ db, secrets, args: [id = ''] }: Context) {

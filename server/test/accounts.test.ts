@@ -37,7 +37,7 @@ async function resetTokenFor(email: string) {
   return sterna.tokenFor(email)
 }
 
-const mailPort = () => ({ secrets: sterna.secrets, log: createLog('silent'), publicUrl: 'http://localhost:3000' })
+const mailPort = () => ({ secrets: sterna.secrets, log: createLog('silent'), publicUrl: 'http://localhost:3000', leaves: false })
 
 describe('sign-up', () => {
   test('makes an account, signs in and mails a link to prove the address', async () => {

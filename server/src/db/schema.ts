@@ -12,6 +12,14 @@ export interface Schema {
     subject: string
     sealed_text: Buffer
     created_at: Generated<Timestamp>
+    state: Generated<string>
+    message_token: string | null
+    attempts: Generated<number>
+    failures: Generated<number>
+    due_at: Generated<Timestamp>
+    worker: number | null
+    handed_over_at: Timestamp | null
+    error: string | null
   }
   attachments: {
     project_id: string

@@ -16,32 +16,77 @@ function meaning(response: string): Expected {
 describe('the answer', () => {
   test.each<[Expected, string]>([
     // Gmail
-    ['nobody', '550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n550-5.1.1 double-checking the recipient\'s email address for typos or\r\n550 5.1.1 unnecessary spaces. https://support.google.com/mail/?p=NoSuchUser x1-si1 - gsmtp'],
-    ['nobody', '550-5.2.1 The email account that you tried to reach is disabled. Learn more at\n550 5.2.1 https://support.google.com/mail/?p=DisabledUser x1-si1 - gsmtp'],
-    ['retry', '450-4.2.1 The user you are trying to contact is receiving mail at a rate that\r\n450 4.2.1 prevents additional messages from being delivered. x1-si1 - gsmtp'],
-    ['fail', '550-5.2.1 The user you are trying to contact is receiving mail too quickly. Please resend\r\n550 5.2.1 your message at a later time. x1-si1 - gsmtp'],
-    ['retry', '452-4.2.2 The recipient\'s inbox is out of storage space. Please direct the\r\n452 4.2.2 recipient to https://support.google.com/mail/?p=OverQuotaTemp x1-si1 - gsmtp'],
-    ['fail', '552-5.2.2 The email account that you tried to reach is over quota and inactive.\r\n552 5.2.2 https://support.google.com/mail/?p=OverQuotaPerm x1-si1 - gsmtp'],
-    ['throttled', '421-4.7.28 Gmail has detected an unusual rate of unsolicited mail originating from your IP address. To protect our\r\n421 4.7.28 users from spam, mail sent from your IP address has been temporarily rate limited. - gsmtp'],
+    [
+      'nobody',
+      "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n550-5.1.1 double-checking the recipient's email address for typos or\r\n550 5.1.1 unnecessary spaces. https://support.google.com/mail/?p=NoSuchUser x1-si1 - gsmtp",
+    ],
+    [
+      'nobody',
+      '550-5.2.1 The email account that you tried to reach is disabled. Learn more at\n550 5.2.1 https://support.google.com/mail/?p=DisabledUser x1-si1 - gsmtp',
+    ],
+    [
+      'retry',
+      '450-4.2.1 The user you are trying to contact is receiving mail at a rate that\r\n450 4.2.1 prevents additional messages from being delivered. x1-si1 - gsmtp',
+    ],
+    [
+      'fail',
+      '550-5.2.1 The user you are trying to contact is receiving mail too quickly. Please resend\r\n550 5.2.1 your message at a later time. x1-si1 - gsmtp',
+    ],
+    [
+      'retry',
+      "452-4.2.2 The recipient's inbox is out of storage space. Please direct the\r\n452 4.2.2 recipient to https://support.google.com/mail/?p=OverQuotaTemp x1-si1 - gsmtp",
+    ],
+    [
+      'fail',
+      '552-5.2.2 The email account that you tried to reach is over quota and inactive.\r\n552 5.2.2 https://support.google.com/mail/?p=OverQuotaPerm x1-si1 - gsmtp',
+    ],
+    [
+      'throttled',
+      '421-4.7.28 Gmail has detected an unusual rate of unsolicited mail originating from your IP address. To protect our\r\n421 4.7.28 users from spam, mail sent from your IP address has been temporarily rate limited. - gsmtp',
+    ],
     ['throttled', '421 4.7.0 Try again later, closing connection. (EHLO) x1-si1 - gsmtp'],
-    ['domain', '550-5.7.26 Your email has been blocked because the sender is unauthenticated.\r\n550-5.7.26 Gmail requires all senders to authenticate with either SPF or DKIM. - gsmtp'],
+    [
+      'domain',
+      '550-5.7.26 Your email has been blocked because the sender is unauthenticated.\r\n550-5.7.26 Gmail requires all senders to authenticate with either SPF or DKIM. - gsmtp',
+    ],
     ['domain', '550-5.7.27 Your email has been blocked because SPF did not pass. x1-si1 - gsmtp'],
     ['domain', '550-5.7.30 Your email has been blocked because DKIM did not pass. x1-si1 - gsmtp'],
     ['provider', '550-5.7.25 The IP address sending this message does not have a PTR record setup. x1-si1 - gsmtp'],
-    ['fail', '550-5.7.1 [192.0.2.1] Gmail has detected that this message is likely unsolicited mail. To reduce\r\n550 5.7.1 the amount of spam sent to Gmail, this message has been blocked. - gsmtp'],
+    [
+      'fail',
+      '550-5.7.1 [192.0.2.1] Gmail has detected that this message is likely unsolicited mail. To reduce\r\n550 5.7.1 the amount of spam sent to Gmail, this message has been blocked. - gsmtp',
+    ],
     ['fail', '552-5.7.0 This message was blocked because its content presents a potential security issue. x1-si1 - gsmtp'],
-    ['fail', '552 5.3.4 Your message exceeded Google\'s message size limits. x1-si1 - gsmtp'],
-    ['provider', '535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials x1-si1 - gsmtp'],
+    ['fail', "552 5.3.4 Your message exceeded Google's message size limits. x1-si1 - gsmtp"],
+    [
+      'provider',
+      '535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials x1-si1 - gsmtp',
+    ],
     ['provider', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
     // Outlook and Exchange Online
-    ['nobody', '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302). [DB5EUR03FT001.eop-EUR03.prod.protection.outlook.com]'],
-    ['nobody', '550 5.4.1 Recipient address rejected: Access denied. For more information see https://aka.ms/EXOSmtpErrors [DB5EUR03FT001]'],
+    [
+      'nobody',
+      '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302). [DB5EUR03FT001.eop-EUR03.prod.protection.outlook.com]',
+    ],
+    [
+      'nobody',
+      '550 5.4.1 Recipient address rejected: Access denied. For more information see https://aka.ms/EXOSmtpErrors [DB5EUR03FT001]',
+    ],
     ['nobody', '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient bob@example.com not found by SMTP address lookup'],
-    ['domain', '550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn\'t meet the required authentication level. [DB5EUR03FT001]'],
+    ['domain', "550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn't meet the required authentication level. [DB5EUR03FT001]"],
     ['domain', '550 5.7.509 Access denied, sending domain EXAMPLE.COM does not pass DMARC verification and has a DMARC policy of reject.'],
-    ['fail', '550 5.7.1 Unfortunately, messages from [192.0.2.1] weren\'t sent. Please contact your Internet service provider since part of their network is on our block list (S3150).'],
-    ['fail', '550 SC-001 (COL004-MC1F3) Unfortunately, messages from 192.0.2.1 weren\'t sent. Please contact your Internet service provider.'],
-    ['throttled', '451 4.7.650 The mail server [192.0.2.1] has been temporarily rate limited due to IP reputation. For e-mail delivery information see https://aka.ms/postmaster (S775)'],
+    [
+      'fail',
+      "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. Please contact your Internet service provider since part of their network is on our block list (S3150).",
+    ],
+    [
+      'fail',
+      "550 SC-001 (COL004-MC1F3) Unfortunately, messages from 192.0.2.1 weren't sent. Please contact your Internet service provider.",
+    ],
+    [
+      'throttled',
+      '451 4.7.650 The mail server [192.0.2.1] has been temporarily rate limited due to IP reputation. For e-mail delivery information see https://aka.ms/postmaster (S775)',
+    ],
     ['throttled', '451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (S77714) [DB5EUR03FT001]'],
     ['throttled', '432 4.3.2 Concurrent connections limit exceeded. Visit https://aka.ms/concurrent_sending for more information.'],
     ['retry', '451 4.3.2 Temporary server error. Please try again later ATTR5 [DB5EUR03FT001]'],
@@ -51,13 +96,19 @@ describe('the answer', () => {
     ['provider', '554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message'],
     ['provider', '530 5.7.57 Client not authenticated to send mail. [DB5EUR03FT001]'],
     // Yahoo
-    ['nobody', '554 delivery error: dd This user doesn\'t have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com'],
+    ['nobody', "554 delivery error: dd This user doesn't have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com"],
     ['nobody', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
     ['nobody', '552 1 Requested mail action aborted, mailbox not found'],
-    ['throttled', '421 4.7.0 [TSS04] Messages from 192.0.2.1 temporarily deferred due to unexpected volume or user complaints - 4.16.55.1; see https://postmaster.yahooinc.com/error-codes'],
+    [
+      'throttled',
+      '421 4.7.0 [TSS04] Messages from 192.0.2.1 temporarily deferred due to unexpected volume or user complaints - 4.16.55.1; see https://postmaster.yahooinc.com/error-codes',
+    ],
     ['retry', '451 Message temporarily deferred - [170]'],
     ['fail', '554 5.7.9 Message not accepted for policy reasons. See https://postmaster.yahooinc.com/error-codes'],
-    ['fail', '553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1, because the ip is in Spamhaus\'s list; see http://postmaster.yahoo.com/550-bl23.html'],
+    [
+      'fail',
+      "553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1, because the ip is in Spamhaus's list; see http://postmaster.yahoo.com/550-bl23.html",
+    ],
     // Postfix, Exim, qmail
     ['nobody', '550 5.1.1 <bob@example.com>: Recipient address rejected: User unknown in virtual mailbox table'],
     ['nobody', '550 5.1.2 <bob@nowhere.example>: Recipient address rejected: Domain not found'],
@@ -67,7 +118,10 @@ describe('the answer', () => {
     ['nobody', '550 sorry, no mailbox here by that name (#5.1.1)'],
     ['nobody', '553 <bob@example.com>... No such user here'],
     ['retry', '450 4.1.2 <bob@nowhere.example>: Recipient address rejected: Domain not found'],
-    ['retry', '450 4.2.0 <bob@example.com>: Recipient address rejected: Greylisted, see http://postgrey.schweikert.ch/help/example.com.html'],
+    [
+      'retry',
+      '450 4.2.0 <bob@example.com>: Recipient address rejected: Greylisted, see http://postgrey.schweikert.ch/help/example.com.html',
+    ],
     ['retry', '451 4.7.1 Greylisting in action, please come back later'],
     ['retry', '452 4.3.1 Insufficient system storage'],
     ['retry', '452 4.2.2 <bob@example.com>: mailbox size limit exceeded'],
@@ -84,7 +138,10 @@ describe('the answer', () => {
     ['throttled', '450 4.7.1 Error: too much mail from 192.0.2.1'],
     ['retry', '421 4.4.2 mail.example.com Error: timeout exceeded'],
     ['throttled', '421 4.3.2 Service shutting down and closing transmission channel'],
-    ['fail', '554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org; https://www.spamhaus.org/query/ip/192.0.2.1'],
+    [
+      'fail',
+      '554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org; https://www.spamhaus.org/query/ip/192.0.2.1',
+    ],
     ['fail', '552 5.3.4 Message size exceeds fixed limit'],
     ['fail', '550 Message rejected: this looks like spam from an unknown user'],
     ['fail', '550 Administrative prohibition'],
@@ -95,11 +152,17 @@ describe('the answer', () => {
     ['retry', '454 Temporary service failure'],
     ['provider', '535 Authentication Credentials Invalid'],
     ['provider', '530 Authentication required'],
-    ['provider', '554 Message rejected: Sending paused for this account. For more information, please check the inbox of the email address'],
+    [
+      'provider',
+      '554 Message rejected: Sending paused for this account. For more information, please check the inbox of the email address',
+    ],
     ['provider', "554 Access denied: User `arn:aws:iam::123456789012:user/x' is not authorized to perform `ses:SendRawEmail' on resource"],
-    ['domain', '554 Message rejected: Email address is not verified. The following identities failed the check in region US-EAST-1: ada@example.com'],
+    [
+      'domain',
+      '554 Message rejected: Email address is not verified. The following identities failed the check in region US-EAST-1: ada@example.com',
+    ],
     ['fail', '554 Message rejected: Message contains a virus'],
-    ['fail', '554 Transaction failed: Duplicate header \'Subject\'.'],
+    ['fail', "554 Transaction failed: Duplicate header 'Subject'."],
     ['retry', '451 4.4.2 Timeout waiting for data from client.'],
     // Odd ones
     ['retry', '250 Ok'],
@@ -111,7 +174,7 @@ describe('the answer', () => {
   test('means the same however its lines are broken', () => {
     const words = '550 5.1.1 The email account that you tried to reach does not exist'
     expect(meaning(words.replace('account ', 'account\r\n550 5.1.1 ').replace('550 ', '550-'))).toBe('nobody')
-    expect(meaning('554-delivery error: dd This user\r\n554-doesn\'t have a\r\n554 yahoo.com account')).toBe('nobody')
+    expect(meaning("554-delivery error: dd This user\r\n554-doesn't have a\r\n554 yahoo.com account")).toBe('nobody')
     expect(meaning('454-Throttling failure:\r\n454 Daily message\r\n454 quota exceeded.')).toBe('provider')
   })
 

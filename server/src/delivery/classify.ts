@@ -46,7 +46,10 @@ const RULES: Rule[] = [
   // The provider does not let us send as this address.
   { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: DOMAIN },
   // Never about the recipient's mailbox, which may be full or busy for its own reasons.
-  { when: /^4\d\d (?!4\.2\.).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i, means: THROTTLED },
+  {
+    when: /^4\d\d (?!4\.2\.).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i,
+    means: THROTTLED,
+  },
   // Waited too long for us, on a line that was open: nothing is wrong with our speed.
   { when: /^421 4\.4\./, means: { action: 'retry' } },
   { when: /^421\b/, means: THROTTLED },

@@ -32,7 +32,7 @@ test('another program finds every signature right', async () => {
     fc.asyncProperty(mail, async (given) => {
       const result = await verify(await sign({ ...given, from: { ...given.from, address: 'ada@example.com' } }))
       expect(result.status).toMatchObject({ result: 'pass', aligned: 'example.com' })
-      expect(result.canonBodyLengthLimited).toBe(false)
+      expect(result).toMatchObject({ canonBodyLengthLimited: false })
     }),
     { numRuns: 150 },
   )
@@ -87,7 +87,10 @@ test('a second From, above or below the first, breaks the signature', async () =
 })
 
 test('any changed, added or removed word of the body breaks the signature', async () => {
-  const source = await sign({ ...full, attachments: [{ filename: 'a', contentType: 'image/png', contentId: null, inline: false, content: Buffer.alloc(100) }] })
+  const source = await sign({
+    ...full,
+    attachments: [{ filename: 'a', contentType: 'image/png', contentId: null, inline: false, content: Buffer.alloc(100) }],
+  })
   const start = source.indexOf('\r\n\r\n') + 4
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: start, max: source.length - 1 }), async (at) => {

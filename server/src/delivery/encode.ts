@@ -208,5 +208,5 @@ function quotedPrintable(text: string) {
       column += 3
     }
   }
-  return out.latin1Slice(0, at)
+  return out.toString('latin1', 0, at)
 }

@@ -20,9 +20,57 @@ export const plainMail: Mail = {
 }
 
 const nastyPiece = fc.constantFrom(
-  ...['\r', '\n', '\r\n', '\0', '\u0085', '\u2028', '\u2029', '\u000b', '\t', ' ', '  ', ' \r\n', '\t\n', '\u00a0', '\ufeff', '\u202e', '\x7f'],
-  ...['=?', '?=', '=?UTF-8?B?YQ==?=', '=?utf-8?q?a b?=', '=', '=3D', '=\r\n', '"', '\\', '<', '>', ',', ';', ':', '(', ')', '@', "'", '%', '*'],
-  ...['--=_', `--=_${plainMail.id}-a`, `\r\n--=_${plainMail.id}-a--\r\n`, '.', '\n.\n', '\r\n.\r\n', '\nFrom ', '\r\nBcc: x@example.com\r\n\r\n'],
+  ...[
+    '\r',
+    '\n',
+    '\r\n',
+    '\0',
+    '\u0085',
+    '\u2028',
+    '\u2029',
+    '\u000b',
+    '\t',
+    ' ',
+    '  ',
+    ' \r\n',
+    '\t\n',
+    '\u00a0',
+    '\ufeff',
+    '\u202e',
+    '\x7f',
+  ],
+  ...[
+    '=?',
+    '?=',
+    '=?UTF-8?B?YQ==?=',
+    '=?utf-8?q?a b?=',
+    '=',
+    '=3D',
+    '=\r\n',
+    '"',
+    '\\',
+    '<',
+    '>',
+    ',',
+    ';',
+    ':',
+    '(',
+    ')',
+    '@',
+    "'",
+    '%',
+    '*',
+  ],
+  ...[
+    '--=_',
+    `--=_${plainMail.id}-a`,
+    `\r\n--=_${plainMail.id}-a--\r\n`,
+    '.',
+    '\n.\n',
+    '\r\n.\r\n',
+    '\nFrom ',
+    '\r\nBcc: x@example.com\r\n\r\n',
+  ],
   ...['Grüße', '你好', 'שלום', 'مرحبا', '🦜', '👩‍👩‍👧‍👦', 'e\u0301', 'a', 'Hello', '<b>', '&amp;', '{{x}}', '\ud800'],
   ...['x'.repeat(74), 'y'.repeat(75), 'z'.repeat(76), 'w'.repeat(77), 'ü'.repeat(40), '🦜'.repeat(30), ' '.repeat(80), '.'.repeat(200)],
 )
@@ -73,7 +121,12 @@ const headers = fc.dictionary(
   { maxKeys: 4, noNullPrototype: true },
 )
 
-const address = fc.constantFrom('ada@example.com', "o'hara+x=y@example.co.uk", '{a}|b@xn--mller-kva.example', `${'l'.repeat(64)}@${'d'.repeat(60)}.example`)
+const address = fc.constantFrom(
+  'ada@example.com',
+  "o'hara+x=y@example.co.uk",
+  '{a}|b@xn--mller-kva.example',
+  `${'l'.repeat(64)}@${'d'.repeat(60)}.example`,
+)
 
 export const mail: fc.Arbitrary<Mail> = fc
   .record({

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
-import { type Db, one, type Pool } from '../db/index.ts'
+import { type Db, one, type Pool, transact } from '../db/index.ts'
 import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'

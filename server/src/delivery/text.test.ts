@@ -43,27 +43,67 @@ test.each<[string, string]>([
 })
 
 const piece = fc.constantFrom(
-  ...['<p>', '</p>', '<div hidden>', '</div>', '<br>', '<ul>', '<ol>', '<li>', '</li>', '</ul>', '<a href="https://example.com">', '<a>', '</a>'],
-  ...['<td>', '</td>', '<tr>', '<img alt=" x ">', ' ', '\n', '\u00a0', 'word', '🦜', '&nbsp;', '&lt;', '<', '>', '"', '<style>', '</style>'],
+  ...[
+    '<p>',
+    '</p>',
+    '<div hidden>',
+    '</div>',
+    '<br>',
+    '<ul>',
+    '<ol>',
+    '<li>',
+    '</li>',
+    '</ul>',
+    '<a href="https://example.com">',
+    '<a>',
+    '</a>',
+  ],
+  ...[
+    '<td>',
+    '</td>',
+    '<tr>',
+    '<img alt=" x ">',
+    ' ',
+    '\n',
+    '\u00a0',
+    'word',
+    '🦜',
+    '&nbsp;',
+    '&lt;',
+    '<',
+    '>',
+    '"',
+    '<style>',
+    '</style>',
+  ],
 )
 
 test('whatever the HTML is, its text has no space at the ends of lines, and never two empty lines', () => {
   fc.assert(
-    fc.property(fc.oneof(fc.array(piece).map((all) => all.join('')), fc.string({ unit: 'binary' })), (html) => {
-      const text = toText(html)
-      expect(text).toBe(`${text.trim()}\n`)
-      expect(text).not.toMatch(/[ \t]\n|\n[ \t]|\n{3}|[ \t]{2}/)
-    }),
+    fc.property(
+      fc.oneof(
+        fc.array(piece).map((all) => all.join('')),
+        fc.string({ unit: 'binary' }),
+      ),
+      (html) => {
+        const text = toText(html)
+        expect(text).toBe(`${text.trim()}\n`)
+        expect(text).not.toMatch(/[ \t]\n|\n[ \t]|\n{3}|[ \t]{2}/)
+      },
+    ),
     { numRuns: 1_000 },
   )
 })
 
 test('words that are seen stay, in their order', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.constantFrom('p', 'b', 'li', 'td', 'a', 'div', 'span'), fc.stringMatching(/^[a-z]{1,8}$/))), (words) => {
-      const text = toText(words.map(([tag, word]) => `<${tag}> ${word} </${tag}>`).join(''))
-      expect(text.replace(/^- /gm, '').split(/\s+/).filter(Boolean)).toEqual(words.map(([, word]) => word))
-    }),
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom('p', 'b', 'li', 'td', 'a', 'div', 'span'), fc.stringMatching(/^[a-z]{1,8}$/))),
+      (words) => {
+        const text = toText(words.map(([tag, word]) => `<${tag}> ${word} </${tag}>`).join(''))
+        expect(text.replace(/^- /gm, '').split(/\s+/).filter(Boolean)).toEqual(words.map(([, word]) => word))
+      },
+    ),
   )
 })
 

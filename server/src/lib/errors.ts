@@ -7,6 +7,7 @@ export const ERRORS = {
   INVALID_API_KEY: [401, 'Unknown API key, or the wrong kind of key for this endpoint.'],
   UNAUTHORIZED: [401, 'You are not signed in.'],
   INVALID_CREDENTIALS: [401, 'Wrong email address or password.'],
+  BILLING_LIMIT_EXCEEDED: [402, 'This would go over a limit of your plan.'],
   FORBIDDEN: [403, 'You may not do this.'],
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
   PROJECT_DISABLED: [403, 'This project is disabled: it can be read, not changed.'],
