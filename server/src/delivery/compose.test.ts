@@ -22,6 +22,7 @@ const asLine = (text: string) =>
   text
     .toWellFormed()
     .replace(/[\r\n]+/g, ' ')
+    .replaceAll('\ufeff', '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are removed
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
 
@@ -120,7 +121,9 @@ test('nothing that is put into a mail adds a header, ends the header or adds a p
 
 test('composing a mail twice gives the same bytes', () => {
   fc.assert(
-    fc.property(mail, (given) => expect(compose(structuredClone(given))).toEqual(compose(given))),
+    fc.property(mail, (given) => {
+      expect(compose({ ...given, date: new Date(given.date) })).toEqual(compose(given))
+    }),
     { numRuns: 50 },
   )
 })
@@ -225,5 +228,7 @@ test('a name of a file that old programs can read stands beside the one that is 
     /Content-Disposition: attachment; ([\s\S]*?)\r\n(?! )/.exec(compose({ ...plainMail, attachments: [{ ...file, filename }] }).body)![1]
   expect(nameIn('logo 1.png')).toBe('filename="logo 1.png"')
   expect(nameIn('Grüße.png')).toBe(`filename="Gr__e.png";\r\n filename*=UTF-8''Gr%C3%BC%C3%9Fe.png`)
-  expect(nameIn(`${'ü'.repeat(20)}.png`)).toMatch(/^filename="_+\.png";\r\n filename\*0\*=UTF-8''[%C3B]+;\r\n filename\*1\*=[%C3B]+\.png$/)
+  expect(nameIn(`${'ü'.repeat(20)}.png`)).toMatch(
+    /^filename="_+\.png";\r\n filename\*0\*=UTF-8''[%C3B]+(;\r\n filename\*\d\*=[%C3B]+)*;\r\n filename\*\d\*=[%C3B]+\.png$/,
+  )
 })

@@ -19,6 +19,8 @@ const refuseBreaks = (text: string) => {
 const oneLine = (text: string) =>
   text
     .replace(/[\r\n]+/g, ' ')
+    // The mark of a byte order: some readers drop it, some show it.
+    .replaceAll('\ufeff', '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
 
@@ -153,6 +155,7 @@ const normaliseLines = (text: string) =>
     .replace(/\r\n?|\n/g, CRLF)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
+    .replace(/^\ufeff/, '')
 
 /** ASCII in lines that nobody on the way has a reason to touch: not long, no space at the end, no dot at the beginning. */
 function isPlain(text: string) {

@@ -19,14 +19,18 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let slowedAt = Number.NEGATIVE_INFINITY
   let secondBegan = performance.now()
   let sentThisSecond = 0
-  // Of the last second in which any were sent: an answer may take longer than that.
+  // Of the last two seconds in which any were sent: an answer may take longer than that, and one of them may have just begun.
   let sentBefore = 0
+  let sentEarlier = 0
   let waiting = false
 
   function refill(now: number) {
     const seconds = Math.floor((now - secondBegan) / SECOND)
     if (seconds > 0) {
-      sentBefore = sentThisSecond || sentBefore
+      if (sentThisSecond) {
+        sentEarlier = sentBefore
+        sentBefore = sentThisSecond
+      }
       sentThisSecond = 0
       secondBegan += seconds * SECOND
       recover(seconds)
@@ -44,11 +48,12 @@ export function createPace(ratePerSecond = UNLIMITED) {
     if (now - slowedAt < SECOND) return
     slowedAt = now
     refill(now)
-    rate = Math.max(SLOWEST, Math.min(rate, Math.max(sentThisSecond, sentBefore)) / 2)
+    rate = Math.max(SLOWEST, Math.min(rate, Math.max(sentThisSecond, sentBefore, sentEarlier)) / 2)
     budget = Math.min(budget, 1)
     secondBegan = now
     sentThisSecond = 0
     sentBefore = rate
+    sentEarlier = 0
   }
 
   return {

@@ -98,6 +98,7 @@ export function toText(html: string) {
       else close(name)
     },
   })
+  if (nestsTooDeep(html)) return stripTags(html)
   parser.end(html)
   return `${text}\n`
 }
@@ -106,3 +107,48 @@ const isUnseen = (name: string, { hidden, style }: Record<string, string>) =>
   UNSEEN.has(name) || hidden !== undefined || (style !== undefined && /display\s*:\s*none/i.test(style))
 
 const bulletOf = (list: { next: number } | undefined) => (list && list.next > 0 ? `${list.next++}. ` : '- ')
+
+/** The parser's time grows with how deep elements are open, so that a megabyte of open ones takes it half a minute. */
+const MAX_DEPTH = 2_000
+/** Shorter than this it cannot be deep enough to matter. */
+const HARMLESS = 16_384
+const TAG = /<(\/?)([a-z][a-z0-9]*)/gi
+/** Those that need no end: a long list of them is not deep. */
+const ENDS_BY_ITSELF = new Set([
+  'br',
+  'hr',
+  'img',
+  'input',
+  'meta',
+  'link',
+  'col',
+  'area',
+  'base',
+  'wbr',
+  'source',
+  'p',
+  'li',
+  'td',
+  'th',
+  'tr',
+  'dt',
+  'dd',
+  'option',
+])
+
+function nestsTooDeep(html: string) {
+  if (html.length < HARMLESS) return false
+  let depth = 0
+  for (const [, closes, name] of html.matchAll(TAG)) {
+    if (closes) depth = Math.max(0, depth - 1)
+    else if (!ENDS_BY_ITSELF.has(name!.toLowerCase()) && ++depth > MAX_DEPTH) return true
+  }
+  return false
+}
+
+/** For what no mail program shows as it was meant either. */
+function stripTags(html: string) {
+  const [first = '', ...rest] = html.split('<')
+  const words = [first, ...rest.map((piece) => piece.slice(piece.indexOf('>') + 1))]
+  return `${words.join(' ').replace(/\s+/g, ' ').trim()}\n`
+}
