@@ -90,7 +90,7 @@ export async function startSink(options: Options = {}) {
   function endOfMail(session: Session, content: Buffer) {
     const { socket, how } = session
     const code = /^[tp](\d{3})dot$/.exec(how)?.[1]
-    if (code) return reply(socket, `${code} ${enhanced(code)} Not this one`)
+    if (code) return reply(socket, refusal(code))
     take(session, content)
     const delay = /^d(\d+)$/.exec(how)?.[1]
     if (delay) setTimeout(() => reply(socket, '250 2.0.0 Ok: taken'), Number(delay))
@@ -135,7 +135,7 @@ export async function startSink(options: Options = {}) {
   function answerRecipient(session: Session, address: string) {
     session.how = chooseBehaviour(address)
     const code = mood.refusal ?? /^[tp](\d{3})$/.exec(session.how)?.[1]
-    if (code) return `${code} ${enhanced(code)} Not this one`
+    if (code) return refusal(code)
     session.recipients.push(address)
     return '250 2.1.5 Ok'
   }
@@ -201,6 +201,10 @@ export async function startSink(options: Options = {}) {
     },
   }
 }
+
+/** Amazon's words for being too fast; anything else is about this one mail. */
+const refusal = (code: string) =>
+  code === '454' ? '454 Throttling failure: Maximum sending rate exceeded.' : `${code} ${enhanced(code)} Not this one`
 
 const enhanced = (code: string) => (code === '550' ? '5.1.1' : `${code[0]}.3.0`)
 const addressIn = (line: string) => /<(.*?)>/.exec(line)?.[1] ?? ''
