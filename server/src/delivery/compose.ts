@@ -1,6 +1,6 @@
 import { BOUNDARY, base64Lines, encodeBody, header, mailbox, parameter, plainHeader } from './encode.ts'
 
-export type Mailbox = { name?: string | null; address: string }
+type Mailbox = { name?: string | null; address: string }
 export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Buffer }
 
 /** Everything a mail consists of. Times and ids come from its row, so that composing it twice gives the same bytes. */

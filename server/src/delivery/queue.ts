@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 
 export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
-export type SourceType = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
+type SourceType = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
 
 export type NewContent = {
   projectId: string

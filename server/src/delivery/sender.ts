@@ -25,7 +25,7 @@ type Options = {
 }
 
 /** How long a silent process counts as living, and how long evidence may take before the policy decides. */
-export type Timing = { leaseMs: number; unknownMs: number }
+type Timing = { leaseMs: number; unknownMs: number }
 const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000 }
 
 /** Mails on the wire at once. */

@@ -33,7 +33,7 @@ const MB = 1024 * 1024
 const REQUEST = 'POST /v1/send'
 
 /** Billing caps: says, in order, why a request may not be accepted (402), or undefined. Asked in the transaction that would accept. */
-export type CheckCaps = (tx: Tx, wanted: { projectId: string; emails: number }[]) => Promise<(AppError | undefined)[]>
+type CheckCaps = (tx: Tx, wanted: { projectId: string; emails: number }[]) => Promise<(AppError | undefined)[]>
 const noCaps: CheckCaps = async (_tx, wanted) => wanted.map(() => undefined)
 
 type Options = { idempotencyTtlHours: number; checkCaps?: CheckCaps }

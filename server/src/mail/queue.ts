@@ -1,0 +1,51 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../db/index.ts'
+
+/** An account mail that a worker is about to send. */
+export type Taken = {
+  id: string
+  recipient: string
+  subject: string
+  sealed: Buffer
+  token: string
+  attempts: number
+  failures: number
+  createdAt: Date
+}
+type End = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
+
+export const take = (tx: Tx, worker: number, limit: number) =>
+  many(
+    tx,
+    sql<Taken>`
+      update account_mails set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null
+      where id in (
+        select id from account_mails where state = 'queued' and due_at <= now() order by due_at limit ${limit} for update skip locked)
+      returning id, recipient, subject, sealed_text as sealed, message_token as token, attempts, failures, created_at as "createdAt"
+    `,
+  )
+
+/** What the dead had, and what this process has without knowing. */
+export const letGo = (tx: Tx, worker: number, inHand: string[]) =>
+  sql`
+    update account_mails m set state = case when handed_over_at is null then 'queued' else 'unknown' end, worker = null
+    where state = 'sending' and (worker = ${worker} and not (id = any(${inHand}::uuid[]))
+      or not exists (select from senders s where s.worker = m.worker))
+  `.execute(tx)
+
+/** Puts on record that it is about to be handed over. False: it must not be. */
+export async function mark(tx: Tx, worker: number, { id, attempts }: Taken) {
+  const { numAffectedRows } = await sql`
+    update account_mails set handed_over_at = clock_timestamp()
+    where id = ${id} and worker = ${worker} and attempts = ${attempts} and state = 'sending'
+  `.execute(tx)
+  return numAffectedRows === 1n
+}
+
+export async function settle(tx: Tx, worker: number, { id, attempts }: Taken, { state, error, waitSeconds = 0, failed = false }: End) {
+  await sql`
+    update account_mails set state = ${state}, worker = null, error = ${error}, due_at = now() + make_interval(secs => ${waitSeconds}),
+      failures = failures + ${failed ? 1 : 0}
+    where id = ${id} and attempts = ${attempts} and (worker = ${worker} or state = 'unknown')
+  `.execute(tx)
+}
