@@ -42,7 +42,7 @@ export async function timeLargeProject(product: Product, scale: number): Promise
   const get = (path: string) => call(product, path)
 
   const first = await median(() => get('/contacts?limit=20'))
-  const deep = await pageAt(product, Math.min(1_000, Math.floor(total / 20) - 2))
+  const deep = await pageAt(product, Math.min(1_000, Math.floor(total / 100) * 5 - 5))
   const thousandth = await median(() => get(`/contacts?limit=20&cursor=${deep}`))
   const size = `${total.toLocaleString('en')} contacts`
   return [

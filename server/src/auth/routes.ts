@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { maybeOne, one, type Tx, transact } from '../db/index.ts'
 import { createAttempts } from '../http/attempts.ts'
 import type { App, Deps } from '../http/server.ts'
-import { sessionCookie } from '../http/session-cookie.ts'
+import { readSessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { accountMailsLeave } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
@@ -99,7 +99,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   /** The one the browser brought along, whoever's it is. */
   async function endCurrentSession(tx: Tx, req: FastifyRequest) {
-    const token = req.cookies[sessionCookie(publicUrl).name]
+    const token = readSessionCookie(req, publicUrl)
     if (token) await closeSession(tx, secrets.hash('session', token))
   }
 

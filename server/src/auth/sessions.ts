@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
-import { sessionCookie } from '../http/session-cookie.ts'
+import { writeSessionCookie } from '../http/session-cookie.ts'
 import { networkOf } from '../lib/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
 
@@ -26,11 +26,9 @@ export const closeAllSessions = (tx: Tx, userId: string) => sql`delete from sess
 export const dropExpiredSessions = (tx: Tx) => sql`delete from sessions where expires_at < now()`.execute(tx)
 
 export function setSessionCookie(reply: FastifyReply, publicUrl: string, token: string) {
-  const { name, options } = sessionCookie(publicUrl)
-  reply.setCookie(name, token, { ...options, maxAge: DAYS * 86_400 })
+  writeSessionCookie(reply, publicUrl, { value: token, maxAge: DAYS * 86_400 })
 }
 
 export function clearSessionCookie(reply: FastifyReply, publicUrl: string) {
-  const { name, options } = sessionCookie(publicUrl)
-  reply.clearCookie(name, options)
+  writeSessionCookie(reply, publicUrl, { value: '', maxAge: 0 })
 }

@@ -78,10 +78,25 @@ export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] =
   return (projectId: string, email: string): Upserted => byName.get(nameOf({ projectId, email }))!
 }
 
+/** The same as one statement to send along with others; only where nobody chooses, so that no choice is to be recorded. */
+export const upsertAtOnce = (contacts: Wanted[], deeds: Deed[]) => ({
+  // As one value: taking rows apart costs as much as all the rest of it here.
+  query: upsertStatement<{ ids: Record<string, string> }>(
+    contacts,
+    deeds,
+    sql`select json_object_agg(project_id || ' ' || email, id) as ids from upserted`,
+  ),
+  finder:
+    ([row]: { ids: Record<string, string> }[]) =>
+    (projectId: string, email: string) =>
+      row!.ids[nameOf({ projectId, email })]!,
+})
+
+const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted`
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
-function upsertStatement(contacts: Wanted[], deeds: Deed[]): RawBuilder<Row> {
+function upsertStatement<Result = Row>(contacts: Wanted[], deeds: Deed[], result = ROWS): RawBuilder<Result> {
   const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch, fill }) => {
     const wanted = choices.at(-1)?.subscribed ?? null
     return {
@@ -90,7 +105,7 @@ function upsertStatement(contacts: Wanted[], deeds: Deed[]): RawBuilder<Row> {
       email,
       wanted,
       new: wanted ?? subscribedIfNew,
-      set: { ...fill, ...patch.set },
+      set: isFilled({ fill }) ? { ...fill, ...patch.set } : patch.set,
       unset: patch.unset,
       fill,
     }
@@ -107,7 +122,7 @@ function upsertStatement(contacts: Wanted[], deeds: Deed[]): RawBuilder<Row> {
     ? sql`${fill} || c.data || (excluded.data - array(select jsonb_object_keys(${fill})))`
     : sql`c.data || excluded.data`
 
-  return sql<Row>`${prepared}
+  return sql<Result>`${prepared}
     with input as materialized (
       select "projectId", id, email, new, set
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as i("projectId" uuid, id uuid, email text, new boolean, set jsonb)
@@ -131,7 +146,7 @@ function upsertStatement(contacts: Wanted[], deeds: Deed[]): RawBuilder<Row> {
       from upserted where is_new or flipped group by project_id
     ), reacted as (${reactionsTo(sql`upserted`)}
     )${deeds.length ? sql`, ${recordDeeds(deeds)}` : sql``}
-    select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted
+    ${result}
   `
 }
 

@@ -9,7 +9,7 @@ import { createGuessGuard } from './guesses.ts'
 import { createLimiter } from './limit.ts'
 import { refuseCrossSite } from './origin.ts'
 import type { App, Deps } from './server.ts'
-import { sessionCookie } from './session-cookie.ts'
+import { readSessionCookie } from './session-cookie.ts'
 
 /**
  * Who may call a route:
@@ -69,8 +69,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
       if (role) await joinProject(req, (req.params as { id?: string }).id ?? '', role)
       return
     }
-    if (caller === 'project' && !req.headers.authorization && req.cookies[sessionCookie(config.publicUrl).name])
-      await enterByHeader(req, role)
+    if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role)
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
     if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
@@ -166,9 +165,8 @@ const findMembership = (db: Pool, projectId: string, userId: string) =>
 
 /** Looks a session up by its cookie; the database knows only the hash. */
 function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
-  const { name } = sessionCookie(publicUrl)
   return async (req: FastifyRequest): Promise<Person | undefined> => {
-    const token = req.cookies[name]
+    const token = readSessionCookie(req, publicUrl)
     if (!token) return undefined
     const tokenHash = secrets.hash('session', token)
     const session = await maybeOne(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, prepared, type Tx } from '../db/index.ts'
+import { many, orFail, prepared, type Tx } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
 
 /** Who called, as it was known when the call arrived. */
@@ -25,4 +25,15 @@ export async function checkCallers(tx: Tx, callers: CallerProject[], lockTimeout
     return project.disabled ? new AppError('PROJECT_DISABLED') : undefined
   })
   return { refusals, now: rows[0]?.now ?? new Date() }
+}
+
+/** The same for callers who are expected to be welcome: fails as a whole when one of them is not. Returns one row with the time. */
+export function requireCallers(callers: CallerProject[], lockTimeoutMs: number) {
+  const projects = [...new Map(callers.map((caller) => [`${caller.id} ${caller.keyVersion}`, caller])).values()]
+  return sql<{ now: Date }>`${prepared}
+    select now() as now, set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true), ${orFail(sql`count(*) = ${projects.length}`)}
+    from projects p join unnest(${projects.map(({ id }) => id)}::uuid[], ${projects.map(({ keyVersion }) => keyVersion)}::int[]) as c(id, version)
+      on c.id = p.id and c.version = p.key_version
+    where not p.disabled and p.deleted_at is null
+  `
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { many, prepared, type Tx } from '../db/index.ts'
+import { many, orFail, prepared, type Tx } from '../db/index.ts'
 import { AppError, fail } from '../lib/errors.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
@@ -49,12 +49,17 @@ export async function claimKeys(
   return claims.map((claim) => (won.has(claim) ? undefined : refusal(claim, originals.get(nameOf(claim))!)))
 }
 
-const nameOf = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
+export const nameOf = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
 
 const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
-  many(
-    tx,
-    sql<{ projectId: string; key: string }>`${prepared}
+  many(tx, sql<{ projectId: string; key: string }>`${prepared} ${claiming(claims, ttlHours)}`)
+
+/** The same for keys that nobody is expected to have used: fails as a whole when one was. All of them must differ. */
+export const requireKeys = (claims: KeyClaim[], ttlHours: number) => sql`${prepared}
+  with claimed as (${claiming(claims, ttlHours)})
+  select ${orFail(sql`count(*) = ${claims.length}`)} from claimed`
+
+const claiming = (claims: KeyClaim[], ttlHours: number) => sql`
       insert into idempotency_keys as k (project_id, key, request, status_code, result)
       select "projectId", key, request, 200, result
       from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c("projectId" uuid, key text, request text, result jsonb)
@@ -62,9 +67,7 @@ const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
       on conflict (project_id, key) do update set
         request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now()
       where k.created_at <= now() - make_interval(hours => ${ttlHours})
-      returning project_id as "projectId", key
-    `,
-  )
+      returning project_id as "projectId", key`
 
 type Original = { projectId: string; key: string; request: string; statusCode: number; result: object; createdAt: Date }
 

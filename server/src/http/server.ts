@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import cookie from '@fastify/cookie'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
@@ -92,7 +91,6 @@ export async function createServer(deps: Deps): Promise<App> {
     req.log.debug(answered, 'answered')
     done()
   })
-  await app.register(cookie)
   allowOtherOrigins(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)

@@ -1,7 +1,17 @@
-import type { CookieSerializeOptions } from '@fastify/cookie'
+import { parse, type SerializeOptions, serialize } from 'cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** On https the `__Host-` prefix makes browsers refuse it from any other host, path or plain http. */
-export function sessionCookie(publicUrl: string): { name: string; options: CookieSerializeOptions } {
+function sessionCookie(publicUrl: string): { name: string; options: SerializeOptions } {
   const secure = publicUrl.startsWith('https://')
   return { name: secure ? '__Host-sterna_session' : 'sterna_session', options: { httpOnly: true, sameSite: 'lax', path: '/', secure } }
+}
+
+/** Read where it is asked for: most requests bring a key, and none of them should pay for cookies. */
+export const readSessionCookie = ({ headers }: FastifyRequest, publicUrl: string): string | undefined =>
+  headers.cookie === undefined ? undefined : parse(headers.cookie)[sessionCookie(publicUrl).name]
+
+export function writeSessionCookie(reply: FastifyReply, publicUrl: string, { value, maxAge }: { value: string; maxAge: number }) {
+  const { name, options } = sessionCookie(publicUrl)
+  reply.header('set-cookie', serialize(name, value, { ...options, maxAge }))
 }

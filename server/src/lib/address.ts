@@ -2,6 +2,7 @@ import { domainToASCII } from 'node:url'
 
 const LOCAL = /^[\w!#$%&'*+/=?^`{|}~\-\u{a1}-\u{10ffff}]+(\.[\w!#$%&'*+/=?^`{|}~\-\u{a1}-\u{10ffff}]+)*$/u
 const INVISIBLE = /[\p{C}\p{Z}]/u
+const PLAIN = /^(?!.*xn--)[a-z0-9.-]+$/
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
 /**
@@ -24,7 +25,8 @@ export function readAddress(text: string): string | null {
 export function readDomain(text: string): string | null {
   // Refused before IDNA, which would read `a@x..y`, ports or percent signs its own way.
   if (text.length > 253 || /[\s%:/?#[\]@\\]/.test(text)) return null
-  const domain = domainToASCII(text)
+  // Most are plain, and have nothing to be translated.
+  const domain = PLAIN.test(text) ? text : domainToASCII(text)
   const labels = domain.split('.')
   if (labels.length < 2 || domain.length > 253 || !labels.every((label) => LABEL.test(label))) return null
   return /^\d+$/.test(labels.at(-1)!) ? null : domain

@@ -1,9 +1,9 @@
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
-import { mergeWanted, upsertContacts, want } from '../contacts/upsert.ts'
-import { type Pool, type Tx, transact } from '../db/index.ts'
-import { type CallerProject, checkCallers } from '../http/key-check.ts'
-import { claimKeys, lockTimeoutFor } from '../http/once.ts'
+import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
+import { type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
+import { claimKeys, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'
 import { createBatcher, type Outcome } from '../lib/batch.ts'
 import type { AppError } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -28,7 +28,7 @@ const REQUEST = 'POST /v1/track'
 /** Many concurrent requests become one transaction: a seventh of the work of one each. */
 export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
   createBatcher<Tracking, Tracked>({
-    run: (batch) => transact(db, (tx) => track(tx, batch, idempotencyTtlHours)),
+    run: (batch) => trackBatch(db, batch, idempotencyTtlHours),
     isTheirFault,
     weigh: ({ size }) => size,
     maxItems: 200,
@@ -41,6 +41,38 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
 
 /** SQLSTATE classes of bad data, constraints and sizes; a key that a twin elsewhere holds; together, the time they take. */
 const isTheirFault = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
+
+/**
+ * In one go when nothing stands against it, and nearly always nothing does. What that refuses has not happened, and is done again
+ * step by step, to tell who is refused and why. A key alone waits for its twin there.
+ */
+async function trackBatch(db: Pool, batch: Tracking[], ttlHours: number) {
+  const keys = batch.filter(({ key }) => key !== undefined).map(({ project, key }) => keyName({ projectId: project.id, key: key! }))
+  const isPlain = batch.every(({ subscribed }) => subscribed === undefined) && new Set(keys).size === keys.length
+  if (isPlain && !(keys.length && batch.length === 1)) {
+    try {
+      return await trackAtOnce(db, batch, ttlHours)
+    } catch (err) {
+      if (!isTheirFault(err)) throw err
+    }
+  }
+  return transact(db, (tx) => track(tx, batch, ttlHours))
+}
+
+async function trackAtOnce(db: Pool, batch: Tracking[], ttlHours: number): Promise<Outcome<Tracked>[]> {
+  const calls = batch.map((tracking) => ({ ...tracking, eventId: newId(), refusal: undefined }))
+  const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
+  const { query, finder } = upsertAtOnce(mergeWanted(calls.map(wantContact)), calls.map(deedOf))
+  const callers = requireCallers(
+    batch.map(({ project }) => project),
+    lockTimeoutFor(batch.length),
+  )
+  const [[checked], rows] = claims.length
+    ? await transactAtOnce(db, [callers, requireKeys(claims, ttlHours), query]).then(([first, , last]) => [first, last] as const)
+    : await transactAtOnce(db, [callers, query])
+  const find = finder(rows)
+  return calls.map(({ project, email, eventId }) => ({ value: { contactId: find(project.id, email), eventId, at: checked!.now } }))
+}
 
 /** All of them, in the order in which tables are always written: keys, contacts, events. */
 async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outcome<Tracked>[]> {
@@ -76,12 +108,9 @@ type Call = Tracking & { eventId: string; refusal: AppError | undefined }
 
 async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
-  const claims = keyed.map(({ project, key, eventId }) => ({
-    projectId: project.id,
-    key: key!,
-    request: REQUEST,
-    result: { event: eventId },
-  }))
-  const lost = await claimKeys(tx, claims, { ttlHours, alone: calls.length === 1 })
+  const lost = await claimKeys(tx, claimsOf(keyed), { ttlHours, alone: calls.length === 1 })
   for (const [index, call] of keyed.entries()) call.refusal = lost[index]
 }
+
+const claimsOf = (calls: Call[]) =>
+  calls.map(({ project, key, eventId }) => ({ projectId: project.id, key: key!, request: REQUEST, result: { event: eventId } }))
