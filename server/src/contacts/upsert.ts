@@ -32,13 +32,13 @@ type Request = {
   source: Source
 }
 
-export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fill = {}, source }: Request): Wanted => ({
+export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fill, source }: Request): Wanted => ({
   projectId,
   email,
   subscribedIfNew: subscribed ?? subscribedIfNew,
   choices: subscribed === undefined ? [] : [{ subscribed, source }],
   patch,
-  fill: withoutKeys(fill, [...Object.keys(patch.set), ...patch.unset, ...Object.keys(patch.transient)]),
+  fill: fill ? withoutKeys(fill, [...Object.keys(patch.set), ...patch.unset, ...Object.keys(patch.transient)]) : {},
 })
 
 const withoutKeys = (values: Record<string, unknown>, keys: string[]) =>
