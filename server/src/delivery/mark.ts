@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, prepared, transact } from '../db/index.ts'
+import { many, type Pool, prepared } from '../db/index.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import type { Taken } from './outbox.ts'
@@ -21,7 +21,7 @@ export function createMark(db: Pool, worker: number) {
     weigh: () => 1,
     maxItems: 200,
     maxWeight: 200,
-    maxWaitMs: 3,
+    maxWaitMs: 1,
     lanes: 2,
     maxPending: 10_000,
     maxPendingWeight: 10_000,
@@ -35,16 +35,15 @@ export function createMark(db: Pool, worker: number) {
 }
 
 async function mark(db: Pool, worker: number, mails: Held[]) {
-  const marked = await transact(db, (tx) =>
-    many(
-      tx,
-      sql<{ id: string }>`${prepared}
-        update emails e set handed_over_at = clock_timestamp()
-        from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int)
-        where e.project_id = m."projectId" and e.id = m.id and e.attempts = m.attempts and e.worker = ${worker} and e.state = 'sending'
-        returning e.id
-      `,
-    ),
+  // One statement is its own transaction: committed when it is answered.
+  const marked = await many(
+    db,
+    sql<{ id: string }>`${prepared}
+      update emails e set handed_over_at = clock_timestamp()
+      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int)
+      where e.project_id = m."projectId" and e.id = m.id and e.attempts = m.attempts and e.worker = ${worker} and e.state = 'sending'
+      returning e.id
+    `,
   )
   const ours = new Set(marked.map(({ id }) => id))
   return mails.map(({ id }) => ({ value: ours.has(id) }))

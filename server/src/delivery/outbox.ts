@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { many, type Pool, prepared, type Tx, transact, transactAtOnce } from '../db/index.ts'
 import { isGone, isSteady } from '../db/presence.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
@@ -42,11 +42,8 @@ export function createClaim(db: Pool, worker: number) {
   const last: Record<number, Stream> = {}
 
   async function claimFrom(lane: number, limit: number, from: Stream): Promise<Taken[]> {
-    const taken = await transact(db, async (tx) => {
-      // Lost by a crash of the database, the claim has not happened: the mark before the hand-over is what counts.
-      await sql`set local synchronous_commit = off`.execute(tx)
-      return many(tx, claimStatement({ lane, limit, worker, from }))
-    })
+    // Lost by a crash of the database, the claim has not happened: the mark before the hand-over is what counts.
+    const [, taken] = await transactAtOnce(db, [sql`set local synchronous_commit = off`, claimStatement({ lane, limit, worker, from })])
     // With less than was asked for, the end of the list was reached.
     last[lane] = taken.length < limit ? START : taken.reduce<Stream>(later, START)
     return taken

@@ -30,8 +30,12 @@ const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000 }
 
 /** Mails on the wire at once. */
 const CONCURRENCY = 16
-/** Those, and as many again twice that are made ready meanwhile. */
-const CAPACITY = 48
+/** Those, what is made ready meanwhile, and what is being written down. */
+const CAPACITY = 96
+/** So many are made ready together; the first of them need not wait for all that were taken. */
+const PORTION = 24
+/** So much may lie ready. Mails may have files of megabytes. */
+const MAX_READY_BYTES = 32 * 1024 * 1024
 /** So much of both at most is for campaigns: the rest stays free for what cannot wait. */
 const BULK_SHARE = 0.7
 /** Less is not worth asking for while there is something to send. */
@@ -58,7 +62,8 @@ export async function startSender(options: Options) {
   const sending = createSending({ ...options, until: over.signal })
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
-  const bell = createBell()
+  const bells: Record<number, ReturnType<typeof createBell>> = { [LANES.transactional]: createBell(), [LANES.bulk]: createBell() }
+  const inTurn = createTurns()
   /** Everything this process has taken and not yet settled. */
   const holding = new Map<string, Taken>()
   const ready: Record<number, Ready[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
@@ -72,53 +77,76 @@ export async function startSender(options: Options) {
 
   const resolving = { afterMs: timing.unknownMs, limit: CHUNK }
   const renew = () => transact(db, (tx) => renewLease(tx, worker, timing.leaseMs))
-  const ringIf = (many: number) => many && bell.ring()
+  const ring = () => {
+    for (const bell of Object.values(bells)) bell.ring()
+  }
+  const ringIf = (many: number) => many && ring()
   await renew()
-  const hint = await listenForWork(url, bell.ring, log)
+  const hint = await listenForWork(url, ring, log)
   const chores = [
     every(timing.leaseMs / 5, 'say that this sender lives', renew, log),
     every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(ringIf), log),
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(ringIf), log),
     every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
   ]
-  const running = run()
+  const running = Promise.all([run(LANES.transactional), run(LANES.bulk)])
 
-  async function run() {
+  /** Each lane on its own: what cannot wait does not wait until a portion of a campaign is ready. */
+  async function run(lane: number) {
     while (!stopping) {
-      const taken = await takeAll().catch((err) => {
+      const taken = await take(lane).catch((err) => {
         // A database that is away is not ours to report: others do, and it comes back.
         log.warn({ err }, 'could not take mails from the queue; trying again')
         forgetful = true
         return 0
       })
       pump()
-      if (!taken) await bell.wait(POLL_MS)
+      if (!taken) await bells[lane]!.wait(POLL_MS)
     }
   }
 
-  /** Returns how many it took. The only place that takes, so that what is not held here is not ours. */
-  async function takeAll() {
-    if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
-    if (alone.length || solitary || pace.isPaused()) return 0
-    return (await take(LANES.transactional)) + (await take(LANES.bulk))
-  }
-
+  /** Returns how many it took. */
   async function take(lane: number) {
-    const room = roomFor(lane)
-    if (stopping || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return 0
-    const mails = await claim(lane, room)
-    crash('claimed')
-    for (const mail of mails) holding.set(mail.id, mail)
+    const mails = await inTurn(() => claimFor(lane))
+    const waiting = mails.filter((mail) => !isSuspicious(mail))
+    alone.push(...mails.filter(isSuspicious))
     try {
-      ready[lane]!.push(...(await prepare(mails.filter((mail) => !isSuspicious(mail)))))
-      alone.push(...mails.filter(isSuspicious))
+      while (waiting.length) await makeReady(lane, waiting.splice(0, PORTION))
     } catch (err) {
-      for (const mail of mails) holding.delete(mail.id)
+      for (const mail of waiting) holding.delete(mail.id)
       throw err
     }
     pump()
     return mails.length
   }
+
+  /** One at a time: what is not held when it begins, and was not just taken, is not ours. */
+  async function claimFor(lane: number): Promise<Taken[]> {
+    if (stopping) return []
+    if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
+    const room = roomFor(lane)
+    if (alone.length || solitary || pace.isPaused() || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return []
+    const mails = await claim(lane, room)
+    crash('claimed')
+    for (const mail of mails) holding.set(mail.id, mail)
+    return mails
+  }
+
+  async function makeReady(lane: number, mails: Taken[]) {
+    while (readyBytes() > MAX_READY_BYTES && !stopping) await bells[lane]!.wait(POLL_MS)
+    try {
+      ready[lane]!.push(...(await prepare(mails)))
+    } catch (err) {
+      for (const mail of mails) holding.delete(mail.id)
+      throw err
+    }
+    pump()
+  }
+
+  const readyBytes = () =>
+    Object.values(ready)
+      .flat()
+      .reduce((sum, { outgoing }) => sum + outgoing.message.length, 0)
 
   function roomFor(lane: number) {
     const room = CAPACITY - holding.size + lingering.size
@@ -142,7 +170,7 @@ export async function startSender(options: Options) {
 
   function pump() {
     if (stopping || solitary) return
-    for (let next = nextReady(); next && pace.take(bell.ring); next = nextReady()) void send(next.shift()!)
+    for (let next = nextReady(); next && pace.take(ring); next = nextReady()) void send(next.shift()!)
     if (alone.length && !onTheWire.size && !ready[LANES.transactional]!.length && !ready[LANES.bulk]!.length) void sendAlone(alone.shift()!)
   }
 
@@ -155,24 +183,27 @@ export async function startSender(options: Options) {
   async function send(made: Ready) {
     const { mail } = made
     onTheWire.add(mail)
+    const offTheWire = () => {
+      clearTimeout(linger)
+      onTheWire.delete(mail)
+      lingering.delete(mail)
+      pump()
+    }
     const linger = setTimeout(() => {
       if (lingering.size >= MAX_LINGERING) return
       onTheWire.delete(mail)
       lingering.add(mail)
-      bell.ring()
+      ring()
     }, LINGER_MS)
     try {
-      heed(await sending.transmit(made, () => !stopping))
+      heed(await sending.transmit(made, { mayLeave: () => !stopping, offTheWire }))
     } catch (err) {
       log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
       forgetful = true
     } finally {
-      clearTimeout(linger)
-      onTheWire.delete(mail)
-      lingering.delete(mail)
       holding.delete(mail.id)
-      pump()
-      bell.ring()
+      offTheWire()
+      ring()
     }
   }
 
@@ -195,7 +226,7 @@ export async function startSender(options: Options) {
       holding.delete(mail.id)
       solitary = false
       pump()
-      bell.ring()
+      ring()
     }
   }
 
@@ -203,13 +234,13 @@ export async function startSender(options: Options) {
     /** Takes no more, lets what is handed over come to its end, and gives the rest back. */
     async stop() {
       stopping = true
-      bell.ring()
+      ring()
       const impatience = setTimeout(() => over.abort(), LAST_ANSWERS_MS)
       await running
       const unsent = [...Object.values(ready).flatMap((lane) => lane.splice(0).map(({ mail }) => mail)), ...alone.splice(0)]
       for (const { id } of unsent) holding.delete(id)
       await giveUpRest()
-      while (holding.size && !over.signal.aborted) await bell.wait(100)
+      while (holding.size && !over.signal.aborted) await bells[LANES.transactional]!.wait(100)
       holding.clear()
       await giveUpRest()
       clearTimeout(impatience)
@@ -247,6 +278,16 @@ function createBell() {
       if (!rung) await sleep(ms, undefined, { signal: patience.signal }).catch(() => {})
       rung = false
     },
+  }
+}
+
+/** Whoever comes while another is at it waits for its turn. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve()
+  return <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = last.then(work)
+    last = turn.catch(() => {})
+    return turn
   }
 }
 

@@ -22,6 +22,9 @@ export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
 
+/** `offTheWire` is called when the line is free for another, before this one is written down. */
+type Hooks = { mayLeave: () => boolean; offTheWire: () => void }
+
 const TOO_LARGE = 'The mail has more than 40 MB.'
 
 type Port = {
@@ -96,12 +99,13 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   }
 
   /** From the wire to the row. Never throws for what happens on the wire. */
-  async function transmit({ mail, outgoing, domain }: Ready, mayLeave: () => boolean): Promise<Signal> {
+  async function transmit({ mail, outgoing, domain }: Ready, { mayLeave, offTheWire }: Hooks): Promise<Signal> {
     const outcome = await transport.send(outgoing, async () => {
       const marked = mayLeave() && (await mark(idOf(mail)))
       crash('handed-over')
       return marked
     })
+    offTheWire()
     const meaning = meaningOf(outcome)
     crash('answered')
     await settling.submit(settlementOf(mail, meaning, outcome.is === 'accepted' ? outcome.providerId : undefined))

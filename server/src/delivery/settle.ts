@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
-import { recordEvents } from '../events/record.ts'
+import { many, type Pool, prepared, type Tx } from '../db/index.ts'
+import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
+import { newId } from '../lib/id.ts'
 import type { Taken } from './outbox.ts'
 
 /** How an attempt ended, for the row. */
@@ -30,7 +31,7 @@ export function createSettle(db: Pool, until: AbortSignal) {
   async function run(settlements: Settlement[]) {
     for (;;) {
       try {
-        const settled = await transact(db, (tx) => settle(tx, settlements))
+        const settled = await settle(db, settlements)
         return settled.map((value) => ({ value }))
       } catch (err) {
         if (until.aborted || isHopeless(err)) throw err
@@ -44,7 +45,7 @@ export function createSettle(db: Pool, until: AbortSignal) {
     weigh: () => 1,
     maxItems: 500,
     maxWeight: 500,
-    maxWaitMs: 5,
+    maxWaitMs: 3,
     lanes: 2,
     maxPending: 100_000,
     maxPendingWeight: 100_000,
@@ -58,62 +59,51 @@ export const OPEN_TO_EVIDENCE = sql`(
   or e.state in ('queued', 'deferred') and e.retried_unknown
   or e.state = 'failed' and e.error = 'outcome_unknown')`
 
-/** True, in order, where it was still open. */
-async function settle(tx: Tx, settlements: Settlement[]): Promise<boolean[]> {
+/** True, in order, where it was still open. One statement, with all that follows from it: its own transaction. */
+async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
+  const given = settlements.map((settlement) => ({ ...settlement, error: storable(settlement.error), eventId: newId() }))
   const rows = await many(
-    tx,
+    db,
     sql<{ id: string }>`${prepared}
-      update emails e set
-        state = s.state,
-        error = s.error,
-        provider_id = coalesce(s."providerId", e.provider_id),
-        worker = case when s.state = 'unknown' then e.worker end,
-        handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
-        unknown_since = case when s.state = 'unknown' then now() end,
-        due_at = now() + make_interval(secs => s."waitSeconds"),
-        failures = e.failures + case when s.failed then 1 else 0 end,
-        first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
-        sent_at = case when s.state = 'sent' then now() else e.sent_at end,
-        updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(settlements.map(storable))}::jsonb) as s(
-        "projectId" uuid, id uuid, attempts int, state text, error text, "providerId" text, "waitSeconds" float8, failed boolean)
-      where e.project_id = s."projectId" and e.id = s.id
-        and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
-      returning e.id
+      with settled as (
+        update emails e set
+          state = s.state,
+          error = s.error,
+          provider_id = coalesce(s."providerId", e.provider_id),
+          worker = case when s.state = 'unknown' then e.worker end,
+          handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
+          unknown_since = case when s.state = 'unknown' then now() end,
+          due_at = now() + make_interval(secs => s."waitSeconds"),
+          failures = e.failures + case when s.failed then 1 else 0 end,
+          first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
+          sent_at = case when s.state = 'sent' then now() else e.sent_at end,
+          updated_at = now()
+        from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as s(
+          "projectId" uuid, id uuid, attempts int, state text, error text, "providerId" text, "waitSeconds" float8, failed boolean,
+          suppress boolean, "eventId" uuid)
+        where e.project_id = s."projectId" and e.id = s.id
+          and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
+        returning ${TOLD}, e.to_address as address, s.suppress, s."eventId"
+      ), suppressed as (
+        insert into suppressions (project_id, address, reason)
+        select distinct "projectId", address, 'bounce' from settled where suppress
+        order by 1, 2 -- as everybody does, so that nobody waits in a circle
+        on conflict do nothing
+      ), new_events as materialized (
+        select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
+          facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
+            else jsonb_build_object('reason', error) end as data
+        from settled where state in ('sent', 'failed')
+      ), ${recording(sql`new_events`)}
+      select id from settled
     `,
   )
   const settled = new Set(rows.map(({ id }) => id))
-  const open = settlements.filter(({ id }) => settled.has(id))
-  await suppress(
-    tx,
-    open.filter((settlement) => settlement.suppress),
-  )
-  await tellOf(
-    tx,
-    open.filter(({ state }) => state === 'sent' || state === 'failed'),
-  )
   return settlements.map(({ id }) => settled.has(id))
 }
 
 /** What other servers answer may hold what a database does not take. */
-const storable = (settlement: Settlement): Settlement => ({
-  ...settlement,
-  error: settlement.error && Buffer.from(settlement.error).toString().replaceAll('\0', ''),
-})
-
-async function suppress(tx: Tx, settlements: Settlement[]) {
-  if (!settlements.length) return
-  await sql`
-    insert into suppressions (project_id, address, reason)
-    select e.project_id, e.to_address, 'bounce'
-    from emails e join jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s("projectId" uuid, id uuid)
-      on e.project_id = s."projectId" and e.id = s.id
-    order by 1, 2 -- as everybody does, so that nobody waits in a circle
-    on conflict do nothing
-  `.execute(tx)
-}
-
-type Told = { projectId: string; id: string; contactId: string | null; state: string; data: object }
+const storable = (answer: string | null) => answer && Buffer.from(answer).toString().replaceAll('\0', '')
 
 /** In every event of a mail `e` with its content `c`. */
 export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', c.subject, 'from', c.from_address,
@@ -121,27 +111,29 @@ export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.mess
 
 export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** `email.sent` and `email.failed`, with what correlates them. */
-export async function tellOf(tx: Tx, settlements: Pick<Settlement, 'projectId' | 'id'>[]) {
-  if (!settlements.length) return
-  const rows = await many(
-    tx,
-    sql<Told>`${prepared}
-      select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.state,
-        ${FACTS} || case when e.state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql`e.sent_at`)})
-          else jsonb_build_object('reason', e.error) end as data
-      from jsonb_to_recordset(${JSON.stringify(settlements)}::jsonb) as s("projectId" uuid, id uuid)
-      join emails e on e.project_id = s."projectId" and e.id = s.id
-      join contents c on c.project_id = e.project_id and c.id = e.content_id
-    `,
-  )
+/** What a statement that ends mails `e` returns for `recordEnds`: asking for it afterwards would cost as much again. */
+export const TOLD = sql`e.project_id as "projectId", e.id, e.contact_id as "contactId", e.state, e.sent_at as "sentAt", e.error,
+  (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
+export type Told = {
+  projectId: string
+  id: string
+  contactId: string | null
+  state: string
+  sentAt: Date | null
+  error: string | null
+  facts: object
+}
+
+/** `email.sent` and `email.failed`, with what correlates them. Of those that have not ended there is nothing to tell. */
+export async function recordEnds(tx: Tx, mails: Told[]) {
+  const ended = mails.filter(({ state }) => state === 'sent' || state === 'failed')
   await recordEvents(
     tx,
-    rows.map(({ projectId, id, contactId, state, data }) => ({
+    ended.map(({ projectId, id, contactId, state, sentAt, error, facts }) => ({
       projectId,
       name: state === 'sent' ? 'email.sent' : 'email.failed',
       emailId: id,
-      data,
+      data: state === 'sent' ? { ...facts, sentAt: sentAt!.toISOString() } : { ...facts, reason: error },
       ...(contactId ? { contactId } : {}),
     })),
   )

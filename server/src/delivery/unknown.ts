@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
-import { OPEN_TO_EVIDENCE, tellOf } from './settle.ts'
+import { OPEN_TO_EVIDENCE, recordEnds, TOLD, type Told } from './settle.ts'
 
 /**
  * What nobody can say of: handed over, no answer, no evidence since. Transactional mail is tried once more, with the same
@@ -9,7 +9,7 @@ import { OPEN_TO_EVIDENCE, tellOf } from './settle.ts'
 export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: number; limit: number }) {
   const rows = await many(
     tx,
-    sql<{ projectId: string; id: string; state: string }>`
+    sql<Told>`
       update emails e set
         state = case when c.type = 'TRANSACTIONAL' and not e.retried_unknown then 'queued' else 'failed' end,
         error = case when c.type = 'TRANSACTIONAL' and not e.retried_unknown then e.error else 'outcome_unknown' end,
@@ -18,13 +18,10 @@ export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: numb
       where c.project_id = e.project_id and c.id = e.content_id and (e.project_id, e.id) in (
         select project_id, id from emails where state = 'unknown' and unknown_since < now() - make_interval(secs => ${afterMs / 1_000})
         order by unknown_since limit ${limit} for update skip locked)
-      returning e.project_id as "projectId", e.id, e.state
+      returning ${TOLD}
     `,
   )
-  await tellOf(
-    tx,
-    rows.filter(({ state }) => state === 'failed'),
-  )
+  await recordEnds(tx, rows)
   return rows.length
 }
 
@@ -35,14 +32,14 @@ export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: numb
 export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: string }[]) {
   const rows = await many(
     tx,
-    sql<{ projectId: string; id: string }>`
+    sql<Told>`
       update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, unknown_since = null, worker = null,
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid)
       where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}
-      returning e.project_id as "projectId", e.id
+      returning ${TOLD}
     `,
   )
-  await tellOf(tx, rows)
+  await recordEnds(tx, rows)
   return rows.length
 }

@@ -78,7 +78,7 @@ create table emails (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (project_id, id)
-) with (fillfactor = 80);
+) with (fillfactor = 80, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- Streams side by side, each in its order: the claim steps from one to the next.
 create index emails_queue on emails (lane, project_id, stream_id, id) where state = 'queued';
 create index emails_due on emails (due_at) where state = 'deferred';

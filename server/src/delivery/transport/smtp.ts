@@ -13,7 +13,7 @@ const FINAL_DOT_MS = 600 * SECOND
 const IDLE_MS = 30 * SECOND
 const MAILS_PER_CONNECTION = 500
 const MAX_REPLY = 64 * 1024
-const CHUNK = 16 * 1024
+const CHUNK = 64 * 1024
 
 type Options = { url: string; name: string }
 type Line = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }
