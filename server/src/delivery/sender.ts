@@ -183,7 +183,7 @@ export async function startSender(options: Options) {
   async function send(made: Ready) {
     const { mail } = made
     onTheWire.add(mail)
-    const offTheWire = () => {
+    const freeLine = () => {
       clearTimeout(linger)
       onTheWire.delete(mail)
       lingering.delete(mail)
@@ -196,13 +196,20 @@ export async function startSender(options: Options) {
       ring()
     }, LINGER_MS)
     try {
-      heed(await sending.transmit(made, { mayLeave: () => !stopping, offTheWire }))
+      await sending.transmit(made, {
+        mayLeave: () => !stopping,
+        offTheWire(signal) {
+          // First: whoever comes next on this line should know.
+          heed(signal)
+          freeLine()
+        },
+      })
     } catch (err) {
       log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
       forgetful = true
     } finally {
       holding.delete(mail.id)
-      offTheWire()
+      freeLine()
       ring()
     }
   }

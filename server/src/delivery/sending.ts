@@ -22,8 +22,8 @@ export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
 
-/** `offTheWire` is called when the line is free for another, before this one is written down. */
-type Hooks = { mayLeave: () => boolean; offTheWire: () => void }
+/** `offTheWire` is called when the line is free for another, with what the attempt tells, before it is written down. */
+type Hooks = { mayLeave: () => boolean; offTheWire: (signal: Signal) => void }
 
 const TOO_LARGE = 'The mail has more than 40 MB.'
 
@@ -99,28 +99,31 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   }
 
   /** From the wire to the row. Never throws for what happens on the wire. */
-  async function transmit({ mail, outgoing, domain }: Ready, { mayLeave, offTheWire }: Hooks): Promise<Signal> {
+  async function transmit({ mail, outgoing, domain }: Ready, { mayLeave, offTheWire }: Hooks) {
     const outcome = await transport.send(outgoing, async () => {
       const marked = mayLeave() && (await mark(idOf(mail)))
       crash('handed-over')
       return marked
     })
-    offTheWire()
     const meaning = meaningOf(outcome)
+    offTheWire(signalOf(meaning, domain))
     crash('answered')
     await settling.submit(settlementOf(mail, meaning, outcome.is === 'accepted' ? outcome.providerId : undefined))
     crash('settled')
     const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
     for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(mail), each))
-    if (meaning.pause) return { is: 'paused', domain: meaning.pause === 'domain' ? domain : null, reason: meaning.reason ?? '' }
     if (meaning.action !== 'sent') log.debug({ emailId: mail.id, projectId: mail.projectId, reason: meaning.reason }, 'not sent')
-    return { is: meaning.throttled ? 'throttled' : 'fine' }
   }
 
   return { prepare, transmit, settle: settling.submit }
 }
 
 export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
+
+function signalOf({ pause, throttled, reason }: ReturnType<typeof meaningOf>, domain: string): Signal {
+  if (pause) return { is: 'paused', domain: pause === 'domain' ? domain : null, reason: reason ?? '' }
+  return { is: throttled ? 'throttled' : 'fine' }
+}
 
 const THROTTLED_WAIT_SECONDS = 5
 const PAUSED_WAIT_SECONDS = 60
