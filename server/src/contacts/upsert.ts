@@ -69,7 +69,7 @@ export type Deed = { projectId: string; email: string; id: string; name: string;
 
 /** Creates or changes contacts, with all that follows from it and what they did. Returns a way to find what they are now. */
 export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] = []) {
-  const rows = contacts.length ? await many(tx, upsertStatement(contacts, deeds)) : []
+  const rows = contacts.length ? await many(tx, upsertStatement(contacts, { deeds })) : []
   const byName = new Map(rows.map((row) => [nameOf(row), row]))
   await recordFlips(
     tx,
@@ -78,12 +78,15 @@ export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] =
   return (projectId: string, email: string): Upserted => byName.get(nameOf({ projectId, email }))!
 }
 
+/** What happens along with it: what these contacts did, and parts of the statement made from rows of (project_id, id, email). */
+type More = { deeds?: Deed[]; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
+
 /** The same as one statement to send along with others; only where nobody chooses, so that no choice is to be recorded. */
-export const upsertAtOnce = (contacts: Wanted[], deeds: Deed[]) => ({
+export const upsertAtOnce = (contacts: Wanted[], more: More) => ({
   // As one value: taking rows apart costs as much as all the rest of it here.
   query: upsertStatement<{ ids: Record<string, string> }>(
     contacts,
-    deeds,
+    more,
     sql`select json_object_agg(project_id || ' ' || email, id) as ids from upserted`,
   ),
   finder:
@@ -96,7 +99,7 @@ const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
-function upsertStatement<Result = Row>(contacts: Wanted[], deeds: Deed[], result = ROWS): RawBuilder<Result> {
+function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], also }: More, result = ROWS): RawBuilder<Result> {
   const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch, fill }) => {
     const wanted = choices.at(-1)?.subscribed ?? null
     return {
@@ -145,7 +148,7 @@ function upsertStatement<Result = Row>(contacts: Wanted[], deeds: Deed[], result
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
       from upserted where is_new or flipped group by project_id
     ), reacted as (${reactionsTo(sql`upserted`)}
-    )${deeds.length ? sql`, ${recordDeeds(deeds)}` : sql``}
+    )${deeds.length ? sql`, ${recordDeeds(deeds)}` : sql``}${also ? sql`, ${also(sql`upserted`)}` : sql``}
     ${result}
   `
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many } from '../db/index.ts'
+import { type Db, many, orFail, prepared } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
 import { fail } from '../lib/errors.ts'
 
@@ -17,6 +17,13 @@ export async function assertVerified(db: Db, projectId: string, address: string)
     suggestion: 'Add it under domains and publish its records.',
   })
 }
+
+/** Fails as a whole unless each project may send as its address. Both lists are as long, and no pair comes twice. */
+export const requireVerified = (senders: { projectId: string; address: string }[]) => sql`${prepared}
+  select ${orFail(sql`count(*) = ${senders.length}`)}
+  from domains d join unnest(${senders.map(({ projectId }) => projectId)}::uuid[], ${senders.map(({ address }) => domainOf(address))}::text[]) as s(project, name)
+    on s.project = d.project_id and s.name = d.domain
+  where d.status = 'verified'`
 
 /** For each address that this project may send as, its verified domain. The exact one: a sub-domain is another domain. */
 export async function findVerified(db: Db, projectId: string, addresses: string[]): Promise<Map<string, SenderDomain>> {

@@ -1,13 +1,21 @@
 import { sql } from 'kysely'
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
-import { mergeWanted, upsertContacts, want } from '../contacts/upsert.ts'
-import { many, type Pool, type Tx, transact } from '../db/index.ts'
-import { type NewAttachment, type NewContent, queueEmails, saveAttachments, saveContents } from '../delivery/queue.ts'
+import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
+import { many, type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import {
+  type NewAttachment,
+  type NewContent,
+  queueEmails,
+  queueingTo,
+  saveAttachments,
+  saveContents,
+  savingContents,
+} from '../delivery/queue.ts'
 import { QUEUED } from '../delivery/sender.ts'
-import { findVerified } from '../domains/verified.ts'
-import { type CallerProject, checkCallers } from '../http/key-check.ts'
-import { claimKeys, lockTimeoutFor } from '../http/once.ts'
+import { findVerified, requireVerified } from '../domains/verified.ts'
+import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
+import { claimKeys, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'
 import { createBatcher, type Outcome } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import { AppError } from '../lib/errors.ts'
@@ -42,11 +50,11 @@ type Options = { idempotencyTtlHours: number; checkCaps?: CheckCaps }
 export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps = noCaps }: Options) =>
   createBatcher<Sending, Sent>({
     run: async (batch) => {
-      const outcomes = await transact(db, (tx) => accept(tx, batch, { idempotencyTtlHours, checkCaps }))
+      const outcomes = await acceptBatch(db, batch, { idempotencyTtlHours, checkCaps })
       crash('committed')
       return outcomes
     },
-    isTheirFault: (err) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? ''),
+    isTheirFault,
     weigh: ({ size, dataSize, recipients }) => size + recipients.length * (1_000 + 2 * dataSize),
     maxItems: 200,
     maxWeight: 4 * MB,
@@ -58,6 +66,78 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps = noCa
 
 type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined }
 
+const isTheirFault = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
+
+/**
+ * In one go when nothing stands against it, as nearly always. What that refuses has not happened, and is done again step by step, to
+ * tell who is refused and why. A key alone waits for its twin there.
+ */
+async function acceptBatch(db: Pool, batch: Sending[], options: Required<Options>) {
+  const keys = batch.filter(({ key }) => key !== undefined).map(({ project, key }) => keyName({ projectId: project.id, key: key! }))
+  const mayGoAtOnce =
+    options.checkCaps === noCaps && batch.every(isPlain) && new Set(keys).size === keys.length && !(keys.length && batch.length === 1)
+  if (mayGoAtOnce) {
+    try {
+      return await acceptAtOnce(db, batch, options)
+    } catch (err) {
+      if (!isTheirFault(err)) throw err
+    }
+  }
+  return transact(db, (tx) => accept(tx, batch, options))
+}
+
+/** Nobody to be asked whether they want it, nothing to be told about a choice, no files. */
+const isPlain = ({ content, subscribed, attachments }: Sending) =>
+  content.type === 'TRANSACTIONAL' && subscribed === undefined && !attachments.length
+
+async function acceptAtOnce(db: Pool, batch: Sending[], { idempotencyTtlHours }: Required<Options>): Promise<Outcome<Sent>[]> {
+  const calls = batch.map(toCall)
+  const senders = calls.map(({ project, content }) => ({ projectId: project.id, address: content.fromAddress }))
+  const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
+  const { query, finder } = upsertAtOnce(mergeWanted(calls.flatMap(wantContacts)), {
+    also: (contacts) => queueingTo(contacts, calls.flatMap(mailsOf)),
+  })
+  const callers = requireCallers(
+    calls.map(({ project }) => project),
+    lockTimeoutFor(batch.length),
+  )
+  crash('keys-taken')
+  // Keys before contacts, as everybody takes them.
+  const answers = transactAtOnce(db, [
+    callers,
+    requireKeys(claims, idempotencyTtlHours),
+    query,
+    requireVerified([...new Map(senders.map((sender) => [`${sender.projectId} ${sender.address.split('@')[1]}`, sender])).values()]),
+    savingContents(calls.map(contentOf)),
+    sql`select pg_notify(${QUEUED}, '')`,
+  ])
+  crash('written')
+  const [[checked], , rows] = await answers
+  const find = finder(rows)
+  return calls.map((call) => ({ value: answer(call, (projectId, email) => ({ id: find(projectId, email) }), checked!.now) }))
+}
+
+const toCall = (sending: Sending): Call => ({
+  ...sending,
+  contentId: newId(),
+  emailIds: sending.recipients.map(() => newId()),
+  refusal: undefined,
+})
+
+const contentOf = ({ project, contentId, content }: Call) => ({ ...content, projectId: project.id, id: contentId })
+
+const mailsOf = (call: Call) =>
+  call.recipients.map(({ name, email }, index) => ({
+    projectId: call.project.id,
+    id: call.emailIds[index]!,
+    contentId: call.contentId,
+    toAddress: email,
+    toName: name,
+    vars: varsOf(call.patch),
+    sourceType: 'TRANSACTIONAL' as const,
+    fromDomain: call.content.fromAddress.split('@')[1]!,
+  }))
+
 /** All of them, in the order in which tables are always written: keys, contacts, mails. */
 async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps }: Required<Options>): Promise<Outcome<Sent>[]> {
   const { refusals, now } = await checkCallers(
@@ -65,12 +145,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
     batch.map(({ project }) => project),
     lockTimeoutFor(batch.length),
   )
-  const calls: Call[] = batch.map((sending, index) => ({
-    ...sending,
-    contentId: newId(),
-    emailIds: sending.recipients.map(() => newId()),
-    refusal: refusals[index],
-  }))
+  const calls = batch.map((sending, index) => ({ ...toCall(sending), refusal: refusals[index] }))
   await refuseSenders(tx, calls)
   const mayReach = await refuseUnsubscribed(tx, calls)
   await refuseOverCaps(tx, calls, checkCaps)
@@ -79,10 +154,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
 
   const admitted = calls.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeWanted(admitted.flatMap(wantContacts)))
-  await saveContents(
-    tx,
-    admitted.map(({ project, contentId, content }) => ({ ...content, projectId: project.id, id: contentId })),
-  )
+  await saveContents(tx, admitted.map(contentOf))
   await saveAttachments(
     tx,
     admitted.flatMap(({ project, contentId, attachments }) =>
@@ -92,17 +164,10 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
   await queueEmails(
     tx,
     admitted.flatMap((call) =>
-      call.recipients.map(({ name, email }, index) => ({
-        projectId: call.project.id,
-        id: call.emailIds[index]!,
-        contentId: call.contentId,
-        contactId: find(call.project.id, email).id,
-        toAddress: email,
-        toName: name,
-        vars: varsOf(call.patch),
-        sourceType: 'TRANSACTIONAL' as const,
-        skipped: mayReach(call, email) ? null : 'unsubscribed',
-        fromDomain: call.content.fromAddress.split('@')[1]!,
+      mailsOf(call).map((mail) => ({
+        ...mail,
+        contactId: find(mail.projectId, mail.toAddress).id,
+        skipped: mayReach(call, mail.toAddress) ? null : 'unsubscribed',
       })),
     ),
   )
@@ -184,12 +249,9 @@ async function refuseOverCaps(tx: Tx, calls: Call[], checkCaps: CheckCaps) {
 
 async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
-  const claims = keyed.map(({ project, key, emailIds }) => ({
-    projectId: project.id,
-    key: key!,
-    request: REQUEST,
-    result: { emails: emailIds },
-  }))
-  const lost = await claimKeys(tx, claims, { ttlHours, alone: calls.length === 1 })
+  const lost = await claimKeys(tx, claimsOf(keyed), { ttlHours, alone: calls.length === 1 })
   for (const [index, call] of keyed.entries()) call.refusal = lost[index]
 }
+
+const claimsOf = (calls: Call[]) =>
+  calls.map(({ project, key, emailIds }) => ({ projectId: project.id, key: key!, request: REQUEST, result: { emails: emailIds } }))

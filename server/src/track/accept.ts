@@ -62,7 +62,7 @@ async function trackBatch(db: Pool, batch: Tracking[], ttlHours: number) {
 async function trackAtOnce(db: Pool, batch: Tracking[], ttlHours: number): Promise<Outcome<Tracked>[]> {
   const calls = batch.map((tracking) => ({ ...tracking, eventId: newId(), refusal: undefined }))
   const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
-  const { query, finder } = upsertAtOnce(mergeWanted(calls.map(wantContact)), calls.map(deedOf))
+  const { query, finder } = upsertAtOnce(mergeWanted(calls.map(wantContact)), { deeds: calls.map(deedOf) })
   const callers = requireCallers(
     batch.map(({ project }) => project),
     lockTimeoutFor(batch.length),
