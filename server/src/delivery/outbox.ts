@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, prepared, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { many, maybeOne, type Pool, prepared, type Tx, transact, transactAtOnce } from '../db/index.ts'
 import { isGone, isSteady } from '../db/presence.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
@@ -27,8 +27,8 @@ export type Taken = {
 export const LANES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
-/** What was with a process twice when it died is taken alone from then on, so that it takes nobody with it. */
-const SUSPICIOUS = 2
+/** What a process had three times when it died goes alone from then on, so that it takes nobody with it. */
+const SUSPICIOUS = 3
 
 type Stream = Pick<Taken, 'projectId' | 'streamId'>
 const LOWEST = '00000000-0000-0000-0000-000000000000'
@@ -91,7 +91,7 @@ const claimStatement = ({
     select mine.project_id, mine.id
     from waiting w cross join lateral (
       select project_id, id from emails
-      where state = 'queued' and lane = ${lane}::smallint and project_id = w.project_id and stream_id = w.stream_id
+      where state = 'queued' and lane = ${lane}::smallint and project_id = w.project_id and stream_id = w.stream_id and crashes < ${SUSPICIOUS}
       order by lane, project_id, stream_id, id limit ceil(${limit}::numeric / w.streams)
       for update skip locked
     ) as mine
@@ -99,11 +99,35 @@ const claimStatement = ({
   )
   update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
   from chosen where e.project_id = chosen.project_id and e.id = chosen.id
-  returning e.project_id as "projectId", e.id, e.lane, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId", e.to_address as "toAddress",
-    e.to_name as "toName", e.vars, e.source_type as "sourceType", e.campaign_id as "campaignId",
-    e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
-    e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"
+  returning ${TAKEN}
 `
+
+const TAKEN = sql`e.project_id as "projectId", e.id, e.lane, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
+  e.to_address as "toAddress", e.to_name as "toName", e.vars, e.source_type as "sourceType", e.campaign_id as "campaignId",
+  e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
+  e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
+
+const QUEUED_ALONE = sql`state = 'queued' and crashes >= ${SUSPICIOUS}`
+
+export const hasSuspicious = async (db: Pool) => (await many(db, sql`select from emails where ${QUEUED_ALONE} limit 1`)).length > 0
+
+/** One at a time, with nothing else in hand: should the process die again, it was this one. */
+export const claimSuspicious = (db: Pool, worker: number) =>
+  transact(db, (tx) =>
+    maybeOne(
+      tx,
+      sql<Taken>`
+        with me as materialized (
+          select from senders where worker = ${worker} and lease_until > now() for key share
+        ), chosen as materialized (
+          select project_id, id from emails where ${QUEUED_ALONE} order by id limit 1 for update skip locked
+        )
+        update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
+        from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
+        returning ${TAKEN}
+      `,
+    ),
+  )
 
 /** Says that this process lives. Without it, and without its lock, its mails go to others. */
 export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
@@ -159,5 +183,3 @@ export const letGo = (tx: Tx, worker: number, holding: string[]) =>
     update emails set ${ABANDONED}
     where state = 'sending' and worker = ${worker} and not (id = any(${holding}::uuid[]))
   `.execute(tx)
-
-export const isSuspicious = ({ crashes }: Pick<Taken, 'crashes'>) => crashes >= SUSPICIOUS

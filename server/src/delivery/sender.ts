@@ -5,7 +5,7 @@ import { crash } from '../lib/crash.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { createClaim, isSuspicious, LANES, letGo, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
+import { claimSuspicious, createClaim, hasSuspicious, LANES, letGo, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
 import { createPace } from './pace.ts'
 import { createSending, idOf, type Ready, type Signal } from './sending.ts'
 import type { Transport } from './transport/transport.ts'
@@ -51,8 +51,12 @@ const LET_GO_MS = 3_000
 /** When this process stops, what is handed over has so long to be answered. */
 const LAST_ANSWERS_MS = 10_000
 const CHUNK = 1_000
-/** Given up after so many deaths of the process that had it, the last one with nothing else in hand. */
-const MAX_CRASHES = 3
+/** Given up after so many deaths of the process that had it, the last two with nothing else in hand. */
+const MAX_CRASHES = 5
+/** Before one goes alone, what is in hand has so long to be done with. */
+const HANDS_FREE_MS = 10_000
+/** So many of them one after the other, before all others get their turn again. */
+const ALONE_AT_MOST = 20
 export const QUEUED = 'sterna_emails'
 
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */
@@ -67,7 +71,6 @@ export async function startSender(options: Options) {
   /** Everything this process has taken and not yet settled. */
   const holding = new Map<string, Taken>()
   const ready: Record<number, Ready[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
-  const alone: Taken[] = []
   const onTheWire = new Set<Taken>()
   const lingering = new Set<Taken>()
   let solitary = false
@@ -87,6 +90,7 @@ export async function startSender(options: Options) {
     every(timing.leaseMs / 5, 'say that this sender lives', renew, log),
     every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(ringIf), log),
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(ringIf), log),
+    every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
     every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
   ]
   const running = Promise.all([run(LANES.transactional), run(LANES.bulk)])
@@ -108,15 +112,13 @@ export async function startSender(options: Options) {
   /** Returns how many it took. */
   async function take(lane: number) {
     const mails = await inTurn(() => claimFor(lane))
-    const waiting = mails.filter((mail) => !isSuspicious(mail))
-    alone.push(...mails.filter(isSuspicious))
+    const waiting = [...mails]
     try {
       while (waiting.length) await makeReady(lane, waiting.splice(0, PORTION))
     } catch (err) {
       for (const mail of waiting) holding.delete(mail.id)
       throw err
     }
-    pump()
     return mails.length
   }
 
@@ -125,7 +127,7 @@ export async function startSender(options: Options) {
     if (stopping) return []
     if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
     const room = roomFor(lane)
-    if (alone.length || solitary || pace.isPaused() || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return []
+    if (solitary || pace.isPaused() || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return []
     const mails = await claim(lane, room)
     crash('claimed')
     for (const mail of mails) holding.set(mail.id, mail)
@@ -169,9 +171,8 @@ export async function startSender(options: Options) {
   }
 
   function pump() {
-    if (stopping || solitary) return
+    if (stopping) return
     for (let next = nextReady(); next && pace.take(ring); next = nextReady()) void send(next.shift()!)
-    if (alone.length && !onTheWire.size && !ready[LANES.transactional]!.length && !ready[LANES.bulk]!.length) void sendAlone(alone.shift()!)
   }
 
   function nextReady() {
@@ -220,21 +221,33 @@ export async function startSender(options: Options) {
   }
 
   /** What may have killed processes goes with nothing else in hand. */
-  async function sendAlone(mail: Taken) {
+  async function sendSuspicious() {
+    if (stopping || pace.isPaused() || !(await hasSuspicious(db))) return
     solitary = true
     try {
-      if (mail.crashes >= MAX_CRASHES)
-        await sending.settle({ ...idOf(mail), state: 'failed', error: 'Sending it ended the process, several times.' })
-      else for (const made of await prepare([mail])) await send(made)
-    } catch (err) {
-      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send a mail that was taken alone')
-      forgetful = true
+      const isFree = () => holding.size <= lingering.size
+      for (const end = performance.now() + HANDS_FREE_MS; !isFree() && performance.now() < end && !stopping; ) await sleep(20)
+      for (let sent = 0; sent < ALONE_AT_MOST && isFree() && !stopping; sent++) {
+        const mail = await inTurn(claimAlone)
+        if (!mail) return
+        await sendAlone(mail).finally(() => holding.delete(mail.id))
+      }
     } finally {
-      holding.delete(mail.id)
       solitary = false
-      pump()
       ring()
     }
+  }
+
+  async function claimAlone() {
+    const mail = await claimSuspicious(db, worker)
+    if (mail) holding.set(mail.id, mail)
+    return mail
+  }
+
+  async function sendAlone(mail: Taken) {
+    if (mail.crashes >= MAX_CRASHES)
+      return void (await sending.settle({ ...idOf(mail), state: 'failed', error: 'Sending it ended the process, several times.' }))
+    for (const made of await prepare([mail])) await send(made)
   }
 
   return {
@@ -244,7 +257,7 @@ export async function startSender(options: Options) {
       ring()
       const impatience = setTimeout(() => over.abort(), LAST_ANSWERS_MS)
       await running
-      const unsent = [...Object.values(ready).flatMap((lane) => lane.splice(0).map(({ mail }) => mail)), ...alone.splice(0)]
+      const unsent = Object.values(ready).flatMap((lane) => lane.splice(0).map(({ mail }) => mail))
       for (const { id } of unsent) holding.delete(id)
       await giveUpRest()
       while (holding.size && !over.signal.aborted) await bells[LANES.transactional]!.wait(100)

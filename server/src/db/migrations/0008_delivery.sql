@@ -81,6 +81,8 @@ create table emails (
 ) with (fillfactor = 80, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- Streams side by side, each in its order: the claim steps from one to the next.
 create index emails_queue on emails (lane, project_id, stream_id, id) where state = 'queued';
+-- The few that processes died with.
+create index emails_suspicious on emails (id) where state = 'queued' and crashes >= 3;
 create index emails_due on emails (due_at) where state = 'deferred';
 create index emails_held on emails (worker) where state = 'sending';
 create index emails_unknown on emails (unknown_since) where state = 'unknown';
