@@ -15,7 +15,7 @@ let left = count
 async function push() {
   while (left-- > 0) {
     if (signs) await signAsync(createHash('sha256').update(message).digest())
-    const outcome = await smtp.send(mail, async () => true)
+    const outcome = await smtp.send(mail, async () => () => true)
     if (outcome.is !== 'accepted') throw new Error(`the sink said ${JSON.stringify(outcome)}`)
   }
 }

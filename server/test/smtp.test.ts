@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, one, type Pool } from '../src/db/index.ts'
 import { createSmtp } from '../src/delivery/transport/smtp.ts'
-import type { Outgoing } from '../src/delivery/transport/transport.ts'
+import type { Outgoing, Permit } from '../src/delivery/transport/transport.ts'
 import { settleByEvidence } from '../src/delivery/unknown.ts'
 import { newId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -38,7 +38,8 @@ describe('the SMTP transport', () => {
     const message = `X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`
     return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
   }
-  const yes = async () => true
+  const allowed = () => true
+  const yes = async () => allowed
 
   test('hands each mail over with one recipient and the envelope it was given, on a line that is kept', async () => {
     const { sink, smtp } = await open()
@@ -76,7 +77,7 @@ describe('the SMTP transport', () => {
       await smtp.send(mailTo('a@example.com'), yes)
       const mail = mailTo(`${how}@example.com`, 'x'.repeat(70).concat('\r\n').repeat(2_000))
       // What leaves after it was refused would be a mail that nobody knows of.
-      const slowly = () => new Promise<boolean>((resolve) => setTimeout(resolve, how === 'early' ? 100 : 0, true))
+      const slowly = () => new Promise<Permit>((resolve) => setTimeout(resolve, how === 'early' ? 100 : 0, allowed))
       expect(await smtp.send(mail, slowly)).toMatchObject(outcome)
       expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
       const taken = sink.mails.some(({ id }) => id === mail.id)
@@ -85,9 +86,10 @@ describe('the SMTP transport', () => {
   })
 
   test.each([
-    ['may not leave', async () => false],
+    ['may not leave', async () => undefined],
+    ['may no longer leave when its last byte is written', async () => () => false],
     ['cannot be put on record', () => Promise.reject(new Error('no database'))],
-  ])('what %s does not leave', async (_, handOver) => {
+  ] as [string, () => Promise<Permit | undefined>][])('what %s does not leave', async (_, handOver) => {
     const { sink, smtp } = await open()
     expect(await smtp.send(mailTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
     expect(await smtp.send(mailTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })

@@ -10,6 +10,7 @@ import type { Transport } from './transport/transport.ts'
 type Options = { db: Pool; secrets: Secrets; log: Log; worker: number; transport: Transport; from: { name: string; address: string } }
 
 const POLL_MS = 1_000
+const MAX_MARK_AGE_MS = 2_000
 const AT_ONCE = 10
 /** When this process stops, what is handed over has so long to be answered. */
 const LAST_ANSWERS_MS = 3_000
@@ -36,7 +37,11 @@ export function startAccountMails({ db, secrets, log, worker, transport, from }:
   async function send(mail: Taken) {
     const message = messageOf(mail, secrets.open('account-mail', mail.sealed), from)
     const outgoing = { projectId: null, id: mail.id, sender: from.address, recipient: mail.recipient, subject: mail.subject, message }
-    const outcome = await transport.send(outgoing, async () => !stopping && (await transact(db, (tx) => mark(tx, worker, mail))))
+    const outcome = await transport.send(outgoing, async () => {
+      const asked = performance.now()
+      const marked = !stopping && (await transact(db, (tx) => mark(tx, worker, mail)))
+      return marked ? () => performance.now() - asked < MAX_MARK_AGE_MS : undefined
+    })
     await transact(db, (tx) => settle(tx, worker, mail, endOf(mail, meaningOf(outcome))))
   }
 

@@ -3,6 +3,7 @@ import { many, type Pool, prepared } from '../db/index.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import type { Taken } from './outbox.ts'
+import type { Permit } from './transport/transport.ts'
 
 type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'>
 
@@ -10,7 +11,7 @@ type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'>
 const MAX_AGE_MS = 2_000
 
 /**
- * Puts on record that a mail is about to be handed over; true when it may. This is the heart of sending nothing twice: it is
+ * Puts on record that a mail is about to be handed over; undefined when it may not be. This is the heart of sending nothing twice: it is
  * committed, for good, before the last byte; it holds only for the process that still has the mail; and it must be fresh when
  * the last byte is written, or a process that slept meanwhile would send what others have sent already.
  */
@@ -26,11 +27,11 @@ export function createMark(db: Pool, worker: number) {
     maxPending: 10_000,
     maxPendingWeight: 10_000,
   })
-  return async (mail: Held) => {
+  return async (mail: Held): Promise<Permit | undefined> => {
     const asked = performance.now()
     const marked = await submit(mail)
     crash('marked')
-    return marked && performance.now() - asked < MAX_AGE_MS
+    return marked ? () => performance.now() - asked < MAX_AGE_MS : undefined
   }
 }
 

@@ -101,9 +101,9 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   /** From the wire to the row. Never throws for what happens on the wire. */
   async function transmit({ mail, outgoing, domain }: Ready, { mayLeave, offTheWire }: Hooks) {
     const outcome = await transport.send(outgoing, async () => {
-      const marked = mayLeave() && (await mark(idOf(mail)))
+      const permit = mayLeave() ? await mark(idOf(mail)) : undefined
       crash('handed-over')
-      return marked
+      return permit
     })
     const meaning = meaningOf(outcome)
     offTheWire(signalOf(meaning, domain))

@@ -29,7 +29,8 @@ export function createSandbox(db: Pool): Transport {
       if (!isOfProject(mail)) return { is: 'not-sent', error: 'the sandbox keeps the mails of projects' }
       const outcome = BEHAVIOURS[mail.recipient.split(/[+@]/)[0]!] ?? KEPT
       if (outcome.is === 'refused') return outcome
-      if (!(await handOver())) return { is: 'withheld' }
+      const permit = await handOver()
+      if (!permit?.()) return { is: 'withheld' }
       await transact(db, async (tx) => {
         await keep(tx, mail)
         if (isFull(mail)) await trim(tx, mail.projectId)

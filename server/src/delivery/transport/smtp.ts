@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash.ts'
-import type { Outcome, Outgoing, Transport } from './transport.ts'
+import type { Outcome, Outgoing, Permit, Transport } from './transport.ts'
 
 const SECOND = 1_000
 /** What the standard asks a client to wait, phase by phase. The last is long: whoever gives up earlier sends twice. */
@@ -39,7 +40,7 @@ export function createSmtp({ url, name }: Options): Transport {
     idle.push(line)
   }
 
-  async function sendOn(line: Line, mail: Outgoing, handOver: () => Promise<boolean>): Promise<Passage> {
+  async function sendOn(line: Line, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Passage> {
     const passage = await transmit(line, mail, handOver)
     const { outcome, phase } = passage
     if (outcome.is === 'accepted') keep(line)
@@ -134,10 +135,11 @@ const drop = (line: Line) => {
 type Passage = { outcome: Outcome; phase: 'commands' | 'body' | 'handed-over' }
 
 /** One mail on an open line. Where it was when something went wrong decides what that means. */
-function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>): Promise<Passage> {
+function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Passage> {
   return new Promise((resolve) => {
     let phase: Passage['phase'] = 'commands'
     let over = false
+    let permit: Permit | undefined
     let timer = setTimeout(() => end(timedOut('the commands')), COMMANDS_MS)
     const wait = (ms: number, what: string) => {
       clearTimeout(timer)
@@ -148,6 +150,7 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>):
       clearTimeout(timer)
       line.connection.removeListener('error', failed)
       line.connection.removeListener('end', gone)
+      unwatch()
       resolve({ outcome, phase })
     }
     const timedOut = (what: string): Outcome =>
@@ -159,6 +162,13 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>):
     const gone = () => setImmediate(() => over || failed(new Error('the connection was closed')))
     line.connection.on('error', failed)
     line.connection.on('end', gone)
+    // Between the permit and the last byte lie some turns of the loop, in which a process may fall asleep.
+    const unwatch = watchWrites(line.connection, () => {
+      if (phase !== 'handed-over' || permit?.()) return true
+      phase = 'body'
+      end({ is: 'withheld' })
+      return false
+    })
 
     const body = bodyOf(mail.message, {
       started() {
@@ -168,7 +178,8 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>):
       async sent() {
         crash('body-sent')
         // What was said about it meanwhile must stay true: then nothing may follow.
-        if (!(await handOver()) || over) return false
+        permit = await handOver()
+        if (!permit || over) return false
         phase = 'handed-over'
         wait(FINAL_DOT_MS, 'the end of the mail')
         return true
@@ -183,6 +194,20 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<boolean>):
       end({ is: 'accepted', response: info.response })
     })
   })
+}
+
+/** Asks before each write to the socket. What may not be written ends the connection. Returns how to stop asking. */
+function watchWrites(connection: SMTPConnection, mayWrite: () => boolean) {
+  const { _socket: socket } = connection as unknown as { _socket: Socket }
+  const write = socket.write
+  socket.write = (...args: unknown[]) => {
+    if (mayWrite()) return (write as (...given: unknown[]) => boolean).apply(socket, args)
+    socket.destroy()
+    return false
+  }
+  return () => {
+    socket.write = write
+  }
 }
 
 type Hooks = { started(): void; sent(): Promise<boolean>; dropped(): void }

@@ -25,11 +25,14 @@ export type Outcome =
   /** Handed over, and no answer came. */
   | { is: 'unknown'; error: string }
 
+/** Asked in the same breath as the last byte is written: false when the process slept since, and others may have sent it. */
+export type Permit = () => boolean
+
 /**
- * A way out. `handOver` must be called once, after everything but the last byte is on the wire: true means the hand-over is on
- * record and the last byte may follow at once; false means the mail must not leave.
+ * A way out. `handOver` must be called once, after everything but the last byte is on the wire: with a permit the hand-over is on
+ * record and the last byte may follow while it holds; without one the mail must not leave.
  */
 export type Transport = {
-  send(mail: Outgoing, handOver: () => Promise<boolean>): Promise<Outcome>
+  send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Outcome>
   close(): Promise<void>
 }
