@@ -125,7 +125,10 @@ describe('the SMTP transport', () => {
   test('the hand-over is asked for when the body has left, not while a slow network has yet to take it', async () => {
     const { sink, smtp } = await open({ reluctant: true })
     let asked = false
-    const sent = smtp.send(mailTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => (asked = true))
+    const sent = smtp.send(mailTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => {
+      asked = true
+      return allowed
+    })
     await until('it has begun', () => sink.commands.includes('DATA'))
     await new Promise((resolve) => setTimeout(resolve, 200))
     expect(asked).toBe(false)
