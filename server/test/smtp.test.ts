@@ -1,11 +1,15 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, one, type Pool } from '../src/db/index.ts'
+import { explainEmail } from '../src/delivery/explain.ts'
+import { dropOldAttachments } from '../src/delivery/retention.ts'
 import { createSmtp } from '../src/delivery/transport/smtp.ts'
 import type { Outgoing, Permit } from '../src/delivery/transport/transport.ts'
 import { settleByEvidence } from '../src/delivery/unknown.ts'
+import { AppError } from '../src/lib/errors.ts'
 import { newId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
+import { createAcceptor } from '../src/send/accept.ts'
 import { cloneDatabase } from './database.ts'
 import { type Running, startNode } from './process.ts'
 import { startSink } from './sink.ts'
@@ -323,6 +327,107 @@ describe('sending', () => {
       ),
     )
     expect(new Set(await statesOf(arrived))).toEqual(new Set(['sent']))
+  })
+
+  test('mails to account holders leave the same way, from the address of the installation', async () => {
+    const account = await startNode({ ...envFor(), MAIL_FROM: 'Post office <post@office.example>', ROLE: 'all' })
+    const email = `new${Date.now()}@example.com`
+    await fetch(`${account.url}/auth/signup`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password: 'correct horse' }),
+    })
+    const mine = () => sink.mails.filter(({ recipients }) => recipients[0] === email)
+    await until('the link has arrived', () => mine().length)
+    const { rows } = await sql<{ state: string }>`select state from account_mails where recipient = ${email}`.execute(db)
+    await account.stop()
+    const source = sink.bodies.get(mine()[0]!.id)!
+    expect(source).toContain('From: Post office <post@office.example>')
+    expect(source).toContain('verify-email?token=')
+    expect([mine().length, rows]).toEqual([1, [{ state: 'sent' }]])
+  })
+
+  test('what processes died with goes alone, and is given up when they die of it again', async () => {
+    const [innocent, poison] = [(await send('ok@example.com'))[0]!, (await send('ok@example.com'))[0]!]
+    await sql`update emails set crashes = 3 where id = ${innocent}`.execute(db)
+    await sql`update emails set crashes = 5 where id = ${poison}`.execute(db)
+    await startWorker()
+    await inState([innocent], 'sent')
+    await inState([poison], 'failed')
+    expect([copiesOf(innocent).length, copiesOf(poison).length]).toEqual([1, 0])
+    expect((await rowsOf([poison]))[0]).toMatchObject({ error: 'Sending it ended the process, several times.' })
+  })
+
+  test('the command line tells the story of a mail', async () => {
+    const ids = await send('p550@example.com')
+    await startWorker()
+    await inState(ids, 'failed')
+    const story = (await explainEmail(db, ids[0]!))!
+    expect(story).toMatch(/^to +p550@example\.com$/m)
+    expect(story).toMatch(/^status +FAILED$/m)
+    expect(story).toMatch(/ {2}queued\n.* {2}email\.failed: 550 5\.1\.1/)
+    expect(await explainEmail(db, project.id)).toBeUndefined()
+  })
+
+  test('files are kept for a week after the last mail with them has ended', async () => {
+    const attachments = [{ filename: 'a.txt', content: 'aGVsbG8=', contentType: 'text/plain' }]
+    const sendFile = async () => {
+      const body = { to: 'ok@example.com', from: FROM, subject: 'Hi', body: '<p>Hello</p>', attachments }
+      const answer = await post('/v1/send', body, { authorization: `Bearer ${project.secret}` })
+      return ((await answer.json()) as { data: { emails: { email: string }[] } }).data.emails[0]!.email
+    }
+    const [ended, open] = [await sendFile(), await sendFile()]
+    await sql`update contents set created_at = now() - interval '9 days' where project_id = ${project.id}`.execute(db)
+    await sql`update emails set state = 'sent', updated_at = now() - interval '8 days' where id = ${ended}`.execute(db)
+    await sql`update emails set updated_at = now() - interval '8 days' where id = ${open}`.execute(db)
+    const left = async () => {
+      const { rows } = await sql<{ id: string }>`
+        select e.id from attachments a join emails e on e.project_id = a.project_id and e.content_id = a.content_id where e.id in (${ended}, ${open})
+      `.execute(db)
+      return rows.map(({ id }) => id)
+    }
+    expect((await left()).sort()).toEqual([ended, open].sort())
+    await db.transaction().execute((tx) => dropOldAttachments(tx, 100))
+    expect(await left()).toEqual([open])
+  })
+
+  test('a limit of the plan refuses a request as a whole, and leaves no key behind', async () => {
+    const overLimit = new AppError('BILLING_LIMIT_EXCEEDED')
+    const asked: unknown[] = []
+    const acceptor = createAcceptor(db, {
+      idempotencyTtlHours: 24,
+      checkCaps: async (_tx, wanted) => {
+        asked.push(...wanted)
+        return wanted.map(() => overLimit)
+      },
+    })
+    const { rows } = await sql<{ keyVersion: number }>`select key_version as "keyVersion" from projects where id = ${project.id}`.execute(
+      db,
+    )
+    const content = {
+      type: 'TRANSACTIONAL' as const,
+      subject: 'Hi',
+      body: 'x',
+      fromAddress: FROM,
+      fromName: null,
+      replyTo: null,
+      headers: {},
+      templateId: null,
+    }
+    const sending = {
+      project: { id: project.id, keyVersion: rows[0]!.keyVersion },
+      recipients: [{ name: null, email: 'over@example.com' }],
+      content,
+      attachments: [],
+      patch: { set: {}, unset: [], transient: {} },
+      source: { by: 'secret-key' as const },
+      key: 'over-the-limit',
+      size: 10,
+      dataSize: 2,
+    }
+    await expect(acceptor.submit(sending)).rejects.toBe(overLimit)
+    const { rows: keys } = await sql`select from idempotency_keys where key = 'over-the-limit'`.execute(db)
+    expect([asked, keys.length]).toEqual([[{ projectId: project.id, emails: 1 }], 0])
   })
 
   test('a process that is asked to stop ends what it has handed over, and gives the rest back', async () => {

@@ -15,10 +15,11 @@ export const SetupState = z.object({
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
   const known = await one(
     db,
-    sql<{ contactCount: number; hasVerifiedDomain: boolean }>`
+    sql<{ contactCount: number; hasVerifiedDomain: boolean; hasSentEmail: boolean }>`
       select
         (select coalesce(sum(total), 0)::int from contact_counts where project_id = ${projectId}) as "contactCount",
-        exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain"
+        exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",
+        exists (select from emails where project_id = ${projectId} and sent_at is not null) as "hasSentEmail"
     `,
   )
   return {
@@ -26,6 +27,5 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
     lastCampaignSentAt: null,
     hasEnabledWorkflow: false,
     hasSubscription: false,
-    hasSentEmail: false,
   }
 }

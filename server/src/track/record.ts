@@ -19,13 +19,13 @@ type Wanted = z.output<typeof RecordBody> & { name: string }
 
 export const recordOne = (db: Pool, projectId: string, { name, contactId, emailId, data }: Wanted) =>
   transact(db, async (tx) => {
-    // No mail has been sent yet, so every id is one that nothing has.
-    if (emailId) notFound('email', emailId)
+    if (emailId && !(await maybeOne(tx, sql`select 1 from emails where project_id = ${projectId} and id = ${emailId}`)))
+      notFound('email', emailId)
     const known =
       !contactId || (await maybeOne(tx, sql`select 1 from contacts where project_id = ${projectId} and id = ${contactId} for key share`))
     if (!known) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
     const [id] = await recordEvents(tx, [
-      { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}) },
+      { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}), ...(emailId ? { emailId } : {}) },
     ])
     const row = await one(tx, sql<EventRow>`select ${EVENT_COLUMNS} from events where project_id = ${projectId} and id = ${id}`)
     return showEvent(row)

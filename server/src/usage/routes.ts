@@ -6,6 +6,7 @@ import { isId } from '../lib/id.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { describeEvent } from './event.ts'
+import { countSentWith } from './template.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const Places = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
@@ -76,8 +77,8 @@ export function usageRoutes(app: App, { db }: Deps) {
     async (req) => {
       const { id } = req.params
       if (!isId(id) || !(await findTemplate(db, req.project.id, id))) templateNotFound(id)
-      // Campaigns, workflow steps and mails add their queries here when they exist.
-      return { campaigns: [], workflowSteps: [], emailsSent: 0 }
+      // Campaigns and workflow steps add their queries here when they exist.
+      return { campaigns: [], workflowSteps: [], emailsSent: await countSentWith(db, req.project.id, id) }
     },
   )
 }

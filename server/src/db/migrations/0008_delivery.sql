@@ -16,6 +16,8 @@ create table contents (
   primary key (project_id, id)
 );
 
+create index contents_by_template on contents (project_id, template_id) where template_id is not null;
+
 -- Deleted some days after the last mail of their content has ended.
 create table attachments (
   project_id uuid not null,

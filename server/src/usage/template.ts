@@ -1,0 +1,15 @@
+import { sql } from 'kysely'
+import { type Db, one } from '../db/index.ts'
+
+/** Mails that were sent with a template. */
+export async function countSentWith(db: Db, projectId: string, templateId: string) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`
+      select count(*)::int as count
+      from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
+      where c.project_id = ${projectId} and c.template_id = ${templateId} and e.sent_at is not null
+    `,
+  )
+  return count
+}
