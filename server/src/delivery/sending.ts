@@ -5,6 +5,10 @@ import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
+import { linksOf } from '../preferences/link.ts'
+import { languageFor } from '../preferences/texts.ts'
+import type { Recipient } from '../templates/language/variables.ts'
 import { renderMails } from '../templates/render.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
 import { compose, MAX_MESSAGE } from './compose.ts'
@@ -21,6 +25,8 @@ import type { Outgoing, Transport } from './transport/transport.ts'
 export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
+
+type Rendered = { subject: string; html: string }
 
 const TOO_LARGE = 'The mail has more than 40 MB.'
 
@@ -47,15 +53,15 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   async function prepare(mails: Taken[]): Promise<Ready[]> {
     const contentOf = await contentsOf(mails)
     const { admitted, refused } = await passGate(db, mails, contentOf)
-    const rendered = await renderAll(admitted, publicUrl, log)
+    const rendered = await renderAll(admitted, recipientOf, log)
     const ready: Ready[] = []
     const ended: Settlement[] = refused.map(({ mail, ...how }) => ({ ...idOf(mail), ...how }))
     await Promise.all(
-      rendered.map(async ({ admitted: each, result }) => {
+      rendered.map(async ({ admitted: each, recipient, result }) => {
         if (!result) return void ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be rendered.') })
         if (!result.ok) return void ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
         try {
-          const outgoing = await makeMessage(each, result)
+          const outgoing = await makeMessage(each, recipient, result)
           if (outgoing.message.length > MAX_MESSAGE) ended.push({ ...idOf(each.mail), state: 'failed', error: TOO_LARGE })
           else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain })
         } catch (err) {
@@ -69,19 +75,32 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     return ready
   }
 
-  async function makeMessage({ mail, content, signer }: Admitted, { subject, html }: { subject: string; html: string }): Promise<Outgoing> {
+  const recipientOf = ({ mail, contact }: Admitted): Recipient => ({
+    id: contact.id,
+    email: contact.email,
+    subscribed: contact.subscribed,
+    createdAt: contact.createdAt.toISOString(),
+    ...linksOf(secrets, publicUrl, { projectId: mail.projectId, contactId: contact.id }),
+    data: { ...contact.data, ...mail.vars },
+  })
+
+  async function makeMessage({ mail, content, signer }: Admitted, recipient: Recipient, rendered: Rendered): Promise<Outgoing> {
+    const { subject } = rendered
+    const sender = content.fromName ?? content.projectName
+    const language = languageFor(recipient.data.locale, content.projectLanguage)
+    const html = withFooter({ type: content.type, html: rendered.html, links: recipient, language, sender })
     const composed = compose({
       id: mail.id,
       messageId: mail.messageId,
       // The row's time, so that a second attempt is the same mail to the byte.
       date: mail.createdAt,
-      from: { name: content.fromName ?? content.projectName, address: content.fromAddress },
+      from: { name: sender, address: content.fromAddress },
       to: { name: mail.toName, address: mail.toAddress },
       replyTo: content.replyTo,
       subject,
       html,
       text: toText(html),
-      headers: content.headers,
+      headers: { ...content.headers, ...unsubscribeHeaders(content.type, recipient, content.headers) },
       attachments: content.attachments,
     })
     const signature = signs ? await dkimSignature(composed, { ...signer, key: await keyOf(mail.projectId, signer) }, mail.createdAt) : ''
@@ -142,31 +161,20 @@ function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' |
 }
 
 /** Mails of one content are rendered together. Undefined for those of a content for which that did not work at all. */
-async function renderAll(admitted: Admitted[], publicUrl: string, log: Log) {
+async function renderAll(admitted: Admitted[], recipientOf: (each: Admitted) => Recipient, log: Log) {
   const byContent = groupBy(admitted, ({ content }) => content)
   const groups = await Promise.all(
     [...byContent].map(async ([content, mails]) => {
-      const recipients = mails.map((each) => recipientOf(each, publicUrl))
+      const recipients = mails.map(recipientOf)
       const results = await renderMails(content, recipients).catch((err) => {
         log.error({ err, contentId: content.id, projectId: content.projectId }, 'could not render mails')
         return []
       })
-      return mails.map((each, index) => ({ admitted: each, result: results[index] }))
+      return mails.map((each, index) => ({ admitted: each, recipient: recipients[index]!, result: results[index] }))
     }),
   )
   return groups.flat()
 }
-
-const recipientOf = ({ mail, contact }: Admitted, publicUrl: string) => ({
-  id: contact.id,
-  email: contact.email,
-  subscribed: contact.subscribed,
-  createdAt: contact.createdAt.toISOString(),
-  unsubscribeUrl: `${publicUrl}/unsubscribe/${contact.id}`,
-  subscribeUrl: `${publicUrl}/subscribe/${contact.id}`,
-  manageUrl: `${publicUrl}/manage/${contact.id}`,
-  data: { ...contact.data, ...mail.vars },
-})
 
 /** Opened once per domain and kept: reading one takes four times as long as signing with it. */
 function createSigningKeys(db: Db, secrets: Secrets) {

@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify'
+import { readJson } from '../http/json.ts'
+import type { App } from '../http/server.ts'
+
+export type Form = Record<string, unknown>
+
+/** A form has a field or two. */
+export const FORM_LIMIT = 64 * 1024
+
+/**
+ * In this scope a body may be of any type, or none: browsers, mail programs and scripts send what they like, and whoever wants to
+ * leave must not fail at a header. What cannot be read says nothing.
+ */
+export function readForms(scope: App) {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: FORM_LIMIT }, async (req: FastifyRequest, bytes: Buffer) =>
+    readForm(req.headers['content-type'] ?? '', bytes).catch(() => ({})),
+  )
+}
+
+async function readForm(type: string, bytes: Buffer): Promise<Form> {
+  if (/^application\/json\b/i.test(type)) {
+    const value = readJson(bytes)
+    return typeof value === 'object' && value !== null ? (value as Form) : {}
+  }
+  if (!/^multipart\/form-data\b/i.test(type)) return Object.fromEntries(new URLSearchParams(bytes.toString()))
+  const data = await new Response(bytes, { headers: { 'content-type': type } }).formData()
+  return Object.fromEntries([...data])
+}
