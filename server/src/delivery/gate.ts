@@ -8,7 +8,7 @@ import type { Taken } from './outbox.ts'
 export type Admitted = { mail: Taken; content: Content; contact: ContactFacts; signer: Signer }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
-type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
+export type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
 
 type Facts = {
   projectId: string

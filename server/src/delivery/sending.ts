@@ -15,18 +15,22 @@ import { compose, MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
 import { dkimSignature } from './dkim.ts'
 import { recordFeedback } from './feedback.ts'
-import { type Admitted, passGate, type Signer } from './gate.ts'
+import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { createSettle, type Settlement } from './settle.ts'
 import { toText } from './text.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
-export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
+/** A mail that may leave, as of a moment ago. */
+export type Ready = { mail: Taken; outgoing: Outgoing; domain: string; askedAt: number }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
 
 type Rendered = { subject: string; html: string }
+
+/** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
+const FRESH_MS = 500
 
 const TOO_LARGE = 'The mail has more than 40 MB.'
 
@@ -52,10 +56,11 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
   async function prepare(mails: Taken[]): Promise<Ready[]> {
     const contentOf = await contentsOf(mails)
+    const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentOf)
     const rendered = await renderAll(admitted, recipientOf, log)
     const ready: Ready[] = []
-    const ended: Settlement[] = refused.map(({ mail, ...how }) => ({ ...idOf(mail), ...how }))
+    const ended = refused.map(settlementOfRefused)
     await Promise.all(
       rendered.map(async ({ admitted: each, recipient, result }) => {
         if (!result) return void ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be rendered.') })
@@ -63,7 +68,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
         try {
           const outgoing = await makeMessage(each, recipient, result)
           if (outgoing.message.length > MAX_MESSAGE) ended.push({ ...idOf(each.mail), state: 'failed', error: TOO_LARGE })
-          else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain })
+          else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain, askedAt })
         } catch (err) {
           log.error({ err, emailId: each.mail.id, projectId: each.mail.projectId }, 'could not compose a mail')
           ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be composed.') })
@@ -114,8 +119,18 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     }
   }
 
+  async function askAgain(mail: Taken) {
+    const { refused } = await passGate(db, [mail], await contentsOf([mail]))
+    return refused.map(settlementOfRefused)[0]
+  }
+
   /** From the wire to the row. Never throws for what happens on the wire. */
-  async function transmit({ mail, outgoing, domain }: Ready, mayLeave: () => boolean): Promise<Signal> {
+  async function transmit({ mail, outgoing, domain, askedAt }: Ready, mayLeave: () => boolean): Promise<Signal> {
+    const refusal = performance.now() - askedAt > FRESH_MS && (await askAgain(mail))
+    if (refusal) {
+      await settling.submit(refusal)
+      return { is: 'fine' }
+    }
     const outcome = await transport.send(outgoing, async () => {
       const marked = mayLeave() && (await mark(idOf(mail)))
       crash('handed-over')
@@ -134,6 +149,8 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
 
   return { prepare, transmit, settle: settling.submit }
 }
+
+const settlementOfRefused = ({ mail, ...how }: Refused): Settlement => ({ ...idOf(mail), ...how })
 
 export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
 

@@ -7,14 +7,28 @@ export type Form = Record<string, unknown>
 /** A form has a field or two. */
 export const FORM_LIMIT = 64 * 1024
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a form: what its content type said. */
+    formType: string
+  }
+}
+
 /**
  * In this scope a body may be of any type, or none: browsers, mail programs and scripts send what they like, and whoever wants to
  * leave must not fail at a header. What cannot be read says nothing.
  */
 export function readForms(scope: App) {
+  scope.decorateRequest('formType', '')
+  scope.addHook('onRequest', (req, _reply, done) => {
+    // The framework refuses what it cannot read here. It is for us to read.
+    req.formType = req.headers['content-type'] ?? ''
+    delete req.headers['content-type']
+    done()
+  })
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: FORM_LIMIT }, async (req: FastifyRequest, bytes: Buffer) =>
-    readForm(req.headers['content-type'] ?? '', bytes).catch(() => ({})),
+    readForm(req.formType, bytes).catch(() => ({})),
   )
 }
 
