@@ -10,7 +10,7 @@ body{margin:0;min-height:100vh;min-height:100svh;display:grid;place-items:center
 main{width:100%;max-width:30rem;padding:2rem 1.5rem;background:var(--card);border-radius:.75rem;box-shadow:0 1px 3px #0003}
 @media (min-width:32rem){main{padding:2.5rem}}
 .sender{margin:0 0 1.5rem;color:var(--soft);font-weight:600;overflow-wrap:anywhere}
-h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.3;text-wrap:balance}
+h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.3;text-wrap:balance;overflow-wrap:anywhere}
 p{margin:0 0 1rem;overflow-wrap:anywhere}
 p:last-child{margin-bottom:0}
 bdi{font-weight:600}
@@ -74,7 +74,7 @@ export function maskAddress(address: string) {
 /** A whole character, also where it takes two units. */
 const first = (text: string) => [...text][0] ?? ''
 
-/** What is true, or what one press of a button would make of it. `back` leads to the page that offers the opposite. */
+/** What is true, or what one press of a button would make of it. `back` leads, from here, to the page that offers the opposite. */
 export function printSubscription(person: Subscriber, wanted: boolean, back: string) {
   const texts = textsIn(person.language)
   const done = person.subscribed === wanted

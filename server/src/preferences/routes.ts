@@ -55,7 +55,7 @@ function addPages(scope: App, { db, secrets }: Deps) {
   for (const purpose of ['unsubscribe', 'subscribe'] as const) {
     const wanted = purpose === 'subscribe'
     const print = (person: Subscriber, holder: Holder) =>
-      printSubscription(person, wanted, pathOf(secrets, wanted ? 'unsubscribe' : 'subscribe', holder))
+      printSubscription(person, wanted, `..${pathOf(secrets, wanted ? 'unsubscribe' : 'subscribe', holder)}`)
 
     scope.route({
       method: ['GET', 'HEAD'],
