@@ -38,6 +38,6 @@ async function readForm(type: string, bytes: Buffer): Promise<Form> {
     return typeof value === 'object' && value !== null ? (value as Form) : {}
   }
   if (!/^multipart\/form-data\b/i.test(type)) return Object.fromEntries(new URLSearchParams(bytes.toString()))
-  const data = await new Response(bytes, { headers: { 'content-type': type } }).formData()
+  const data = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
   return Object.fromEntries([...data])
 }
