@@ -270,11 +270,19 @@ describe('what came back for a while', () => {
     expect(await own.list()).toEqual([])
   })
 
-  test('counts also when all of it is told at once', async () => {
-    const { own, sent } = await newReader()
-    const ids = []
-    for (let each = 0; each < 5; each++) ids.push(await sent())
-    await Promise.all(ids.map((id) => own.hear(id, FULL)))
+  test('counts also when two are told at once', async () => {
+    const { own, sent, full } = await newReader()
+    await times(3, full)
+    const [one, two] = [await sent(), await sent()]
+    let second: Promise<unknown> | undefined
+    await transact(sterna.db, async (tx) => {
+      await recordFeedback(tx, { projectId: own.id, id: one }, FULL)
+      second = own.hear(two, FULL)
+      // The other has come as far as it can: to its end, or to where it waits for this one.
+      const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await soon(async () => expect((await many(sterna.db, waiting)).length).toBeGreaterThan(0))
+    })
+    await second
     expect(await own.list()).toHaveLength(1)
   })
 
