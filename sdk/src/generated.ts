@@ -24,7 +24,7 @@ export type AddressVerification = {
 export type Consent = {
   id: string
   subscribed: boolean
-  /** Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, bounce, complaint, workflow. */
+  /** Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, one-click, bounce, complaint, workflow. */
   source: string
   details: Record<string, unknown>
   createdAt: string
@@ -234,6 +234,15 @@ export type Project = {
   billingLimitInbound: number | null
   createdAt: string
   updatedAt: string
+}
+
+export type Suppression = {
+  /** Nobody writes to it; null for a whole domain. */
+  address: string | null
+  /** Nobody writes to any address there; null for a single address. */
+  domain: string | null
+  reason: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
+  createdAt: string
 }
 
 export type Template = {
@@ -1212,6 +1221,52 @@ export interface Operations {
       /** The mail as it would have been sent. */
       source: string
     }
+  }
+
+  /** List whom nobody writes to, newest first */
+  'GET /suppressions': {
+    params: undefined
+    query: {
+      limit?: number
+      cursor?: string
+      reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
+    }
+    body: undefined
+    response: {
+      data: Suppression[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Write to an address or a domain no more
+   *
+   * 201 when it is new, 200 when it was there: then it keeps its reason.
+   */
+  'POST /suppressions': {
+    params: undefined
+    query: undefined
+    body: {
+      address?: string
+      domain?: string
+    }
+    response: Suppression
+  }
+
+  /**
+   * Lift a suppression
+   *
+   * Of an address, or of a domain by its name. A contact that was unsubscribed with it stays so.
+   */
+  'DELETE /suppressions/{address}': {
+    params: {
+      address: string
+    }
+    query: undefined
+    body: undefined
+    response: undefined
   }
 
   /** List templates */

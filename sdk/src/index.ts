@@ -13,6 +13,7 @@ export type {
   Job,
   Member,
   Project,
+  Suppression,
   Template,
   Upload,
   User,
@@ -135,6 +136,13 @@ export class Sterna {
     send: (body: Body<'POST /v1/send'>, once: Once = {}) => this.request('POST /v1/send', { body, ...once }),
     list: (query: Query<'GET /emails'> = {}) => this.request('GET /emails', { query }),
     get: (id: string) => this.request('GET /emails/{id}', { params: { id } }),
+  }
+
+  /** Whom nobody writes to: addresses, and whole domains. */
+  readonly suppressions = {
+    list: (query: Query<'GET /suppressions'> = {}) => this.request('GET /suppressions', { query }),
+    add: (body: Body<'POST /suppressions'>) => this.request('POST /suppressions', { body }),
+    lift: (address: string) => this.request('DELETE /suppressions/{address}', { params: { address } }),
   }
 
   /** Mails that would have been sent, of an installation without a mail transport. */

@@ -3,6 +3,7 @@ import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
 import { emailRoutes } from './delivery/routes.ts'
+import { suppressionRoutes } from './delivery/suppression-routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -10,6 +11,7 @@ import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+import { preferenceRoutes } from './preferences/routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { sendRoutes } from './send/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
@@ -40,6 +42,8 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   await uploadRoutes(app, deps)
   templateRoutes(app, deps)
   emailRoutes(app, deps)
+  suppressionRoutes(app, deps)
+  await preferenceRoutes(app, deps)
   sendRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)

@@ -10,10 +10,11 @@ import { type Pool, transact } from './db/index.ts'
 import { startAccountMails } from './delivery/account-mails.ts'
 import { dropOldAttachments } from './delivery/retention.ts'
 import { startSender } from './delivery/sender.ts'
+import { dropOldSoftBounces } from './delivery/soft-bounce.ts'
 import { createSandbox } from './delivery/transport/sandbox.ts'
 import { createSmtp } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
-import { wipeContents, wipeEmails, wipeSandbox, wipeSuppressions } from './delivery/wipe.ts'
+import { wipeContents, wipeEmails, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { followMode } from './domains/follow-mode.ts'
 import { addUpDeltas } from './events/counts.ts'
@@ -52,6 +53,7 @@ const WIPERS: Wiper[] = [
   wipeContents,
   wipeSandbox,
   wipeSuppressions,
+  wipeSoftBounces,
 ]
 
 /** Every background job, in one list. */
@@ -124,4 +126,5 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await untilNone(db, (tx) => dropExpiredKeys(tx, { ttlHours, limit: CHUNK }))
   await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
   await untilNone(db, (tx) => dropOldAttachments(tx, CHUNK))
+  await untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK))
 }

@@ -151,6 +151,8 @@ beforeAll(async () => {
     (await sterna.call('POST', '/contacts', { key: sk, body: { email: 'contact@example.com', data: { plan: 'pro' } } })).body.id as string
   const domain = async ({ sk }: Project, name: string) =>
     (await sterna.call('POST', '/domains', { key: sk, body: { domain: name } })).body.id as string
+  const suppression = async ({ sk }: Project, address: string) =>
+    (await sterna.call('POST', '/suppressions', { key: sk, body: { address } })).body.address as string
   const contacts = { own: await contact(mine), foreign: await contact(theirs) }
   const template = async ({ sk }: Project) =>
     (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING' } })).body
@@ -185,6 +187,10 @@ beforeAll(async () => {
     project: { own: mine.id, foreign: theirs.id },
     templates: { own: await template(mine), foreign: await template(theirs) },
     ...(await mails()),
+    suppressions: {
+      own: await suppression(mine, 'own@suppressed.example'),
+      foreign: await suppression(theirs, 'foreign@suppressed.example'),
+    },
     ...FREE_TEXT,
   }
   await vi.waitFor(async () => {

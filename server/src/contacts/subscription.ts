@@ -7,7 +7,7 @@ import { newId } from '../lib/id.ts'
 
 /** Who changed a subscription, and what led there. */
 export type Source = {
-  by: 'secret-key' | 'public-key' | 'dashboard' | 'import' | 'bulk' | 'page' | 'bounce' | 'complaint' | 'workflow'
+  by: 'secret-key' | 'public-key' | 'dashboard' | 'import' | 'bulk' | 'page' | 'one-click' | 'bounce' | 'complaint' | 'workflow'
   details?: object
 }
 export type Flip = { projectId: string; contactId: string; subscribed: boolean; source: Source }
@@ -39,7 +39,7 @@ export const Consent = z
     subscribed: z.boolean(),
     source: z
       .string()
-      .describe('Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, bounce, complaint, workflow.'),
+      .describe('Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, one-click, bounce, complaint, workflow.'),
     details: z.record(z.string(), z.unknown()),
     createdAt: Timestamp,
   })

@@ -280,6 +280,13 @@ export interface Schema {
     created_at: Generated<Timestamp>
     expires_at: Timestamp
   }
+  soft_bounces: {
+    project_id: string
+    address: string
+    email_id: string
+    forgiven: Generated<boolean>
+    created_at: Generated<Timestamp>
+  }
   suppressions: {
     project_id: string
     address: string

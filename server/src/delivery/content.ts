@@ -16,6 +16,7 @@ export type Content = {
   headers: Record<string, string>
   templateId: string | null
   projectName: string
+  projectLanguage: string
   attachments: Attachment[]
 }
 
@@ -65,7 +66,7 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
     db,
     sql<Omit<Content, 'attachments'>>`
       select c.project_id as "projectId", c.id, c.type, c.subject, c.body, c.from_address as "fromAddress", c.from_name as "fromName",
-        c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName"
+        c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName", p.language as "projectLanguage"
       from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
       join contents c on c.project_id = k."projectId" and c.id = k.id
       join projects p on p.id = c.project_id

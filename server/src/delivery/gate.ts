@@ -8,7 +8,7 @@ import type { Taken } from './outbox.ts'
 export type Admitted = { mail: Taken; content: Content; contact: ContactFacts; signer: Signer }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
-type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
+export type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
 
 type Facts = {
   projectId: string
@@ -55,7 +55,8 @@ const readFacts = (db: Db, mails: Taken[]) =>
     db,
     sql<Facts>`
       select m."projectId", m.id, p.disabled,
-        exists (select from suppressions s where s.project_id = m."projectId" and s.address = m."toAddress") as suppressed,
+        exists (select from suppressions s where s.project_id = m."projectId"
+          and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,
         case when c.id is not null then jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed,
           'createdAt', c.created_at, 'data', c.data) end as contact
       from jsonb_to_recordset(${JSON.stringify(mails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)

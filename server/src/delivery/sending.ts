@@ -5,25 +5,35 @@ import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
+import { linksOf } from '../preferences/link.ts'
+import { languageFor } from '../preferences/texts.ts'
+import type { Recipient } from '../templates/language/variables.ts'
 import { renderMails } from '../templates/render.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
 import { compose, MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
 import { dkimSignature } from './dkim.ts'
 import { recordFeedback } from './feedback.ts'
-import { type Admitted, passGate, type Signer } from './gate.ts'
+import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { createSettle, type Settlement } from './settle.ts'
 import { toText } from './text.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
-export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
+/** A mail that may leave, as of a moment ago. */
+export type Ready = { mail: Taken; outgoing: Outgoing; domain: string; askedAt: number }
 /** What an attempt tells about more than its own mail. */
 export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
 
 /** `offTheWire` is called when the line is free for another, with what the attempt tells, before it is written down. */
 type Hooks = { mayLeave: () => boolean; offTheWire: (signal: Signal) => void }
+
+type Rendered = { subject: string; html: string }
+
+/** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
+const FRESH_MS = 500
 
 const TOO_LARGE = 'The mail has more than 40 MB.'
 
@@ -49,18 +59,19 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
   async function prepare(mails: Taken[]): Promise<Ready[]> {
     const contentOf = await contentsOf(mails)
+    const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentOf)
-    const rendered = await renderAll(admitted, publicUrl, log)
+    const rendered = await renderAll(admitted, recipientOf, log)
     const ready: Ready[] = []
-    const ended: Settlement[] = refused.map(({ mail, ...how }) => ({ ...idOf(mail), ...how }))
+    const ended = refused.map(settlementOfRefused)
     await Promise.all(
-      rendered.map(async ({ admitted: each, result }) => {
+      rendered.map(async ({ admitted: each, recipient, result }) => {
         if (!result) return void ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be rendered.') })
         if (!result.ok) return void ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
         try {
-          const outgoing = await makeMessage(each, result)
+          const outgoing = await makeMessage(each, recipient, result)
           if (outgoing.message.length > MAX_MESSAGE) ended.push({ ...idOf(each.mail), state: 'failed', error: TOO_LARGE })
-          else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain })
+          else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain, askedAt })
         } catch (err) {
           log.error({ err, emailId: each.mail.id, projectId: each.mail.projectId }, 'could not compose a mail')
           ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be composed.') })
@@ -72,19 +83,32 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     return ready
   }
 
-  async function makeMessage({ mail, content, signer }: Admitted, { subject, html }: { subject: string; html: string }): Promise<Outgoing> {
+  const recipientOf = ({ mail, contact }: Admitted): Recipient => ({
+    id: contact.id,
+    email: contact.email,
+    subscribed: contact.subscribed,
+    createdAt: contact.createdAt.toISOString(),
+    ...linksOf(secrets, publicUrl, { projectId: mail.projectId, contactId: contact.id }),
+    data: { ...contact.data, ...mail.vars },
+  })
+
+  async function makeMessage({ mail, content, signer }: Admitted, recipient: Recipient, rendered: Rendered): Promise<Outgoing> {
+    const { subject } = rendered
+    const sender = content.fromName ?? content.projectName
+    const language = languageFor(recipient.data.locale, content.projectLanguage)
+    const html = withFooter({ type: content.type, html: rendered.html, links: recipient, language, sender })
     const composed = compose({
       id: mail.id,
       messageId: mail.messageId,
       // The row's time, so that a second attempt is the same mail to the byte.
       date: mail.createdAt,
-      from: { name: content.fromName ?? content.projectName, address: content.fromAddress },
+      from: { name: sender, address: content.fromAddress },
       to: { name: mail.toName, address: mail.toAddress },
       replyTo: content.replyTo,
       subject,
       html,
       text: toText(html),
-      headers: content.headers,
+      headers: { ...content.headers, ...unsubscribeHeaders(content.type, recipient, content.headers) },
       attachments: content.attachments,
     })
     const signature = signs ? await dkimSignature(composed, { ...signer, key: await keyOf(mail.projectId, signer) }, mail.createdAt) : ''
@@ -98,8 +122,15 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     }
   }
 
+  async function askAgain(mail: Taken) {
+    const { refused } = await passGate(db, [mail], await contentsOf([mail]))
+    return refused.map(settlementOfRefused)[0]
+  }
+
   /** From the wire to the row. Never throws for what happens on the wire. */
-  async function transmit({ mail, outgoing, domain }: Ready, { mayLeave, offTheWire }: Hooks) {
+  async function transmit({ mail, outgoing, domain, askedAt }: Ready, { mayLeave, offTheWire }: Hooks) {
+    const refusal = performance.now() - askedAt > FRESH_MS && (await askAgain(mail))
+    if (refusal) return void (await settling.submit(refusal))
     const outcome = await transport.send(outgoing, async () => {
       const permit = mayLeave() ? await mark(idOf(mail)) : undefined
       crash('handed-over')
@@ -117,6 +148,8 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
 
   return { prepare, transmit, settle: settling.submit }
 }
+
+const settlementOfRefused = ({ mail, ...how }: Refused): Settlement => ({ ...idOf(mail), ...how })
 
 export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
 
@@ -149,31 +182,20 @@ function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' |
 }
 
 /** Mails of one content are rendered together. Undefined for those of a content for which that did not work at all. */
-async function renderAll(admitted: Admitted[], publicUrl: string, log: Log) {
+async function renderAll(admitted: Admitted[], recipientOf: (each: Admitted) => Recipient, log: Log) {
   const byContent = groupBy(admitted, ({ content }) => content)
   const groups = await Promise.all(
     [...byContent].map(async ([content, mails]) => {
-      const recipients = mails.map((each) => recipientOf(each, publicUrl))
+      const recipients = mails.map(recipientOf)
       const results = await renderMails(content, recipients).catch((err) => {
         log.error({ err, contentId: content.id, projectId: content.projectId }, 'could not render mails')
         return []
       })
-      return mails.map((each, index) => ({ admitted: each, result: results[index] }))
+      return mails.map((each, index) => ({ admitted: each, recipient: recipients[index]!, result: results[index] }))
     }),
   )
   return groups.flat()
 }
-
-const recipientOf = ({ mail, contact }: Admitted, publicUrl: string) => ({
-  id: contact.id,
-  email: contact.email,
-  subscribed: contact.subscribed,
-  createdAt: contact.createdAt.toISOString(),
-  unsubscribeUrl: `${publicUrl}/unsubscribe/${contact.id}`,
-  subscribeUrl: `${publicUrl}/subscribe/${contact.id}`,
-  manageUrl: `${publicUrl}/manage/${contact.id}`,
-  data: { ...contact.data, ...mail.vars },
-})
 
 /** Opened once per domain and kept: reading one takes four times as long as signing with it. */
 function createSigningKeys(db: Db, secrets: Secrets) {

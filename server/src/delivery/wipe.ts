@@ -43,3 +43,11 @@ export async function wipeSuppressions(tx: Tx, { projectId, limit }: What) {
   `.execute(tx)
   return Number(numAffectedRows)
 }
+
+export async function wipeSoftBounces(tx: Tx, { projectId, before, limit }: What) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from soft_bounces where project_id = ${projectId} and (address, email_id) in (
+      select address, email_id from soft_bounces where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}

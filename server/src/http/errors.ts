@@ -21,16 +21,22 @@ export const ErrorEnvelope = z
 export const PlainError = z.object({ error: z.string() })
 
 export function replyWithError(err: unknown, req: FastifyRequest, reply: FastifyReply) {
-  const known = toAppError(err)
-  // An unknown error's message may hold SQL or a customer's data. It goes to the log, never to the caller.
-  if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
-  else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
-  if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
+  const known = readError(err, req, reply)
   return reply
     .status(known.statusCode)
     .type('application/json')
     .serializer(JSON.stringify)
     .send(known.plain ? { error: known.message } : envelope(known, req.id))
+}
+
+/** What an error is to the caller; what it is to us is logged. */
+export function readError(err: unknown, req: FastifyRequest, reply: FastifyReply): AppError {
+  const known = toAppError(err)
+  // An unknown error's message may hold SQL or a customer's data. It goes to the log, never to the caller.
+  if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
+  else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
+  if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
+  return known
 }
 
 export const envelope = (error: AppError, requestId: string) => ({

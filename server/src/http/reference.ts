@@ -1,3 +1,5 @@
+import { escapeHtml as html } from '../lib/html.ts'
+
 type Operation = {
   summary?: string
   description?: string
@@ -21,8 +23,6 @@ type Schema = {
   required?: string[]
   description?: string
 }
-
-const html = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 const CALLERS: Record<string, string> = { secretKey: 'secret key', publicKey: 'public key', session: 'session' }
 

@@ -16,6 +16,7 @@ type Purpose =
   | 'account-mail'
   | 'dkim-key'
   | 'domain-claim'
+  | 'preference-link'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>

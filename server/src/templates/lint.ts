@@ -49,7 +49,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
       message: `The body has ${Math.round(size / 1024)} KB. Gmail hides what is beyond 102 KB.`,
     })
   }
-  if (template.type === 'MARKETING' && !references.some(({ path }) => path[0] === 'unsubscribeUrl')) {
+  if (template.type === 'MARKETING' && !references.some(({ path }) => path[0] === 'unsubscribeUrl' || path[0] === 'manageUrl')) {
     const message = 'There is no link to {{ unsubscribeUrl }}; a footer with one will be added.'
     issues.push({ code: 'no_unsubscribe_link', severity: 'info', message })
   }

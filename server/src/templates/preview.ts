@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { ContactRow } from '../contacts/contact.ts'
 import { type DataPatch, NO_DATA } from '../contacts/data.ts'
 import { invalid } from '../lib/errors.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { type Links, linksOf } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
 import type { Template } from './mail.ts'
@@ -32,8 +34,17 @@ const missing = (references: Reference[], recipient: Recipient) => [
   ),
 ]
 
-/** A contact, or somebody made up; what the request says of them counts first. The links lead nowhere. */
-export function sampleRecipient(publicUrl: string, contact: ContactRow | undefined, sample: Sample): Recipient {
+/** Of somebody made up, the links lead nowhere. */
+const linksToNowhere = (publicUrl: string): Links => ({
+  unsubscribeUrl: `${publicUrl}/unsubscribe/preview`,
+  subscribeUrl: `${publicUrl}/subscribe/preview`,
+  manageUrl: `${publicUrl}/manage/preview`,
+})
+
+type Where = { publicUrl: string; secrets: Secrets }
+
+/** A contact, or somebody made up; what the request says of them counts first. */
+export function sampleRecipient({ publicUrl, secrets }: Where, contact: ContactRow | undefined, sample: Sample): Recipient {
   const { set, unset, transient } = sample.data ?? NO_DATA
   const data: Record<string, unknown> = { ...contact?.data, ...set, ...transient }
   for (const key of unset) delete data[key]
@@ -43,9 +54,7 @@ export function sampleRecipient(publicUrl: string, contact: ContactRow | undefin
     subscribed: sample.subscribed ?? contact?.subscribed ?? true,
     createdAt: (contact?.createdAt ?? new Date()).toISOString(),
     ...(sample.locale === undefined ? {} : { locale: sample.locale }),
-    unsubscribeUrl: `${publicUrl}/unsubscribe/preview`,
-    subscribeUrl: `${publicUrl}/subscribe/preview`,
-    manageUrl: `${publicUrl}/manage/preview`,
+    ...(contact ? linksOf(secrets, publicUrl, { projectId: contact.projectId, contactId: contact.id }) : linksToNowhere(publicUrl)),
     data,
   }
 }

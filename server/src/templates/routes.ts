@@ -49,7 +49,7 @@ const BODY_LIMIT = 2 * 1024 * 1024 + 64 * 1024
 export const templateNotFound = (id: string): never =>
   fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
 
-export function templateRoutes(app: App, { db, config: { publicUrl } }: Deps) {
+export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const tags = ['Templates']
   const config = { caller: 'project' as const }
   const bodyLimit = BODY_LIMIT
@@ -147,7 +147,7 @@ export function templateRoutes(app: App, { db, config: { publicUrl } }: Deps) {
       const { contactId, ...sample } = req.body
       const contact = contactId === undefined ? undefined : await findContact(db, req.project.id, contactId)
       if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
-      return previewTemplate(template, sampleRecipient(publicUrl, contact, sample))
+      return previewTemplate(template, sampleRecipient({ publicUrl, secrets }, contact, sample))
     },
   )
 

@@ -9,6 +9,7 @@ const KEPT: Outcome = { is: 'accepted', response: '250 kept in the sandbox' }
 const BEHAVIOURS: Record<string, Outcome> = {
   delivered: { ...KEPT, feedback: [{ is: 'delivery' }] },
   bounce: { ...KEPT, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
+  full: { ...KEPT, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
   complaint: { ...KEPT, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
   delay: { is: 'refused', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
   refuse: { is: 'refused', code: 550, response: '550 5.1.1 No such user (sandbox)' },

@@ -10,12 +10,13 @@ import {
   type Template,
   toValueSync,
 } from 'liquidjs'
+import { escapeHtml } from '../../lib/html.ts'
 import { FILTERS } from './filters.ts'
 import { ENGINE_MEMORY, ENGINE_RENDER_MS, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { createRecent } from './recent.ts'
 import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
-import { escapeHtml, isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
+import { isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 
 /** The engine is loaded by the render threads only: its parser and its filters can take longer than anyone should wait. */
 export type Compiled = (scope: object) => string

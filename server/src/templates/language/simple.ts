@@ -1,7 +1,8 @@
+import { escapeHtml } from '../../lib/html.ts'
 import type { Expression, Operand } from './expression.ts'
 import { MAX_OUTPUT_HERE } from './limits.ts'
 import type { Prepared } from './prepare.ts'
-import { escapeHtml, fallBack, PLAIN_FILTERS, print, safeUrl } from './values.ts'
+import { fallBack, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 import { lookUp, type Recipient } from './variables.ts'
 
 type Piece = string | ((recipient: Recipient) => string)

@@ -1,0 +1,44 @@
+import { sql } from 'kysely'
+import { maybeOne, one, type Tx } from '../db/index.ts'
+
+/** So many mails in a row that came back for a while, within so many days: the address is as good as gone. */
+const TOO_MANY = 5
+const DAYS = 30
+
+type Bounced = { projectId: string; emailId: string; address: string }
+
+/** Counts a mail once. Undefined when it was counted before; else whether it was one too many. */
+export async function countSoftBounce(tx: Tx, { projectId, emailId, address }: Bounced): Promise<boolean | undefined> {
+  // One at a time for an address: two at once would each miss the other.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`soft-bounce ${projectId} ${address}`}, 0))`.execute(tx)
+  const counted = await maybeOne(
+    tx,
+    sql`
+      insert into soft_bounces (project_id, address, email_id) values (${projectId}, ${address}, ${emailId})
+      on conflict do nothing returning email_id
+    `,
+  )
+  if (!counted) return undefined
+  const { count } = await one(
+    tx,
+    sql<{ count: number }>`
+      select count(*)::int as count from soft_bounces
+      where project_id = ${projectId} and address = ${address} and not forgiven
+        and created_at > now() - make_interval(days => ${DAYS})
+    `,
+  )
+  return count >= TOO_MANY
+}
+
+export const forgive = (tx: Tx, projectId: string, address: string) =>
+  sql`update soft_bounces set forgiven = true where project_id = ${projectId} and address = ${address} and not forgiven`.execute(tx)
+
+/** What no longer counts. Twice as long: what a provider tells late, it may also tell twice. */
+export async function dropOldSoftBounces(tx: Tx, limit: number) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from soft_bounces where (project_id, address, email_id) in (
+      select project_id, address, email_id from soft_bounces
+      where created_at < now() - make_interval(days => ${2 * DAYS}) order by created_at limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}

@@ -1,0 +1,38 @@
+import { escapeHtml } from '../lib/html.ts'
+import type { Links } from './link.ts'
+import { type Language, textsIn } from './texts.ts'
+
+type Mail = { type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'; html: string; links: Links; language: Language; sender: string }
+
+/** Every marketing mail shows a way out. Where its author has put one, that is it. */
+export function withFooter({ type, html, links, language, sender }: Mail) {
+  if (type !== 'MARKETING' || showsWayOut(html, links)) return html
+  const end = endOfBody(html)
+  return html.slice(0, end) + printFooter(links.unsubscribeUrl, language, sender) + html.slice(end)
+}
+
+/** By the tokens: a link may stand there encoded, as the target of another. */
+const showsWayOut = (html: string, { unsubscribeUrl, manageUrl }: Links) =>
+  [unsubscribeUrl, manageUrl].some((url) => html.includes(url.slice(url.lastIndexOf('/') + 1)))
+
+/** Before the last `</body>`. In a comment it ends nothing, and what stands there nobody sees. */
+function endOfBody(html: string) {
+  let end = html.length
+  for (const { 0: found, index } of html.matchAll(/<!--[\s\S]*?(?:-->|$)|<\/body/gi)) if (!found.startsWith('<!')) end = index
+  return end
+}
+
+function printFooter(url: string, language: Language, sender: string) {
+  const { footer, unsubscribe } = textsIn(language)
+  const text = escapeHtml(footer.replace('{sender}', () => sender))
+  return `<div lang="${language}" style="margin:32px 0 0;padding:16px;text-align:center;font:13px/1.6 Arial,Helvetica,sans-serif;color:#595959">
+${text}<br><a href="${escapeHtml(url)}" style="color:#595959;text-decoration:underline">${escapeHtml(unsubscribe)}</a></div>
+`
+}
+
+/** What mail programs make their own button of (RFC 8058). Who brings one of the two brings both. */
+export function unsubscribeHeaders(type: Mail['type'], { unsubscribeUrl }: Links, own: Record<string, string>): Record<string, string> {
+  const names = Object.keys(own).map((name) => name.toLowerCase())
+  if (type === 'TRANSACTIONAL' || names.some((name) => name === 'list-unsubscribe' || name === 'list-unsubscribe-post')) return {}
+  return { 'List-Unsubscribe': `<${unsubscribeUrl}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
+}

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { escapeHtml } from '../lib/html.ts'
+import type { Subscriber } from './subscriber.ts'
+import { type Language, textsIn } from './texts.ts'
+
+const STYLE = `:root{color-scheme:light dark;--back:#f2f5f7;--card:#fff;--ink:#14202a;--soft:#4d5c68;--line:#7b8a96;--accent:#0b6e86;--on-accent:#fff;--good:#e3f2f5}
+@media (prefers-color-scheme:dark){:root{--back:#0f161c;--card:#18222b;--ink:#e6edf2;--soft:#a9b8c4;--line:#7d8d99;--accent:#5cc5dd;--on-accent:#0b1a20;--good:#173640}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;min-height:100svh;display:grid;place-items:center;padding:1rem;background:var(--back);color:var(--ink);font:1.0625rem/1.6 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+main{width:100%;max-width:30rem;padding:2rem 1.5rem;background:var(--card);border-radius:.75rem;box-shadow:0 1px 3px #0003}
+@media (min-width:32rem){main{padding:2.5rem}}
+.sender{margin:0 0 1.5rem;color:var(--soft);font-weight:600;overflow-wrap:anywhere}
+h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.3;text-wrap:balance;overflow-wrap:anywhere}
+p{margin:0 0 1rem;overflow-wrap:anywhere}
+p:last-child{margin-bottom:0}
+bdi{font-weight:600}
+.soft{color:var(--soft);font-size:.9375rem}
+.saved{padding:.75rem 1rem;border-radius:.5rem;background:var(--good)}
+fieldset{margin:0 0 1.5rem;padding:0;border:0}
+legend{padding:0;margin:0 0 .75rem;overflow-wrap:anywhere}
+label{display:flex;gap:.75rem;align-items:center;padding:.75rem 1rem;border:1px solid var(--line);border-radius:.5rem;cursor:pointer}
+label+label{margin-top:.5rem}
+input{flex:none;width:1.25rem;height:1.25rem;margin:0;accent-color:var(--accent)}
+form{margin:1.5rem 0}
+form:last-child{margin-bottom:0}
+button{width:100%;min-height:3rem;padding:.625rem 1.5rem;border:0;border-radius:.5rem;background:var(--accent);color:var(--on-accent);font:inherit;font-weight:600;cursor:pointer}
+a{color:var(--accent)}
+:focus-visible{outline:3px solid var(--accent);outline-offset:3px}
+label:focus-within{outline:3px solid var(--accent);outline-offset:2px}
+label :focus-visible{outline:0}
+@media (forced-colors:active){button{border:1px solid}}`
+
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+
+/** Nothing is loaded and nothing runs; the form goes back to where it came from. Nobody keeps, lists or frames the page. */
+export const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'x-robots-tag': 'noindex, nofollow',
+}
+
+type Page = { language: Language; title: string; sender?: string; content: string }
+
+/** The empty icon keeps browsers from asking for one. */
+const printPage = ({ language, title, sender, content }: Page) => `<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+${sender === undefined ? '' : `<p class="sender"><bdi>${escapeHtml(sender)}</bdi></p>\n`}${content}
+</main>
+</body>
+</html>
+`
+
+const fill = (text: string, { email, sender }: Subscriber) =>
+  text.replace(/\{(sender|address)\}/g, (_, name) => `<bdi>${escapeHtml(name === 'sender' ? sender : maskAddress(email))}</bdi>`)
+
+/** Enough for its owner to know it again. Whoever else got hold of the link learns little: not even how long it is. */
+export function maskAddress(address: string) {
+  const [local = '', domain = ''] = address.split('@')
+  const end = domain.slice(domain.lastIndexOf('.'))
+  return `${first(local)}•••@${first(domain)}•••${end}`
+}
+
+/** A whole character, also where it takes two units. */
+const first = (text: string) => [...text][0] ?? ''
+
+/** What is true, or what one press of a button would make of it. `back` leads, from here, to the page that offers the opposite. */
+export function printSubscription(person: Subscriber, wanted: boolean, back: string) {
+  const texts = textsIn(person.language)
+  const done = person.subscribed === wanted
+  const title = wanted ? (done ? texts.subscribed : texts.subscribeAsk) : done ? texts.unsubscribed : texts.unsubscribeAsk
+  const text = wanted ? (done ? texts.subscribedText : texts.subscribeText) : done ? texts.unsubscribedText : texts.unsubscribeText
+  const [ask, opposite] = wanted ? [texts.subscribe, texts.unsubscribe] : [texts.unsubscribe, texts.subscribe]
+  const next = done
+    ? `<p><a href="${escapeHtml(back)}">${escapeHtml(opposite)}</a></p>`
+    : `<form method="post"><button type="submit">${escapeHtml(ask)}</button></form>`
+  return printPage({
+    language: person.language,
+    title,
+    sender: person.sender,
+    content: `<h1>${escapeHtml(title)}</h1>\n<p>${fill(text, person)}</p>\n${wanted ? '' : still(person)}${next}`,
+  })
+}
+
+const still = ({ language }: Subscriber) => `<p class="soft">${escapeHtml(textsIn(language).stillSent)}</p>\n`
+
+export function printPreferences(person: Subscriber, { saved }: { saved: boolean }) {
+  const texts = textsIn(person.language)
+  const option = (value: boolean, label: string) =>
+    `<label><input type="radio" name="subscribed" value="${value}"${person.subscribed === value ? ' checked' : ''}> ${escapeHtml(label)}</label>`
+  return printPage({
+    language: person.language,
+    title: texts.manage,
+    sender: person.sender,
+    content: `<h1>${escapeHtml(texts.manage)}</h1>
+${saved ? `<p class="saved" role="status">${escapeHtml(texts.saved)}</p>\n` : ''}<form method="post">
+<fieldset>
+<legend>${fill(texts.manageText, person)}</legend>
+${option(true, texts.wanted)}
+${option(false, texts.unwanted)}
+</fieldset>
+<button type="submit">${escapeHtml(texts.save)}</button>
+</form>
+${still(person)}`,
+  })
+}
+
+export function printNotFound(language: Language) {
+  const { notFound, notFoundText } = textsIn(language)
+  return printPage({ language, title: notFound, content: `<h1>${escapeHtml(notFound)}</h1>\n<p>${escapeHtml(notFoundText)}</p>` })
+}
+
+/** For whom we cannot even look up the language. */
+export const printFailure = () =>
+  printPage({
+    language: 'en',
+    title: 'That did not work',
+    content: '<h1>That did not work</h1>\n<p>Nothing was changed. Please try again in a few minutes.</p>',
+  })

@@ -1,0 +1,33 @@
+import { sql } from 'kysely'
+import { setSubscription } from '../contacts/change.ts'
+import type { Source } from '../contacts/subscription.ts'
+import { type Db, maybeOne, type Tx } from '../db/index.ts'
+import type { Holder } from './link.ts'
+import { type Language, languageFor } from './texts.ts'
+
+/** The person who has the link, as a page needs to know them. */
+export type Subscriber = { email: string; subscribed: boolean; sender: string; language: Language }
+
+type Row = { email: string | null; subscribed: boolean; locale: unknown; sender: string; language: string }
+
+/** Without `subscriber` when the contact is gone; undefined when the whole project is. A disabled project must let people go, too. */
+export async function findSubscriber(
+  db: Db,
+  { projectId, contactId }: Holder,
+): Promise<{ language: Language; subscriber: Subscriber | undefined } | undefined> {
+  const row = await maybeOne(
+    db,
+    sql<Row>`
+      select c.email, c.subscribed, c.data -> 'locale' as locale, p.name as sender, p.language
+      from projects p left join contacts c on c.project_id = p.id and c.id = ${contactId}
+      where p.id = ${projectId} and p.deleted_at is null
+    `,
+  )
+  if (!row) return undefined
+  const { email, subscribed, locale, sender } = row
+  const language = languageFor(locale, row.language)
+  return { language, subscriber: email === null ? undefined : { email, subscribed, sender, language } }
+}
+
+export const decide = (tx: Tx, { projectId, contactId }: Holder, subscribed: boolean, source: Source) =>
+  setSubscription(tx, { projectId, ids: [contactId], subscribed, source })
