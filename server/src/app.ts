@@ -5,6 +5,7 @@ import { contactRoutes } from './contacts/routes.ts'
 import { emailRoutes } from './delivery/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
+import { hitRoutes } from './hits/routes.ts'
 import { configRoutes } from './http/config-route.ts'
 import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
@@ -41,6 +42,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   templateRoutes(app, deps)
   emailRoutes(app, deps)
   sendRoutes(app, deps)
+  hitRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

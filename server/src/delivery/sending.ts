@@ -15,7 +15,8 @@ import { type Admitted, passGate, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { createSettle, type Settlement } from './settle.ts'
-import { toText } from './text.ts'
+import { readHtml } from './text.ts'
+import { createTracking } from './track-hits.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
 export type Ready = { mail: Taken; outgoing: Outgoing; domain: string }
@@ -41,6 +42,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(db, worker)
+  const trackHits = createTracking({ secrets, publicUrl, log })
   const settling = createSettle(db, until)
 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
@@ -69,7 +71,9 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     return ready
   }
 
-  async function makeMessage({ mail, content, signer }: Admitted, { subject, html }: { subject: string; html: string }): Promise<Outgoing> {
+  async function makeMessage(admitted: Admitted, { subject, html }: { subject: string; html: string }): Promise<Outgoing> {
+    const { mail, content, signer } = admitted
+    const read = readHtml(html)
     const composed = compose({
       id: mail.id,
       messageId: mail.messageId,
@@ -79,8 +83,8 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
       to: { name: mail.toName, address: mail.toAddress },
       replyTo: content.replyTo,
       subject,
-      html,
-      text: toText(html),
+      html: trackHits(admitted, html, read),
+      text: read.text,
       headers: content.headers,
       attachments: content.attachments,
     })

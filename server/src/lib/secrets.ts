@@ -16,11 +16,15 @@ type Purpose =
   | 'account-mail'
   | 'dkim-key'
   | 'domain-claim'
+  | 'open-token'
+  | 'click-token'
+  | 'hit-client'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>
 
 const SEAL_VERSION = 1
+export const SIGNATURE_LENGTH = 22
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
@@ -35,6 +39,10 @@ export function deriveSecrets(master: string) {
   }
 
   const hash = (purpose: Purpose, value: string) => createHmac('sha256', keyFor('hash', purpose)).update(value).digest()
+
+  /** As text, 132 bits of it. Making no Buffer takes a third less time, and every link of every mail has one. */
+  const sign = (purpose: Purpose, text: string) =>
+    createHmac('sha256', keyFor('hash', purpose)).update(text).digest('base64url').slice(0, SIGNATURE_LENGTH)
 
   function seal(purpose: Purpose, text: string) {
     const iv = randomBytes(IV_BYTES)
@@ -51,7 +59,7 @@ export function deriveSecrets(master: string) {
     return decipher.update(sealed.subarray(1 + IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
   }
 
-  return { hash, seal, open }
+  return { hash, sign, seal, open }
 }
 
 /** 256 random bits as text that survives a URL, a cookie and a shell. */
