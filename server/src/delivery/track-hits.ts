@@ -14,14 +14,17 @@ const MAX_LINKS = 1_000
 const MAX_TARGET = 1_400
 /** Of whole web addresses only. With a control character in it no redirect could say it. */
 const WEB = /^https?:\/\/[^\p{Cc}]+$/iu
-const BLANKS = /^[\t\n\f\r ]+|[\t\n\f\r ]+$/g
+const BLANKS = new Set('\t\n\f\r ')
 
 /** Makes links lead past us, and adds an image that tells when it is shown. What cannot be done is left out: the mail goes anyway. */
 export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; publicUrl: string; log: Log }) {
   // Whoever wants to leave should not have to pass.
   const own = ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)
   const isTracked = (target: string) =>
-    WEB.test(target) && Buffer.byteLength(target) <= MAX_TARGET && !own.some((page) => target.startsWith(page))
+    target.length <= MAX_TARGET &&
+    WEB.test(target) &&
+    Buffer.byteLength(target) <= MAX_TARGET &&
+    !own.some((page) => target.startsWith(page))
 
   function rewrite({ projectId, id: emailId }: Tracked['mail'], html: string, { anchors, end }: Read) {
     const tokens = tokensFor(secrets, { projectId, emailId })
@@ -38,7 +41,7 @@ export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; 
 
   const linksOf = (anchors: Anchor[]) =>
     anchors
-      .map((anchor) => ({ ...anchor, target: anchor.target.replace(BLANKS, '') }))
+      .map((anchor) => ({ ...anchor, target: withoutBlanks(anchor.target) }))
       .filter(({ target }) => isTracked(target))
       .slice(0, MAX_LINKS)
 
@@ -51,6 +54,15 @@ export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; 
       return html
     }
   }
+}
+
+/** Those around it are not part of an address. An expression would look at a long row of them again and again. */
+function withoutBlanks(target: string) {
+  let start = 0
+  let end = target.length
+  while (start < end && BLANKS.has(target[start]!)) start++
+  while (end > start && BLANKS.has(target[end - 1]!)) end--
+  return start === 0 && end === target.length ? target : target.slice(start, end)
 }
 
 const pixel = (url: string) => `<img src="${url}" width="1" height="1" alt="" style="border:0;width:1px;height:1px">`

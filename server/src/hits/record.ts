@@ -6,7 +6,7 @@ import { type NewEvent, recordEvents } from '../events/record.ts'
 import { type Hit, type Judged, judge, type Seen, seenOf } from './judge.ts'
 import { SUSPECT_MS } from './rules.ts'
 
-/** Hits of one mail, with how long ago they were when `asOf` was read off this process's clock. */
+/** Hits of one mail, in the time of a clock of this process. */
 export type Collected = Opened & { hits: Hit[] }
 
 /** Of one mail. What comes after still counts, without an event of its own. */
@@ -16,7 +16,7 @@ const MAX_RECENT = 100
 
 type Memory = Opened & { events: number; machineEvents: number; recent: Seen[] }
 
-/** Decides who made these hits and writes down what follows from it, for many mails in one transaction. `clock` is the time they were made by. */
+/** Decides who made these hits, and writes down what follows from it, for many mails at once. `clock`: what their clock says now. */
 export async function recordHits(tx: Tx, collected: Collected[], clock: number) {
   const mails = await lockHitMails(tx, collected)
   const memories = new Map((await recall(tx, mails)).map((memory) => [memory.emailId, memory]))

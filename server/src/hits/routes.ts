@@ -10,7 +10,12 @@ import { judgeRequest } from './rules.ts'
 /** One transparent point. */
 const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 /** Each time it is shown it should be asked for, and any mail reader on the web may show it. */
-const IMAGE = { 'content-type': 'image/gif', 'cache-control': 'no-store', 'cross-origin-resource-policy': 'cross-origin' }
+const IMAGE = {
+  'content-type': 'image/gif',
+  'content-length': GIF.length,
+  'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'cross-origin',
+}
 
 const schema = { params: z.object({ token: z.string() }), hide: true }
 const config = { caller: 'anyone' as const }
@@ -39,7 +44,7 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
       handler: async (req, reply) => {
         const mail = readOpenToken(secrets, req.params.token) ?? notFound('link', req.params.token)
         collector.add(mail, { kind: 'open', link: TRAP, target: '', ...whoFrom(req) })
-        return reply.headers(IMAGE).send(GIF)
+        return reply.headers(IMAGE).send(method === 'GET' ? GIF : undefined)
       },
     })
 
