@@ -121,7 +121,7 @@ describe('a link', () => {
 
   test('is found between blanks, of which there may be many', async () => {
     const { links } = await (await newShop()).deliver(
-      `<a href="\n https://shop.example/${' '.repeat(50_000)}">a</a><a href=" https://shop.example/b\t">b</a>`,
+      `<a href="\n https://shop.example/${' '.repeat(50_000)}">a</a><a href=" https://shop.example/b\t" href="https://shop.example/c">b</a>`,
     )
     expect((await Promise.all(links.map((link) => visit(link)))).map(locationOf)).toEqual([
       [302, 'https://shop.example/'],
@@ -440,6 +440,16 @@ describe.concurrent('a hit', () => {
     await visit(pixel, { at: node.sterna })
     await node.close()
     expect(await read()).toMatchObject({ opens: 1 })
+  })
+
+  test('of somebody who was deleted names nobody', async ({ expect }) => {
+    const shop = await newShop()
+    const { pixel, read, events } = await shop.deliver(LINK)
+    await shop.call('DELETE', `/contacts/${(await read()).contactId}`)
+    await visit(pixel)
+    await soon(async () => expect(await read()).toMatchObject({ opens: 1, contactId: null }))
+    expect((await events()).map(({ contactId }) => contactId)).toEqual([null])
+    expect((await read()).timeline.at(-1)).toMatchObject({ what: 'email.open' })
   })
 
   test('leaves nothing behind when the project is reset', async ({ expect }) => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
+import { CONTACT } from './email.ts'
 import type { Opened } from './hit-token.ts'
 import { FACTS } from './settle.ts'
 
@@ -20,7 +21,7 @@ export const lockHitMails = (tx: Tx, mails: Opened[]) =>
   many(
     tx,
     sql<HitMail>`
-      select e.project_id as "projectId", e.id, e.contact_id as "contactId", coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
+      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
         clock_timestamp() as now, e.opens, e.clicks, ${FACTS} as data
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
       where (e.project_id, e.id) in (

@@ -25,9 +25,10 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
   const collector = createCollector({ db, log })
   app.addHook('onClose', () => collector.drain())
 
-  const whoFrom = (req: FastifyRequest) => {
+  /** Of one mail only: whoever reads the database cannot follow anybody from mail to mail. */
+  const whoFrom = (req: FastifyRequest, emailId: string) => {
     const network = networkOf(req.ip)
-    const hashed = (text: string) => secrets.sign('hit-client', text)
+    const hashed = (text: string) => secrets.sign('hit-client', `${emailId} ${text}`)
     return {
       network: hashed(network),
       client: hashed(`${network} ${req.headers['user-agent'] ?? ''}`),
@@ -43,7 +44,7 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
       schema,
       handler: async (req, reply) => {
         const mail = readOpenToken(secrets, req.params.token) ?? notFound('link', req.params.token)
-        collector.add(mail, { kind: 'open', link: TRAP, target: '', ...whoFrom(req) })
+        collector.add(mail, { kind: 'open', link: TRAP, target: '', ...whoFrom(req, mail.emailId) })
         return reply.headers(IMAGE).send(method === 'GET' ? GIF : undefined)
       },
     })
@@ -55,7 +56,7 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
       schema,
       handler: async (req, reply) => {
         const { link, target, ...mail } = readClickToken(secrets, req.params.token) ?? notFound('link', req.params.token)
-        collector.add(mail, { kind: link === TRAP ? 'trap' : 'click', link, target, ...whoFrom(req) })
+        collector.add(mail, { kind: link === TRAP ? 'trap' : 'click', link, target, ...whoFrom(req, mail.emailId) })
         reply.header('cache-control', 'no-store')
         if (link === TRAP) return reply.status(204).send()
         // Headers are bytes; these are those of the link, whatever letters it has.
