@@ -6,6 +6,7 @@ import { emailRoutes } from './delivery/routes.ts'
 import { suppressionRoutes } from './delivery/suppression-routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
+import { hitRoutes } from './hits/routes.ts'
 import { configRoutes } from './http/config-route.ts'
 import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
@@ -45,6 +46,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
   sendRoutes(app, deps)
+  hitRoutes(app, deps)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

@@ -21,6 +21,7 @@ import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
+import { wipeHits } from './hits/wipe.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
 import type { Deps } from './http/server.ts'
@@ -50,6 +51,7 @@ const WIPERS: Wiper[] = [
   wipeTemplates,
   wipeUploads,
   wipeEmails,
+  wipeHits,
   wipeContents,
   wipeSandbox,
   wipeSuppressions,

@@ -14,7 +14,7 @@ const FLOORS = [
   'templates',
   'delivery',
   'segments',
-  'track send verify campaigns workflows public',
+  'track send verify hits campaigns workflows public',
   'activity analytics usage billing auth',
 ].map((line) => line.split(' '))
 
@@ -29,6 +29,7 @@ const OWNERS: Record<string, string> = {
   contacts: 'contacts',
   contents: 'delivery',
   domains: 'domains',
+  email_hits: 'hits',
   emails: 'delivery',
   event_count_deltas: 'events',
   event_counts: 'events',

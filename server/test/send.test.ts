@@ -45,7 +45,8 @@ let shops = 0
 async function newShop({ name = 'Test' } = {}) {
   if (shops++ % PROJECTS_OF_A_PERSON === 0) owner = await sterna.newPerson()
   const { id, pk, sk } = await sterna.newProject(owner)
-  if (name !== 'Test') await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name } })
+  // What arrives is compared with what was given.
+  await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name, tracking: 'DISABLED' } })
   const domain = `shop${shops}.example`
   const call = (method: string, url: string, body?: unknown) =>
     sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })

@@ -103,6 +103,13 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
+  email_hits: {
+    project_id: string
+    email_id: string
+    events: Generated<number>
+    machine_events: Generated<number>
+    recent: Generated<Json>
+  }
   emails: {
     project_id: string
     id: string

@@ -71,7 +71,7 @@ const STATUS = sql`case
   else 'PENDING' end`
 
 /** Contacts go, mails stay: whose contact is gone has none. */
-const CONTACT = sql`(select p.id from contacts p where p.project_id = e.project_id and p.id = e.contact_id)`
+export const CONTACT = sql`(select p.id from contacts p where p.project_id = e.project_id and p.id = e.contact_id)`
 
 const COLUMNS = sql`
   e.id, e.project_id as "projectId", ${CONTACT} as "contactId", e.message_id as "messageId", c.subject, c.from_address as "from",

@@ -3,9 +3,10 @@ import { type Db, many } from '../db/index.ts'
 import { findVerified } from '../domains/verified.ts'
 import type { Content } from './content.ts'
 import type { Taken } from './outbox.ts'
+import type { Tracking } from './track-hits.ts'
 
 /** A mail that may leave, with everything it is made of. */
-export type Admitted = { mail: Taken; content: Content; contact: ContactFacts; signer: Signer }
+export type Admitted = { mail: Taken; content: Content; contact: ContactFacts; signer: Signer; tracking: Tracking }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
 export type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
@@ -14,6 +15,7 @@ type Facts = {
   projectId: string
   id: string
   disabled: boolean | null
+  tracking: Tracking
   suppressed: boolean
   contact: { id: string; email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> } | null
 }
@@ -47,14 +49,14 @@ function judge(content: Content | undefined, facts: Facts | undefined, signer: S
   if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
   if (content.type !== 'TRANSACTIONAL' && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
   if (!signer) return { state: 'failed', error: 'domain_not_verified' }
-  return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer }
+  return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
 }
 
 const readFacts = (db: Db, mails: Taken[]) =>
   many(
     db,
     sql<Facts>`
-      select m."projectId", m.id, p.disabled,
+      select m."projectId", m.id, p.disabled, p.tracking,
         exists (select from suppressions s where s.project_id = m."projectId"
           and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,
         case when c.id is not null then jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed,

@@ -19,7 +19,8 @@ import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { createSettle, type Settlement } from './settle.ts'
-import { toText } from './text.ts'
+import { readHtml } from './text.ts'
+import { createTracking } from './track-hits.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
 /** A mail that may leave, as of a moment ago. */
@@ -54,6 +55,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(db, worker)
+  const trackHits = createTracking({ secrets, publicUrl, log })
   const settling = createSettle(db, until)
 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
@@ -92,11 +94,13 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     data: { ...contact.data, ...mail.vars },
   })
 
-  async function makeMessage({ mail, content, signer }: Admitted, recipient: Recipient, rendered: Rendered): Promise<Outgoing> {
+  async function makeMessage(admitted: Admitted, recipient: Recipient, rendered: Rendered): Promise<Outgoing> {
+    const { mail, content, signer } = admitted
     const { subject } = rendered
     const sender = content.fromName ?? content.projectName
     const language = languageFor(recipient.data.locale, content.projectLanguage)
     const html = withFooter({ type: content.type, html: rendered.html, links: recipient, language, sender })
+    const read = readHtml(html)
     const composed = compose({
       id: mail.id,
       messageId: mail.messageId,
@@ -106,8 +110,8 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
       to: { name: mail.toName, address: mail.toAddress },
       replyTo: content.replyTo,
       subject,
-      html,
-      text: toText(html),
+      html: trackHits(admitted, html, read),
+      text: read.text,
       headers: { ...content.headers, ...unsubscribeHeaders(content.type, recipient, content.headers) },
       attachments: content.attachments,
     })

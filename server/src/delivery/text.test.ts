@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toText } from './text.ts'
+import { readHtml } from './text.ts'
+
+const toText = (html: string) => readHtml(html).text
 
 test.each<[string, string]>([
   ['', ''],

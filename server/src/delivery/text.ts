@@ -23,12 +23,24 @@ const LINES = new Set(['tr', 'li'])
 
 type Link = { target: string; words: string }
 
+/** The attribute with the target of a link: from its name to its end, and what it says without entities. */
+export type Anchor = { start: number; end: number; target: string }
+export type Read = {
+  text: string
+  anchors: Anchor[]
+  /** Where something may be added behind everything else. */
+  end: number
+}
+
 /**
- * The mail for those who read no HTML: its words, with the targets of its links. One pass, linear in its length: what was written
- * is never looked at again, because each look at a string that is being built copies all of it.
+ * The mail for those who read no HTML: its words, with the targets of its links; and where these stand. One pass, linear in its
+ * length: what was written is never looked at again, because each look at a string that is being built copies all of it.
  */
-export function toText(html: string) {
+export function readHtml(html: string): Read {
   let text = ''
+  const anchors: Anchor[] = []
+  let end = html.length
+  let awaitsTarget = false
   // What stands between the last words and the next ones, if any come.
   let breaks = 0
   let spaced = false
@@ -86,6 +98,15 @@ export function toText(html: string) {
   }
 
   const parser = new Parser({
+    onopentagname(name) {
+      awaitsTarget = name === 'a' || name === 'area'
+    },
+    onattribute(name, target, quote) {
+      if (!awaitsTarget || name !== 'href' || quote === undefined) return
+      anchors.push({ start: parser.startIndex, end: parser.endIndex, target })
+      // Of two, the first counts.
+      awaitsTarget = false
+    },
     onopentag(name, attributes) {
       if (unseen || isUnseen(name, attributes)) unseen++
       else open(name, attributes)
@@ -93,14 +114,15 @@ export function toText(html: string) {
     ontext(words) {
       if (!unseen) write(words)
     },
-    onclosetag(name) {
+    onclosetag(name, isImplied) {
+      if (name === 'body' && !isImplied) end = parser.startIndex
       if (unseen) unseen--
       else close(name)
     },
   })
-  if (nestsTooDeep(html)) return stripTags(html)
+  if (nestsTooDeep(html)) return { text: stripTags(html), anchors, end }
   parser.end(html)
-  return `${text}\n`
+  return { text: `${text}\n`, anchors, end }
 }
 
 const isUnseen = (name: string, { hidden, style }: Record<string, string>) =>

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hash as hashAtOnce, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from './config.ts'
@@ -17,11 +17,15 @@ type Purpose =
   | 'dkim-key'
   | 'domain-claim'
   | 'preference-link'
+  | 'open-token'
+  | 'click-token'
+  | 'hit-client'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>
 
 const SEAL_VERSION = 1
+export const SIGNATURE_LENGTH = 22
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
@@ -36,6 +40,15 @@ export function deriveSecrets(master: string) {
   }
 
   const hash = (purpose: Purpose, value: string) => createHmac('sha256', keyFor('hash', purpose)).update(value).digest()
+
+  const signers = new Map<Purpose, (text: string) => string>()
+
+  /** The same as text, cut to 132 bits, for what is made by the thousand. */
+  function sign(purpose: Purpose, text: string) {
+    const signer = signers.get(purpose) ?? createSigner(keyFor('hash', purpose))
+    signers.set(purpose, signer)
+    return signer(text).slice(0, SIGNATURE_LENGTH)
+  }
 
   function seal(purpose: Purpose, text: string) {
     const iv = randomBytes(IV_BYTES)
@@ -52,7 +65,31 @@ export function deriveSecrets(master: string) {
     return decipher.update(sealed.subarray(1 + IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
   }
 
-  return { hash, seal, open }
+  return { hash, sign, seal, open }
+}
+
+const BLOCK = 64
+const DIGEST = 32
+const MAX_SHORT = 2_048
+const MAX_BYTES_OF_A_LETTER = 3
+
+/**
+ * HMAC-SHA256 (RFC 2104), written out with the hash in one call: Node's own takes twice as long, which every link of every mail would
+ * pay. Everything in here is used up before the next call, so the blocks are made once.
+ */
+function createSigner(key: Buffer) {
+  const inner = Buffer.alloc(BLOCK + MAX_BYTES_OF_A_LETTER * MAX_SHORT, 0x36)
+  const outer = Buffer.alloc(BLOCK + DIGEST, 0x5c)
+  for (const [index, byte] of key.entries()) {
+    inner[index] = byte ^ 0x36
+    outer[index] = byte ^ 0x5c
+  }
+  return (text: string) => {
+    if (text.length > MAX_SHORT) return createHmac('sha256', key).update(text).digest('base64url')
+    const length = inner.write(text, BLOCK)
+    outer.write(hashAtOnce('sha256', inner.subarray(0, BLOCK + length), 'binary'), BLOCK, 'binary')
+    return hashAtOnce('sha256', outer, 'base64url')
+  }
 }
 
 /** 256 random bits as text that survives a URL, a cookie and a shell. */
