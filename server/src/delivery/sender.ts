@@ -5,7 +5,7 @@ import { crash } from '../lib/crash.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { createClaim, isSuspicious, LANES, letGo, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
+import { countSenders, createClaim, isSuspicious, LANES, letGo, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
 import { createPace } from './pace.ts'
 import { createSending, idOf, type Ready, type Signal } from './sending.ts'
 import type { Transport } from './transport/transport.ts'
@@ -44,6 +44,8 @@ const RECOVER_MS = 500
 const WAKE_MS = 250
 const RESOLVE_MS = 5_000
 const LET_GO_MS = 3_000
+/** How often the other side is asked how much it takes. */
+const ALLOWANCE_MS = 120_000
 /** When this process stops, what is handed over has so long to be answered. */
 const LAST_ANSWERS_MS = 10_000
 const CHUNK = 1_000
@@ -81,9 +83,19 @@ export async function startSender(options: Options) {
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(ringIf), log),
     every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
   ]
+  if (options.transport.allowance) chores.push(every(ALLOWANCE_MS, 'ask how much may be sent', askAllowance, log))
   const running = run()
 
+  /** It holds for the account, so the processes that send share it. */
+  async function askAllowance() {
+    const { perSecond, stopped } = await options.transport.allowance!()
+    pace.allow(perSecond / Math.max(1, await countSenders(db)))
+    if (stopped) heed({ is: 'paused', domain: null, reason: stopped })
+  }
+
   async function run() {
+    if (options.transport.allowance)
+      await askAllowance().catch((err) => log.warn({ err }, 'could not ask how much may be sent; trying without'))
     while (!stopping) {
       const taken = await takeAll().catch((err) => {
         // A database that is away is not ours to report: others do, and it comes back.
