@@ -45,11 +45,11 @@ export type Domain = {
   domain: string
   status: 'pending' | 'verified' | 'failed'
   verified: boolean
-  verifiedBy: 'dns' | 'sandbox' | null
+  verifiedBy: 'dns' | 'ses' | 'sandbox' | null
   /** Says so when the domain counts as verified only because no mail leaves this installation. */
   notice: string | null
   records: {
-    type: 'TXT' | 'MX'
+    type: 'TXT' | 'MX' | 'CNAME'
     name: string
     value: string
     priority?: number
@@ -75,11 +75,11 @@ export type DomainCheck = {
   tokens: string[]
   status: 'pending' | 'verified' | 'failed'
   verified: boolean
-  verifiedBy: 'dns' | 'sandbox' | null
+  verifiedBy: 'dns' | 'ses' | 'sandbox' | null
   /** Says so when the domain counts as verified only because no mail leaves this installation. */
   notice: string | null
   records: {
-    type: 'TXT' | 'MX'
+    type: 'TXT' | 'MX' | 'CNAME'
     name: string
     value: string
     priority?: number

@@ -20,6 +20,7 @@ import { wipeContents, wipeEmails, wipeNotifications, wipeSandbox, wipeSuppressi
 import { checkDueDomains } from './domains/check-due.ts'
 import { followMode } from './domains/follow-mode.ts'
 import { forgetIdentity } from './domains/forget-identity.ts'
+import { wipeDomains } from './domains/wipe.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
@@ -57,6 +58,7 @@ const WIPERS: Wiper[] = [
   wipeSandbox,
   wipeSuppressions,
   wipeNotifications,
+  wipeDomains,
 ]
 
 /** Every background job, in one list. */

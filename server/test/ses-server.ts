@@ -8,6 +8,9 @@ type Taken = { id: string; from: string; to: string[]; source: string; tags: Rec
 type Identity = { Tags: { Key: string; Value: string }[]; Tokens: string[]; Status: string; Verified: boolean }
 type Refusal = [status: number, name: string, message: string]
 
+/** Longer than a line may be idle. */
+const SLOW_MS = 6_500
+
 /** What it answers to a mail, by the part of the recipient's address before the @. */
 const REFUSALS: Record<string, Refusal> = {
   throttle: [429, 'TooManyRequestsException', 'Maximum sending rate exceeded.'],
@@ -74,6 +77,7 @@ export async function startSes() {
     const source = Buffer.from(body.Content.Raw.Data, 'base64').toString()
     mails.push({ id, from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
     if (how === 'hang') return undefined
+    if (how === 'slow') return setTimeout(() => answer(res, { MessageId: id }), SLOW_MS)
     if (how === 'reset') return req.socket.destroy()
     if (how === 'garbage') return res.writeHead(200, { 'content-type': 'application/json' }).end('{"MessageId": ')
     return answer(res, { MessageId: id })

@@ -109,6 +109,12 @@ describe('the SES transport', () => {
     expect(ses.requests.length - before).toBe(1)
   })
 
+  test('who takes a while to answer is waited for', async () => {
+    const transport = createTransport(ses.url, { connectMs: 10_000, answerMs: 600_000 })
+    await transport.send(mailTo('ada@example.com'), yes)
+    expect(await transport.send(mailTo('slow@example.com'), yes)).toMatchObject({ is: 'accepted' })
+  }, 20_000)
+
   test.each([
     ['may not leave', async () => false],
     ['cannot be put on record', () => Promise.reject(new Error('no database'))],
@@ -212,7 +218,10 @@ describe('with SES', () => {
     const domain = await addVerified(project)
     ses.trouble.refusal = [503, 'ServiceUnavailable', 'Later']
     for (let times = 0; times < 4; times++)
-      expect(await check(project, domain.id)).toMatchObject({ status: 'verified', lastError: expect.stringContaining('could not be asked') })
+      expect(await check(project, domain.id)).toMatchObject({
+        status: 'verified',
+        lastError: expect.stringContaining('could not be asked'),
+      })
     ses.trouble.refusal = undefined
     Object.assign(ses.identities.get(domain.domain)!, { Status: 'TEMPORARY_FAILURE' })
     for (let times = 0; times < 4; times++) expect(await check(project, domain.id)).toMatchObject({ status: 'verified' })
@@ -237,6 +246,13 @@ describe('with SES', () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     expect((await sterna.call('DELETE', `/domains/${domain.id}`, { key: project.sk })).status).toBe(204)
+    await soon(async () => expect(ses.identities.has(domain.domain)).toBe(false))
+  })
+
+  test('the domains of a deleted project are forgotten there too', async () => {
+    const project = await sterna.newProject()
+    const domain = await addVerified(project)
+    expect((await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)).status).toBeLessThan(300)
     await soon(async () => expect(ses.identities.has(domain.domain)).toBe(false))
   })
 
@@ -306,7 +322,10 @@ describe('with SES', () => {
     expect(sent[0]).toMatchObject({ from: `news@${domain}`, to: ['ada@example.com'], tags: { projectId: project.id }, set: 'sterna' })
     expect(sent[0]!.source).toContain(`\r\nX-Sterna-Id: ${id}\r\n`)
     expect(sent[0]!.source).not.toMatch(/^DKIM-Signature/im)
-    const { providerId } = await one(sterna.db, sql<{ providerId: string }>`select provider_id as "providerId" from emails where id = ${id}`)
+    const { providerId } = await one(
+      sterna.db,
+      sql<{ providerId: string }>`select provider_id as "providerId" from emails where id = ${id}`,
+    )
     expect(providerId).toBe(sent[0]!.id)
   })
 
@@ -323,7 +342,13 @@ describe('with SES', () => {
 
   test('a header that would set tags is refused', async () => {
     const { project, domain } = await newShop()
-    const body = { to: 'ada@example.com', from: `news@${domain}`, subject: 'Hi', body: 'Hi', headers: { 'x-ses-message-tags': 'emailId=1' } }
+    const body = {
+      to: 'ada@example.com',
+      from: `news@${domain}`,
+      subject: 'Hi',
+      body: 'Hi',
+      headers: { 'x-ses-message-tags': 'emailId=1' },
+    }
     expect((await sterna.call('POST', '/v1/send', { key: project.sk, body })).status).toBe(422)
   })
 })
