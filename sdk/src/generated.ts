@@ -141,6 +141,7 @@ export type Error = {
       | 'INVALID_API_KEY'
       | 'UNAUTHORIZED'
       | 'INVALID_CREDENTIALS'
+      | 'INVALID_SIGNATURE'
       | 'BILLING_LIMIT_EXCEEDED'
       | 'FORBIDDEN'
       | 'PROJECT_ACCESS_DENIED'

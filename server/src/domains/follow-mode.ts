@@ -3,7 +3,7 @@ import type { Tx } from '../db/index.ts'
 import type { Config } from '../lib/config.ts'
 
 /** How a domain is proven. What was proven to our DNS look-ups says nothing of Amazon's keys, and the other way round. */
-export const proofOf = (mode: Config['mailMode']) => (mode === 'ses' ? ('ses' as const) : ('dns' as const))
+const proofOf = (mode: Config['mailMode']) => (mode === 'ses' ? ('ses' as const) : ('dns' as const))
 
 /**
  * Without a mail transport every domain counts as verified; with one, none does that has not been proven to it. Only workers send,

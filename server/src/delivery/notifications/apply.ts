@@ -26,7 +26,7 @@ async function untilNone(work: () => Promise<number>) {
 }
 
 /** Returns how many it took. One that cannot be applied must not keep the others from it. */
-export async function applyDue(db: Pool, log: Log) {
+async function applyDue(db: Pool, log: Log) {
   try {
     return await transact(db, async (tx) => {
       const due = await take(tx, CHUNK)

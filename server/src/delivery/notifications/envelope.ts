@@ -47,13 +47,13 @@ export function createReader(sns: Sns, topics: string[]) {
 
   return async (body: unknown): Promise<Envelope> => {
     const parsed = Envelope.safeParse(body)
-    if (!parsed.success) return fail('UNAUTHORIZED', { message: 'This is not a signed message of Amazon SNS.' })
+    if (!parsed.success) return fail('INVALID_SIGNATURE', { message: 'This is not a signed message of Amazon SNS.' })
     const envelope = parsed.data
     if (!topics.includes(envelope.TopicArn)) fail('FORBIDDEN', { message: 'This topic is not among SNS_TOPIC_ARNS.' })
     if (!isCertificate(envelope.SigningCertURL, envelope.TopicArn))
       fail('FORBIDDEN', { message: 'The certificate is not one of Amazon SNS.' })
     if (Date.now() - Date.parse(envelope.Timestamp) > MAX_AGE_MS) fail('FORBIDDEN', { message: 'The message is too old.' })
-    if (!isSignedBy(await keyAt(envelope.SigningCertURL), envelope)) fail('UNAUTHORIZED', { message: 'The signature does not match.' })
+    if (!isSignedBy(await keyAt(envelope.SigningCertURL), envelope)) fail('INVALID_SIGNATURE')
     return envelope
   }
 }
