@@ -45,11 +45,11 @@ export type Domain = {
   domain: string
   status: 'pending' | 'verified' | 'failed'
   verified: boolean
-  verifiedBy: 'dns' | 'sandbox' | null
+  verifiedBy: 'dns' | 'ses' | 'sandbox' | null
   /** Says so when the domain counts as verified only because no mail leaves this installation. */
   notice: string | null
   records: {
-    type: 'TXT' | 'MX'
+    type: 'TXT' | 'MX' | 'CNAME'
     name: string
     value: string
     priority?: number
@@ -75,11 +75,11 @@ export type DomainCheck = {
   tokens: string[]
   status: 'pending' | 'verified' | 'failed'
   verified: boolean
-  verifiedBy: 'dns' | 'sandbox' | null
+  verifiedBy: 'dns' | 'ses' | 'sandbox' | null
   /** Says so when the domain counts as verified only because no mail leaves this installation. */
   notice: string | null
   records: {
-    type: 'TXT' | 'MX'
+    type: 'TXT' | 'MX' | 'CNAME'
     name: string
     value: string
     priority?: number
@@ -141,6 +141,7 @@ export type Error = {
       | 'INVALID_API_KEY'
       | 'UNAUTHORIZED'
       | 'INVALID_CREDENTIALS'
+      | 'INVALID_SIGNATURE'
       | 'BILLING_LIMIT_EXCEEDED'
       | 'FORBIDDEN'
       | 'PROJECT_ACCESS_DENIED'

@@ -2,6 +2,8 @@ import { authRoutes } from './auth/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { genuineSns, type Sns } from './delivery/notifications/genuine.ts'
+import { notificationRoutes } from './delivery/notifications/routes.ts'
 import { emailRoutes } from './delivery/routes.ts'
 import { suppressionRoutes } from './delivery/suppression-routes.ts'
 import { domainRoutes } from './domains/routes.ts'
@@ -23,10 +25,13 @@ import { verifyRoutes } from './verify/routes.ts'
 
 /** More routes on the same plumbing. */
 export type Extend = (app: App, deps: Deps) => void
-type Options = { readiness?: Readiness; dashboard?: string | undefined; extend?: Extend | undefined }
+type Options = { readiness?: Readiness; dashboard?: string | undefined; extend?: Extend | undefined; sns?: Sns | undefined }
 
 /** The whole HTTP surface, in one list. Tests `extend` it by routes that exercise the plumbing. */
-export async function buildApp(deps: Deps, { readiness = { accepting: true }, dashboard, extend }: Options = {}): Promise<App> {
+export async function buildApp(
+  deps: Deps,
+  { readiness = { accepting: true }, dashboard, extend, sns = genuineSns }: Options = {},
+): Promise<App> {
   const app = await createServer(deps)
   await describeApi(app, deps.config)
   healthRoutes(app, deps, readiness)
@@ -47,6 +52,7 @@ export async function buildApp(deps: Deps, { readiness = { accepting: true }, da
   await preferenceRoutes(app, deps)
   sendRoutes(app, deps)
   hitRoutes(app, deps)
+  await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)

@@ -8,15 +8,20 @@ import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
 import { startAccountMails } from './delivery/account-mails.ts'
+import { dropOldNotifications } from './delivery/notifications/accept.ts'
+import { startNotifications } from './delivery/notifications/apply.ts'
 import { dropOldAttachments } from './delivery/retention.ts'
 import { startSender } from './delivery/sender.ts'
 import { dropOldSoftBounces } from './delivery/soft-bounce.ts'
 import { createSandbox } from './delivery/transport/sandbox.ts'
+import { createSes } from './delivery/transport/ses.ts'
 import { createSmtp } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
-import { wipeContents, wipeEmails, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
+import { wipeContents, wipeEmails, wipeNotifications, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { followMode } from './domains/follow-mode.ts'
+import { forgetIdentity } from './domains/forget-identity.ts'
+import { wipeDomains } from './domains/wipe.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
@@ -27,7 +32,7 @@ import { dropExpiredKeys, wipeKeys } from './http/once.ts'
 import type { Deps } from './http/server.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
-import { accountMailsLeave } from './lib/config.ts'
+import { accountMailsLeave, type Config } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
@@ -56,6 +61,8 @@ const WIPERS: Wiper[] = [
   wipeSandbox,
   wipeSuppressions,
   wipeSoftBounces,
+  wipeNotifications,
+  wipeDomains,
 ]
 
 /** Every background job, in one list. */
@@ -65,6 +72,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
   'domains.check-due': () => checkDueDomains({ db, config, log }),
+  'domains.remove-identity': ({ domain }) => forgetIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
   'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
@@ -88,21 +96,27 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
   const way = wayOut(deps)
   const sender = await startSender({ ...deps, url, worker: livenessKey, ...way })
   const accountMails = sendAccountMails(deps, way.transport, livenessKey)
+  const notifications = deps.config.snsTopics.length ? startNotifications(deps) : undefined
   return {
     async stop() {
       // The sender closes the way out, so it goes last.
-      await Promise.all([engine.stop(), Promise.resolve(accountMails?.stop()).then(() => sender.stop())])
+      await Promise.all([engine.stop(), notifications?.stop(), Promise.resolve(accountMails?.stop()).then(() => sender.stop())])
     },
   }
 }
 
 /** How mail leaves this installation. */
 export const wayOut = ({ config, db }: Deps) => ({
-  transport: config.smtpUrl ? createSmtp({ url: config.smtpUrl, name: new URL(config.publicUrl).hostname }) : createSandbox(db),
+  transport: transportFor(config, db),
   publicUrl: config.publicUrl,
   signs: config.mailMode !== 'ses',
   ratePerSecond: config.sendRatePerSecond,
 })
+
+function transportFor({ ses, smtpUrl, publicUrl }: Config, db: Pool): Transport {
+  if (ses) return createSes(ses)
+  return smtpUrl ? createSmtp({ url: smtpUrl, name: new URL(publicUrl).hostname }) : createSandbox(db)
+}
 
 const sendAccountMails = ({ config, ...deps }: Deps, transport: Transport, worker: number) =>
   config.mailFrom && accountMailsLeave(config) ? startAccountMails({ ...deps, worker, transport, from: config.mailFrom }) : undefined
@@ -129,4 +143,5 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
   await untilNone(db, (tx) => dropOldAttachments(tx, CHUNK))
   await untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK))
+  await untilNone(db, (tx) => dropOldNotifications(tx, CHUNK))
 }

@@ -47,6 +47,7 @@ const OWNERS: Record<string, string> = {
   migrations: 'db',
   project_wipes: 'projects',
   projects: 'projects',
+  provider_notifications: 'delivery',
   rate_windows: 'http',
   reactions: 'events',
   sandbox_messages: 'delivery',

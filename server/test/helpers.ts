@@ -4,6 +4,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { buildApp, type Extend } from '../src/app.ts'
 import { connect, many, type Pool } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
+import type { Sns } from '../src/delivery/notifications/genuine.ts'
 import type { App, Deps } from '../src/http/server.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -19,13 +20,13 @@ export type Answer = { status: number; headers: LightMyRequestResponse['headers'
 type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
 
 /** One database and one app for a test file. Call at the top level; the fields are there from the first test on. */
-export function useApp({ env = {}, extend }: { env?: Record<string, string>; extend?: Extend } = {}) {
+export function useApp({ env = {}, extend, sns }: { env?: Record<string, string>; extend?: Extend; sns?: Sns } = {}) {
   const sterna = {} as Sterna & { url: string }
   let close = async () => {}
 
   beforeAll(async () => {
     const database = await cloneDatabase()
-    const started = await startApp(database.url, { env, extend })
+    const started = await startApp(database.url, { env, extend, sns })
     Object.assign(sterna, started.sterna, { url: database.url })
     close = async () => {
       await started.close()
@@ -37,12 +38,14 @@ export function useApp({ env = {}, extend }: { env?: Record<string, string>; ext
 }
 
 /** The API and a worker on a database of one's own. */
-export async function startApp(url: string, { env = {}, extend }: { env?: Record<string, string>; extend?: Extend | undefined } = {}) {
+type Building = { env?: Record<string, string>; extend?: Extend | undefined; sns?: Sns | undefined }
+
+export async function startApp(url: string, { env = {}, extend, sns }: Building = {}) {
   const log = createLog('silent')
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
-  const app = await buildApp(deps, { extend })
+  const app = await buildApp(deps, { extend, sns })
   const presence = await announce({ url, kind: 'worker', log })
   const worker = await startWorker(deps, { url, livenessKey: presence.key })
   return {

@@ -43,13 +43,17 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
 const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
   data === null ? sql`'{}'::jsonb` : data ? sql`(data || ${JSON.stringify(data.set)}::jsonb) - ${data.unset}::text[]` : sql`data`
 
+/** Where what led there is another thing for each of them. */
+type SourceOf = (contactId: string) => Source
+
 async function settleFlips(
   tx: Tx,
-  { projectId, flipped, source }: { projectId: string; flipped: { id: string; subscribed: boolean }[]; source: Source },
+  { projectId, flipped, source }: { projectId: string; flipped: { id: string; subscribed: boolean }[]; source: Source | SourceOf },
 ) {
+  const sourceOf = typeof source === 'function' ? source : () => source
   await recordFlips(
     tx,
-    flipped.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source })),
+    flipped.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf(id) })),
   )
   await countChanges(
     tx,
@@ -60,7 +64,7 @@ async function settleFlips(
 /** Sets the subscription of many; returns which exist and which of them it changed. */
 export async function setSubscription(
   tx: Tx,
-  { projectId, ids, subscribed, source }: { projectId: string; ids: string[]; subscribed: boolean; source: Source },
+  { projectId, ids, subscribed, source }: { projectId: string; ids: string[]; subscribed: boolean; source: Source | SourceOf },
 ) {
   const found = await many(
     tx,

@@ -102,6 +102,8 @@ export interface Schema {
     check_began_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    ses_tokens: Generated<Json>
+    ses_zone: string | null
   }
   email_hits: {
     project_id: string
@@ -250,6 +252,18 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     deleted_at: Timestamp | null
+  }
+  provider_notifications: {
+    id: string
+    message: string
+    received_at: Generated<Timestamp>
+    due_at: Generated<Timestamp | null>
+    tries: Generated<number>
+    kind: string | null
+    project_id: string | null
+    email_id: string | null
+    details: Json | null
+    error: string | null
   }
   rate_windows: {
     project_id: string

@@ -66,6 +66,7 @@ export function meaningOf(outcome: Outcome): Meaning {
   if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
   if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
   if (outcome.is === 'not-sent') return { action: 'retry', reason: outcome.error }
+  if (outcome.means) return { ...outcome.means, reason: outcome.response }
   const text = normalise(outcome)
   const rule = RULES.find(({ when }) => when.test(text))
   return { ...(rule?.means ?? { action: 'retry' }), reason: outcome.response }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { maybeOne, type Tx } from '../db/index.ts'
+import { many, prepared, type Tx } from '../db/index.ts'
 import { recordEvents } from '../events/record.ts'
+import { groupBy } from '../lib/group.ts'
 import { FACTS, isoTime } from './settle.ts'
 import { countSoftBounce, forgive } from './soft-bounce.ts'
 import { sendNoMore } from './suppress.ts'
@@ -9,13 +10,19 @@ import { sendNoMore } from './suppress.ts'
 export type Feedback = { is: 'delivery' } | { is: 'bounce'; reason: string } | { is: 'soft-bounce'; reason: string } | { is: 'complaint' }
 
 type Mail = { projectId: string; id: string }
-type Told = { contactId: string | null; address: string; data: object }
-
-const COLUMNS = sql`e.contact_id as "contactId", e.to_address as address`
+type Item = Mail & { feedback: Feedback }
+type Told = Mail & { contactId: string | null; address: string; data: object }
 
 /** Each fact counts once, in whatever order they come. Who bounced or complained gets nothing any more. */
-export const recordFeedback = (tx: Tx, mail: Mail, feedback: Feedback) =>
-  feedback.is === 'soft-bounce' ? recordSoftBounce(tx, mail, feedback.reason) : recordFact(tx, mail, feedback)
+export const recordFeedback = (tx: Tx, { projectId, id }: Mail, feedback: Feedback) => recordFeedbacks(tx, [{ projectId, id, feedback }])
+
+/** The same for any number of mails: a few statements for all of them. */
+export async function recordFeedbacks(tx: Tx, items: Item[]) {
+  for (const [kind, ofKind] of groupBy(items, ({ feedback }) => feedback.is)) {
+    if (kind === 'soft-bounce') await recordSoftBounces(tx, ofKind)
+    else await recordFacts(tx, kind, ofKind)
+  }
+}
 
 const TIMES = { delivery: sql.ref('delivered_at'), bounce: sql.ref('bounced_at'), complaint: sql.ref('complained_at') }
 const MORE = {
@@ -24,38 +31,54 @@ const MORE = {
   complaint: sql`'{}'::jsonb`,
 }
 
-async function recordFact(tx: Tx, { projectId, id }: Mail, feedback: Exclude<Feedback, { is: 'soft-bounce' }>) {
-  const time = TIMES[feedback.is]
-  const told = await maybeOne(
+async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
+  const time = TIMES[kind]
+  const first = new Map(items.toReversed().map((item) => [item.id, item]))
+  const news = await many(
     tx,
-    sql<Told>`
+    sql<Told>`${prepared}
       update emails e set ${time} = now(), updated_at = now()
-      from contents c
-      where e.project_id = ${projectId} and e.id = ${id} and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
-      returning ${COLUMNS}, ${FACTS} || ${MORE[feedback.is]} as data
+      from jsonb_to_recordset(${asRows(first.values())}::jsonb) as m("projectId" uuid, id uuid), contents c
+      where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
+      returning e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${FACTS} || ${MORE[kind]} as data
     `,
   )
-  if (!told) return
-  const reason = feedback.is === 'bounce' ? { reason: feedback.reason } : {}
-  await tell(tx, { projectId, id }, `email.${feedback.is}`, { ...told, data: { ...told.data, ...reason } })
-  if (feedback.is === 'delivery') await forgive(tx, projectId, told.address)
-  else await sendNoMore(tx, { projectId, emailId: id, ...told, by: feedback.is })
+  await recordEvents(
+    tx,
+    news.map((mail) => eventOf(mail, `email.${kind}`, first.get(mail.id)!.feedback)),
+  )
+  if (kind === 'delivery') await forgive(tx, news)
+  else await sendNoMore(tx, kind, news)
 }
 
-async function recordSoftBounce(tx: Tx, { projectId, id }: Mail, reason: string) {
-  const told = await maybeOne(
+/** One by one: they are few, and whether one is too many depends on those before it. */
+async function recordSoftBounces(tx: Tx, items: Item[]) {
+  const told = await many(
     tx,
     sql<Told>`
-      select ${COLUMNS}, ${FACTS} as data
-      from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
-      where e.project_id = ${projectId} and e.id = ${id}
+      select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address,
+        ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
+      from jsonb_to_recordset(${asRows(items)}::jsonb) as m("projectId" uuid, id uuid)
+      join emails e on e.project_id = m."projectId" and e.id = m.id
+      join contents c on c.project_id = e.project_id and c.id = e.content_id
     `,
   )
-  const tooMany = told && (await countSoftBounce(tx, { projectId, emailId: id, address: told.address }))
-  if (!told || tooMany === undefined) return
-  await tell(tx, { projectId, id }, 'email.bounce', { ...told, data: { ...told.data, bounceType: 'Transient', reason } })
-  if (tooMany) await sendNoMore(tx, { projectId, emailId: id, ...told, by: 'bounce' })
+  const mails = new Map(told.map((mail) => [mail.id, mail]))
+  for (const { id, feedback } of items) {
+    const mail = mails.get(id)
+    const tooMany = mail && (await countSoftBounce(tx, { ...mail, emailId: id }))
+    if (!mail || tooMany === undefined) continue
+    await recordEvents(tx, [eventOf(mail, 'email.bounce', feedback)])
+    if (tooMany) await sendNoMore(tx, 'bounce', [mail])
+  }
 }
 
-const tell = (tx: Tx, { projectId, id }: Mail, name: string, { contactId, data }: Told) =>
-  recordEvents(tx, [{ projectId, name, emailId: id, data, ...(contactId ? { contactId } : {}) }])
+const asRows = (mails: Iterable<Mail>) => JSON.stringify([...mails].map(({ projectId, id }) => ({ projectId, id })))
+
+const eventOf = ({ projectId, id, contactId, data }: Told, name: string, feedback: Feedback) => ({
+  projectId,
+  name,
+  emailId: id,
+  data: { ...data, ...('reason' in feedback ? { reason: feedback.reason } : {}) },
+  ...(contactId ? { contactId } : {}),
+})

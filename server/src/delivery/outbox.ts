@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, prepared, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../db/index.ts'
 import { isGone, isSteady } from '../db/presence.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
@@ -135,6 +135,11 @@ export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
     insert into senders (worker, lease_until) values (${worker}, now() + make_interval(secs => ${leaseMs / 1_000}))
     on conflict (worker) do update set lease_until = excluded.lease_until
   `.execute(tx)
+
+export async function countSenders(db: Db) {
+  const { count } = await one(db, sql<{ count: number }>`select count(*)::int as count from senders where lease_until > now()`)
+  return count
+}
 
 /** Not handed over, it is as if nobody had had it; otherwise nobody knows. */
 const ABANDONED = sql`

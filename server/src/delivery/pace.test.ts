@@ -43,6 +43,30 @@ test('time in which nothing was sent is not made up for', () => {
   expect(run(1_000)).toBeLessThanOrEqual(111)
 })
 
+test('what the other side allows holds from then on, and a higher rate within a minute, but never beyond what is configured', () => {
+  const pace = createPace(200)
+  const { run } = createEager(pace)
+  run(1_000)
+  pace.allow(14)
+  run(1_000)
+  expect(run(10_000)).toBeLessThanOrEqual(14 * 11)
+  pace.allow(50)
+  run(60_000)
+  expect(run(1_000)).toBeGreaterThanOrEqual(45)
+  pace.allow(10_000)
+  run(60_000)
+  expect(run(1_000)).toBeLessThanOrEqual(220)
+})
+
+test('less than one a second is allowed too', () => {
+  const pace = createPace()
+  const { run } = createEager(pace)
+  run(100)
+  pace.allow(0.5)
+  run(10_000)
+  expect(run(20_000)).toBeLessThanOrEqual(11)
+})
+
 test('a rate that is not set is no limit', () => {
   expect(createEager(createPace()).run(100)).toBeGreaterThan(5_000)
 })

@@ -10,9 +10,10 @@ const UNLIMITED = 100_000
 /** A timer that comes sooner costs more than it brings. */
 const SHORTEST_WAIT_MS = 5
 
-/** How fast mails may leave this process: as configured, slower for a while when the other side says so. */
+/** How fast mails may leave this process: as configured or as the other side allows, slower for a while when it says so. */
 export function createPace(ratePerSecond = UNLIMITED) {
-  let rate = ratePerSecond
+  let limit = ratePerSecond
+  let rate = limit
   let budget = 1
   let filledAt = performance.now()
   let pausedUntil = 0
@@ -40,7 +41,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
   }
 
   function recover(seconds: number) {
-    for (let left = seconds; left > 0 && rate < ratePerSecond; left--) rate = Math.min(ratePerSecond, Math.max(rate * RECOVERY, rate + 1))
+    for (let left = seconds; left > 0 && rate < limit; left--) rate = Math.min(limit, Math.max(rate * RECOVERY, rate + 1))
   }
 
   /** Half of what was really sent, which may be far below what was allowed. Many refusals at once are one sign, not many. */
@@ -48,7 +49,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
     if (now - slowedAt < SECOND) return
     slowedAt = now
     refill(now)
-    rate = Math.max(SLOWEST, Math.min(rate, Math.max(sentThisSecond, sentBefore, sentEarlier)) / 2)
+    rate = Math.min(limit, Math.max(SLOWEST, Math.min(rate, Math.max(sentThisSecond, sentBefore, sentEarlier)) / 2))
     budget = Math.min(budget, 1)
     secondBegan = now
     sentThisSecond = 0
@@ -75,6 +76,11 @@ export function createPace(ratePerSecond = UNLIMITED) {
         again()
       }, wait).unref()
       return false
+    },
+    /** What the other side allows, which may be less than what is configured; never more. A higher rate is approached, not jumped to. */
+    allow(perSecond: number) {
+      limit = Math.min(ratePerSecond, perSecond)
+      rate = Math.min(rate, limit)
     },
     heed(signal: Signal) {
       if (signal.is === 'throttled') slowDown(performance.now())

@@ -5,7 +5,18 @@ import { crash } from '../lib/crash.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { claimSuspicious, createClaim, hasSuspicious, LANES, letGo, recover, renewLease, type Taken, wakeDeferred } from './outbox.ts'
+import {
+  claimSuspicious,
+  countSenders,
+  createClaim,
+  hasSuspicious,
+  LANES,
+  letGo,
+  recover,
+  renewLease,
+  type Taken,
+  wakeDeferred,
+} from './outbox.ts'
 import { createPace } from './pace.ts'
 import { createSending, idOf, type Ready, type Signal } from './sending.ts'
 import type { Transport } from './transport/transport.ts'
@@ -48,6 +59,8 @@ const RECOVER_MS = 500
 const WAKE_MS = 250
 const RESOLVE_MS = 5_000
 const LET_GO_MS = 3_000
+/** How often the other side is asked how much it takes. */
+const ALLOWANCE_MS = 120_000
 /** When this process stops, what is handed over has so long to be answered. */
 const LAST_ANSWERS_MS = 10_000
 const CHUNK = 1_000
@@ -93,7 +106,21 @@ export async function startSender(options: Options) {
     every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
     every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
   ]
-  const running = Promise.all([run(LANES.transactional), run(LANES.bulk)])
+  if (options.transport.allowance) chores.push(every(ALLOWANCE_MS, 'ask how much may be sent', askAllowance, log))
+  const running = begin()
+
+  /** It holds for the account, so the processes that send share it. */
+  async function askAllowance() {
+    const { perSecond, stopped } = await options.transport.allowance!()
+    pace.allow(perSecond / Math.max(1, await countSenders(db)))
+    if (stopped) heed({ is: 'paused', domain: null, reason: stopped })
+  }
+
+  async function begin() {
+    if (options.transport.allowance)
+      await askAllowance().catch((err) => log.warn({ err }, 'could not ask how much may be sent; trying without'))
+    await Promise.all([run(LANES.transactional), run(LANES.bulk)])
+  }
 
   /** Each lane on its own: what cannot wait does not wait until a portion of a campaign is ready. */
   async function run(lane: number) {

@@ -30,8 +30,16 @@ export async function countSoftBounce(tx: Tx, { projectId, emailId, address }: B
   return count >= TOO_MANY
 }
 
-export const forgive = (tx: Tx, projectId: string, address: string) =>
-  sql`update soft_bounces set forgiven = true where project_id = ${projectId} and address = ${address} and not forgiven`.execute(tx)
+/** Where a mail arrived, or someone says that it will, what bounced before does not count any more. */
+export async function forgive(tx: Tx, arrived: { projectId: string; address: string }[]) {
+  if (!arrived.length) return
+  const rows = arrived.map(({ projectId, address }) => ({ projectId, address }))
+  await sql`
+    update soft_bounces b set forgiven = true
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, address text)
+    where b.project_id = a."projectId" and b.address = a.address and not b.forgiven
+  `.execute(tx)
+}
 
 /** What no longer counts. Twice as long: what a provider tells late, it may also tell twice. */
 export async function dropOldSoftBounces(tx: Tx, limit: number) {

@@ -2,18 +2,29 @@ import { sql } from 'kysely'
 import { setSubscription } from '../contacts/change.ts'
 import { one, type Tx } from '../db/index.ts'
 import { readAddress, readDomain } from '../lib/address.ts'
+import { groupBy } from '../lib/group.ts'
 import { forgive } from './soft-bounce.ts'
 import { COLUMNS, type SuppressionRow } from './suppression-list.ts'
 
-type Unwilling = { projectId: string; emailId: string; contactId: string | null; address: string; by: 'bounce' | 'complaint' }
+/** A mail, and to whom it went. */
+type Unwilling = { projectId: string; id: string; contactId: string | null; address: string }
 
 /** Who cannot be reached, or does not want to be, gets nothing any more. */
-export async function sendNoMore(tx: Tx, { projectId, emailId, contactId, address, by }: Unwilling) {
+export async function sendNoMore(tx: Tx, by: 'bounce' | 'complaint', mails: Unwilling[]) {
+  if (!mails.length) return
+  const rows = mails.map(({ projectId, address }) => ({ projectId, address }))
   await sql`
-    insert into suppressions (project_id, address, reason) values (${projectId}, ${address}, ${by}) on conflict do nothing
+    insert into suppressions (project_id, address, reason)
+    select distinct "projectId", address, ${by}
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, address text)
+    order by 1, 2 -- as everybody does, so that nobody waits in a circle
+    on conflict do nothing
   `.execute(tx)
-  const source = { by, details: { emailId } }
-  if (contactId) await setSubscription(tx, { projectId, ids: [contactId], subscribed: false, source })
+  for (const [projectId, ofProject] of groupBy(mails, (mail) => mail.projectId)) {
+    const mailOf = new Map(ofProject.flatMap(({ contactId, id }) => (contactId ? [[contactId, id] as const] : [])))
+    const source = (contactId: string) => ({ by, details: { emailId: mailOf.get(contactId) } })
+    if (mailOf.size) await setSubscription(tx, { projectId, ids: [...mailOf.keys()], subscribed: false, source })
+  }
 }
 
 /** How a whole domain stands among the addresses. */
@@ -35,7 +46,7 @@ export async function lift(tx: Tx, projectId: string, address: string) {
   const { numAffectedRows = 0n } = await sql`
     delete from suppressions where project_id = ${projectId} and address = ${address}
   `.execute(tx)
-  await forgive(tx, projectId, address)
+  await forgive(tx, [{ projectId, address }])
   return numAffectedRows > 0n
 }
 

@@ -24,11 +24,25 @@ export async function timelineOf(db: Db, projectId: string, email: z.output<type
       order by id limit ${MAX_EVENTS}
     `,
   )
+  const delays = await delaysOf(db, projectId, email.id)
   const told = events.map(({ at, what, details }) => ({ at: at.toISOString(), what, details }))
   const unknown = email.outcomeUnknownSince ? [{ at: email.outcomeUnknownSince, what: 'outcome unknown', details: {} }] : []
   const failing =
     email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
-  const all = [{ at: email.createdAt, what: 'queued', details: {} }, ...told, ...unknown, ...failing, ...skipped]
+  const all = [{ at: email.createdAt, what: 'queued', details: {} }, ...told, ...delays, ...unknown, ...failing, ...skipped]
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+/** Told by the provider: it has the mail and keeps trying. Nothing follows from it, so there is no event. */
+async function delaysOf(db: Db, projectId: string, emailId: string) {
+  const rows = await many(
+    db,
+    sql<{ at: Date; details: Record<string, unknown> }>`
+      select received_at as at, details from provider_notifications
+      where project_id = ${projectId} and email_id = ${emailId} and kind = 'DeliveryDelay' and error is null
+      order by received_at limit ${MAX_EVENTS}
+    `,
+  )
+  return rows.map(({ at, details }) => ({ at: at.toISOString(), what: 'delayed', details }))
 }

@@ -29,17 +29,33 @@ export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: numb
  * Evidence that a mail was taken by the other side, by our id: from a provider's notification, after it was checked. It comes once,
  * often before the answer to the hand-over, and counts whenever it comes.
  */
-export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: string }[]) {
+export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: string; providerId?: string }[]) {
+  if (!mails.length) return 0
   const rows = await many(
     tx,
     sql<Told>`
       update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, unknown_since = null, worker = null,
-        updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid)
+        provider_id = coalesce(e.provider_id, m."providerId"), updated_at = now()
+      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
       where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}
       returning ${TOLD}
     `,
   )
   await recordEnds(tx, rows)
   return rows.length
+}
+
+/** The other side had taken a mail and then refused to pass it on: it has failed after all. Before that, it counts as taken. */
+export async function failByEvidence(tx: Tx, mails: { projectId: string; id: string; reason: string }[]) {
+  if (!mails.length) return
+  const rows = await many(
+    tx,
+    sql<Told>`
+      update emails e set state = 'failed', error = m.reason, updated_at = now()
+      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, reason text)
+      where e.project_id = m."projectId" and e.id = m.id and e.state = 'sent'
+      returning ${TOLD}
+    `,
+  )
+  await recordEnds(tx, rows)
 }

@@ -34,6 +34,15 @@ export async function wipeSandbox(tx: Tx, { projectId, before, limit }: What) {
   return Number(numAffectedRows)
 }
 
+/** What the provider told of its mails. What came before it was known whose it is goes by its age. */
+export async function wipeNotifications(tx: Tx, { projectId, before, limit }: What) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from provider_notifications where id in (
+      select id from provider_notifications where project_id = ${projectId} and received_at <= ${before}::timestamptz limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
+
 /** Whom nobody may write to stays so after a reset; of a deleted project nothing is left. */
 export async function wipeSuppressions(tx: Tx, { projectId, limit }: What) {
   const { numAffectedRows = 0n } = await sql`

@@ -9,8 +9,10 @@ import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 import { newDkimKey } from './key.ts'
+import { removeDomain } from './remove.ts'
+import { explainToCaller, type Identities, type Identity } from './ses-identity.ts'
 
-type Port = { db: Pool; secrets: Secrets; dns: Dns; log: Log; mode: Config['mailMode'] }
+type Port = { db: Pool; secrets: Secrets; dns: Dns; log: Log; mode: Config['mailMode']; identities: Identities | undefined }
 type Wanted = { projectId: string; name: string }
 type Holder = { id: string; projectId: string; isVerified: boolean; isGone: boolean }
 
@@ -31,7 +33,49 @@ export async function addDomain(port: Port, wanted: Wanted): Promise<DomainRow> 
   })
   if (!row) return refuse(port, wanted, await findHolder(port.db, wanted.name))
   if (holder) port.log.info({ domain: wanted.name, projectId: wanted.projectId, from: holder.projectId }, 'domain taken over')
-  return row
+  return port.identities ? introduce(port, port.identities, row, wanted) : row
+}
+
+/** To Amazon SES, which says what to publish. Should that fail, it is as if the domain had never been added. */
+async function introduce(port: Port, identities: Identities, row: DomainRow, wanted: Wanted): Promise<DomainRow> {
+  try {
+    const identity = await identities.ensure(row).catch(explainToCaller)
+    if (await isPublished(port.dns, row, identity)) await requireClaim(port, wanted)
+    return await transact(port.db, (tx) => keepIdentity(tx, row, identity))
+  } catch (err) {
+    await transact(port.db, (tx) => removeDomain(tx, { ...row, usesSes: true }))
+    throw err
+  }
+}
+
+/**
+ * Amazon may give a domain that it has known before the same names again. Published before anybody here was told of them, they prove
+ * who had the domain then, not who adds it now.
+ */
+async function isPublished(dns: Dns, { domain }: DomainRow, { tokens }: Identity) {
+  const found = await Promise.all(tokens.map((token) => dns.lookUp('CNAME', `${token}._domainkey.${domain}`, LOOKUP_MS)))
+  return found.some(({ is }) => is === 'found')
+}
+
+async function requireClaim({ dns, secrets }: Port, wanted: Wanted) {
+  if (await hasPublishedClaim({ dns, secrets }, wanted)) return
+  fail('FORBIDDEN', {
+    message: 'The records of this domain were published for somebody before.',
+    details: { record: claimFor(secrets, wanted) },
+    suggestion: 'If the domain is yours, publish the record in details and add the domain again.',
+  })
+}
+
+async function keepIdentity(tx: Tx, { projectId, id }: DomainRow, { tokens, zone }: Identity) {
+  const row = await maybeOne(
+    tx,
+    sql<DomainRow>`
+      update domains set ses_tokens = ${JSON.stringify(tokens)}::jsonb, ses_zone = ${zone}
+      where project_id = ${projectId} and id = ${id}
+      returning ${DOMAIN_COLUMNS}
+    `,
+  )
+  return row ?? fail('CONFLICT', { message: 'The domain was removed meanwhile.' })
 }
 
 /** Over all projects, which is the question. */
@@ -49,6 +93,10 @@ async function mayReplace({ dns, secrets, mode }: Port, wanted: Wanted, holder: 
   if (holder.projectId === wanted.projectId) return false
   if (holder.isGone) return true
   if (holder.isVerified || mode === 'sandbox') return false
+  return hasPublishedClaim({ dns, secrets }, wanted)
+}
+
+async function hasPublishedClaim({ dns, secrets }: Pick<Port, 'dns' | 'secrets'>, wanted: Wanted) {
   const claim = claimFor(secrets, wanted)
   const published = await dns.lookUp('TXT', claim.name, LOOKUP_MS)
   return published.is === 'found' && published.records.includes(claim.value)

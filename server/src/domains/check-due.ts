@@ -7,6 +7,7 @@ import type { Log } from '../lib/log.ts'
 import { BEGUN_COLUMNS, type Begun, finish } from './check.ts'
 import { followMode } from './follow-mode.ts'
 import { siteOf } from './records.ts'
+import { createIdentities } from './ses-identity.ts'
 
 const BATCH = 20
 const WORK_MS = 5_000
@@ -15,7 +16,8 @@ const WORK_MS = 5_000
 export async function checkDueDomains({ db, config, log }: { db: Pool; config: Config; log: Log }) {
   await transact(db, (tx) => followMode(tx, config.mailMode))
   if (config.mailMode === 'sandbox') return
-  const port = { db, log, dns: createDns({ servers: config.dnsServers }), site: siteOf(config) }
+  const identities = config.ses && createIdentities(config.ses)
+  const port = { db, log, dns: createDns({ servers: config.dnsServers }), site: siteOf(config), identities }
   for (const deadline = performance.now() + WORK_MS; performance.now() < deadline; ) {
     const begun = await transact(db, (tx) => beginDue(tx))
     if (!begun.length) return

@@ -4,10 +4,13 @@ import type { Dns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 import { type Finding, findRecords, judge, recordsFor, type Site, type Verdict } from './records.ts'
+import { ForeignIdentity, type Identities, type Identity } from './ses-identity.ts'
 
-type Port = { db: Pool; dns: Dns; site: Site; log: Log }
+/** `identities` where Amazon SES sends: then it is asked whether a domain is proven. */
+type Port = { db: Pool; dns: Dns; site: Site; log: Log; identities: Identities | undefined }
 /** A check that began: what the domain was then, and the number under which the result is settled. */
 export type Begun = DomainRow & { checkNumber: number; failures: number; pendingSeconds: number }
+type Found = { verdict: Verdict; findings: Finding[]; identity?: Identity | undefined }
 type Next = { status: DomainRow['status']; failures: number; lastError: string | null; nextInSeconds: number | null }
 
 export const BEGUN_COLUMNS = sql`
@@ -36,21 +39,53 @@ const begin = (tx: Tx, { projectId, id }: DomainRow) =>
     `,
   )
 
-/** Holds no transaction while it waits for DNS. Undefined when the domain is gone or a later check began. */
-export async function finish({ db, dns, site, log }: Port, begun: Begun) {
-  const records = recordsFor(begun, site)
-  const findings = await findRecords(dns, records)
-  const next = nextState(begun, judge(records, findings))
-  const row = await transact(db, (tx) => settle(tx, begun, next, findings))
+/** Holds no transaction while it waits for answers. Undefined when the domain is gone or a later check began. */
+export async function finish(port: Port, begun: Begun) {
+  const { db, log } = port
+  const found = port.identities ? await askSes(port, port.identities, begun) : await askDns(port, begun)
+  const next = nextState(begun, found.verdict)
+  const row = await transact(db, (tx) => settle(tx, begun, next, found, port.identities ? 'ses' : 'dns'))
   if (row && row.status !== begun.status)
     log.info({ domain: row.domain, projectId: row.projectId, from: begun.status, to: row.status }, 'domain changed its state')
   return row
 }
 
+async function askDns({ dns, site }: Port, begun: Begun): Promise<Found> {
+  const records = recordsFor(begun, site)
+  const findings = await findRecords(dns, records)
+  return { findings, verdict: judge(records, findings) }
+}
+
+/** What DNS says is shown beside it, and says what is missing. Whether the domain may send, only Amazon can say. */
+async function askSes(port: Port, identities: Identities, begun: Begun): Promise<Found> {
+  try {
+    const identity = await identities.ensure(begun)
+    const { findings, verdict } = await askDns(port, { ...begun, sesTokens: identity.tokens, sesZone: identity.zone })
+    return { identity, findings, verdict: verdictOf(identity, verdict) }
+  } catch (err) {
+    if (err instanceof ForeignIdentity) return { findings: [], verdict: { is: 'missing', why: err.message } }
+    port.log.warn({ err, domain: begun.domain }, 'could not ask Amazon SES about a domain')
+    return { findings: begun.findings, verdict: { is: 'unknown', why: 'Amazon SES could not be asked just now.' } }
+  }
+}
+
+function verdictOf({ state }: Identity, published: Verdict): Verdict {
+  if (state === 'verified') return { is: 'proven' }
+  if (state === 'unknown') return { is: 'unknown', why: 'Amazon SES could not look the records up just now.' }
+  if (published.is !== 'proven') return { is: 'missing', why: published.why }
+  const isLate = state === 'given-up'
+  return {
+    is: 'missing',
+    why: isLate
+      ? 'Amazon SES has given up looking for the records. Remove the domain and add it again.'
+      : 'The records are published; Amazon SES has not seen them yet.',
+  }
+}
+
 /** No answer changes nothing. One miss does not take a verification away, three in a row do. */
 export function nextState(now: Pick<Begun, 'status' | 'verifiedBy' | 'failures' | 'pendingSeconds'>, verdict: Verdict): Next {
   if (verdict.is === 'proven') return { status: 'verified', failures: 0, lastError: null, nextInSeconds: HOUR }
-  const isProven = now.status === 'verified' && now.verifiedBy === 'dns'
+  const isProven = now.status === 'verified' && now.verifiedBy !== 'sandbox'
   const status = isProven ? 'verified' : now.status === 'failed' ? 'failed' : 'pending'
   const lastError = verdict.why
   if (verdict.is === 'unknown') return { status, failures: now.failures, lastError, nextInSeconds: status === 'failed' ? null : 5 * MINUTE }
@@ -60,14 +95,22 @@ export function nextState(now: Pick<Begun, 'status' | 'verifiedBy' | 'failures' 
   return { status, failures, lastError, nextInSeconds: now.pendingSeconds > DAY ? HOUR : 5 * MINUTE }
 }
 
-const settle = (tx: Tx, { projectId, id, checkNumber }: Begun, { status, failures, lastError, nextInSeconds }: Next, findings: Finding[]) =>
+const settle = (
+  tx: Tx,
+  { projectId, id, checkNumber }: Begun,
+  { status, failures, lastError, nextInSeconds }: Next,
+  { findings, identity }: Found,
+  proof: 'dns' | 'ses',
+) =>
   maybeOne(
     tx,
     sql<DomainRow>`
       update domains set
         status = ${status},
-        verified_by = case when ${status} = 'verified' then 'dns' end,
-        verified_at = case when ${status} = 'verified' then case when verified_by = 'dns' then verified_at else now() end end,
+        verified_by = case when ${status} = 'verified' then ${proof} end,
+        verified_at = case when ${status} = 'verified' then case when verified_by = ${proof} then verified_at else now() end end,
+        ses_tokens = coalesce(${identity ? JSON.stringify(identity.tokens) : null}::jsonb, ses_tokens),
+        ses_zone = coalesce(${identity?.zone ?? null}, ses_zone),
         pending_since = case when status = 'verified' and ${status} <> 'verified' then now() else pending_since end,
         failures = ${failures},
         last_error = ${lastError},

@@ -7,7 +7,7 @@ import { type Finding, recordsFor, type Site } from './records.ts'
 const STATUSES = ['pending', 'verified', 'failed'] as const
 
 const DomainRecord = z.object({
-  type: z.enum(['TXT', 'MX']),
+  type: z.enum(['TXT', 'MX', 'CNAME']),
   name: z.string(),
   value: z.string(),
   priority: z.int().optional(),
@@ -24,7 +24,7 @@ const DomainRecord = z.object({
 const facts = {
   status: z.enum(STATUSES),
   verified: z.boolean(),
-  verifiedBy: z.enum(['dns', 'sandbox']).nullable(),
+  verifiedBy: z.enum(['dns', 'ses', 'sandbox']).nullable(),
   notice: z.string().nullable().describe('Says so when the domain counts as verified only because no mail leaves this installation.'),
   records: z.array(DomainRecord),
   lastCheckedAt: Timestamp.nullable(),
@@ -51,10 +51,12 @@ export type DomainRow = {
   projectId: string
   domain: string
   status: (typeof STATUSES)[number]
-  verifiedBy: 'dns' | 'sandbox' | null
+  verifiedBy: 'dns' | 'ses' | 'sandbox' | null
   verifiedAt: Date | null
   dkimSelector: string
   dkimPublicKey: string
+  sesTokens: string[]
+  sesZone: string | null
   findings: Finding[]
   lastError: string | null
   lastCheckedAt: Date | null
@@ -65,7 +67,7 @@ export type DomainRow = {
 /** The columns of a DomainRow. The private key is not among them. */
 export const DOMAIN_COLUMNS = sql`
   id, project_id as "projectId", domain, status, verified_by as "verifiedBy", verified_at as "verifiedAt", dkim_selector as "dkimSelector",
-  dkim_public_key as "dkimPublicKey", findings, last_error as "lastError", last_checked_at as "lastCheckedAt",
+  dkim_public_key as "dkimPublicKey", ses_tokens as "sesTokens", ses_zone as "sesZone", findings, last_error as "lastError", last_checked_at as "lastCheckedAt",
   created_at as "createdAt", updated_at as "updatedAt"`
 
 /** More than `add.ts` lets a project have. */
@@ -100,11 +102,13 @@ function showFacts(row: DomainRow, site: Site) {
   }
 }
 
+const tokensOf = (row: DomainRow, { usesSes }: Site) => (usesSes ? row.sesTokens : [row.dkimSelector])
+
 export const showDomain = (row: DomainRow, site: Site): z.output<typeof Domain> => ({
   id: row.id,
   domain: row.domain,
   ...showFacts(row, site),
-  dkimTokens: [row.dkimSelector],
+  dkimTokens: tokensOf(row, site),
   projectId: row.projectId,
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString(),
@@ -113,6 +117,6 @@ export const showDomain = (row: DomainRow, site: Site): z.output<typeof Domain> 
 
 export const showCheck = (row: DomainRow, site: Site): z.output<typeof Checked> => ({
   domain: row.domain,
-  tokens: [row.dkimSelector],
+  tokens: tokensOf(row, site),
   ...showFacts(row, site),
 })

@@ -5,7 +5,7 @@ import type { Dns, Outcome } from '../lib/dns.ts'
 
 /** A record to publish, and how to tell that it is there. */
 type DnsRecord = {
-  type: 'TXT' | 'MX'
+  type: 'TXT' | 'MX' | 'CNAME'
   name: string
   value: string
   priority?: number
@@ -13,9 +13,9 @@ type DnsRecord = {
   required: boolean
   isMetBy(found: string): boolean
 }
-type Keyed = { domain: string; dkimSelector: string; dkimPublicKey: string }
+type Keyed = { domain: string; dkimSelector: string; dkimPublicKey: string; sesTokens: string[]; sesZone: string | null }
 /** Hosts of this installation that the world can know by name. */
-export type Site = { host: string | null; relay: string | null }
+export type Site = { host: string | null; relay: string | null; usesSes: boolean }
 export type Finding = { type: string; name: string; status: 'found' | 'missing' | 'mismatch' | 'unknown'; found: string[] }
 /** What one check says of the domain. `unknown` says nothing. */
 export type Verdict = { is: 'proven' } | { is: 'missing' | 'unknown'; why: string }
@@ -25,16 +25,18 @@ const LOOKUP_MS = 4_000
 const MAX_SHOWN = 10
 const MAX_SHOWN_LENGTH = 500
 
-export const siteOf = ({ publicUrl, smtpUrl }: Pick<Config, 'publicUrl' | 'smtpUrl'>): Site => ({
+export const siteOf = ({ publicUrl, smtpUrl, mailMode }: Pick<Config, 'publicUrl' | 'smtpUrl' | 'mailMode'>): Site => ({
   host: readDomain(new URL(publicUrl).hostname),
   relay: smtpUrl ? readDomain(new URL(smtpUrl).hostname) : null,
+  usesSes: mailMode === 'ses',
 })
 
 /**
  * What a domain should publish. Only the DKIM key is required: it is what receivers check, and no other project has it, so
- * it also proves whose domain this is. Another way to send (SES brings keys of its own) would return other records here.
+ * it also proves whose domain this is. Amazon SES brings keys of its own, and a return path.
  */
 export function recordsFor(domain: Keyed, site: Site): DnsRecord[] {
+  if (site.usesSes) return [...sesDkim(domain), dmarc(domain.domain)]
   return [dkim(domain), ...returnPath(domain.domain, site), dmarc(domain.domain)]
 }
 
@@ -48,6 +50,17 @@ function dkim({ domain, dkimSelector, dkimPublicKey }: Keyed): DnsRecord {
     isMetBy: (found) => readTags(found).p === dkimPublicKey,
   }
 }
+
+/** None as long as Amazon has not said them. */
+const sesDkim = ({ domain, sesTokens, sesZone }: Keyed): DnsRecord[] =>
+  sesTokens.map((token) => ({
+    type: 'CNAME',
+    name: `${token}._domainkey.${domain}`,
+    value: `${token}.${sesZone}`,
+    purpose: 'dkim',
+    required: true,
+    isMetBy: (found) => found.toLowerCase() === `${token}.${sesZone}`.toLowerCase(),
+  }))
 
 /** Where bounces go, and who may send in its name. Left out as long as this installation has no name to write there. */
 function returnPath(domain: string, { host, relay }: Site): DnsRecord[] {
@@ -99,7 +112,9 @@ export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<Finding[]> 
   Promise.all(
     records.map(async (record) => {
       const outcome =
-        record.type === 'MX' ? inText(await dns.lookUp('MX', record.name, LOOKUP_MS)) : await dns.lookUp('TXT', record.name, LOOKUP_MS)
+        record.type === 'MX'
+          ? inText(await dns.lookUp('MX', record.name, LOOKUP_MS))
+          : await dns.lookUp(record.type, record.name, LOOKUP_MS)
       return { type: record.type, name: record.name, ...compare(record, outcome) }
     }),
   )

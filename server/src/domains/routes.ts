@@ -11,6 +11,7 @@ import { Checked, Domain, findDomain, listDomains, showCheck, showDomain } from 
 import { DomainName } from './name.ts'
 import { siteOf } from './records.ts'
 import { removeDomain } from './remove.ts'
+import { createIdentities } from './ses-identity.ts'
 
 const DomainId = z.object({ id: Id('domain') })
 
@@ -18,6 +19,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
   const tags = ['Domains']
   const site = siteOf(config)
   const dns = createDns({ servers: config.dnsServers })
+  const identities = config.ses && createIdentities(config.ses)
   const attempts = createAttempts(db, secrets)
 
   app.post(
@@ -37,7 +39,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       if (req.body.projectId && req.body.projectId.toLowerCase() !== projectId) return notFound('project', req.body.projectId)
       // Each makes a key (about 100 ms of a core) and may ask DNS.
       await attempts.take({ scope: 'add-domain', subject: projectId, limit: 100, windowSeconds: 3600 })
-      const row = await addDomain({ db, secrets, dns, log, mode: config.mailMode }, { projectId, name: req.body.domain })
+      const row = await addDomain({ db, secrets, dns, log, mode: config.mailMode, identities }, { projectId, name: req.body.domain })
       log.info({ domain: row.domain, projectId, requestId: req.id }, 'domain added')
       return reply.status(201).send(showDomain(row, site))
     },
@@ -76,7 +78,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
-      return showCheck(config.mailMode === 'sandbox' ? row : await checkNow({ db, dns, site, log }, row), site)
+      return showCheck(config.mailMode === 'sandbox' ? row : await checkNow({ db, dns, site, log, identities }, row), site)
     },
   )
 
@@ -88,7 +90,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req, reply) => {
       const { id } = req.params
-      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id }))
+      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes: site.usesSes }))
       if (!removed) return notFound('domain', id)
       log.info({ domain: removed.domain, projectId: req.project.id, requestId: req.id }, 'domain removed')
       return reply.status(204).send(null)

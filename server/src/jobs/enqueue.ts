@@ -8,6 +8,7 @@ export type Jobs = {
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
   'domains.check-due': Record<string, never>
+  'domains.remove-identity': { domain: string }
   'projects.wipe': { projectId: string }
   'events.delete-name': { projectId: string; jobId: string }
   'events.forget-contacts': { projectId: string; contactIds: string[] }

@@ -19,6 +19,8 @@ function isDnsServer(entry: string) {
   return isIP(ip) > 0 && (bracketed === undefined || isIP(ip) === 6) && Number(port) >= 1 && Number(port) <= 65_535
 }
 
+const isTopic = (entry: string) => /^arn:aws(-cn|-us-gov)?:sns:[a-z]{2}(-[a-z]+)+-\d:\d{12}:[\w-]{1,256}$/.test(entry)
+
 /** `mail@example.com` or `Example <mail@example.com>`. */
 function readMailbox(text: string) {
   const [, name = '', inner = text] = /^(.*)<([^<>]*)>\s*$/.exec(text) ?? []
@@ -53,6 +55,16 @@ const Environment = z.object({
   SES_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region of AWS, such as eu-central-1')
+    .optional(),
+  SES_ENDPOINT: httpUrl.optional(),
+  SES_CONFIGURATION_SET: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'must be the name of a configuration set: letters, digits, - and _')
+    .optional(),
+  SNS_TOPIC_ARNS: z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .refine((entries) => entries.every(isTopic), 'must be ARNs of topics, such as arn:aws:sns:eu-central-1:123456789012:sterna')
     .optional(),
   DNS_SERVERS: z
     .string()
@@ -96,6 +108,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Make one with: openssl rand -hex 32')
   }
   if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: mail leaves one way.')
+  if (!env.SES_REGION && (env.SES_ENDPOINT || env.SES_CONFIGURATION_SET))
+    throw new ConfigError('To send by Amazon SES, also set SES_REGION; otherwise set no SES_… at all.')
   return {
     environment: env.NODE_ENV,
     host: env.HOST,
@@ -114,6 +128,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     // Neither: nothing leaves this machine.
     mailMode: env.SMTP_URL ? ('smtp' as const) : env.SES_REGION ? ('ses' as const) : ('sandbox' as const),
     smtpUrl: env.SMTP_URL,
+    ses: env.SES_REGION ? { region: env.SES_REGION, endpoint: env.SES_ENDPOINT, configurationSet: env.SES_CONFIGURATION_SET } : undefined,
+    snsTopics: env.SNS_TOPIC_ARNS ?? [],
     dnsServers: env.DNS_SERVERS,
     mailFrom: env.MAIL_FROM ?? undefined,
     sendRatePerSecond: env.SEND_RATE_PER_SECOND,
@@ -128,6 +144,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
 /** Mails to account holders need somebody to come from, and a way out. */
 export const accountMailsLeave = ({ mailFrom, mailMode }: Config) => mailFrom !== undefined && mailMode !== 'sandbox'
 
+export type SesConfig = NonNullable<Config['ses']>
 export type S3Config = NonNullable<ReturnType<typeof readS3>>
 
 /** All of it or nothing: half a bucket would be found out by the first customer who uploads. */

@@ -6,7 +6,7 @@ import { type MxRecord, promises } from 'node:dns'
  */
 export type Outcome<Found> = { is: 'found'; records: Found[] } | { is: 'none' } | { is: 'missing' } | { is: 'unknown'; reason: string }
 
-type Answers = { TXT: string; MX: MxRecord; NS: string; A: string; AAAA: string }
+type Answers = { TXT: string; MX: MxRecord; NS: string; A: string; AAAA: string; CNAME: string }
 export type RecordType = keyof Answers
 export type Dns = ReturnType<typeof createDns>
 
@@ -27,6 +27,7 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
     NS: (name) => resolver.resolveNs(name),
     A: (name) => resolver.resolve4(name),
     AAAA: (name) => resolver.resolve6(name),
+    CNAME: (name) => resolver.resolveCname(name),
   }
   const cache = new Map<string, { outcome: Promise<Outcome<unknown>>; until: number }>()
   let inFlight = 0

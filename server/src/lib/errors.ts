@@ -7,6 +7,7 @@ export const ERRORS = {
   INVALID_API_KEY: [401, 'Unknown API key, or the wrong kind of key for this endpoint.'],
   UNAUTHORIZED: [401, 'You are not signed in.'],
   INVALID_CREDENTIALS: [401, 'Wrong email address or password.'],
+  INVALID_SIGNATURE: [401, 'This notification is not signed by whom it says it is from.'],
   BILLING_LIMIT_EXCEEDED: [402, 'This would go over a limit of your plan.'],
   FORBIDDEN: [403, 'You may not do this.'],
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],

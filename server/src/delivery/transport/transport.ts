@@ -1,3 +1,4 @@
+import type { Meaning } from '../classify.ts'
 import type { Feedback } from '../feedback.ts'
 
 /** A mail as it goes out: who, to whom, and every byte of it. */
@@ -16,8 +17,8 @@ export type Outgoing = {
 export type Outcome =
   /** With `feedback` when it is known at once what will become of it. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
-  /** The other side said no. Nothing was taken. */
-  | { is: 'refused'; code: number; response: string }
+  /** The other side said no. Nothing was taken. With `means` when it does not speak SMTP. */
+  | { is: 'refused'; code: number; response: string; means?: Omit<Meaning, 'reason'> }
   /** It never came to the hand-over. */
   | { is: 'not-sent'; error: string }
   /** It was not let go: as if nobody had tried. */
@@ -34,5 +35,10 @@ export type Permit = () => boolean
  */
 export type Transport = {
   send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Outcome>
+  /** What the other side lets us send, where it can be asked. */
+  allowance?(): Promise<Allowance>
   close(): Promise<void>
 }
+
+/** Of the whole account, however many processes use it. `stopped` says why nothing may be sent at all. */
+export type Allowance = { perSecond: number; stopped: string | null }

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+type Tag = { Name: string; Value: string }
+type Taken = { id: string; from: string; to: string[]; source: string; tags: Record<string, string>; set: string | undefined }
+type Identity = { Tags: { Key: string; Value: string }[]; Tokens: string[]; Status: string; Verified: boolean }
+type Refusal = [status: number, name: string, message: string]
+
+/** Longer than a line may be idle. */
+const SLOW_MS = 6_500
+
+/** What it answers to a mail, by the part of the recipient's address before the @. */
+const REFUSALS: Record<string, Refusal> = {
+  throttle: [429, 'TooManyRequestsException', 'Maximum sending rate exceeded.'],
+  throttling: [400, 'ThrottlingException', 'Rate exceeded'],
+  quota: [400, 'LimitExceededException', 'Daily message quota exceeded.'],
+  quota2: [400, 'ThrottlingException', 'Daily message quota exceeded.'],
+  suspended: [400, 'AccountSuspendedException', 'Your account is suspended.'],
+  paused: [400, 'SendingPausedException', 'Sending is paused for this account.'],
+  denied: [403, 'AccessDeniedException', 'User is not authorized to perform: ses:SendEmail'],
+  signature: [403, 'SignatureDoesNotMatch', 'The request signature we calculated does not match.'],
+  domain: [
+    400,
+    'MessageRejected',
+    'Email address is not verified. The following identities failed the check in region EU-CENTRAL-1: News@shop.example, shop.example',
+  ],
+  'mail-from': [400, 'MailFromDomainNotVerifiedException', 'The MAIL FROM domain is not verified.'],
+  sandboxed: [
+    400,
+    'MessageRejected',
+    'Email address is not verified. The following identities failed the check in region EU-CENTRAL-1: sandboxed@example.com',
+  ],
+  rejected: [400, 'MessageRejected', 'Message length is more than 41943040 bytes long.'],
+  bad: [400, 'BadRequestException', 'Illegal address'],
+  s500: [500, 'InternalFailure', 'Try again'],
+  s503: [503, 'ServiceUnavailable', 'Try again'],
+  s502: [502, 'BadGateway', 'Nobody answered'],
+  s504: [504, 'GatewayTimeout', 'Nobody answered in time'],
+}
+
+/** As much of Amazon SES (v2) as we use. */
+export async function startSes() {
+  const mails: Taken[] = []
+  const requests: string[] = []
+  const identities = new Map<string, Identity>()
+  const account = { SendQuota: { Max24HourSend: 50_000, MaxSendRate: 1_000, SentLast24Hours: 0 }, SendingEnabled: true }
+  /** Answers every question about identities with this while it is set. */
+  const trouble: { refusal?: Refusal | 'hang' | undefined } = {}
+  /** What names it will give next; otherwise new ones each time. */
+  const state: { tokens?: string[] | undefined } = {}
+
+  const server = createServer(async (req, res) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const path = new URL(req.url!, 'http://ses').pathname
+    requests.push(`${req.method} ${path}`)
+    if (!/^AWS4-HMAC-SHA256 Credential=AKIDTEST\/\d{8}\/eu-central-1\/ses\//.test(req.headers.authorization ?? ''))
+      return refuse(res, [403, 'UnrecognizedClientException', 'The security token is invalid.'])
+    const body = chunks.length ? JSON.parse(Buffer.concat(chunks).toString()) : {}
+    if (path === '/v2/email/outbound-emails') return take(req, res, body)
+    if (path === '/v2/email/account') return answer(res, account)
+    if (trouble.refusal === 'hang') return undefined
+    if (trouble.refusal) return refuse(res, trouble.refusal)
+    return askIdentity(req.method!, decodeURIComponent(path.slice('/v2/email/identities/'.length)), body, res)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+
+  // biome-ignore lint/suspicious/noExplicitAny: it is the client that is under test, not this
+  function take(req: IncomingMessage, res: ServerResponse, body: any) {
+    const to: string[] = body.Destination.ToAddresses
+    const how = to[0]!.split('@')[0]!
+    if (REFUSALS[how]) return refuse(res, REFUSALS[how])
+    const id = `ses-${randomUUID()}`
+    const tags = Object.fromEntries((body.EmailTags ?? []).map(({ Name, Value }: Tag) => [Name, Value]))
+    const source = Buffer.from(body.Content.Raw.Data, 'base64').toString()
+    mails.push({ id, from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
+    if (how === 'hang') return undefined
+    if (how === 'slow') return setTimeout(() => answer(res, { MessageId: id }), SLOW_MS)
+    if (how === 'reset') return req.socket.destroy()
+    if (how === 'garbage') return res.writeHead(200, { 'content-type': 'application/json' }).end('{"MessageId": ')
+    return answer(res, { MessageId: id })
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  function askIdentity(method: string, name: string, body: any, res: ServerResponse) {
+    if (method === 'POST') {
+      if (identities.has(body.EmailIdentity)) return refuse(res, [400, 'AlreadyExistsException', 'It exists.'])
+      const Tokens = state.tokens ?? [1, 2, 3].map(() => randomUUID().replaceAll('-', ''))
+      identities.set(body.EmailIdentity, { Tags: body.Tags ?? [], Tokens, Status: 'PENDING', Verified: false })
+      return answer(res, {})
+    }
+    const found = identities.get(name)
+    if (!found) return refuse(res, [404, 'NotFoundException', 'No such identity.'])
+    if (method === 'DELETE') {
+      identities.delete(name)
+      return answer(res, {})
+    }
+    const { Tags, Tokens, Status, Verified } = found
+    const DkimAttributes = { Tokens, Status, SigningEnabled: true, SigningHostedZone: 'dkim.amazonses.com' }
+    return answer(res, { IdentityType: 'DOMAIN', VerifiedForSendingStatus: Verified, DkimAttributes, Tags })
+  }
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mails,
+    requests,
+    identities,
+    account,
+    trouble,
+    state,
+    stop() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+const answer = (res: ServerResponse, body: object) => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+const refuse = (res: ServerResponse, [status, name, message]: Refusal) =>
+  res.writeHead(status, { 'content-type': 'application/json', 'x-amzn-errortype': name }).end(JSON.stringify({ message }))
