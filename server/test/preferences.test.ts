@@ -45,7 +45,7 @@ async function newShop({ at = sterna }: Options = {}) {
   const { id, sk, owner } = await at.newProject()
   const domain = `shop${++shops}.example`
   // Links that are counted look different.
-  await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name: 'Shop', tracking: 'DISABLED' } })
+  await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name: 'Test', tracking: 'DISABLED' } })
   const call = (method: string, url: string, body?: unknown) => at.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
   await call('POST', '/domains', { domain })
   const template = async ({ type = 'MARKETING', body = '<p>News</p>' }: Message): Promise<string> => {
