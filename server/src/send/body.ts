@@ -34,9 +34,11 @@ function problemOfName(name: string) {
   return /[\p{Cc}\u2028\u2029]/u.test(name) ? 'Must be one line of text.' : undefined
 }
 
-/** A name that shows another address is made to deceive whoever reads it. */
+/** A name that shows another address is made to deceive whoever reads it. Cut: a long one is refused anyway, and would take long to search. */
 const showsAnother = (name: string | null | undefined, own: string | undefined) =>
-  (name?.match(/[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g) ?? []).some((address) => address.toLowerCase() !== own)
+  (name?.slice(0, MAX_NAME).match(/[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g) ?? []).some(
+    (address) => address.toLowerCase() !== own,
+  )
 
 const mailboxSchema = {
   anyOf: [
