@@ -1,4 +1,5 @@
 import { type Pool, transact } from '../db/index.ts'
+import { escapeHtml } from '../lib/html.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -84,11 +85,8 @@ function messageOf(mail: Taken, text: string, from: Options['from']) {
   return `${head}\r\n${body}`
 }
 
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
 /** The same words, with links that can be followed. */
 const htmlOf = (text: string) =>
-  `<div style="font:16px/1.5 sans-serif">${text
-    .replace(/[&<>"]/g, (character) => ENTITIES[character]!)
+  `<div style="font:16px/1.5 sans-serif">${escapeHtml(text)
     .replace(/https?:\/\/\S+/g, '<a href="$&">$&</a>')
     .replace(/\n/g, '<br>\n')}</div>`
