@@ -16,7 +16,7 @@ const asSent = (text: string) =>
     .replace(/\r\n?|\n/g, '\n')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are removed
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
-    .replace(/^\ufeff/, '')
+    .replace(/^\ufeff+/, '')
 
 const asLine = (text: string) =>
   text
@@ -55,7 +55,7 @@ test('another program reads from a mail exactly what went into it', async () => 
         })),
       ).toEqual(
         files.map(({ filename, contentType, inline, contentId, content }) => ({
-          filename: asLine(filename),
+          filename: asLine(filename) || 'unnamed',
           mimeType: contentType.toLowerCase(),
           disposition: inline ? 'inline' : 'attachment',
           contentId: contentId ? `<${contentId}>` : undefined,

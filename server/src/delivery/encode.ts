@@ -116,7 +116,8 @@ const BYTES_PER_PIECE = 60
 
 /** A parameter such as the name of a file, for those who know RFC 2231 and for those who do not. */
 export function parameter(name: string, value: string) {
-  const clean = oneLine(value)
+  // An empty one is read as none by some, and a file that cannot be named cannot be saved.
+  const clean = oneLine(value) || 'unnamed'
   if (isAscii(clean) && isEvenlySpaced(clean) && !looksEncoded(clean) && clean.length <= 300) return `${name}=${quote(clean)}`
   // The end is what tells the kind of file.
   const plain = clean.replace(/[^\x21-\x7e]|["\\]/g, '_').slice(-300)
@@ -155,7 +156,7 @@ const normaliseLines = (text: string) =>
     .replace(/\r\n?|\n/g, CRLF)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
-    .replace(/^\ufeff/, '')
+    .replace(/^\ufeff+/, '')
 
 /** ASCII in lines that nobody on the way has a reason to touch: not long, no space at the end, no dot at the beginning. */
 function isPlain(text: string) {
