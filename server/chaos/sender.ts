@@ -8,7 +8,7 @@ import { deriveSecrets, readMasterKey } from '../src/lib/secrets.ts'
 import { wayOut } from '../src/worker.ts'
 
 /** Seconds instead of minutes, so that what follows from them happens while a test looks. */
-const TIMING = { leaseMs: 2_000, unknownMs: 3_000 }
+const TIMING = { leaseMs: 2_000, unknownMs: 3_000, resolveMs: 250 }
 
 // A process that only sends, the way workers do.
 const stops: (() => Promise<unknown>)[] = []
@@ -30,5 +30,7 @@ const app = await buildWorkerApp(deps, { accepting: true })
 // Before anything is sent: a place to end at must not come before the first answer.
 await app.listen({ host, port })
 stops.push(() => app.close())
-const sender = await startSender({ ...deps, url, worker: presence.key, ...wayOut(deps), timing: TIMING })
+const way = wayOut(deps)
+stops.push(way.transport.close)
+const sender = await startSender({ ...deps, url, worker: presence.key, ...way, timing: TIMING })
 stops.push(sender.stop)

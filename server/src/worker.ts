@@ -99,8 +99,8 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
   const notifications = deps.config.snsTopics.length ? startNotifications(deps) : undefined
   return {
     async stop() {
-      // The sender closes the way out, so it goes last.
-      await Promise.all([engine.stop(), notifications?.stop(), Promise.resolve(accountMails?.stop()).then(() => sender.stop())])
+      await Promise.all([engine.stop(), notifications?.stop(), accountMails?.stop(), sender.stop()])
+      await way.transport.close()
     },
   }
 }

@@ -453,7 +453,7 @@ describe('sending', () => {
     workers.pop()
     const askedAt = Date.now()
     expect(await worker.stop('SIGTERM')).toBe(0)
-    expect(Date.now() - askedAt).toBeLessThan(15_000)
+    expect(Date.now() - askedAt).toBeLessThan(5_000)
     expect(await statesOf(ids)).toEqual(['unknown'])
   })
 

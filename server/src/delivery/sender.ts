@@ -35,9 +35,9 @@ type Options = {
   timing?: Timing
 }
 
-/** How long a silent process counts as living, and how long evidence may take before the policy decides. */
-type Timing = { leaseMs: number; unknownMs: number }
-const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000 }
+/** How long a silent process counts as living, how long evidence may take before the policy decides, and how often that is asked. */
+type Timing = { leaseMs: number; unknownMs: number; resolveMs: number }
+const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000, resolveMs: 5_000 }
 
 /** Mails on the wire at once. */
 const CONCURRENCY = 16
@@ -57,12 +57,11 @@ const MAX_LINGERING = 100
 const POLL_MS = 1_000
 const RECOVER_MS = 500
 const WAKE_MS = 250
-const RESOLVE_MS = 5_000
 const LET_GO_MS = 3_000
 /** How often the other side is asked how much it takes. */
 const ALLOWANCE_MS = 120_000
-/** When this process stops, what is handed over has so long to be answered. */
-const LAST_ANSWERS_MS = 10_000
+/** When this process stops, what is handed over has so long to be answered: it should be gone after five seconds. */
+const LAST_ANSWERS_MS = 3_500
 const CHUNK = 1_000
 /** Given up after so many deaths of the process that had it, the last two with nothing else in hand. */
 const MAX_CRASHES = 5
@@ -104,7 +103,7 @@ export async function startSender(options: Options) {
     every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(ringIf), log),
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(ringIf), log),
     every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
-    every(RESOLVE_MS, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
+    every(timing.resolveMs, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
   ]
   if (options.transport.allowance) chores.push(every(ALLOWANCE_MS, 'ask how much may be sent', askAllowance, log))
   const running = begin()
@@ -294,7 +293,6 @@ export async function startSender(options: Options) {
       over.abort()
       await Promise.all(chores.map((chore) => chore.stop()))
       await hint.stop()
-      await options.transport.close()
     },
   }
 
