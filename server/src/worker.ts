@@ -139,7 +139,7 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await transact(db, (tx) => dropOldAccountMails(tx))
   await transact(db, (tx) => dropEndedAttempts(tx))
   await transact(db, (tx) => resumeWipes(tx))
-  await untilNone(db, (tx) => dropExpiredKeys(tx, { ttlHours, limit: CHUNK }))
+  await dropExpiredKeys(db, ttlHours)
   await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
   await untilNone(db, (tx) => dropOldAttachments(tx, CHUNK))
   await untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK))

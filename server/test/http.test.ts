@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../src/db/index.ts'
+import { dropExpiredKeys } from '../src/http/once.ts'
 import { useApp } from './helpers.ts'
 import { probe } from './probe.ts'
 
@@ -267,6 +268,22 @@ describe('Idempotency-Key', () => {
     expect((await once(ours.sk, 'k')).status).toBe(200)
     expect((await once(ours.sk, 'k')).status).toBe(409)
     expect(await made(ours.id)).toBe(2)
+  })
+
+  test('expired keys are removed wherever they lie in the table, and no others', async () => {
+    const project = await sterna.newProject()
+    // Some 1,500 pages: more than are looked at in one go.
+    await sql`
+      insert into idempotency_keys (project_id, key, request, status_code, created_at)
+      select ${project.id}, n || repeat('x', 200), repeat('y', 200), 200, now() - make_interval(hours => case when n % 3 = 0 then 23 else 25 end)
+      from generate_series(1, 24000) n
+    `.execute(sterna.db)
+    await dropExpiredKeys(sterna.db, 24)
+    const { rows } = await sql<{ left: number; expired: number }>`
+      select count(*)::int as left, (count(*) filter (where created_at < now() - interval '24 hours'))::int as expired
+      from idempotency_keys where project_id = ${project.id}
+    `.execute(sterna.db)
+    expect(rows).toEqual([{ left: 8_000, expired: 0 }])
   })
 
   test.each(['', 'x'.repeat(256), 'a\tb', 'schlüssel', 'a\x7f'])('%j is not a key', async (key) => {

@@ -399,6 +399,32 @@ describe('the content', () => {
   })
 })
 
+test('those who say the same at the same time share it, and everyone else says what is theirs', async () => {
+  const shop = await newShop()
+  const template = await shop.template({ subject: 'Shared', body: '<p>shared</p>' })
+  const file = { filename: 'a.txt', content: 'YQ==', contentType: 'text/plain' }
+  const wanted = times(60, (index) => {
+    const to = `r${index}@example.com`
+    if (index % 6 === 0) return { to, subject: `Own ${index}` }
+    if (index % 6 === 1) return { to, subject: 'With a file', attachments: [file] }
+    return index % 2 ? { to, template, subject: undefined, body: undefined } : { to, subject: 'The same' }
+  })
+  const answers = await Promise.all(wanted.map((more) => shop.send(more)))
+  expect(answers.map(({ status }) => status)).toEqual(times(60, () => 200))
+  const rows = await many(
+    sterna.db,
+    sql<{ to: string; subject: string; contents: number }>`
+      select e.to_address as to, c.subject, (select count(*)::int from contents where project_id = ${shop.id}) as contents
+      from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id where e.project_id = ${shop.id}
+    `,
+  )
+  const subjectOf = new Map(rows.map(({ to, subject }) => [to, subject]))
+  expect(wanted.map(({ to }) => subjectOf.get(to))).toEqual(wanted.map(({ subject }) => subject ?? 'Shared'))
+  // 20 of them cannot share. How many batches the others came in is a matter of time, but not one each.
+  expect(rows[0]!.contents).toBeGreaterThanOrEqual(22)
+  expect(rows[0]!.contents).toBeLessThan(60)
+})
+
 describe('a template', () => {
   test('gives subject, body, sender and reply address, and each can be overridden', async () => {
     const shop = await newShop()

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { many, orFail, prepared, type Tx } from '../db/index.ts'
+import { many, one, orFail, type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import { AppError, fail } from '../lib/errors.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
@@ -105,10 +105,23 @@ export async function wipeKeys(tx: Tx, { projectId, before, limit }: { projectId
   return Number(numAffectedRows)
 }
 
-export async function dropExpiredKeys(tx: Tx, { ttlHours, limit }: { ttlHours: number; limit: number }) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from idempotency_keys where (project_id, key) in (
-      select project_id, key from idempotency_keys where created_at <= now() - make_interval(hours => ${ttlHours}) limit ${limit} for update skip locked)
-  `.execute(tx)
-  return Number(numAffectedRows)
+/** So many pages of the table at a time. */
+const PAGES = 1_000
+
+/** Page after page through the whole table, now and then: an index by age would cost every request that has a key. */
+export async function dropExpiredKeys(db: Pool, ttlHours: number) {
+  const { pages } = await one(
+    db,
+    sql<{ pages: number }>`select (pg_relation_size('idempotency_keys') / current_setting('block_size')::int)::int as pages`,
+  )
+  for (let page = 0; page < pages; page += PAGES) {
+    await transact(db, (tx) =>
+      sql`
+        delete from idempotency_keys where ctid = any(array(
+          select ctid from idempotency_keys
+          where ctid >= ${`(${page},0)`}::tid and ctid < ${`(${page + PAGES},0)`}::tid and created_at <= now() - make_interval(hours => ${ttlHours})
+          for update skip locked))
+      `.execute(tx),
+    )
+  }
 }

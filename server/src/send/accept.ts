@@ -91,7 +91,7 @@ const isPlain = ({ content, subscribed, attachments }: Sending) =>
   content.type === 'TRANSACTIONAL' && subscribed === undefined && !attachments.length
 
 async function acceptAtOnce(db: Pool, batch: Sending[], { idempotencyTtlHours }: Required<Options>): Promise<Outcome<Sent>[]> {
-  const calls = batch.map(toCall)
+  const calls = shareContents(batch.map(toCall))
   const senders = calls.map(({ project, content }) => ({ projectId: project.id, address: content.fromAddress }))
   const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
   const { query, finder } = upsertAtOnce(mergeWanted(calls.flatMap(wantContacts)), {
@@ -108,7 +108,7 @@ async function acceptAtOnce(db: Pool, batch: Sending[], { idempotencyTtlHours }:
     requireKeys(claims, idempotencyTtlHours),
     query,
     requireVerified([...new Map(senders.map((sender) => [`${sender.projectId} ${sender.address.split('@')[1]}`, sender])).values()]),
-    savingContents(calls.map(contentOf)),
+    savingContents(contentsOf(calls)),
     sql`select pg_notify(${QUEUED}, '')`,
   ])
   crash('written')
@@ -124,7 +124,22 @@ const toCall = (sending: Sending): Call => ({
   refusal: undefined,
 })
 
-const contentOf = ({ project, contentId, content }: Call) => ({ ...content, projectId: project.id, id: contentId })
+/** Who says the same at the same time shares it: a template that is sent a thousand times a second need not be stored as often. */
+function shareContents(calls: Call[]) {
+  const ids = new Map<string, string>()
+  for (const call of calls) {
+    if (call.attachments.length) continue
+    const { body, ...rest } = call.content
+    const said = JSON.stringify([call.project.id, rest]) + body
+    call.contentId = ids.get(said) ?? call.contentId
+    ids.set(said, call.contentId)
+  }
+  return calls
+}
+
+const contentsOf = (calls: Call[]) => [
+  ...new Map(calls.map(({ project, contentId, content }) => [contentId, { ...content, projectId: project.id, id: contentId }])).values(),
+]
 
 const mailsOf = (call: Call) =>
   call.recipients.map(({ name, email }, index) => ({
@@ -145,7 +160,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
     batch.map(({ project }) => project),
     lockTimeoutFor(batch.length),
   )
-  const calls = batch.map((sending, index) => ({ ...toCall(sending), refusal: refusals[index] }))
+  const calls = shareContents(batch.map((sending, index) => ({ ...toCall(sending), refusal: refusals[index] })))
   await refuseSenders(tx, calls)
   const mayReach = await refuseUnsubscribed(tx, calls)
   await refuseOverCaps(tx, calls, checkCaps)
@@ -154,7 +169,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
 
   const admitted = calls.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeWanted(admitted.flatMap(wantContacts)))
-  await saveContents(tx, admitted.map(contentOf))
+  await saveContents(tx, contentsOf(admitted))
   await saveAttachments(
     tx,
     admitted.flatMap(({ project, contentId, attachments }) =>
