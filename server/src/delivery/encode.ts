@@ -146,8 +146,10 @@ export const BOUNDARY = '=_'
 
 /** Text as the body of a part, with the name of its encoding. */
 export function encodeBody(given: string): { encoding: '7bit' | 'quoted-printable'; body: string } {
-  const text = normaliseLines(given)
-  return isPlain(text) ? { encoding: '7bit', body: text } : { encoding: 'quoted-printable', body: quotedPrintable(text) }
+  // Most bodies are like this, and one look at them is cheaper than all that the others need.
+  const simple = /^[\x20-\x7e\t\n]*$/.test(given)
+  const text = simple ? given.replaceAll('\n', CRLF) : normaliseLines(given)
+  return isPlain(text, simple) ? { encoding: '7bit', body: text } : { encoding: 'quoted-printable', body: quotedPrintable(text) }
 }
 
 /** Line breaks as mail has them, whatever they were; no other control characters. */
@@ -159,9 +161,10 @@ const normaliseLines = (text: string) =>
     .replace(/^\ufeff+/, '')
 
 /** ASCII in lines that nobody on the way has a reason to touch: not long, no space at the end, no dot at the beginning. */
-function isPlain(text: string) {
-  if (/[^\x20-\x7e\t\r\n]/.test(text) || text.includes(`--${BOUNDARY}`)) return false
-  if (/^\.|[ \t]$/.test(text) || text.includes(`${CRLF}.`) || text.includes(` ${CRLF}`) || text.includes(`\t${CRLF}`)) return false
+function isPlain(text: string, isKnownAscii: boolean) {
+  if (!isKnownAscii && /[^\x20-\x7e\t\r\n]/.test(text)) return false
+  if (text.startsWith('.') || text.endsWith(' ') || text.endsWith('\t')) return false
+  if ([`--${BOUNDARY}`, `${CRLF}.`, ` ${CRLF}`, `\t${CRLF}`].some((bad) => text.includes(bad))) return false
   for (let from = 0; from < text.length; ) {
     const found = text.indexOf(CRLF, from)
     const end = found < 0 ? text.length : found

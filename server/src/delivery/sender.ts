@@ -318,9 +318,15 @@ function createBell() {
       hear()
     },
     async wait(ms: number) {
-      const patience = new AbortController()
-      hear = () => patience.abort()
-      if (!rung) await sleep(ms, undefined, { signal: patience.signal }).catch(() => {})
+      if (!rung) {
+        await new Promise<void>((resolve) => {
+          const patience = setTimeout(resolve, ms)
+          hear = () => {
+            clearTimeout(patience)
+            resolve()
+          }
+        })
+      }
       rung = false
     },
   }
