@@ -3,13 +3,15 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import { serverOptions } from '../server/src/http/server.ts'
 import { compileValidator } from '../server/src/http/validate.ts'
 import { createLog } from '../server/src/lib/log.ts'
+import { sendBody } from '../server/src/send/body.ts'
 import { TrackBody } from '../server/src/track/routes.ts'
 
-// The floor: the framework with our options, which reads, checks and returns the body that tracking takes, and nothing else.
+// The floors: the framework with our options, which reads, checks and returns the body that the product takes, and nothing else.
 const app = Fastify(serverOptions({ config: { trustProxy: undefined }, log: createLog('warn') })).withTypeProvider<ZodTypeProvider>()
 app.setValidatorCompiler(compileValidator)
 app.setSerializerCompiler(serializerCompiler)
 app.get('/health', () => ({ status: 'ok' }))
-app.post('/echo', { schema: { body: TrackBody } }, (req) => req.body)
+app.post('/track', { schema: { body: TrackBody } }, (req) => req.body)
+app.post('/send', { schema: { body: sendBody({ maxAttachments: 10, maxAttachmentMb: 10 }) } }, (req) => req.body)
 await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })
 process.on('SIGTERM', () => process.exit(0))

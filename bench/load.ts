@@ -12,6 +12,8 @@ export type Target = {
   moreHeaders?: () => Headers
 }
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
+/** A line of the table, with what it is compared to. */
+export type Row = { name: string; measured: Measured; floor: Measured }
 export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
 
 const CONNECTIONS = 64

@@ -2,14 +2,15 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { type Measured, measure, type Scale, type Target } from './load.ts'
+import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
+import { timeLatency } from './paths/latency.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeRendering } from './paths/render.ts'
-import { measureSending } from './paths/send.ts'
+import { measureSending, SEND_FLOOR } from './paths/send.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
@@ -19,13 +20,18 @@ const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 const quick = process.argv.includes('quick')
 const scale = quick ? QUICK : FULL
 const dataScale = Number(process.env.BENCH_SCALE ?? (quick ? 0.01 : 1))
-const rows: [string, Measured][] = [['floor: an echo with the same options and body', await measureFloor()]]
+const rows: Row[] = []
 const timings: Timing[] = []
+const floor = await measureFloor('/track', ECHO_BODY)
+const sendFloor = await measureFloor('/send', SEND_FLOOR.body)
 await withProduct('api', async (product) => {
-  rows.push(await measurePlumbing(product, scale))
-  rows.push(...(await measureTracking(product, scale)))
-  rows.push(...(await measureUpserts(product, scale)))
-  rows.push(await measureSending(product, scale))
+  const add = (more: [string, Measured][], floor: Measured) => rows.push(...more.map(([name, measured]) => ({ name, measured, floor })))
+  add([['floor: an echo with the same options and body', floor]], floor)
+  add([await measurePlumbing(product, scale)], floor)
+  add(await measureTracking(product, scale), floor)
+  add(await measureUpserts(product, scale), floor)
+  add([[SEND_FLOOR.name, sendFloor]], sendFloor)
+  add(await measureSending(product, scale), sendFloor)
   timings.push(await watchTracking(product, dataScale))
 })
 await withProduct('all', async (product) => {
@@ -39,6 +45,7 @@ await withProduct(
   'all',
   async (product) => {
     timings.push(...(await timeDrain(product, sink, dataScale)))
+    timings.push(...(await timeLatency(product, sink, await newProject(product.url), dataScale)))
     timings.push(await watchDrain(product, sink, dataScale))
   },
   { SMTP_URL: sink.url },
@@ -49,9 +56,9 @@ const report = printReport(rows, timings)
 console.log(report)
 if (!quick) writeFileSync(new URL('./results.md', import.meta.url), report)
 
-async function measureFloor() {
+async function measureFloor(path: string, body: string) {
   const node = await startScript('./echo.ts', {})
-  const target: Target = { url: `${node.url}/echo`, method: 'POST', headers: { 'content-type': 'application/json' }, body: ECHO_BODY }
+  const target = { url: node.url + path, method: 'POST' as const, headers: { 'content-type': 'application/json' }, body }
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
@@ -77,10 +84,9 @@ async function newProject(url: string) {
   return { projectId: project.id, secretKey: project.secret, publicKey: project.public }
 }
 
-function printReport(rows: [string, Measured][], timings: Timing[]) {
-  const floor = rows[0]![1].perSecond
-  const line = ([name, { perSecond, cpuMicros, p50, p99 }]: [string, Measured]) =>
-    `| ${name} | ${Math.round(perSecond)} | ${Math.round((perSecond / floor) * 100)} % | ${Math.round(cpuMicros)} µs | ${p50} ms | ${p99} ms |`
+function printReport(rows: Row[], timings: Timing[]) {
+  const line = ({ name, measured: { perSecond, cpuMicros, p50, p99 }, floor }: Row) =>
+    `| ${name} | ${Math.round(perSecond)} | ${Math.round((perSecond / floor.perSecond) * 100)} % | ${Math.round(cpuMicros)} µs | ${p50} ms | ${p99} ms |`
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
   return `# Benchmark results
 

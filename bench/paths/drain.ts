@@ -19,7 +19,7 @@ const BYTES = 17_000
 const VARIABLES = Array.from({ length: 40 }, (_, n) => `<td style="padding:4px">{{ field${n} ?? "nothing" }}</td>\n`).join('')
 const BODY = `<table><tr>${VARIABLES}</tr></table>${'<p>The quick brown fox jumps over the lazy dog, and back again.</p>\n'.repeat(90)}`
 
-type Sink = Awaited<ReturnType<typeof startSink>>
+export type Sink = Awaited<ReturnType<typeof startSink>>
 
 export async function startSink() {
   const child = fork(script('../sink.ts'), { execArgv: ['--import', 'tsx'] })
@@ -28,9 +28,15 @@ export async function startSink() {
     port,
     url: `smtp://127.0.0.1:${port}?tls=off`,
     async taken() {
-      child.send('how many?')
+      child.send({})
       const [{ taken }] = (await once(child, 'message')) as [{ taken: number }]
       return taken
+    },
+    /** Ask first, then send. By the clock of the machine, in milliseconds. */
+    async arrival(address: string) {
+      child.send({ await: address })
+      const [{ at }] = (await once(child, 'message')) as [{ at: number }]
+      return at
     },
     stop: () => end(child),
   }
@@ -39,7 +45,7 @@ export async function startSink() {
 /** One worker against a queue of one content, and against a loop that only signs and pushes. */
 export async function timeDrain(product: Product, sink: Sink, scale: number): Promise<Timing[]> {
   const count = scaled(MAILS, scale)
-  await ownDomain(product)
+  await ownDomain(product, DOMAIN)
   const signed = await push(sink, count, true)
   const unsigned = await push(sink, count, false)
   await drain(product, sink, scaled(2_000, scale)) // warm up
@@ -67,8 +73,8 @@ export async function watchDrain(product: Product, sink: Sink, scale: number): P
 }
 
 /** Verified by our word: there is no DNS to ask. */
-async function ownDomain(product: Product) {
-  await send(product, 'POST', '/domains', { domain: DOMAIN })
+export async function ownDomain(product: Product, domain: string) {
+  await send(product, 'POST', '/domains', { domain })
   const client = await connectToBench(product.dataDir)
   await client.query(
     `update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = $1`,
@@ -89,7 +95,7 @@ async function push(sink: Sink, count: number, signs: boolean) {
 async function drain(product: Product, sink: Sink, count: number) {
   const client = await connectToBench(product.dataDir)
   const before = await sink.taken()
-  await queueMails(client, product.projectId, count).finally(() => client.end())
+  await queueMails(client, product.projectId, count, 'TRANSACTIONAL').finally(() => client.end())
   await arrived(sink, before + 1)
   const startedAt = performance.now()
   const cpuBefore = cpuMicroseconds(product.pid)
@@ -106,7 +112,7 @@ async function arrived(sink: Sink, count: number) {
 }
 
 /** As accepting leaves them: a content, contacts, and a row for each mail. */
-async function queueMails(client: pg.Client, projectId: string, count: number) {
+export async function queueMails(client: pg.Client, projectId: string, count: number, source: 'TRANSACTIONAL' | 'CAMPAIGN') {
   const data = `jsonb_build_object(${Array.from({ length: 40 }, (_, n) => `'field${n}', 'value ${n} of ' || n`).join(', ')})`
   await client.query('begin')
   const content = await client.query(
@@ -121,8 +127,8 @@ async function queueMails(client: pg.Client, projectId: string, count: number) {
        on conflict (project_id, email) do update set email = excluded.email
        returning id, email)
      insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
-     select $1, gen_random_uuid(), $3, id, email, 'TRANSACTIONAL', md5(random()::text) || '@drain.example', 0, $1 from people`,
-    [projectId, count, content.rows[0].id],
+     select $1, gen_random_uuid(), $3, id, email, $4, md5(random()::text) || '@drain.example', $5, $1 from people`,
+    [projectId, count, content.rows[0].id, source, source === 'CAMPAIGN' ? 1 : 0],
   )
   await client.query('commit')
 }
