@@ -10,7 +10,8 @@ export type Node = { url: string; pid: number; stop(): Promise<void> }
 export async function startScript(script: string, env: Record<string, string>): Promise<Node> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL(script, import.meta.url))], {
+  const loader = script.endsWith('.ts') ? ['--import', 'tsx'] : []
+  const child = spawn(process.execPath, [...loader, fileURLToPath(new URL(script, import.meta.url))], {
     env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'warn', PORT: String(port), PUBLIC_URL: url, ...env },
     stdio: ['ignore', 'inherit', 'inherit'],
   })

@@ -63,7 +63,7 @@ async function measureFloor(path: string, body: string) {
 }
 
 async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>, env = {}) {
-  const node = await startScript('./server.ts', { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', ...env })
+  const node = await startScript('./server.mjs', { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', ...env })
   try {
     await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })
   } finally {

@@ -1,8 +1,6 @@
-import { z } from 'zod'
 import { type Measured, measure, type Scale } from '../load.ts'
 import type { Product } from './contacts.ts'
 
-export const EchoBody = z.object({ email: z.email(), event: z.string().min(1), data: z.record(z.string(), z.unknown()).optional() })
 export const ECHO_BODY = JSON.stringify({ email: 'ada@example.com', event: 'signed up', data: { plan: 'pro', seats: 3 } })
 
 /** What our own plumbing costs: the same echo behind key authentication, rate limit, request id and security headers. */

@@ -1,0 +1,10 @@
+import { z } from 'zod'
+import { buildStale } from '../scripts/build.mjs'
+
+// The product as it ships, with one route more.
+await buildStale()
+const { start } = await import('../server/dist/main.js')
+const EchoBody = z.object({ email: z.email(), event: z.string().min(1), data: z.record(z.string(), z.unknown()).optional() })
+await start(process.env, (app) => {
+  app.post('/bench/echo', { config: { caller: 'secret-key' }, schema: { body: EchoBody } }, (req) => req.body)
+})
