@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many } from '../db/index.ts'
+import { type Db, many, prepared } from '../db/index.ts'
 import { findVerified } from '../domains/verified.ts'
 import type { Content } from './content.ts'
 import type { Taken } from './outbox.ts'
@@ -55,7 +55,7 @@ function judge(content: Content | undefined, facts: Facts | undefined, signer: S
 const readFacts = (db: Db, mails: Taken[]) =>
   many(
     db,
-    sql<Facts>`
+    sql<Facts>`${prepared}
       select m."projectId", m.id, p.disabled, p.tracking,
         exists (select from suppressions s where s.project_id = m."projectId"
           and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,

@@ -50,7 +50,7 @@ const MAX_READY_BYTES = 32 * 1024 * 1024
 /** So much of both at most is for campaigns: the rest stays free for what cannot wait. */
 const BULK_SHARE = 0.7
 /** Less is not worth asking for while there is something to send. */
-const WORTHWHILE = 8
+const WORTHWHILE = PORTION
 /** Who waits so long for its answer gives its place to another, up to so many. */
 const LINGER_MS = 15_000
 const MAX_LINGERING = 100
@@ -85,6 +85,9 @@ export async function startSender(options: Options) {
   const ready: Record<number, Ready[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
   const onTheWire = new Set<Taken>()
   const lingering = new Set<Taken>()
+  /** Lanes in which nothing waited when last asked. Only news, or time, is a reason to ask again. */
+  const dry = new Set<number>()
+  let news = 0
   let solitary = false
   let forgetful = true
   let tidiedAt = 0
@@ -92,18 +95,26 @@ export async function startSender(options: Options) {
 
   const resolving = { afterMs: timing.unknownMs, limit: CHUNK }
   const renew = () => transact(db, (tx) => renewLease(tx, worker, timing.leaseMs))
+  /** There is room again. */
   const ring = () => {
-    for (const bell of Object.values(bells)) bell.ring()
+    for (const [lane, bell] of Object.entries(bells)) if (stopping || !dry.has(Number(lane))) bell.ring()
   }
-  const ringIf = (many: number) => many && ring()
+  /** Something may have been queued, in that lane or anywhere. */
+  const tell = (lane?: number) => {
+    news++
+    if (lane === undefined) dry.clear()
+    else dry.delete(lane)
+    ring()
+  }
+  const tellIf = (many: number) => many && tell()
   await renew()
-  const hint = await listenForWork(url, ring, log)
+  const hint = await listenForWork(url, tell, log)
   const chores = [
     every(timing.leaseMs / 5, 'say that this sender lives', renew, log),
-    every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(ringIf), log),
-    every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(ringIf), log),
+    every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(tellIf), log),
+    every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(tellIf), log),
     every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
-    every(timing.resolveMs, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(ringIf), log),
+    every(timing.resolveMs, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(tellIf), log),
   ]
   if (options.transport.allowance) chores.push(every(ALLOWANCE_MS, 'ask how much may be sent', askAllowance, log))
   const running = begin()
@@ -131,7 +142,7 @@ export async function startSender(options: Options) {
         return 0
       })
       pump()
-      if (!taken) await bells[lane]!.wait(POLL_MS)
+      if (!taken && !(await bells[lane]!.wait(POLL_MS))) dry.delete(lane)
     }
   }
 
@@ -153,9 +164,11 @@ export async function startSender(options: Options) {
     if (stopping) return []
     if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
     const room = roomFor(lane)
-    if (solitary || pace.isPaused() || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return []
+    if (solitary || pace.isPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return []
+    const known = news
     const mails = await claim(lane, room)
     crash('claimed')
+    if (!mails.length && known === news) dry.add(lane)
     for (const mail of mails) holding.set(mail.id, mail)
     return mails
   }
@@ -198,7 +211,12 @@ export async function startSender(options: Options) {
 
   function pump() {
     if (stopping) return
-    for (let next = nextReady(); next && pace.take(ring); next = nextReady()) void send(next.shift()!)
+    for (let next = nextReady(); next && pace.take(resume); next = nextReady()) void send(next.shift()!)
+  }
+
+  function resume() {
+    pump()
+    ring()
   }
 
   function nextReady() {
@@ -260,7 +278,7 @@ export async function startSender(options: Options) {
       }
     } finally {
       solitary = false
-      ring()
+      tell()
     }
   }
 
@@ -317,6 +335,7 @@ function createBell() {
       rung = true
       hear()
     },
+    /** False when it did not ring for so long. */
     async wait(ms: number) {
       if (!rung) {
         await new Promise<void>((resolve) => {
@@ -327,7 +346,9 @@ function createBell() {
           }
         })
       }
+      const heard = rung
       rung = false
+      return heard
     },
   }
 }
@@ -343,7 +364,7 @@ function createTurns() {
 }
 
 /** A hint that something was queued, so that nobody waits for the next poll. Losing it costs a second. */
-async function listenForWork(url: string, onWork: () => void, log: Log) {
+async function listenForWork(url: string, onWork: (lane?: number) => void, log: Log) {
   let client: pg.Client | undefined
   const listening = every(
     POLL_MS,
@@ -353,7 +374,7 @@ async function listenForWork(url: string, onWork: () => void, log: Log) {
       const joining = new pg.Client({ connectionString: url, application_name: 'sterna queue', connectionTimeoutMillis: 3_000 })
       joining.on('error', () => {})
       joining.once('end', () => (client = undefined))
-      joining.on('notification', onWork)
+      joining.on('notification', ({ payload }) => onWork(payload ? Number(payload) : undefined))
       await joining.connect()
       await joining.query(`listen ${QUEUED}`)
       client = joining

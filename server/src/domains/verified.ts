@@ -33,7 +33,7 @@ export async function findVerified(db: Db, projectId: string, addresses: string[
   })
   const verified = await many(
     db,
-    sql<SenderDomain>`
+    sql<SenderDomain>`${prepared}
       select id, domain, dkim_selector as "dkimSelector" from domains
       where project_id = ${projectId} and domain = any(${[...new Set(asked.map(({ name }) => name))]}::text[]) and status = 'verified'
     `,

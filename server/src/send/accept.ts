@@ -3,6 +3,7 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { many, type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { LANES } from '../delivery/outbox.ts'
 import {
   type NewAttachment,
   type NewContent,
@@ -109,13 +110,15 @@ async function acceptAtOnce(db: Pool, batch: Sending[], { idempotencyTtlHours }:
     query,
     requireVerified([...new Map(senders.map((sender) => [`${sender.projectId} ${sender.address.split('@')[1]}`, sender])).values()]),
     savingContents(contentsOf(calls)),
-    sql`select pg_notify(${QUEUED}, '')`,
+    NEWS,
   ])
   crash('written')
   const [[checked], , rows] = await answers
   const find = finder(rows)
   return calls.map((call) => ({ value: answer(call, (projectId, email) => ({ id: find(projectId, email) }), checked!.now) }))
 }
+
+const NEWS = sql`select pg_notify(${QUEUED}, ${String(LANES.transactional)})`
 
 const toCall = (sending: Sending): Call => ({
   ...sending,
@@ -186,7 +189,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
       })),
     ),
   )
-  if (admitted.length) await sql`select pg_notify(${QUEUED}, '')`.execute(tx)
+  if (admitted.length) await NEWS.execute(tx)
   crash('written')
   return calls.map((call) => (call.refusal ? { error: call.refusal } : { value: answer(call, find, now) }))
 }
