@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { type Pool, transact } from '../db/index.ts'
+import { createBell } from '../lib/bell.ts'
 import { crash } from '../lib/crash.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { createTurns } from '../lib/turns.ts'
+import { listenForWork } from './listen.ts'
 import {
   claimSuspicious,
   countSenders,
@@ -69,7 +71,6 @@ const MAX_CRASHES = 5
 const HANDS_FREE_MS = 10_000
 /** So many of them one after the other, before all others get their turn again. */
 const ALONE_AT_MOST = 20
-export const QUEUED = 'sterna_emails'
 
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */
 export async function startSender(options: Options) {
@@ -79,7 +80,7 @@ export async function startSender(options: Options) {
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
   const bells: Record<number, ReturnType<typeof createBell>> = { [LANES.transactional]: createBell(), [LANES.bulk]: createBell() }
-  const inTurn = createTurns()
+  const inTurn = createTurns(1)
   /** Everything this process has taken and not yet settled. */
   const holding = new Map<string, Taken>()
   const ready: Record<number, Ready[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
@@ -324,67 +325,4 @@ function countBulk(mails: Iterable<Taken>) {
   let count = 0
   for (const { lane } of mails) if (lane === LANES.bulk) count++
   return count
-}
-
-/** Wakes who waits. A ring that nobody waits for is heard by the next who does. */
-function createBell() {
-  let rung = false
-  let hear = () => {}
-  return {
-    ring() {
-      rung = true
-      hear()
-    },
-    /** False when it did not ring for so long. */
-    async wait(ms: number) {
-      if (!rung) {
-        await new Promise<void>((resolve) => {
-          const patience = setTimeout(resolve, ms)
-          hear = () => {
-            clearTimeout(patience)
-            resolve()
-          }
-        })
-      }
-      const heard = rung
-      rung = false
-      return heard
-    },
-  }
-}
-
-/** Whoever comes while another is at it waits for its turn. */
-function createTurns() {
-  let last: Promise<unknown> = Promise.resolve()
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = last.then(work)
-    last = turn.catch(() => {})
-    return turn
-  }
-}
-
-/** A hint that something was queued, so that nobody waits for the next poll. Losing it costs a second. */
-async function listenForWork(url: string, onWork: (lane?: number) => void, log: Log) {
-  let client: pg.Client | undefined
-  const listening = every(
-    POLL_MS,
-    'listen for queued mails',
-    async () => {
-      if (client) return
-      const joining = new pg.Client({ connectionString: url, application_name: 'sterna queue', connectionTimeoutMillis: 3_000 })
-      joining.on('error', () => {})
-      joining.once('end', () => (client = undefined))
-      joining.on('notification', ({ payload }) => onWork(payload ? Number(payload) : undefined))
-      await joining.connect()
-      await joining.query(`listen ${QUEUED}`)
-      client = joining
-    },
-    log,
-  )
-  return {
-    async stop() {
-      await listening.stop()
-      await client?.end().catch(() => {})
-    },
-  }
 }

@@ -3,6 +3,7 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { many, type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { QUEUED } from '../delivery/listen.ts'
 import { LANES } from '../delivery/outbox.ts'
 import {
   type NewAttachment,
@@ -13,7 +14,6 @@ import {
   saveContents,
   savingContents,
 } from '../delivery/queue.ts'
-import { QUEUED } from '../delivery/sender.ts'
 import { findVerified, requireVerified } from '../domains/verified.ts'
 import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
 import { claimKeys, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'

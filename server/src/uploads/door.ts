@@ -1,22 +1,5 @@
 import { fail } from '../lib/errors.ts'
 
-/** Runs at most so many pieces of work at once; the others wait for their turn, in the order they came. */
-export function createTurns(atOnce: number) {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running < atOnce) running++
-    else await new Promise<void>((begin) => waiting.push(begin))
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
-    }
-  }
-}
-
 /** Turns away whoever would be too much: for all together, and for one project, so that it leaves room for the others. */
 export function createDoor({ inside, ofOneProject }: { inside: number; ofOneProject: number }) {
   let all = 0

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createDoor, createTurns } from './turns.ts'
+import { createTurns } from './turns.ts'
 
 const settle = () => new Promise((done) => setImmediate(done))
 
@@ -59,22 +59,4 @@ test('never more than allowed run at once, all run, and in order, however long e
     ),
     { numRuns: 50 },
   )
-})
-
-test('a door closes for one project before it closes for all, and opens again', async () => {
-  const enter = createDoor({ inside: 3, ofOneProject: 2 })
-  const refused = { code: 'SERVICE_UNAVAILABLE', retryAfter: 2 }
-  const [a, b, bad] = [work([], 'a'), work([], 'b'), work([], 'bad')]
-  const inside = [enter('one', a.run), enter('one', b.run)]
-  await expect(enter('one', async () => 'c')).rejects.toMatchObject(refused)
-  const other = enter('two', bad.run).catch((err: Error) => err.message)
-  await expect(enter('three', async () => 'c')).rejects.toMatchObject(refused)
-  bad.end()
-  expect(await other).toBe('bad')
-  await expect(enter('one', async () => 'c')).rejects.toMatchObject(refused)
-  expect(await enter('three', async () => 'c')).toBe('c')
-  a.end()
-  b.end()
-  expect(await Promise.all(inside)).toEqual(['a', 'b'])
-  expect(await enter('one', async () => 'c')).toBe('c')
 })
