@@ -31,6 +31,7 @@ type Options = {
   transport: Transport
   publicUrl: string
   signs: boolean
+  bounceDomain: string | undefined
   ratePerSecond: number | undefined
   timing?: Timing
 }
