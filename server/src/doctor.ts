@@ -112,7 +112,12 @@ async function checkPort({ host, port, publicUrl }: Config) {
 async function checkInbound({ inbound, bounceDomain, mailMode }: Config): Promise<Check[]> {
   if (!inbound)
     return bounceDomain && mailMode === 'smtp'
-      ? [warn('incoming mail', `bounces go to ${bounceDomain}, and this node does not read them; set INBOUND_SMTP_PORT on the one that does`)]
+      ? [
+          warn(
+            'incoming mail',
+            `bounces go to ${bounceDomain}, and this node does not read them; set INBOUND_SMTP_PORT on the one that does`,
+          ),
+        ]
       : []
   const taken = await whyNot(inbound.port, inbound.host)
   if (taken === undefined) return [ok('incoming mail', `port ${inbound.port} is free`)]

@@ -14,7 +14,7 @@ import { createLog } from '../src/lib/log.ts'
 import { wayOut } from '../src/worker.ts'
 import { cloneDatabase } from './database.ts'
 import { SECRET_KEY, startApp } from './helpers.ts'
-import { freePort } from './process.ts'
+import { freePort, startNode } from './process.ts'
 import { complaint, exchange, exim, gmail, outOfOffice, postfix, qmail, type Reported, report } from './reports.ts'
 import { startSink } from './sink.ts'
 import { connectSmtp, deliver } from './smtp-client.ts'
@@ -471,6 +471,7 @@ describe('other mail to a verified domain', () => {
   test.each([
     ['an answering machine', 'x@example.com', 'Auto-Submitted: auto-replied\n'],
     ['a list', 'x@example.com', 'List-Id: <list.example.com>\n'],
+    ['ourselves', 'x@example.com', 'X-Sterna-Id: 1\n'],
     ['nobody', '', ''],
   ])('from %s says so, for those who would answer it', async (_, from, header) => {
     const shop = await newShop()
@@ -568,7 +569,10 @@ describe('the listener', () => {
     expect(await client.deliver({ to, message: LETTER })).toMatch(/^452 4\.5\.3 /)
     await client.say('RSET')
     expect(await client.deliver({ to: to[0]!, message: LETTER + 'x'.repeat(2_000) })).toMatch(/^452 /)
-    expect(await client.deliver({ to: to[0]!, message: 'From: a@example.com\n\nshort\n' })).toMatch(/^250 /)
+    for (let round = 0; round < 3; round++) {
+      const message = `From: a@example.com\nSubject: ${round}\n\n${'short '.repeat(100)}`
+      expect(await client.deliver({ to: to[0]!, message })).toMatch(/^250 /)
+    }
     await greeted(own.port)
     expect((await connectSmtp(own.port)).greeting).toMatch(/^421 /)
     client.end()
@@ -699,6 +703,23 @@ describe('the listener', () => {
     const answer = await new Promise<Buffer>((resolve) => secure.once('data', resolve))
     expect(answer.toString()).toMatch(/^250-/)
     expect(answer.toString()).not.toMatch(/AUTH/)
+  })
+
+  test('is in what a user starts', async () => {
+    const shop = await newShop()
+    const own = await freePort()
+    const inbound = { BOUNCE_DOMAIN: BOUNCES, INBOUND_SMTP_PORT: String(own), INBOUND_SMTP_HOST: '127.0.0.1' }
+    const node = await startNode({ DATABASE_URL: database.url, SMTP_URL: sink.url, ROLE: 'worker', LOG_LEVEL: 'warn', ...inbound })
+    stops.push(() => node.stop())
+    expect(await deliver(own, { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
+    expect(await shop.received()).toHaveLength(1)
+    const hungUp = await greeted(own)
+    await hungUp.say('MAIL FROM:<>')
+    await hungUp.say(`RCPT TO:<help@${shop.domain}>`)
+    await hungUp.say('DATA')
+    hungUp.end()
+    expect(await node.stop()).toBe(0)
+    expect(node.output()).toBe('')
   })
 
   test('does not start where it cannot listen, and says why', async () => {

@@ -9,7 +9,7 @@ const PREFIX = 'bounce+'
 const ID_BYTES = 16
 const ENDING_BYTES = 4
 const SIGNATURE_BYTES = 15
-/** Together 280 bits: 56 digits, and with the prefix 63 of the 64 characters that the part before an @ may have. */
+/** Together 280 bits, 120 of them the signature: 56 digits, and with the prefix 63 of the 64 characters that the part before an @ may have. */
 const BYTES = ID_BYTES + ENDING_BYTES + SIGNATURE_BYTES
 const DIGITS = (BYTES * 8) / 5
 /** Of base 32, so that whoever writes addresses in capitals, or in small letters, changes nothing. */

@@ -12,9 +12,14 @@ const MAX_HEADERS = 100
 const MAX_ATTACHMENTS = 100
 const MAX_REPORT_BYTES = 64 * 1024
 
-export async function parse(bytes: Uint8Array): Promise<Letter> {
-  if (hasTooManyLines(bytes)) throw new Error('too many lines')
-  const mail = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true })
+/** Undefined when it cannot be read, now or later. */
+export async function parse(bytes: Uint8Array): Promise<Letter | undefined> {
+  if (hasTooManyLines(bytes)) return undefined
+  const mail = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true }).catch(() => undefined)
+  return mail && letterOf(mail)
+}
+
+function letterOf(mail: Email): Letter {
   const from = mail.from?.address ? { name: cut(mail.from.name), address: cut(mail.from.address) } : null
   return {
     messageId: mail.messageId ? storable(mail.messageId).replace(/^\s*<|>\s*$/g, '') : null,

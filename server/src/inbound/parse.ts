@@ -30,14 +30,11 @@ export function createParser() {
 
   return {
     async parse(message: Buffer): Promise<Letter> {
-      const signal = AbortSignal.timeout(TIME_MS)
-      try {
-        return await pool.run(message, { signal })
-      } catch (err) {
-        // It may have waited for others, or for the processor.
-        if (signal.aborted || pool.queueSize >= MAX_WAITING) throw err
-        throw new UnreadableError('a message could not be read', { cause: err })
-      }
+      // The time is also that of waiting for others, or for the processor: what takes too long may come again.
+      const letter: Letter | undefined = await pool.run(message, { signal: AbortSignal.timeout(TIME_MS) }).catch((err) => {
+        if (err.code !== 'ERR_WORKER_OUT_OF_MEMORY') throw err
+      })
+      return letter ?? Promise.reject(new UnreadableError())
     },
     close: () => pool.destroy(),
   }

@@ -92,6 +92,8 @@ function messageIdOf({ letter: { messageId }, message }: Arrival) {
 /** Written by a machine, or to many: who answers it may get an answer from the machine, and so on. */
 const isAutomatic = ({ sender, letter: { headers } }: Arrival) =>
   sender === '' ||
+  // We have sent it ourselves.
+  Object.hasOwn(headers, 'x-sterna-id') ||
   /^\s*auto-/i.test(headers['auto-submitted'] ?? '') ||
   /^\s*(bulk|junk|list|auto_reply)\b/i.test(headers.precedence ?? '') ||
   Object.hasOwn(headers, 'list-id')
