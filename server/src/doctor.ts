@@ -32,6 +32,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
     ...checkDisk(config),
     await checkUploads(config),
     await checkPort(config),
+    ...(await checkInbound(config)),
     ...(await checkDatabase(config)),
   )
   return checks
@@ -89,12 +90,16 @@ async function checkUploads(config: Config) {
   return ok('uploads', `kept in ${place}`)
 }
 
-async function checkPort({ host, port, publicUrl }: Config) {
-  const taken = await new Promise<string | undefined>((resolve) => {
+/** Undefined when one could listen there. */
+const whyNot = (port: number, host: string | undefined) =>
+  new Promise<string | undefined>((resolve) => {
     const probe = createServer()
     probe.once('error', (err: NodeJS.ErrnoException) => resolve(err.code ?? err.message))
     probe.listen(port, host, () => probe.close(() => resolve(undefined)))
   })
+
+async function checkPort({ host, port, publicUrl }: Config) {
+  const taken = await whyNot(port, host)
   if (!taken) return ok('port', `${host}:${port} is free`)
   const ours = await fetch(`http://${host}:${port}/health`, { signal: AbortSignal.timeout(2_000) }).then(
     (answer) => answer.ok,
@@ -102,6 +107,22 @@ async function checkPort({ host, port, publicUrl }: Config) {
   )
   if (ours) return ok('port', `Sterna answers on ${host}:${port} (${publicUrl})`)
   return failed('port', `${host}:${port} cannot be used (${taken}); stop what uses it, or set PORT`)
+}
+
+async function checkInbound({ inbound, bounceDomain, mailMode }: Config): Promise<Check[]> {
+  if (!inbound)
+    return bounceDomain && mailMode === 'smtp'
+      ? [
+          warn(
+            'incoming mail',
+            `bounces go to ${bounceDomain}, and this node does not read them; set INBOUND_SMTP_PORT on the one that does`,
+          ),
+        ]
+      : []
+  const taken = await whyNot(inbound.port, inbound.host)
+  if (taken === undefined) return [ok('incoming mail', `port ${inbound.port} is free`)]
+  if (taken === 'EADDRINUSE') return [ok('incoming mail', `something listens on port ${inbound.port}; if Sterna runs, it does`)]
+  return [failed('incoming mail', `port ${inbound.port} cannot be used (${taken}); set INBOUND_SMTP_PORT`)]
 }
 
 async function checkDatabase(config: Config): Promise<Check[]> {

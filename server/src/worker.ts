@@ -30,6 +30,7 @@ import { wipeHits } from './hits/wipe.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
 import { dropExpiredKeys, wipeKeys } from './http/once.ts'
 import type { Deps } from './http/server.ts'
+import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { accountMailsLeave, type Config } from './lib/config.ts'
@@ -91,6 +92,8 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
 export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
   await createPartitions(deps.db, deps.log)
   await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
+  // First, because its port may be taken: then nothing else has begun.
+  const listener = await listenForMail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
   const way = wayOut(deps)
@@ -99,17 +102,23 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
   const notifications = deps.config.snsTopics.length ? startNotifications(deps) : undefined
   return {
     async stop() {
-      await Promise.all([engine.stop(), notifications?.stop(), accountMails?.stop(), sender.stop()])
+      await Promise.all([engine.stop(), notifications?.stop(), listener?.stop(), accountMails?.stop(), sender.stop()])
       await way.transport.close()
     },
   }
 }
+
+/** In the workers: what comes in is as bursty as what goes out, and those who call the API should not notice. */
+const listenForMail = ({ config: { inbound, bounceDomain, publicUrl }, db, secrets, log }: Deps) =>
+  inbound && startListener({ db, secrets, log, inbound, bounceDomain, name: bounceDomain ?? new URL(publicUrl).hostname })
 
 /** How mail leaves this installation. */
 export const wayOut = ({ config, db }: Deps) => ({
   transport: transportFor(config, db),
   publicUrl: config.publicUrl,
   signs: config.mailMode !== 'ses',
+  // Amazon SES has return paths of its own.
+  bounceDomain: config.mailMode === 'smtp' ? config.bounceDomain : undefined,
   ratePerSecond: config.sendRatePerSecond,
 })
 

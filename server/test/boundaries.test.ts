@@ -14,7 +14,7 @@ const FLOORS = [
   'templates',
   'delivery',
   'segments',
-  'track send verify hits campaigns workflows public',
+  'track send verify hits inbound campaigns workflows public',
   'activity analytics usage billing auth',
 ].map((line) => line.split(' '))
 

@@ -11,6 +11,8 @@ export type Mail = {
   from: Mailbox
   to: Mailbox
   replyTo: string | null
+  /** Named in the mail too: whoever complains about it sends it along, often without the envelope. */
+  returnPath?: string | undefined
   subject: string
   html: string
   text: string
@@ -37,6 +39,7 @@ export function compose(mail: Mail): Composed {
     plainHeader('Date', mail.date.toUTCString().replace('GMT', '+0000')),
     plainHeader('Message-ID', `<${mail.messageId}>`),
     plainHeader('X-Sterna-Id', mail.id),
+    ...(mail.returnPath ? [plainHeader('X-Sterna-Return-Path', mail.returnPath)] : []),
     ...own.map(([name, value]) => header(name, value)),
     plainHeader('MIME-Version', '1.0'),
     content.head,
@@ -52,6 +55,7 @@ const OURS = new Set([
   'date',
   'message-id',
   'x-sterna-id',
+  'x-sterna-return-path',
   'mime-version',
   'content-type',
   'content-transfer-encoding',

@@ -53,4 +53,4 @@ function readMail(said: string): Opened | undefined {
   return { projectId: uuid(hex.slice(2, 34)), emailId: uuid(hex.slice(34)) }
 }
 
-const uuid = (hex: string) => [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+export const uuid = (hex: string) => [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')

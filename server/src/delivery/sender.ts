@@ -33,6 +33,7 @@ type Options = {
   transport: Transport
   publicUrl: string
   signs: boolean
+  bounceDomain: string | undefined
   ratePerSecond: number | undefined
   timing?: Timing
 }

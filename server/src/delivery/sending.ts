@@ -18,6 +18,7 @@ import { recordFeedback } from './feedback.ts'
 import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
+import { returnPathOf } from './return-path.ts'
 import { createSettle, type Settlement } from './settle.ts'
 import { readHtml } from './text.ts'
 import { createTracking } from './track-hits.ts'
@@ -46,12 +47,14 @@ type Port = {
   transport: Transport
   publicUrl: string
   signs: boolean
+  /** Where bounces are read. Without it they go to the sender. */
+  bounceDomain: string | undefined
   /** Then nobody waits any more for a database that is away. */
   until: AbortSignal
 }
 
 /** The way of a mail: gate, render, compose, mark, transmit, settle. */
-export function createSending({ db, secrets, log, worker, transport, publicUrl, signs, until }: Port) {
+export function createSending({ db, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Port) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(db, worker)
@@ -101,6 +104,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     const language = languageFor(recipient.data.locale, content.projectLanguage)
     const html = withFooter({ type: content.type, html: rendered.html, links: recipient, language, sender })
     const read = readHtml(html)
+    const returnPath = bounceDomain && returnPathOf(secrets, { projectId: mail.projectId, emailId: mail.id }, bounceDomain)
     const composed = compose({
       id: mail.id,
       messageId: mail.messageId,
@@ -109,6 +113,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
       from: { name: sender, address: content.fromAddress },
       to: { name: mail.toName, address: mail.toAddress },
       replyTo: content.replyTo,
+      returnPath,
       subject,
       html: trackHits(admitted, html, read),
       text: read.text,
@@ -120,6 +125,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
       projectId: mail.projectId,
       id: mail.id,
       sender: content.fromAddress,
+      returnPath,
       recipient: mail.toAddress,
       subject,
       message: `${signature}${composed.head}\r\n${composed.body}`,

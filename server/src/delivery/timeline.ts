@@ -30,7 +30,8 @@ export async function timelineOf(db: Db, projectId: string, email: z.output<type
   const failing =
     email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
-  const all = [{ at: email.createdAt, what: 'queued', details: {} }, ...told, ...delays, ...unknown, ...failing, ...skipped]
+  const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
+  const all = [...queued, ...told, ...delays, ...unknown, ...failing, ...skipped]
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
 

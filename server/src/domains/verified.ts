@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, orFail, prepared } from '../db/index.ts'
+import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
 import { fail } from '../lib/errors.ts'
 
@@ -24,6 +24,16 @@ export const requireVerified = (senders: { projectId: string; address: string }[
   from domains d join unnest(${senders.map(({ projectId }) => projectId)}::uuid[], ${senders.map(({ address }) => domainOf(address))}::text[]) as s(project, name)
     on s.project = d.project_id and s.name = d.domain
   where d.status = 'verified'`
+
+/** Whose domain this is, proven. At most one project has a name. */
+export const findOwner = (db: Db, domain: string) =>
+  maybeOne(
+    db,
+    sql<{ projectId: string }>`
+      select d.project_id as "projectId" from domains d join projects p on p.id = d.project_id
+      where d.domain = ${domain} and d.status = 'verified' and p.deleted_at is null
+    `,
+  )
 
 /** For each address that this project may send as, its verified domain. The exact one: a sub-domain is another domain. */
 export async function findVerified(db: Db, projectId: string, addresses: string[]): Promise<Map<string, SenderDomain>> {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { readAddress } from './address.ts'
+import { readAddress, readDomain } from './address.ts'
 
 const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 'true' || text === '1')
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
@@ -83,6 +83,15 @@ const Environment = z.object({
     .transform(readMailbox)
     .refine((mailbox) => mailbox !== null, 'must be an address, such as mail@example.com or "Example <mail@example.com>"')
     .optional(),
+  BOUNCE_DOMAIN: z
+    .string()
+    .transform((text) => readDomain(text.toLowerCase()))
+    .refine((domain) => domain !== null, 'must be a domain, such as bounces.example.com')
+    .optional(),
+  INBOUND_SMTP_PORT: wholeNumber(1, 65_535).optional(),
+  INBOUND_SMTP_HOST: z.string().optional(),
+  INBOUND_SMTP_TLS_KEY: z.string().optional(),
+  INBOUND_SMTP_TLS_CERT: z.string().optional(),
   SEND_RATE_PER_SECOND: wholeNumber(1, 100_000).optional(),
   MAX_ATTACHMENTS: wholeNumber(0, 100).default(10),
   MAX_ATTACHMENT_MB: wholeNumber(0, 30).default(10),
@@ -110,6 +119,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
   if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: mail leaves one way.')
   if (!env.SES_REGION && (env.SES_ENDPOINT || env.SES_CONFIGURATION_SET))
     throw new ConfigError('To send by Amazon SES, also set SES_REGION; otherwise set no SES_… at all.')
+  if (!env.INBOUND_SMTP_TLS_KEY !== !env.INBOUND_SMTP_TLS_CERT)
+    throw new ConfigError('Set both INBOUND_SMTP_TLS_KEY and INBOUND_SMTP_TLS_CERT, or neither.')
   return {
     environment: env.NODE_ENV,
     host: env.HOST,
@@ -132,6 +143,11 @@ export function loadConfig(source: Record<string, string | undefined>) {
     snsTopics: env.SNS_TOPIC_ARNS ?? [],
     dnsServers: env.DNS_SERVERS,
     mailFrom: env.MAIL_FROM ?? undefined,
+    bounceDomain: env.BOUNCE_DOMAIN ?? undefined,
+    // Off unless there is a port.
+    inbound: env.INBOUND_SMTP_PORT
+      ? { port: env.INBOUND_SMTP_PORT, host: env.INBOUND_SMTP_HOST, keyFile: env.INBOUND_SMTP_TLS_KEY, certFile: env.INBOUND_SMTP_TLS_CERT }
+      : undefined,
     sendRatePerSecond: env.SEND_RATE_PER_SECOND,
     maxAttachments: env.MAX_ATTACHMENTS,
     maxAttachmentMb: env.MAX_ATTACHMENT_MB,
@@ -144,6 +160,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
 /** Mails to account holders need somebody to come from, and a way out. */
 export const accountMailsLeave = ({ mailFrom, mailMode }: Config) => mailFrom !== undefined && mailMode !== 'sandbox'
 
+export type InboundConfig = NonNullable<Config['inbound']>
 export type SesConfig = NonNullable<Config['ses']>
 export type S3Config = NonNullable<ReturnType<typeof readS3>>
 

@@ -20,6 +20,7 @@ type Purpose =
   | 'open-token'
   | 'click-token'
   | 'hit-client'
+  | 'return-path'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>

@@ -86,10 +86,11 @@ async function apply(tx: Tx, due: Due[]) {
   await end(tx, ends)
 }
 
+type Named = Pick<Said['mail'], 'projectId' | 'emailId'>
 type Known = { projectId: string; id: string; providerId: string | null; messageId: string }
 
 /** Locks them, in the order of their ids, so that two who apply at once do not wait for each other in a circle. */
-async function findMails(tx: Tx, mails: Said['mail'][]) {
+async function findMails(tx: Tx, mails: Named[]) {
   const wanted = mails.map(({ projectId, emailId }) => ({ projectId, id: emailId }))
   const rows = await many(
     tx,
@@ -121,11 +122,32 @@ function judge({ tries }: Due, reading: Reading, known: Map<string, Known>): Omi
 
 const later = (tries: number): { waitSeconds?: number } => (tries < WAITS.length ? { waitSeconds: WAITS[tries]! } : {})
 
+/** What was told of a mail, and by what name the other side knows the mail if it has one. */
+export type Told = Omit<Said, 'mail'> & { mail: Named & { providerId?: string } }
+
+/** Each mail has so many kept at most: who has the address of one may write to it without end. */
+const MAX_REPORTS = 20
+
+/** What was proven to be about a mail of ours otherwise: done and kept in one go. False when there is no such mail. */
+export async function applyReport(tx: Tx, { id, message, told }: { id: string; message: string; told: Told }) {
+  const { kind, details, mail } = told
+  const known = await findMails(tx, [mail])
+  if (!known.size) return false
+  await sql`
+    insert into provider_notifications (id, message, due_at, kind, project_id, email_id, details)
+    select ${id}, ${message}, null, ${kind}, ${mail.projectId}, ${mail.emailId}, ${details ? JSON.stringify(details) : null}::jsonb
+    where (select count(*) from provider_notifications where project_id = ${mail.projectId} and email_id = ${mail.emailId}) < ${MAX_REPORTS}
+    on conflict do nothing
+  `.execute(tx)
+  await act(tx, [told])
+  return true
+}
+
 /** Whatever the provider tells of a mail, it has taken it. */
-async function act(tx: Tx, said: Said[]) {
+async function act(tx: Tx, said: Told[]) {
   await settleByEvidence(
     tx,
-    said.map(({ mail }) => ({ projectId: mail.projectId, id: mail.emailId, providerId: mail.providerId })),
+    said.map(({ mail: { emailId, ...mail } }) => ({ ...mail, id: emailId })),
   )
   await recordFeedbacks(
     tx,

@@ -62,7 +62,7 @@ const reasonOf = (bounce: Message['bounce']) => {
 const MAX_REASON = 500
 
 /** Text of strangers: on one line, short, and nothing in it that a terminal or a database takes for more than text. */
-const clean = (parts: (string | undefined)[]) =>
+export const clean = (parts: (string | undefined)[]) =>
   parts
     .filter(Boolean)
     .join(': ')

@@ -186,7 +186,7 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | u
       },
       dropped: () => end({ is: 'withheld' }),
     })
-    const envelope = { from: mail.sender, to: [mail.recipient], size: Buffer.byteLength(mail.message) }
+    const envelope = { from: mail.returnPath ?? mail.sender, to: [mail.recipient], size: Buffer.byteLength(mail.message) }
     line.connection.send(envelope, body, (err, info) => {
       if (err) return failed(err as SmtpError)
       if (phase !== 'handed-over') return end({ is: 'not-sent', error: 'it was answered before it had ended' })

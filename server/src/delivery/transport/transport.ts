@@ -7,6 +7,8 @@ export type Outgoing = {
   projectId: string | null
   id: string
   sender: string
+  /** Where it comes back to, if that is not the sender. */
+  returnPath?: string | undefined
   recipient: string
   subject: string
   /** CRLF line ends, header and body. */

@@ -1,0 +1,18 @@
+/** A message as a thread has read it: short, however long it was, and plain text that a database takes. */
+export type Letter = {
+  messageId: string | null
+  subject: string
+  from: { name: string; address: string } | null
+  replyTo: string | null
+  text: string | null
+  textTruncated: boolean
+  html: string | null
+  htmlTruncated: boolean
+  /** By lower-case name; of several with one name the first. */
+  headers: Record<string, string>
+  attachments: { filename: string | null; contentType: string; size: number }[]
+  report: Report | null
+}
+
+/** The part of a report that machines read, and the header of the mail that it is about, if it came along. */
+export type Report = { is: 'delivery-status' | 'feedback-report' | 'other'; fields: string; original: string }

@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { SMTPServer, SMTPServerOptions } from 'smtp-server'
+import type { Pool } from '../db/index.ts'
+import { ConfigError, type InboundConfig } from '../lib/config.ts'
+import type { Log } from '../lib/log.ts'
+import { networkOf } from '../lib/network.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { LIMITS, type Limits } from './limits.ts'
+import { createReceiver, Refusal } from './receive.ts'
+
+type Options = {
+  db: Pool
+  secrets: Secrets
+  log: Log
+  inbound: InboundConfig
+  bounceDomain: string | undefined
+  /** By which we introduce ourselves. */
+  name: string
+  limits?: Partial<Limits>
+}
+
+/**
+ * Takes mail by SMTP, for return paths and for verified domains; passes nothing on, and asks nobody to sign in. A message is answered
+ * with 250 when all that follows from it is committed, and with 451 when that could not be done: then its sender tries again.
+ */
+export async function startListener({ db, secrets, log, inbound, bounceDomain, name, limits: given }: Options) {
+  const limits = { ...LIMITS, ...given }
+  const receiver = createReceiver({ db, log, site: { secrets, bounceDomain }, limits })
+  const sockets = createSockets(limits)
+  const library = await import('smtp-server')
+  const server = new library.SMTPServer({
+    ...settings(inbound, limits),
+    name,
+    onConnect: ({ remoteAddress }, done) => done(sockets.areTooMany(remoteAddress) ? new Refusal(421, 'Too many connections') : null),
+    onRcptTo: ({ address }, session, done) => void receiver.checkRecipient(address, session).then(done),
+    onData: (stream, session, done) => void receiver.receive(stream, session).then(done),
+  })
+  server.server.on('connection', sockets.add)
+  server.on('error', (err) => log.debug({ err }, 'an incoming connection failed'))
+  await listen(server, inbound)
+
+  return {
+    async stop() {
+      await new Promise<void>((resolve) => server.close(resolve))
+      sockets.destroy()
+      await receiver.close()
+    },
+  }
+}
+
+function settings({ keyFile, certFile }: InboundConfig, limits: Limits): SMTPServerOptions {
+  const tls = keyFile && certFile ? { key: readPem(keyFile), cert: readPem(certFile) } : undefined
+  return {
+    ...tls,
+    // Without a certificate of ours the library would use its own, whose key everybody has.
+    disabledCommands: ['AUTH', 'WIZ', 'SHELL', 'KILL', ...(tls ? [] : ['STARTTLS'])],
+    authOptional: true,
+    logger: false,
+    disableReverseLookup: true,
+    hideENHANCEDSTATUSCODES: false,
+    size: limits.messageBytes,
+    rejectOversized: true,
+    maxRecipients: limits.recipients,
+    maxClients: limits.connections,
+    maxCommandLength: 4_096,
+    socketTimeout: limits.idleMs,
+    closeTimeout: limits.closingMs,
+  }
+}
+
+/** Every open connection, and how many each network has. */
+function createSockets({ connectionMs, connectionsOfOne }: Limits) {
+  const open = new Set<Socket>()
+  const counts = new Map<string, number>()
+  const count = (network: string, change: number) => {
+    const now = (counts.get(network) ?? 0) + change
+    if (now) counts.set(network, now)
+    else counts.delete(network)
+  }
+  return {
+    add(socket: Socket) {
+      const network = networkOf(socket.remoteAddress ?? '')
+      const deadline = setTimeout(() => socket.destroy(), connectionMs).unref()
+      open.add(socket)
+      count(network, 1)
+      socket.once('close', () => {
+        clearTimeout(deadline)
+        open.delete(socket)
+        count(network, -1)
+      })
+    },
+    areTooMany: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,
+    destroy() {
+      for (const socket of open) socket.destroy()
+    },
+  }
+}
+
+function readPem(file: string) {
+  try {
+    return readFileSync(file)
+  } catch (err) {
+    throw new ConfigError(`Cannot read the key or certificate for incoming mail: ${(err as Error).message}`)
+  }
+}
+
+async function listen(server: SMTPServer, { port, host }: InboundConfig) {
+  server.listen(port, host)
+  await once(server.server, 'listening').catch((err: NodeJS.ErrnoException) => {
+    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} is taken. Stop what uses it, or set INBOUND_SMTP_PORT.`)
+    if (err.code === 'EACCES')
+      throw new ConfigError(`Not allowed to listen on port ${port}. Use one above 1023, redirect port 25 to it, and set INBOUND_SMTP_PORT.`)
+    throw err
+  })
+}

@@ -1,0 +1,30 @@
+import type { Db } from '../db/index.ts'
+import { findReturnPath } from '../delivery/return-path.ts'
+import { findOwner } from '../domains/verified.ts'
+import { readAddress } from '../lib/address.ts'
+import type { Secrets } from '../lib/secrets.ts'
+
+/** Whom a message is for. */
+export type Recipient =
+  /** It is about this mail: the address is signed. */
+  | { is: 'return-path'; projectId: string; emailId: string }
+  /** Ours, for whoever tells of complaints about mails. */
+  | { is: 'operator' }
+  | { is: 'project'; projectId: string; address: string }
+
+/** Registered where complaints come from, or expected of every domain. */
+const OPERATOR = new Set(['abuse', 'complaints', 'fbl', 'postmaster'])
+
+export type Site = { secrets: Secrets; bounceDomain: string | undefined }
+
+/** Undefined when nobody here has this address. Whatever domain stands behind a signed one: it may have been ours when the mail left. */
+export async function findRecipient(db: Db, { secrets, bounceDomain }: Site, given: string): Promise<Recipient | undefined> {
+  const address = readAddress(given)
+  if (!address) return undefined
+  const mail = await findReturnPath(db, secrets, address)
+  if (mail) return { is: 'return-path', ...mail }
+  const [local = '', domain = ''] = address.split('@')
+  if (domain === bounceDomain) return OPERATOR.has(local) ? { is: 'operator' } : undefined
+  const owner = await findOwner(db, domain)
+  return owner && { is: 'project', projectId: owner.projectId, address }
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { maybeOne, type Tx } from '../db/index.ts'
+import { applyReport, type Told } from '../delivery/notifications/apply.ts'
+import { keepReceived } from '../delivery/received.ts'
+import { findReturnPath } from '../delivery/return-path.ts'
+import { recordEvents } from '../events/record.ts'
+import { readAddress } from '../lib/address.ts'
+import { newId } from '../lib/id.ts'
+import type { Letter } from './letter.ts'
+import { readReport } from './read-report.ts'
+import { findRecipient, type Recipient, type Site } from './recipient.ts'
+
+/** A message as it came: from whom and to whom by its envelope, and every byte of it. */
+export type Arrival = { sender: string; recipients: string[]; message: Buffer; letter: Letter }
+
+/** What followed from it, for the log. */
+export type Taken = 'reported' | 'received' | 'repeated' | 'ignored'
+
+/** Everything that follows from a message, for all of its recipients. Nothing is ever sent because of it. */
+export async function takeMessage(tx: Tx, site: Site, arrival: Arrival): Promise<Taken[]> {
+  const taken: Taken[] = []
+  // In one order, so that two messages to the same mails do not wait for each other in a circle.
+  for (const address of arrival.recipients.toSorted()) {
+    const recipient = await findRecipient(tx, site, address)
+    taken.push(recipient ? await takeFor(tx, site, arrival, recipient) : 'ignored')
+  }
+  return taken
+}
+
+async function takeFor(tx: Tx, { secrets }: Site, arrival: Arrival, recipient: Recipient): Promise<Taken> {
+  if (recipient.is === 'return-path') return report(tx, arrival, recipient)
+  const { report: about } = arrival.letter
+  if (!about) return recipient.is === 'project' ? receive(tx, arrival, recipient) : 'ignored'
+  // Anybody can write a report to an address that anybody knows. It counts only with the signed return path of the mail it is about.
+  const mail = about.is === 'feedback-report' && (await findReturnPath(tx, secrets, `${about.fields}\n${about.original}`))
+  return mail ? report(tx, arrival, mail) : 'ignored'
+}
+
+// Reports about mails --------------------------------------------------------------------------------------------------
+
+const MAX_KEPT = 64 * 1024
+
+async function report(tx: Tx, { letter, sender, message }: Arrival, { projectId, emailId }: Told['mail']): Promise<Taken> {
+  const says = readReport(letter, sender)
+  if (!says) return 'ignored'
+  const told = { ...says, mail: { projectId, emailId } }
+  const id = `smtp:${hashOf(JSON.stringify(told))}`
+  const kept = message.subarray(0, MAX_KEPT).toString().replaceAll('\0', '')
+  return (await applyReport(tx, { id, message: kept, told })) ? 'reported' : 'ignored'
+}
+
+const hashOf = (content: string | Buffer) => createHash('sha256').update(content).digest('hex')
+
+// Mail for a project ---------------------------------------------------------------------------------------------------
+
+type Addressed = Extract<Recipient, { is: 'project' }>
+
+async function receive(tx: Tx, arrival: Arrival, { projectId, address }: Addressed): Promise<Taken> {
+  const { letter } = arrival
+  const id = newId()
+  const from = readAddress(letter.from?.address ?? '') ?? letter.from?.address ?? arrival.sender
+  const messageId = messageIdOf(arrival)
+  // Whoever writes becomes no contact: From is what its sender likes it to be.
+  const contact = await maybeOne(tx, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${from}`)
+  const facts = { messageId, from, fromName: letter.from?.name || null, to: address, replyTo: letter.replyTo, subject: letter.subject }
+  const mail = { ...facts, projectId, id, contactId: contact?.id ?? null, body: letter.html ?? letter.text ?? '' }
+  if (!(await keepReceived(tx, mail))) return 'repeated'
+  const data = { emailId: id, ...facts, ...OF_EVERY_MAIL, ...contentOf(letter), automatic: isAutomatic(arrival) }
+  await recordEvents(tx, [{ projectId, name: 'email.received', emailId: id, data, ...(contact ? { contactId: contact.id } : {}) }])
+  return 'received'
+}
+
+const OF_EVERY_MAIL = { templateId: null, campaignId: null, workflowExecutionId: null, sourceType: 'INBOUND' }
+
+const contentOf = ({ text, textTruncated, html, htmlTruncated, headers, attachments }: Letter) => ({
+  text,
+  textTruncated,
+  html,
+  htmlTruncated,
+  headers,
+  attachments,
+})
+
+const MAX_MESSAGE_ID = 500
+
+/** Of one that has none, or one too long to be looked up by, what is in it: who sends it again sends the same bytes. */
+function messageIdOf({ letter: { messageId }, message }: Arrival) {
+  return messageId && messageId.length <= MAX_MESSAGE_ID ? messageId : `${hashOf(message)}@unnamed.invalid`
+}
+
+/** Written by a machine, or to many: who answers it may get an answer from the machine, and so on. */
+const isAutomatic = ({ sender, letter: { headers } }: Arrival) =>
+  sender === '' ||
+  // We have sent it ourselves.
+  Object.hasOwn(headers, 'x-sterna-id') ||
+  /^\s*auto-/i.test(headers['auto-submitted'] ?? '') ||
+  /^\s*(bulk|junk|list|auto_reply)\b/i.test(headers.precedence ?? '') ||
+  Object.hasOwn(headers, 'list-id')

@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+type Letter = { from?: string; to: string | string[]; message: string | Buffer }
+
+/** Speaks SMTP as it is told to, also what no mail server would say. */
+export async function connectSmtp(port: number) {
+  const socket: Socket = connect(port, '127.0.0.1')
+  let received = ''
+  let closed = false
+  const waiting: (() => void)[] = []
+  const wake = () => {
+    for (const each of waiting.splice(0)) each()
+  }
+  socket.on('data', (chunk) => {
+    received += chunk.toString()
+    wake()
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    closed = true
+    wake()
+  })
+
+  /** The next reply, all of its lines; empty when the other side is gone. */
+  async function reply(): Promise<string> {
+    for (;;) {
+      const [whole] = /^(?:\d{3}-.*\r\n)*\d{3}(?: .*)?\r\n/.exec(received) ?? []
+      if (whole !== undefined) {
+        received = received.slice(whole.length)
+        return whole.trimEnd()
+      }
+      if (closed) return ''
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    }
+  }
+
+  const say = (line: string) => {
+    socket.write(`${line}\r\n`)
+    return reply()
+  }
+
+  /** The first answer that is not what it should be, or that to the message. */
+  async function deliver({ from = '', to, message }: Letter) {
+    const commands = [`MAIL FROM:<${from}>`, ...[to].flat().map((each) => `RCPT TO:<${each}>`), 'DATA']
+    for (const command of commands) {
+      const answer = await say(command)
+      if (!/^[23]/.test(answer)) return answer
+    }
+    return sendBody(message)
+  }
+
+  function sendBody(message: string | Buffer) {
+    const text = Buffer.from(message).toString('latin1').replace(/\r?\n/g, '\r\n').replace(/^\./gm, '..')
+    socket.write(Buffer.from(`${text}\r\n.\r\n`, 'latin1'))
+    return reply()
+  }
+
+  const greeting = await reply()
+  return {
+    socket,
+    greeting,
+    reply,
+    say,
+    sendBody,
+    deliver,
+    closed: () => (closed ? Promise.resolve() : once(socket, 'close')),
+    end: () => socket.destroy(),
+  }
+}
+
+/** One message in a connection of its own, and what is answered in the end. */
+export async function deliver(port: number, letter: Letter) {
+  const client = await connectSmtp(port)
+  if (!client.greeting.startsWith('220')) return client.greeting
+  await client.say('EHLO mx.receiver.example')
+  const answer = await client.deliver(letter)
+  client.end()
+  return answer
+}
