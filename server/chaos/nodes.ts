@@ -31,20 +31,28 @@ export const destroyClusters = () => Promise.all([...running].map((cluster) => c
 
 type Plan = {
   env?: Record<string, string>
-  /** Names of processes that only send, beside the first node, which then does not. */
+  /** What the API nodes are. */
+  entry?: Entry
+  /** Names of processes that do the work, beside the first node, which then does not; and what they are. */
   workers?: string[]
+  worker?: Entry
 }
 
 /**
  * The product as a user runs it: one node with everything and the embedded PostgreSQL, and a second API node on the same
  * database. `problems` fills with what no node may do, whatever is done to the others.
  */
-export async function startCluster({ env: common = {}, workers: names = [] }: Plan = {}): Promise<Cluster> {
+export async function startCluster({
+  env: common = {},
+  entry: apiEntry = 'product',
+  workers: names = [],
+  worker = 'sender',
+}: Plan = {}): Promise<Cluster> {
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
   const nodes: Kept[] = []
-  const keep = async (name: string, env: Record<string, string>, entry: Entry = 'product') => {
+  const keep = async (name: string, env: Record<string, string>, entry = apiEntry) => {
     const node = await keepNode(name, entry, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...common, ...env }, { problems, births })
     nodes.push(node)
     await node.serving()
@@ -78,7 +86,7 @@ export async function startCluster({ env: common = {}, workers: names = [] }: Pl
     const { url } = (await attachEmbedded(folder))!
     await slowCommits(url)
     const api = await keep('api', { ROLE: 'api', DATABASE_URL: url })
-    const workers = await Promise.all(names.map((name) => keep(name, { DATABASE_URL: url }, 'sender')))
+    const workers = await Promise.all(names.map((name) => keep(name, { ROLE: 'worker', DATABASE_URL: url }, worker)))
     const cluster = {
       main,
       api,

@@ -9,6 +9,7 @@ import { dropOldNotifications } from '../src/delivery/notifications/accept.ts'
 import { confirmationOf, genuineSns, isCertificate } from '../src/delivery/notifications/genuine.ts'
 import { newId } from '../src/lib/id.ts'
 import { type Answer, useApp } from './helpers.ts'
+import { bounce, eventOf, type Mail } from './ses-event.ts'
 import { CERTIFICATE, confirmation, createSns, SUBSCRIBE, signed, TOPIC } from './sns.ts'
 
 const sns = createSns()
@@ -19,7 +20,6 @@ const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer
   sterna.call('POST', '/webhooks/sns', { body, headers: { 'content-type': type } })
 const outcome = ({ status, body }: Answer) => (status < 400 ? [status] : [status, body.error.code])
 
-type Mail = { id: string; projectId: string; messageId: string; contactId: string }
 type Shop = Awaited<ReturnType<typeof newShop>>
 let shops = 0
 
@@ -47,21 +47,6 @@ async function newShop() {
   return { ...project, call, send, email: (id: string) => call(`/emails/${id}`) }
 }
 
-/** As Amazon SES writes it. */
-const eventOf = (mail: Mail, eventType: string, more: object = {}, about: object = {}) =>
-  JSON.stringify({
-    eventType,
-    mail: {
-      messageId: `ses-${mail.id}`,
-      tags: { emailId: [mail.id], projectId: [mail.projectId], 'ses:configuration-set': ['sterna'] },
-      commonHeaders: { messageId: `<${mail.messageId}>` },
-      ...about,
-    },
-    ...more,
-  })
-const bounce = (bounceType: string, diagnosticCode = 'smtp; 550 5.1.1 user unknown') => ({
-  bounce: { bounceType, bounceSubType: 'General', bouncedRecipients: [{ emailAddress: 'x', status: '5.1.1', diagnosticCode }] },
-})
 const tell = async (message: string) => outcome(await post(signed({ Message: message })))
 
 const settled = () =>
@@ -438,118 +423,3 @@ describe('told of a mail', () => {
     )
   })
 })
-
-// Any order, any number of times ----------------------------------------------------------------------------------------------
-
-const PERMANENT = bounce('Permanent')
-const STORIES: [kind: string, more?: object][][] = [
-  [['Send'], ['Delivery']],
-  [['Send'], ['Delivery'], ['Complaint', { complaint: {} }]],
-  [['Send'], ['Bounce', PERMANENT]],
-  [['Send'], ['DeliveryDelay', { deliveryDelay: {} }], ['Delivery']],
-  [['Send'], ['Bounce', bounce('Transient')], ['Delivery']],
-  [['Send'], ['Reject', { reject: { reason: 'Bad content' } }]],
-  [['Send'], ['Delivery'], ['Open'], ['Click']],
-  [['Send'], ['DeliveryDelay', { deliveryDelay: {} }], ['DeliveryDelay', { deliveryDelay: {} }], ['Bounce', PERMANENT]],
-]
-/** By hand also with 10,000. */
-const COUNT = Number(process.env.MAILS ?? 1_000)
-const CLIENTS = 16
-
-/** A fixed order that looks like none. */
-function createRandom(seed: number) {
-  let state = seed
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
-
-/** Everything that can be seen of a project's mails, without ids and times. */
-async function stateOf(shop: Shop, mails: Mail[]) {
-  const rows = await many(
-    sterna.db,
-    sql<{ id: string; row: string }>`
-      select e.id, concat_ws(' ', e.state, e.error, e.to_address, e.provider_id is not null, e.sent_at is not null, e.delivered_at is not null,
-        e.bounced_at is not null, e.complained_at is not null, e.unknown_since is null, c.subscribed, s.reason,
-        (select string_agg(v.name || coalesce(v.data->>'bounceType', '') || coalesce(v.data->>'reason', ''), ',' order by v.name, v.data->>'bounceType')
-          from events v where v.project_id = e.project_id and v.contact_id = e.contact_id),
-        (select string_agg(k.source || k.subscribed, ',' order by k.id) from consents k where k.project_id = e.project_id and k.contact_id = e.contact_id)) as row
-      from emails e left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-      left join suppressions s on s.project_id = e.project_id and s.address = e.to_address
-      where e.project_id = ${shop.id}
-    `,
-  )
-  const byId = new Map(rows.map(({ id, row }) => [id, row]))
-  const counts = await many(
-    sterna.db,
-    sql<{ name: string; count: number }>`
-      select name, sum(count)::int as count from (
-        select name, count from event_counts where project_id = ${shop.id}
-        union all select name, count from event_count_deltas where project_id = ${shop.id}) as c
-      group by name order by name
-    `,
-  )
-  const people = await one(
-    sterna.db,
-    sql<object>`select sum(total)::int as total, sum(subscribed)::int as subscribed from contact_counts where project_id = ${shop.id}`,
-  )
-  return { mails: mails.map(({ id }) => byId.get(id)), counts, people }
-}
-
-test(
-  'the true story of many mails, each part told 1 to 46 times, in any order, by 16 at once, is the same as told once in order',
-  async () => {
-    const shops = await Promise.all([newShop(), newShop()])
-    const [ordered, shuffled] = await Promise.all(
-      shops.map(async (shop) => {
-        const mails: Mail[] = []
-        for (let from = 0; from < COUNT; from += 1_000) mails.push(...(await shop.send(Math.min(1_000, COUNT - from))))
-        // A third of them are told of before we know that they were taken, a third after nobody answered.
-        await sql`
-        update emails set handed_over_at = now(), sent_at = null, unknown_since = case when m.position % 3 = 1 then now() end,
-          state = case when m.position % 3 = 1 then 'unknown' else 'sending' end
-        from jsonb_to_recordset(${JSON.stringify(mails.map(({ id }, position) => ({ id, position })))}::jsonb) as m(id uuid, position int)
-        where emails.project_id = ${shop.id} and emails.id = m.id and m.position % 3 > 0
-      `.execute(sterna.db)
-        /** What is told first of every mail, then what is told second, and so on. */
-        const chapters = [0, 1, 2, 3].map((chapter) =>
-          mails.flatMap((mail, index) => {
-            const [kind, more] = STORIES[index % STORIES.length]![chapter] ?? []
-            return kind ? [JSON.stringify(signed({ Message: eventOf(mail, kind, more) }))] : []
-          }),
-        )
-        return { shop, mails, chapters }
-      }),
-    )
-    const tellAll = (bodies: string[]) =>
-      Promise.all(
-        Array.from({ length: CLIENTS }, async (_, client) => {
-          for (let index = client; index < bodies.length; index += CLIENTS) expect((await post(bodies[index])).status).toBe(200)
-        }),
-      )
-    for (const chapter of ordered!.chapters) {
-      await tellAll(chapter)
-      await settled()
-    }
-
-    const random = createRandom(42)
-    // Amazon may also tell the same thing again under another id.
-    const echoes = shuffled!.mails.flatMap((mail, index) =>
-      STORIES[index % STORIES.length]!.filter(([kind, more]) => index % 5 === 0 && (kind !== 'Bounce' || more === PERMANENT)).map(
-        ([kind, more]) => JSON.stringify(signed({ Message: eventOf(mail, kind, more) })),
-      ),
-    )
-    const repeated = [...shuffled!.chapters.flat(), ...echoes].flatMap((body, index) =>
-      Array<string>(index % 25 === 0 ? 46 : 1 + (index % 3)).fill(body),
-    )
-    const order = repeated.map((body) => ({ body, at: random() })).sort((a, b) => a.at - b.at)
-    await tellAll(order.map(({ body }) => body))
-    await settled()
-    const [expected, found] = [await stateOf(ordered!.shop, ordered!.mails), await stateOf(shuffled!.shop, shuffled!.mails)]
-    expect(found.mails.filter((row, index) => row !== expected.mails[index])).toEqual([])
-    expect(found).toEqual(expected)
-    expect(new Set(found.mails.map((row) => row!.split(' ')[0]))).toEqual(new Set(['sent', 'failed']))
-  },
-  60_000 + COUNT * 60,
-)
