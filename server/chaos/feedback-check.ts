@@ -40,16 +40,19 @@ async function storiesOf(tx: Tx, { id: projectId, mails }: Told) {
     tx,
     sql<{ id: string; story: string }>`
       select e.id, concat_ws(' ', e.state, e.error, e.to_address, e.attempts, e.provider_id is not null, e.sent_at is not null,
-        e.delivered_at is not null, e.bounced_at is not null, e.complained_at is not null, e.unknown_since is null, e.worker is null,
+        'at', e.delivered_at, e.bounced_at, e.complained_at, e.unknown_since is null, e.worker is null,
         'contact', c.subscribed, 'suppressed', s.reason,
         'events', (select string_agg(concat_ws(':', v.name, v.data ->> 'bounceType', v.data ->> 'reason', v.data - 'emailId' - 'messageId'
-            - 'from' - 'sentAt' - 'deliveredAt'), ',' order by v.name, v.data ->> 'bounceType')
+            - 'from' - 'sentAt'), ',' order by v.name, v.data ->> 'bounceType')
           from events v where v.project_id = e.project_id and v.email_id = e.id),
         'person', (select string_agg(concat_ws(':', v.name, v.data ->> 'reason'), ',' order by v.id)
           from events v where v.project_id = e.project_id and v.contact_id = e.contact_id and v.email_id is null),
         'consents', (select string_agg(k.source || k.subscribed, ',' order by k.id)
           from consents k where k.project_id = e.project_id and k.contact_id = e.contact_id),
-        'soft', (select count(*) from soft_bounces b where b.project_id = e.project_id and b.email_id = e.id)) as story
+        'soft', (select string_agg(concat_ws(':', b.created_at, b.forgiven), ',') from soft_bounces b
+          where b.project_id = e.project_id and b.email_id = e.id),
+        'delays', (select string_agg(distinct n.details::text, ',') from provider_notifications n
+          where n.project_id = e.project_id and n.email_id = e.id and n.kind = 'DeliveryDelay')) as story
       from emails e
       left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
       left join suppressions s on s.project_id = e.project_id and s.address = e.to_address

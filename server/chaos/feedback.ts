@@ -103,6 +103,8 @@ const forgetAnswers = (db: Db, mails: Mail[]) =>
   transact(db, async (tx) => {
     const places = JSON.stringify(mails.map(({ projectId, id }, place) => ({ projectId, id, place })))
     const forgotten = sql`jsonb_to_recordset(${places}::jsonb) as m("projectId" uuid, id uuid, place int)`
+    // Old enough for all that happens to them.
+    await sql`update emails set created_at = now() - interval '1 day' where project_id = ${mails[0]!.projectId}`.execute(tx)
     await sql`
       update emails e set handed_over_at = now(), sent_at = null, unknown_since = case when m.place % 3 = 1 then now() end,
         state = case when m.place % 3 = 1 then 'unknown' else 'sending' end

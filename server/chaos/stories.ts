@@ -41,21 +41,31 @@ export const addressesOf = (count: number) =>
 
 export type Notification = ReturnType<typeof signed>
 
-const tell = (mail: Mail, [kind, more]: Chapter) => signed({ Message: eventOf(mail, kind, more) })
+const MINUTE_MS = 60_000
+const BEGAN_AT = Date.now() - 12 * 60 * MINUTE_MS
+
+/** When it happened is what it says, not when it is heard. */
+function tell(mail: Mail, index: number, chapter: number) {
+  const [kind, more] = storyOf(index).chapters[chapter]!
+  const timestamp = new Date(BEGAN_AT + chapter * MINUTE_MS).toISOString()
+  const part = PARTS[kind]
+  const said = part ? { [part]: { ...(more as Record<string, object> | undefined)?.[part], timestamp } } : more
+  return signed({ Message: eventOf(mail, kind, said) })
+}
+
+/** What the part of an event is called that says when it happened. */
+const PARTS: Record<string, string> = { Delivery: 'delivery', Bounce: 'bounce', Complaint: 'complaint', DeliveryDelay: 'deliveryDelay' }
 
 /** What is told first of every mail, then what is told second, and so on. */
 export const inOrder = (mails: Mail[]) =>
   Array.from({ length: LONGEST }, (_, chapter) =>
-    mails.flatMap((mail, index) => {
-      const part = storyOf(index).chapters[chapter]
-      return part ? [tell(mail, part)] : []
-    }),
+    mails.flatMap((mail, index) => (chapter < storyOf(index).chapters.length ? [tell(mail, index, chapter)] : [])),
   )
 
 /** Something that was told before, under an id of its own. */
 export function echoOf(mails: Mail[], random: Random) {
   const index = random.below(mails.length)
-  return tell(mails[index]!, random.pick(storyOf(index).chapters))
+  return tell(mails[index]!, index, random.below(storyOf(index).chapters.length))
 }
 
 /** Of some, Amazon tells the same again under another id. */
@@ -65,7 +75,9 @@ const REPEATS = { few: 3, many: 46, manyShare: 0.05 }
 
 /** The same, but each part told up to 46 times, in any order. */
 export function inDisorder(mails: Mail[], random: Random) {
-  const echoes = mails.flatMap((mail, index) => (random.chance(ECHO_SHARE) ? storyOf(index).chapters.map((part) => tell(mail, part)) : []))
+  const echoes = mails.flatMap((mail, index) =>
+    random.chance(ECHO_SHARE) ? storyOf(index).chapters.map((_, chapter) => tell(mail, index, chapter)) : [],
+  )
   const repeated = [...inOrder(mails).flat(), ...echoes].flatMap((told) =>
     Array<Notification>(1 + random.below(random.chance(REPEATS.manyShare) ? REPEATS.many : REPEATS.few)).fill(told),
   )

@@ -8,12 +8,14 @@ import { many, one, transact } from '../src/db/index.ts'
 import { dropOldNotifications } from '../src/delivery/notifications/accept.ts'
 import { confirmationOf, genuineSns, isCertificate } from '../src/delivery/notifications/genuine.ts'
 import { newId } from '../src/lib/id.ts'
+import { createLog } from '../src/lib/log.ts'
 import { type Answer, useApp } from './helpers.ts'
 import { bounce, eventOf, type Mail } from './ses-event.ts'
 import { CERTIFICATE, confirmation, createSns, SUBSCRIBE, signed, TOPIC } from './sns.ts'
 
 const sns = createSns()
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns })
+const log = createLog('silent')
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log })
 
 const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 30_000, interval: 20 })
 const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer> =>
@@ -180,6 +182,26 @@ describe('anything else changes nothing and fetches nothing', () => {
     await refused(signed({ Message: 'x'.repeat(260 * 1024) }), 413)
     await refused(new URLSearchParams(good()).toString(), 415, 'application/x-www-form-urlencoded')
   })
+  test('and is told the operator: at once, then once a minute with how many there were', async () => {
+    const now = performance.now.bind(performance)
+    let later = 60_001
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
+    const warn = vi.spyOn(log, 'warn')
+    try {
+      for (let times = 0; times < 3; times++) await post(signed({ Message: '{}', TopicArn: FOREIGN }))
+      const [fields, message] = warn.mock.calls[0] as unknown as [object, string]
+      expect(message).toBe('refused a notification')
+      expect(fields).toMatchObject({ reason: 'This topic is not among SNS_TOPIC_ARNS.', ip: '127.0.0.1', count: expect.any(Number) })
+      expect(warn).toHaveBeenCalledTimes(1)
+      later += 60_001
+      await post('[]')
+      expect(warn).toHaveBeenCalledTimes(2)
+      expect(warn.mock.calls[1]![0]).toMatchObject({ reason: 'This is not a signed message of Amazon SNS.', count: 3 })
+    } finally {
+      warn.mockRestore()
+      clock.mockRestore()
+    }
+  })
   test('text elsewhere: only this route takes JSON that says it is text', async () => {
     const answer = await sterna.call('POST', '/auth/login', { body: '{}', headers: { 'content-type': 'text/plain' } })
     expect(answer.status).toBe(415)
@@ -235,20 +257,24 @@ describe('told of a mail', () => {
   let next = 0
   beforeEach(async () => {
     shop ??= await newShop()
-    mails ??= await shop.send(40)
+    mails ??= await shop.send(60)
   })
   const newMail = () => mails[next++]!
-  const handedOver = (mail: Mail, state: 'sending' | 'unknown') =>
-    sql`
-      update emails set state = ${state}, sent_at = null, handed_over_at = now(), unknown_since = case when ${state} = 'unknown' then now() end
-      where project_id = ${mail.projectId} and id = ${mail.id}
-    `.execute(sterna.db)
+  /** As if it had come no further than that. */
+  const PLACES = {
+    'is handed over': sql`state = 'sending', handed_over_at = now()`,
+    'nobody knows of': sql`state = 'unknown', handed_over_at = now(), unknown_since = now()`,
+    'waits for a second try': sql`state = 'deferred', handed_over_at = null, due_at = now() + interval '1 hour'`,
+    'is about to be tried again': sql`state = 'sending', handed_over_at = null, attempts = 2`,
+  }
+  const putBack = (mail: Mail, place: keyof typeof PLACES) =>
+    sql`update emails set sent_at = null, ${PLACES[place]} where project_id = ${mail.projectId} and id = ${mail.id}`.execute(sterna.db)
   const isSubscribed = async ({ contactId }: Mail) => (await shop.call(`/contacts/${contactId}`)).subscribed
 
-  test.each(['sending', 'unknown'] as const)('that is %s, whatever it says is the word that it was taken', async (state) => {
+  test.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('that %s, whatever it says is the word that it was taken', async (place) => {
     for (const kind of ['Send', 'Delivery', 'DeliveryDelay']) {
       const mail = newMail()
-      await handedOver(mail, state)
+      await putBack(mail, place)
       await tell(eventOf(mail, kind))
       const status = kind === 'Delivery' ? 'DELIVERED' : 'SENT'
       await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status, outcomeUnknownSince: null }))
@@ -262,6 +288,24 @@ describe('told of a mail', () => {
     await tell(eventOf(mail, 'Delivery'))
     await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED', deliveredAt: expect.any(String) }))
     expect((await eventsOf(mail)).map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
+  })
+
+  test('late, it happened when it says, but not before there was a mail nor in the future', async () => {
+    const createdAt = new Date(Date.now() - 3 * 86_400_000).toISOString()
+    const deliveredAt = async (timestamp: unknown) => {
+      const mail = newMail()
+      await sql`update emails set created_at = ${createdAt} where id = ${mail.id}`.execute(sterna.db)
+      await tell(eventOf(mail, 'Delivery', { delivery: { timestamp } }))
+      await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED' }))
+      const { deliveredAt: at } = await shop.email(mail.id)
+      expect((await eventsOf(mail)).at(-1)!.data.deliveredAt).toBe(at)
+      return at
+    }
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString()
+    expect(await deliveredAt(yesterday)).toBe(yesterday)
+    expect(await deliveredAt('1999-01-01T00:00:00.000Z')).toBe(createdAt)
+    for (const unbelievable of ['2999-01-01T00:00:00.000Z', 'soon', 7, undefined])
+      expect(Date.now() - Date.parse(await deliveredAt(unbelievable))).toBeLessThan(30_000)
   })
 
   test('a bounce for good unsubscribes and suppresses; one that may pass is told only', async () => {
@@ -305,7 +349,8 @@ describe('told of a mail', () => {
       expirationTime: '2030-01-01T00:00:00Z',
       delayedRecipients: [{ diagnosticCode: 'smtp; 452 full' }],
     }
-    await tell(eventOf(mail, 'DeliveryDelay', { deliveryDelay: delay }))
+    // Amazon may tell the same again, under another id.
+    for (let times = 0; times < 2; times++) await tell(eventOf(mail, 'DeliveryDelay', { deliveryDelay: delay }))
     await settled()
     const { status, timeline } = await shop.email(mail.id)
     expect(status).toBe('SENT')

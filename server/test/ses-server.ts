@@ -76,6 +76,7 @@ export async function startSes() {
     const tags = Object.fromEntries((body.EmailTags ?? []).map(({ Name, Value }: Tag) => [Name, Value]))
     const source = Buffer.from(body.Content.Raw.Data, 'base64').toString()
     mails.push({ id, from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
+    if (how === 'broken') return refuse(res, REFUSALS.s500!)
     if (how === 'hang') return undefined
     if (how === 'slow') return setTimeout(() => answer(res, { MessageId: id }), SLOW_MS)
     if (how === 'reset') return req.socket.destroy()

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { one } from '../src/db/index.ts'
+import { one, transact } from '../src/db/index.ts'
 import { meaningOf } from '../src/delivery/classify.ts'
 import { createSes } from '../src/delivery/transport/ses.ts'
 import type { Outgoing, Transport } from '../src/delivery/transport/transport.ts'
+import { settleByEvidence } from '../src/delivery/unknown.ts'
 import { checkDueDomains } from '../src/domains/check-due.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { newId } from '../src/lib/id.ts'
@@ -340,6 +341,21 @@ describe('with SES', () => {
       expect(await email(later)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('ServiceUnavailable') })
     })
     expect(ses.mails.filter(({ tags }) => tags.emailId === reset)).toHaveLength(1)
+  })
+
+  test('what was taken and answered with a failure is not sent again once Amazon has told of it', async () => {
+    const { project, send, email } = await newShop()
+    const [told, untold] = [await send('broken@example.com'), await send('broken@example.com')]
+    const copies = (id: string) => ses.mails.filter(({ tags }) => tags.emailId === id).length
+    for (const id of [told, untold])
+      await soon(async () =>
+        expect(await email(id)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('InternalFailure') }),
+      )
+    await transact(sterna.db, (tx) => settleByEvidence(tx, [{ projectId: project.id, id: told, providerId: 'ses-1' }]))
+    await sql`update emails set due_at = now() where project_id = ${project.id}`.execute(sterna.db)
+    await soon(async () => expect(copies(untold)).toBe(2))
+    expect(copies(told)).toBe(1)
+    expect(await email(told)).toMatchObject({ status: 'SENT', attempts: 1, error: null })
   })
 
   test('a header that would set tags is refused', async () => {
