@@ -39,23 +39,32 @@ async function storiesOf(tx: Tx, { id: projectId, mails }: Told) {
   const rows = await many(
     tx,
     sql<{ id: string; story: string }>`
+      with told as (
+        select email_id, string_agg(concat_ws(':', name, data ->> 'bounceType', data ->> 'reason',
+          data - 'emailId' - 'messageId' - 'from' - 'sentAt'), ',' order by name, data ->> 'bounceType') as events
+        from events where project_id = ${projectId} and email_id is not null group by 1
+      ), changes as (
+        select contact_id, string_agg(concat_ws(':', name, data ->> 'reason'), ',' order by id) as events
+        from events where project_id = ${projectId} and email_id is null group by 1
+      ), choices as (
+        select contact_id, string_agg(concat_ws(':', source, subscribed), ',' order by id) as consents
+        from consents where project_id = ${projectId} group by 1
+      ), delays as (
+        select email_id, string_agg(distinct details::text, ',') as delays
+        from provider_notifications where project_id = ${projectId} and kind = 'DeliveryDelay' group by 1
+      )
       select e.id, concat_ws(' ', e.state, e.error, e.to_address, e.attempts, e.provider_id is not null, e.sent_at is not null,
-        'at', e.delivered_at, e.bounced_at, e.complained_at, e.unknown_since is null, e.worker is null,
-        'contact', c.subscribed, 'suppressed', s.reason,
-        'events', (select string_agg(concat_ws(':', v.name, v.data ->> 'bounceType', v.data ->> 'reason', v.data - 'emailId' - 'messageId'
-            - 'from' - 'sentAt'), ',' order by v.name, v.data ->> 'bounceType')
-          from events v where v.project_id = e.project_id and v.email_id = e.id),
-        'person', (select string_agg(concat_ws(':', v.name, v.data ->> 'reason'), ',' order by v.id)
-          from events v where v.project_id = e.project_id and v.contact_id = e.contact_id and v.email_id is null),
-        'consents', (select string_agg(k.source || k.subscribed, ',' order by k.id)
-          from consents k where k.project_id = e.project_id and k.contact_id = e.contact_id),
-        'soft', (select string_agg(concat_ws(':', b.created_at, b.forgiven), ',') from soft_bounces b
-          where b.project_id = e.project_id and b.email_id = e.id),
-        'delays', (select string_agg(distinct n.details::text, ',') from provider_notifications n
-          where n.project_id = e.project_id and n.email_id = e.id and n.kind = 'DeliveryDelay')) as story
+        'at', e.delivered_at, e.bounced_at, e.complained_at, e.unknown_since is null, e.worker is null, e.due_at is null,
+        'events', t.events, 'contact', c.subscribed, h.events, k.consents, 'suppressed', s.reason, 'soft', b.created_at, b.forgiven,
+        'delays', d.delays) as story
       from emails e
       left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
       left join suppressions s on s.project_id = e.project_id and s.address = e.to_address
+      left join soft_bounces b on b.project_id = e.project_id and b.address = e.to_address and b.email_id = e.id
+      left join told t on t.email_id = e.id
+      left join changes h on h.contact_id = e.contact_id
+      left join choices k on k.contact_id = e.contact_id
+      left join delays d on d.email_id = e.id
       where e.project_id = ${projectId}
     `,
   )

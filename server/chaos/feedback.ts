@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connect, many, one, transact } from '../src/db/index.ts'
@@ -6,8 +7,8 @@ import type { Mail } from '../test/ses-event.ts'
 import { PUBLIC_KEY, TOPIC } from '../test/sns.ts'
 import { feedbackChecks, LOST, TWICE } from './feedback-check.ts'
 import { feedbackFaults } from './feedback-faults.ts'
-import type { Answer, Call, Sent, Verdict } from './load.ts'
-import { startCluster } from './nodes.ts'
+import { type Answer, type Call, post, type Sent, type Verdict } from './load.ts'
+import { slowCommits, startCluster } from './nodes.ts'
 import { newProject } from './project.ts'
 import type { Random } from './random.ts'
 import { addressesOf, echoOf, inDisorder, inOrder, type Notification } from './stories.ts'
@@ -34,7 +35,13 @@ export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: 
     clients: CLIENTS,
     fickleShare: 0,
     start: () =>
-      startCluster({ env: { SNS_TOPIC_ARNS: TOPIC, CHAOS_SNS_KEY: PUBLIC_KEY }, entry: 'notified', workers: WORKERS, worker: 'product' }),
+      startCluster({
+        env: { SNS_TOPIC_ARNS: TOPIC, CHAOS_SNS_KEY: PUBLIC_KEY },
+        entry: 'notified',
+        workers: WORKERS,
+        worker: 'product',
+        commitsAreFast: true,
+      }),
     faults(cluster, random) {
       deaths = () => [...cluster.workers, cluster.main, cluster.api].flatMap((node) => node.deaths)
       return feedbackFaults(cluster, random)
@@ -44,6 +51,7 @@ export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: 
       const [ordered, disordered] = [await sendMails(db, main.url, 'ordered', count), await sendMails(db, main.url, 'disordered', count)]
       for (const { mails } of [ordered, disordered]) await forgetAnswers(db, mails)
       calmPerSecond = await tellInOrder(db, [main.url, api.url], inOrder(ordered.mails))
+      await slowCommits(databaseUrl)
       const late = await hide(db, disordered, random)
       const story = inDisorder(disordered.mails, random)
       return {
@@ -131,23 +139,23 @@ async function hide(db: Db, { mails }: Project, random: Random) {
 
 /** Everybody waits until a chapter is told and done before the next begins. Returns how many were taken in a second. */
 async function tellInOrder(db: Db, urls: string[], chapters: Notification[][]) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
   let tellingMs = 0
   for (const chapter of chapters) {
     const startedAt = performance.now()
-    await Promise.all(Array.from({ length: CLIENTS }, (_, client) => tellEvery(CLIENTS, client, chapter, urls[client % urls.length]!)))
+    let next = 0
+    const tell = async (url: string) => {
+      for (let index = next++; index < chapter.length; index = next++) {
+        const { status } = await post(agent, url, callFor(chapter[index]!, index))
+        if (status !== 200) throw new Error(`a notification was answered with ${status}`)
+      }
+    }
+    await Promise.all(Array.from({ length: CLIENTS }, (_, client) => tell(urls[client % urls.length]!)))
     tellingMs += performance.now() - startedAt
     await untilApplied(db)
   }
+  agent.destroy()
   return Math.round((chapters.flat().length / tellingMs) * 1_000)
-}
-
-async function tellEvery(step: number, first: number, notifications: Notification[], url: string) {
-  for (let index = first; index < notifications.length; index += step) {
-    const { path, headers, body } = callFor(notifications[index]!, index)
-    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-    await answer.arrayBuffer()
-  }
 }
 
 const callFor = (body: Notification, place: number): FeedbackCall => ({

@@ -106,7 +106,7 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
   }
 }
 
-function post(agent: Agent, url: string, { path, headers, body }: Call, patienceMs: number) {
+export function post(agent: Agent, url: string, { path, headers, body }: Call, patienceMs = PATIENCE_MS) {
   return new Promise<Answer>((resolve, reject) => {
     const req = request(url + path, { method: 'POST', agent, headers: { 'content-type': 'application/json', ...headers } })
     const impatience = setTimeout(() => req.destroy(new Error('hung up')), patienceMs)

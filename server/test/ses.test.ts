@@ -9,8 +9,9 @@ import { checkDueDomains } from '../src/domains/check-due.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { newId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
+import { cloneDatabase } from './database.ts'
 import { startDns } from './dns-server.ts'
-import { type Answer, SECRET_KEY, useApp } from './helpers.ts'
+import { type Answer, SECRET_KEY, startApp, useApp } from './helpers.ts'
 import { startSes } from './ses-server.ts'
 
 // Found the way the SDK finds them; nothing else of the machine's may be.
@@ -356,6 +357,28 @@ describe('with SES', () => {
     await soon(async () => expect(copies(untold)).toBe(2))
     expect(copies(told)).toBe(1)
     expect(await email(told)).toMatchObject({ status: 'SENT', attempts: 1, error: null })
+  })
+
+  test('no more mails leave than Amazon allows in a second', async () => {
+    ses.account.SendQuota.MaxSendRate = 5
+    const database = await cloneDatabase()
+    const slow = await startApp(database.url, { env })
+    ses.account.SendQuota.MaxSendRate = 1_000
+    const project = await slow.sterna.newProject()
+    const domain = newName()
+    await slow.sterna.call('POST', '/domains', { key: project.sk, body: { domain } })
+    await sql`update domains set status = 'verified', verified_by = 'ses', verified_at = now(), next_check_at = 'infinity'`.execute(
+      slow.sterna.db,
+    )
+    const to = Array.from({ length: 11 }, (_, index) => `rate${index}@example.com`)
+    const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi' }
+    expect((await slow.sterna.call('POST', '/v1/send', { key: project.sk, body })).status).toBe(200)
+    const sent = () => ses.mails.filter((mail) => mail.to[0]!.startsWith('rate'))
+    await soon(async () => expect(sent()).toHaveLength(11))
+    const times = sent().map(({ at }) => at)
+    expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_500)
+    await slow.close()
+    await database.drop()
   })
 
   test('a header that would set tags is refused', async () => {

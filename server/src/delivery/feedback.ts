@@ -54,18 +54,18 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
 
 /** One by one: they are few, and whether one is too many depends on those before it. */
 async function recordSoftBounces(tx: Tx, items: Item[]) {
+  const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const told = await many(
     tx,
     sql<Told>`
       select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${HAPPENED} as at,
         ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
-      from ${asRows(items)}
+      from ${asRows(first.values())}
       join emails e on e.project_id = m."projectId" and e.id = m.id
       join contents c on c.project_id = e.project_id and c.id = e.content_id
       order by 1, e.to_address -- as everybody does, so that nobody waits in a circle
     `,
   )
-  const first = new Map(items.toReversed().map((item) => [item.id, item]))
   for (const mail of told) {
     const tooMany = await countSoftBounce(tx, { ...mail, emailId: mail.id })
     if (tooMany === undefined) continue

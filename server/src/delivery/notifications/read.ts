@@ -18,7 +18,11 @@ export type Said = {
 export type Reading = { said: Said } | { irrelevant: string; kind?: string }
 
 const text = z.string().catch('')
-const time = z.iso.datetime({ offset: true }).optional().catch(undefined)
+const time = z.iso
+  .datetime({ offset: true })
+  .transform((written) => new Date(written).toISOString())
+  .optional()
+  .catch(undefined)
 const Recipients = z.array(z.object({ diagnosticCode: text, status: text })).catch([])
 
 const Message = z.object({
