@@ -363,7 +363,6 @@ describe('with SES', () => {
     ses.account.SendQuota.MaxSendRate = 5
     const database = await cloneDatabase()
     const slow = await startApp(database.url, { env })
-    ses.account.SendQuota.MaxSendRate = 1_000
     const project = await slow.sterna.newProject()
     const domain = newName()
     await slow.sterna.call('POST', '/domains', { key: project.sk, body: { domain } })
@@ -377,6 +376,7 @@ describe('with SES', () => {
     await soon(async () => expect(sent()).toHaveLength(11))
     const times = sent().map(({ at }) => at)
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_500)
+    ses.account.SendQuota.MaxSendRate = 1_000
     await slow.close()
     await database.drop()
   })
