@@ -5,6 +5,8 @@ import { buildStale } from '../scripts/build.mjs'
 await buildStale()
 const { start } = await import('../server/dist/main.js')
 const EchoBody = z.object({ email: z.email(), event: z.string().min(1), data: z.record(z.string(), z.unknown()).optional() })
-await start(process.env, (app) => {
-  app.post('/bench/echo', { config: { caller: 'secret-key' }, schema: { body: EchoBody } }, (req) => req.body)
+await start(process.env, {
+  extend(app) {
+    app.post('/bench/echo', { config: { caller: 'secret-key' }, schema: { body: EchoBody } }, (req) => req.body)
+  },
 })

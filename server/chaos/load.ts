@@ -16,6 +16,9 @@ type Options<C extends Call, Ack> = {
   urls: string[]
   perSecond: number
   random: Random
+  clients?: number
+  /** How many never come back when their first try fails. */
+  fickleShare?: number
   next: () => C
   judge: (answer: Answer) => Verdict<Ack>
 }
@@ -30,12 +33,12 @@ const MAX_DEBT_MS = 1_000
 const OUTAGE_MS = 250
 /** So many hang up while the first answer is under way, and ask again at once: twins. */
 const HASTY = { share: 0.03, withinMs: 20 }
-/** So many never come back when their first try fails. */
 const FICKLE_SHARE = 0.02
 
 /** Clients that send calls at a steady rate, each again and again until it is answered. */
-export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, judge }: Options<C, Ack>) {
-  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
+  const { urls, perSecond, random, clients = CLIENTS, fickleShare = FICKLE_SHARE, next, judge } = options
+  const agent = new Agent({ keepAlive: true, maxSockets: clients })
   const sent = new Map<string, Sent<C, Ack>>()
   const wrong: string[] = []
   const counts: Counts = { acknowledged: 0, failures: 0, retriedCalls: 0 }
@@ -58,7 +61,7 @@ export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, 
   async function deliver(client: number) {
     const record: Sent<C, Ack> = { call: next(), attempts: 0 }
     const hangUpMs = random.chance(HASTY.share) ? random.between(0, HASTY.withinMs) : undefined
-    const fickle = random.chance(FICKLE_SHARE)
+    const fickle = random.chance(fickleShare)
     sent.set(record.call.key, record)
     for (const startedAt = performance.now(); ; ) {
       if (performance.now() > giveUpAt) return void wrong.push(`${record.call.key}: not answered after ${record.attempts} attempts`)
@@ -87,7 +90,7 @@ export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, 
     lastAckAt = now
   }
 
-  const working = Array.from({ length: CLIENTS }, (_, client) => work(client))
+  const working = Array.from({ length: clients }, (_, client) => work(client))
   return {
     sent,
     wrong,
@@ -103,7 +106,7 @@ export function startLoad<C extends Call, Ack>({ urls, perSecond, random, next, 
   }
 }
 
-function post(agent: Agent, url: string, { path, headers, body }: Call, patienceMs: number) {
+export function post(agent: Agent, url: string, { path, headers, body }: Call, patienceMs = PATIENCE_MS) {
   return new Promise<Answer>((resolve, reject) => {
     const req = request(url + path, { method: 'POST', agent, headers: { 'content-type': 'application/json', ...headers } })
     const impatience = setTimeout(() => req.destroy(new Error('hung up')), patienceMs)

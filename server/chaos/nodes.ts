@@ -31,20 +31,31 @@ export const destroyClusters = () => Promise.all([...running].map((cluster) => c
 
 type Plan = {
   env?: Record<string, string>
-  /** Names of processes that only send, beside the first node, which then does not. */
+  /** What the API nodes are. */
+  entry?: Entry
+  /** Names of processes that do the work, beside the first node, which then does not; and what they are. */
   workers?: string[]
+  worker?: Entry
+  /** When what comes before the faults is to be as fast as it can: then `slowCommits` is for who has done that. */
+  commitsAreFast?: boolean
 }
 
 /**
  * The product as a user runs it: one node with everything and the embedded PostgreSQL, and a second API node on the same
  * database. `problems` fills with what no node may do, whatever is done to the others.
  */
-export async function startCluster({ env: common = {}, workers: names = [] }: Plan = {}): Promise<Cluster> {
+export async function startCluster({
+  env: common = {},
+  entry: apiEntry = 'product',
+  workers: names = [],
+  worker = 'sender',
+  commitsAreFast = false,
+}: Plan = {}): Promise<Cluster> {
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
   const nodes: Kept[] = []
-  const keep = async (name: string, env: Record<string, string>, entry: Entry = 'product') => {
+  const keep = async (name: string, env: Record<string, string>, entry = apiEntry) => {
     const node = await keepNode(name, entry, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...common, ...env }, { problems, births })
     nodes.push(node)
     await node.serving()
@@ -76,9 +87,9 @@ export async function startCluster({ env: common = {}, workers: names = [] }: Pl
     const main = await keep('main', { ROLE: names.length ? 'api' : 'all', DATA_DIR: folder })
     home = findHome(folder)!
     const { url } = (await attachEmbedded(folder))!
-    await slowCommits(url)
+    if (!commitsAreFast) await slowCommits(url)
     const api = await keep('api', { ROLE: 'api', DATABASE_URL: url })
-    const workers = await Promise.all(names.map((name) => keep(name, { DATABASE_URL: url }, 'sender')))
+    const workers = await Promise.all(names.map((name) => keep(name, { ROLE: 'worker', DATABASE_URL: url }, worker)))
     const cluster = {
       main,
       api,
@@ -101,7 +112,7 @@ export async function startCluster({ env: common = {}, workers: names = [] }: Pl
  * As on a slow disk. What the operating system holds survives a kill -9, so without this only the microseconds before a commit is
  * handed to it would count: answers that went out too early were not noticed in 12 faults, and with it in 8.
  */
-async function slowCommits(url: string) {
+export async function slowCommits(url: string) {
   const asAdmin = url.replace('//sterna:', '//postgres:')
   await runSql(asAdmin, `alter system set commit_delay = ${COMMIT_DELAY_MICROS}`)
   await runSql(asAdmin, 'alter system set commit_siblings = 0')
@@ -144,7 +155,8 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
   function judge(started: boolean, code: number | null) {
     if (ending || !started) return
     const asPlanned = end !== undefined && current.child.signalCode === 'SIGKILL'
-    if (state === 'serving' && asPlanned) return void deaths.push(end!)
+    // Also on its way out.
+    if ((state === 'serving' || state === 'SIGTERM') && asPlanned) return void deaths.push(end!)
     if (state === 'serving') problems.push(withOutput(`${name} ended by itself with ${code}`))
     if (state === 'SIGTERM' && code !== 0) problems.push(withOutput(`${name} ended with ${code} after SIGTERM`))
   }

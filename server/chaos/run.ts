@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { feedbackUnderFaults } from './feedback.ts'
 import { mailUnderFaults } from './mail.ts'
 import { readSeed } from './random.ts'
 import { trackUnderFaults } from './track.ts'
@@ -10,8 +11,8 @@ type Row = [string, string | number]
 
 const { values } = parseArgs({
   options: {
-    // One of them, or both one after the other.
-    suite: { type: 'string', default: 'track,mail' },
+    // One of them, or all one after the other.
+    suite: { type: 'string', default: 'track,mail,feedback' },
     faults: { type: 'string' },
     // How long they may take.
     minutes: { type: 'string', default: '30' },
@@ -21,7 +22,9 @@ const { values } = parseArgs({
 })
 const RESULTS = new URL('./results.md', import.meta.url)
 const TITLE = '# Results of the long crash test\n'
-const SUITES = { track: runTrack, mail: runMail }
+const SUITES = { track: runTrack, mail: runMail, feedback: runFeedback }
+/** Told faster than anybody can. */
+const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
 const seed = readSeed()
 const planFor = (faults: number) => ({
   seed,
@@ -50,16 +53,36 @@ async function runTrack() {
 async function runMail() {
   const plan = { ...planFor(200), calmMs: 2_000, evidence: !values['no-evidence'] }
   const run = await mailUnderFaults(plan)
-  const places = [...new Set(run.deaths.map((place) => place.split(':')[0]!))].sort()
   const extra = plan.evidence ? '' : ', without evidence'
   return report(`mail --faults ${plan.faults}`, `sending${extra}: two API nodes, three workers, embedded PostgreSQL, a receiver`, run, [
-    ...places.map(
-      (place): Row => [`· of the kills at a place: ${place}`, run.deaths.filter((death) => death.startsWith(`${place}:`)).length],
-    ),
+    ...rowsOfDeaths(run.deaths),
     ['requests, each with a key of its own', run.calls],
     ['mails that arrived', run.mails],
     ['copies that arrived', run.copies],
   ])
+}
+
+async function runFeedback() {
+  const plan = { ...planFor(60), ...FEEDBACK }
+  const run = await feedbackUnderFaults(plan)
+  const upSeconds = run.seconds - run.outagesMs / 1_000
+  return report(
+    `feedback --faults ${plan.faults}`,
+    'what a provider tells: two API nodes, two workers, embedded PostgreSQL, 16 clients that repeat until they are answered',
+    run,
+    [
+      ...rowsOfDeaths(run.deaths),
+      ['mails whose story was told in disorder, and compared with the same told in order', plan.mails],
+      ['notifications, with repetitions', run.calls],
+      ['of them per second', `${Math.round(run.calls / run.seconds)}; outages left out, ${Math.round(run.calls / upSeconds)}`],
+      ['per second, in order, new ones only, before the faults', run.calmPerSecond],
+    ],
+  )
+}
+
+function rowsOfDeaths(deaths: string[]): Row[] {
+  const places = [...new Set(deaths.map((death) => death.split(':')[0]!))].sort()
+  return places.map((place) => [`· of the kills at a place: ${place}`, deaths.filter((death) => death.startsWith(`${place}:`)).length])
 }
 
 type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors'>

@@ -9,6 +9,8 @@ export type Plan = { seed: number; faults: number; calmMs: number; withinMs: num
 /** What is sent, what its answers mean, and what must be true of the database in the end. */
 type Suite<C extends Call, Ack> = {
   perSecond: number
+  clients?: number
+  fickleShare?: number
   start: () => Promise<Cluster>
   faults: (cluster: Cluster, random: Random) => Faults
   prepare: (
@@ -17,6 +19,8 @@ type Suite<C extends Call, Ack> = {
   ) => Promise<{
     next: () => C
     judge: (answer: Answer) => Verdict<Ack>
+    /** Waits until enough was sent, should the faults be over before. */
+    enough?: () => Promise<unknown>
     /** Waits until what was asked for has been done. */
     settle?: () => Promise<unknown>
     checks: (sent: Map<string, Sent<C, Ack>>) => Check[]
@@ -27,17 +31,19 @@ const DRAIN_MS = 30_000
 const MAX_WRONG_SHOWN = 10
 
 /** Starts the product, sends at a steady rate while its processes are killed, and compares what clients know with what is there. */
-export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { perSecond, start, faults, prepare }: Suite<C, Ack>) {
+export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { start, faults, prepare, ...rate }: Suite<C, Ack>) {
   // Each draws from its own: how fast the load goes must not change which faults come.
   const [callRandom, clientRandom, faultRandom] = [0, 1, 2].map((offset) => createRandom(plan.seed + offset)) as [Random, Random, Random]
   const cluster = await start()
   try {
-    const { next, judge, settle = async () => {}, checks } = await prepare(cluster, callRandom)
+    const { next, judge, enough = async () => {}, settle = async () => {}, checks } = await prepare(cluster, callRandom)
     const startedAt = performance.now()
-    const load = startLoad({ urls: [cluster.main.url, cluster.api.url], perSecond, random: clientRandom, next, judge })
+    const load = startLoad({ urls: [cluster.main.url, cluster.api.url], random: clientRandom, next, judge, ...rate })
     const injected: Record<string, number> = {}
     // Whatever stopped it, what clients and nodes have seen says more about the cause.
-    const stopped = await disturb(plan, cluster, faults(cluster, faultRandom), load.counts, faultRandom, injected).then(() => [], tellError)
+    const stopped = await disturb(plan, cluster, faults(cluster, faultRandom), load.counts, faultRandom, injected)
+      .then(enough)
+      .then(() => [], tellError)
     await load.stop(DRAIN_MS)
     const unsettled = await settle().then(() => [], tellError)
     const seconds = (performance.now() - startedAt) / 1_000

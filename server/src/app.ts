@@ -25,7 +25,9 @@ import { verifyRoutes } from './verify/routes.ts'
 
 /** More routes on the same plumbing. */
 export type Extend = (app: App, deps: Deps) => void
-type Options = { readiness?: Readiness; dashboard?: string | undefined; extend?: Extend | undefined; sns?: Sns | undefined }
+/** What tests put in, or in place of the real. */
+export type Parts = { extend?: Extend | undefined; sns?: Sns | undefined }
+type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** The whole HTTP surface, in one list. Tests `extend` it by routes that exercise the plumbing. */
 export async function buildApp(

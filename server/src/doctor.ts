@@ -6,6 +6,7 @@ import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { borrowDatabase, type Database } from './db/open.ts'
+import { createSes } from './delivery/transport/ses.ts'
 import { type Config, loadConfig } from './lib/config.ts'
 import { nearestFolder } from './lib/folder.ts'
 import { createLog } from './lib/log.ts'
@@ -33,6 +34,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
     await checkUploads(config),
     await checkPort(config),
     ...(await checkInbound(config)),
+    ...(await checkSes(config)),
     ...(await checkDatabase(config)),
   )
   return checks
@@ -48,10 +50,37 @@ function checkNode() {
   return enough ? ok('node', process.version) : failed('node', `${process.version} is too old; install Node 20.19 or newer`)
 }
 
-function checkPublicUrl({ publicUrl }: Config) {
+const isHere = (hostname: string) => /^(localhost|127(\.\d+){3}|\[::1\])$|\.localhost$/.test(hostname)
+
+/** Where links in mails lead. On a machine where somebody tries things, and no mail leaves, anything will do. */
+function checkPublicUrl({ publicUrl, mailMode, environment }: Config) {
   const { protocol, hostname } = new URL(publicUrl)
-  if (protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname)) return ok('public url', publicUrl)
-  return warn('public url', `${publicUrl} is not https; put a TLS proxy in front and set PUBLIC_URL=https://…`)
+  const isTrial = mailMode === 'sandbox' && environment !== 'production'
+  if (isHere(hostname) && !isTrial)
+    return warn('public url', `${publicUrl} leads nowhere from outside, and links in mails begin with it; set PUBLIC_URL=https://…`)
+  if (protocol === 'https:' || isHere(hostname)) return ok('public url', publicUrl)
+  return warn(
+    'public url',
+    `${publicUrl} is not https, and mail programs unsubscribe by https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
+  )
+}
+
+async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
+  if (!ses) return []
+  const told = snsTopics.length
+    ? ok('sns', `believed: ${snsTopics.join(', ')}`)
+    : warn('sns', 'SNS_TOPIC_ARNS is not set: bounces and complaints are not noticed; see docs/ses.md')
+  const transport = createSes(ses)
+  try {
+    const { perSecond, stopped } = await transport.allowance!()
+    const rate = Number.isFinite(perSecond) ? `${perSecond} mails per second` : 'any number of mails per second'
+    return [stopped ? warn('ses', `${stopped} Mails wait until that is over.`) : ok('ses', `lets us send ${rate} in ${ses.region}`), told]
+  } catch (err) {
+    const advice = 'check SES_REGION, the credentials of AWS, and that they may ses:GetAccount'
+    return [failed('ses', `cannot be asked (${(err as Error).message}); ${advice}`), told]
+  } finally {
+    await transport.close()
+  }
 }
 
 function checkDisk({ dataDir, databaseUrl }: Config): Check[] {

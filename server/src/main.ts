@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
-import { buildApp, buildWorkerApp, type Extend } from './app.ts'
+import { buildApp, buildWorkerApp, type Parts } from './app.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
@@ -23,12 +23,12 @@ const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url
 type Undo = { step: string; run: () => Promise<unknown> }
 type Started = { undo: Undo[]; database?: Database; cancel: AbortController }
 
-/** Starts this process in its role. It stops by a signal, or by the returned `stop`. */
-export async function start(env: Record<string, string | undefined>, extend?: Extend) {
+/** Starts this process in its role. It stops by a signal, or by the returned `stop`. No setting can change its `parts`. */
+export async function start(env: Record<string, string | undefined>, parts: Parts = {}) {
   const config = loadConfig(env)
   const log = createLog(config.logLevel)
   const started: Started = { undo: [], cancel: new AbortController() }
-  const starting = boot(config, log, started, extend)
+  const starting = boot(config, log, started, parts)
   const stop = stopper(starting, started, log)
   exitOnSignals(stop, () => started.database?.abort(), log)
   try {
@@ -41,7 +41,7 @@ export async function start(env: Record<string, string | undefined>, extend?: Ex
   return { stop }
 }
 
-async function boot(config: Config, log: Log, started: Started, extend?: Extend) {
+async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const { undo } = started
   const secrets = deriveSecrets(readMasterKey(config))
   const database = await openDatabase(config, log, started.cancel.signal)
@@ -57,7 +57,7 @@ async function boot(config: Config, log: Log, started: Started, extend?: Extend)
   const readiness = { accepting: false }
   const kind = config.role === 'worker' ? 'worker' : 'api'
   const app =
-    kind === 'api' ? await buildApp(deps, { readiness, dashboard: builtDashboard(), extend }) : await buildWorkerApp(deps, readiness)
+    kind === 'api' ? await buildApp(deps, { readiness, dashboard: builtDashboard(), ...parts }) : await buildWorkerApp(deps, readiness)
 
   const presence = await announce({ url: database.url, kind, log })
   undo.push({ step: 'presence', run: presence.leave })

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cloneDatabase } from './database.ts'
 import { SECRET_KEY } from './helpers.ts'
 import { freePort, type Running, startNode } from './process.ts'
+import { startSes } from './ses-server.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 let database: Awaited<ReturnType<typeof cloneDatabase>>
@@ -155,8 +156,33 @@ test('doctor says what failed and how to fix it', async () => {
       { PUBLIC_URL: 'http://mail.example.com', ROLE: 'api' },
       /^warn {2}public url: .*set PUBLIC_URL=https[\s\S]*^warn {2}uploads: .*set S3_/m,
     ],
+    [
+      { SMTP_URL: 'smtp://localhost', PUBLIC_URL: 'http://localhost:3000' },
+      /^warn {2}public url: http:\/\/localhost:3000 leads nowhere from outside.*set PUBLIC_URL=https/m,
+    ],
+    [{ NODE_ENV: 'production', PUBLIC_URL: 'https://127.0.0.1' }, /^warn {2}public url: https:\/\/127\.0\.0\.1 leads nowhere/m],
+    [{ PUBLIC_URL: 'https://mail.example.com', SMTP_URL: 'smtp://localhost' }, /^ok {4}public url: https:\/\/mail\.example\.com$/m],
     [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR\nFAIL {2}uploads: .*set DATA_DIR/m],
   ]
   const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
   for (const [index, [, line]] of cases.entries()) expect(outputs[index]!.output).toMatch(line)
+})
+
+test('doctor asks Amazon SES whether it may send, and how fast', async () => {
+  const ses = await startSes()
+  const env = { SES_REGION: 'eu-central-1', AWS_SECRET_ACCESS_KEY: 'secret', AWS_EC2_METADATA_DISABLED: 'true' }
+  const known = { ...env, SES_ENDPOINT: ses.url, AWS_ACCESS_KEY_ID: 'AKIDTEST' }
+  const topic = { SNS_TOPIC_ARNS: 'arn:aws:sns:eu-central-1:123456789012:sterna' }
+  const [good, stranger, nobody] = await Promise.all([
+    sterna(['doctor'], { ...known, ...topic }),
+    sterna(['doctor'], { ...known, AWS_ACCESS_KEY_ID: 'AKIDOTHER' }),
+    sterna(['doctor'], { ...known, SES_ENDPOINT: 'http://127.0.0.1:1' }),
+  ])
+  ses.account.SendQuota.SentLast24Hours = 50_000
+  const { output: usedUp } = await sterna(['doctor'], known)
+  ses.stop()
+  expect(good).toMatchObject({ code: 0, output: expect.stringMatching(/^ok {4}ses: lets us send 1000 .*\nok {4}sns: believed: arn/m) })
+  expect(stranger).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: .*token is invalid.*check SES_REGION/m) })
+  expect(nobody).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: cannot be asked/m) })
+  expect(usedUp).toMatch(/^warn {2}ses: The quota of 50000 .*\nwarn {2}sns: SNS_TOPIC_ARNS is not set/m)
 })

@@ -1,13 +1,12 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll } from 'vitest'
-import { buildApp, type Extend } from '../src/app.ts'
+import { buildApp, type Parts } from '../src/app.ts'
 import { connect, many, type Pool } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
-import type { Sns } from '../src/delivery/notifications/genuine.ts'
 import type { App, Deps } from '../src/http/server.ts'
 import { loadConfig } from '../src/lib/config.ts'
-import { createLog } from '../src/lib/log.ts'
+import { createLog, type Log } from '../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../src/lib/secrets.ts'
 import { listAccountMails, readAccountMail } from '../src/mail/account-mail.ts'
 import { startWorker } from '../src/worker.ts'
@@ -20,13 +19,13 @@ export type Answer = { status: number; headers: LightMyRequestResponse['headers'
 type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
 
 /** One database and one app for a test file. Call at the top level; the fields are there from the first test on. */
-export function useApp({ env = {}, extend, sns }: { env?: Record<string, string>; extend?: Extend; sns?: Sns } = {}) {
+export function useApp(building: Building = {}) {
   const sterna = {} as Sterna & { url: string }
   let close = async () => {}
 
   beforeAll(async () => {
     const database = await cloneDatabase()
-    const started = await startApp(database.url, { env, extend, sns })
+    const started = await startApp(database.url, building)
     Object.assign(sterna, started.sterna, { url: database.url })
     close = async () => {
       await started.close()
@@ -38,14 +37,13 @@ export function useApp({ env = {}, extend, sns }: { env?: Record<string, string>
 }
 
 /** The API and a worker on a database of one's own. */
-type Building = { env?: Record<string, string>; extend?: Extend | undefined; sns?: Sns | undefined }
+type Building = Parts & { env?: Record<string, string>; log?: Log }
 
-export async function startApp(url: string, { env = {}, extend, sns }: Building = {}) {
-  const log = createLog('silent')
+export async function startApp(url: string, { env = {}, log = createLog('silent'), ...parts }: Building = {}) {
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
-  const app = await buildApp(deps, { extend, sns })
+  const app = await buildApp(deps, parts)
   const presence = await announce({ url, kind: 'worker', log })
   const worker = await startWorker(deps, { url, livenessKey: presence.key })
   return {

@@ -13,7 +13,7 @@ const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', TRUST_PROXY: '127.0.0
 
 const HERE = 'http://localhost:3000'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 50 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 30_000, interval: 50 })
 
 type Event = { name: string; data: Record<string, unknown>; contactId: string | null }
 type Visit = { method?: string; agent?: string; from?: string; headers?: Record<string, string>; at?: Pick<typeof sterna, 'call'> }
@@ -336,13 +336,22 @@ describe.concurrent('a hit', () => {
     expect((await events()).map(({ name }) => name)).toEqual(['email.click'])
   })
 
-  test('by a scanner of mailboxes, which loads every image and follows every link, is a machine’s', async ({ expect }) => {
-    const { html, links, trap, pixel, read, events } = await (await newShop()).deliver(LINKS)
+  test('by a scanner of mailboxes, which asks for every image and link in every way, is a machine’s, and unsubscribes nobody', async ({
+    expect,
+  }) => {
+    const shop = await newShop()
+    const template = await shop.call('POST', '/templates', { name: 'News', subject: 'Hi', body: LINKS, type: 'MARKETING' })
+    const news = { template: template.body.id, subscribed: true }
+    const { html, links, trap, pixel, read, events } = await shop.deliver(LINKS, news)
     const all = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, url]) => url!)
     expect(all).toEqual([...links, trap, pixel])
-    for (const url of all) await visit(url, { from: '192.0.2.1' })
-    await soon(async () => expect(await events()).toHaveLength(5))
-    expect((await events()).map(({ data }) => data.machine)).toEqual([true, true, true, true, true])
+    expect(links.at(-1)).toMatch(/\/unsubscribe\//)
+    for (const method of ['HEAD', 'GET', 'OPTIONS']) for (const url of all) await visit(url, { from: '192.0.2.1', method })
+    await soon(async () => expect((await events()).length).toBeGreaterThanOrEqual(5))
+    expect(new Set((await events()).map(({ data }) => data.machine))).toEqual(new Set([true]))
+    const { contactId } = await read()
+    expect((await shop.call('GET', `/contacts/${contactId}`)).body.subscribed).toBe(true)
+    expect((await shop.call('GET', '/events?eventName=contact.unsubscribed')).body.data).toEqual([])
     expect(await read()).toMatchObject({ status: 'SENT', opens: 0, clicks: 0, openedAt: null, clickedAt: null })
     // And does not keep the reader from being seen.
     await visit(pixel)

@@ -8,18 +8,20 @@ import { many, one, transact } from '../src/db/index.ts'
 import { dropOldNotifications } from '../src/delivery/notifications/accept.ts'
 import { confirmationOf, genuineSns, isCertificate } from '../src/delivery/notifications/genuine.ts'
 import { newId } from '../src/lib/id.ts'
+import { createLog } from '../src/lib/log.ts'
 import { type Answer, useApp } from './helpers.ts'
+import { bounce, eventOf, type Mail } from './ses-event.ts'
 import { CERTIFICATE, confirmation, createSns, SUBSCRIBE, signed, TOPIC } from './sns.ts'
 
 const sns = createSns()
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns })
+const log = createLog('silent')
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log })
 
 const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 30_000, interval: 20 })
 const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer> =>
   sterna.call('POST', '/webhooks/sns', { body, headers: { 'content-type': type } })
 const outcome = ({ status, body }: Answer) => (status < 400 ? [status] : [status, body.error.code])
 
-type Mail = { id: string; projectId: string; messageId: string; contactId: string }
 type Shop = Awaited<ReturnType<typeof newShop>>
 let shops = 0
 
@@ -47,21 +49,6 @@ async function newShop() {
   return { ...project, call, send, email: (id: string) => call(`/emails/${id}`) }
 }
 
-/** As Amazon SES writes it. */
-const eventOf = (mail: Mail, eventType: string, more: object = {}, about: object = {}) =>
-  JSON.stringify({
-    eventType,
-    mail: {
-      messageId: `ses-${mail.id}`,
-      tags: { emailId: [mail.id], projectId: [mail.projectId], 'ses:configuration-set': ['sterna'] },
-      commonHeaders: { messageId: `<${mail.messageId}>` },
-      ...about,
-    },
-    ...more,
-  })
-const bounce = (bounceType: string, diagnosticCode = 'smtp; 550 5.1.1 user unknown') => ({
-  bounce: { bounceType, bounceSubType: 'General', bouncedRecipients: [{ emailAddress: 'x', status: '5.1.1', diagnosticCode }] },
-})
 const tell = async (message: string) => outcome(await post(signed({ Message: message })))
 
 const settled = () =>
@@ -195,6 +182,26 @@ describe('anything else changes nothing and fetches nothing', () => {
     await refused(signed({ Message: 'x'.repeat(260 * 1024) }), 413)
     await refused(new URLSearchParams(good()).toString(), 415, 'application/x-www-form-urlencoded')
   })
+  test('and is told the operator: at once, then once a minute with how many there were', async () => {
+    const now = performance.now.bind(performance)
+    let later = 60_001
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
+    const warn = vi.spyOn(log, 'warn')
+    try {
+      for (let times = 0; times < 3; times++) await post(signed({ Message: '{}', TopicArn: FOREIGN }))
+      const [fields, message] = warn.mock.calls[0] as unknown as [object, string]
+      expect(message).toBe('refused a notification')
+      expect(fields).toMatchObject({ reason: 'This topic is not among SNS_TOPIC_ARNS.', ip: '127.0.0.1', count: expect.any(Number) })
+      expect(warn).toHaveBeenCalledTimes(1)
+      later += 60_001
+      await post('[]')
+      expect(warn).toHaveBeenCalledTimes(2)
+      expect(warn.mock.calls[1]![0]).toMatchObject({ reason: 'This is not a signed message of Amazon SNS.', count: 3 })
+    } finally {
+      warn.mockRestore()
+      clock.mockRestore()
+    }
+  })
   test('text elsewhere: only this route takes JSON that says it is text', async () => {
     const answer = await sterna.call('POST', '/auth/login', { body: '{}', headers: { 'content-type': 'text/plain' } })
     expect(answer.status).toBe(415)
@@ -250,20 +257,24 @@ describe('told of a mail', () => {
   let next = 0
   beforeEach(async () => {
     shop ??= await newShop()
-    mails ??= await shop.send(40)
+    mails ??= await shop.send(60)
   })
   const newMail = () => mails[next++]!
-  const handedOver = (mail: Mail, state: 'sending' | 'unknown') =>
-    sql`
-      update emails set state = ${state}, sent_at = null, handed_over_at = now(), unknown_since = case when ${state} = 'unknown' then now() end
-      where project_id = ${mail.projectId} and id = ${mail.id}
-    `.execute(sterna.db)
+  /** As if it had come no further than that. */
+  const PLACES = {
+    'is handed over': sql`state = 'sending', handed_over_at = now()`,
+    'nobody knows of': sql`state = 'unknown', handed_over_at = now(), unknown_since = now()`,
+    'waits for a second try': sql`state = 'deferred', handed_over_at = null, due_at = now() + interval '1 hour'`,
+    'is about to be tried again': sql`state = 'sending', handed_over_at = null, attempts = 2`,
+  }
+  const putBack = (mail: Mail, place: keyof typeof PLACES) =>
+    sql`update emails set sent_at = null, ${PLACES[place]} where project_id = ${mail.projectId} and id = ${mail.id}`.execute(sterna.db)
   const isSubscribed = async ({ contactId }: Mail) => (await shop.call(`/contacts/${contactId}`)).subscribed
 
-  test.each(['sending', 'unknown'] as const)('that is %s, whatever it says is the word that it was taken', async (state) => {
+  test.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('that %s, whatever it says is the word that it was taken', async (place) => {
     for (const kind of ['Send', 'Delivery', 'DeliveryDelay']) {
       const mail = newMail()
-      await handedOver(mail, state)
+      await putBack(mail, place)
       await tell(eventOf(mail, kind))
       const status = kind === 'Delivery' ? 'DELIVERED' : 'SENT'
       await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status, outcomeUnknownSince: null }))
@@ -277,6 +288,24 @@ describe('told of a mail', () => {
     await tell(eventOf(mail, 'Delivery'))
     await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED', deliveredAt: expect.any(String) }))
     expect((await eventsOf(mail)).map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
+  })
+
+  test('late, it happened when it says, but not before there was a mail nor in the future', async () => {
+    const createdAt = new Date(Date.now() - 3 * 86_400_000).toISOString()
+    const deliveredAt = async (timestamp: unknown) => {
+      const mail = newMail()
+      await sql`update emails set created_at = ${createdAt} where id = ${mail.id}`.execute(sterna.db)
+      await tell(eventOf(mail, 'Delivery', { delivery: { timestamp } }))
+      await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED' }))
+      const { deliveredAt: at } = await shop.email(mail.id)
+      expect((await eventsOf(mail)).at(-1)!.data.deliveredAt).toBe(at)
+      return at
+    }
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString()
+    expect(await deliveredAt(yesterday)).toBe(yesterday)
+    expect(await deliveredAt('1999-01-01T00:00:00.000Z')).toBe(createdAt)
+    for (const unbelievable of ['2999-01-01T00:00:00.000Z', 'soon', 7, undefined])
+      expect(Date.now() - Date.parse(await deliveredAt(unbelievable))).toBeLessThan(30_000)
   })
 
   test('a bounce for good unsubscribes and suppresses; one that may pass is told only', async () => {
@@ -320,7 +349,8 @@ describe('told of a mail', () => {
       expirationTime: '2030-01-01T00:00:00Z',
       delayedRecipients: [{ diagnosticCode: 'smtp; 452 full' }],
     }
-    await tell(eventOf(mail, 'DeliveryDelay', { deliveryDelay: delay }))
+    // Amazon may tell the same again, under another id.
+    for (let times = 0; times < 2; times++) await tell(eventOf(mail, 'DeliveryDelay', { deliveryDelay: delay }))
     await settled()
     const { status, timeline } = await shop.email(mail.id)
     expect(status).toBe('SENT')
@@ -438,118 +468,3 @@ describe('told of a mail', () => {
     )
   })
 })
-
-// Any order, any number of times ----------------------------------------------------------------------------------------------
-
-const PERMANENT = bounce('Permanent')
-const STORIES: [kind: string, more?: object][][] = [
-  [['Send'], ['Delivery']],
-  [['Send'], ['Delivery'], ['Complaint', { complaint: {} }]],
-  [['Send'], ['Bounce', PERMANENT]],
-  [['Send'], ['DeliveryDelay', { deliveryDelay: {} }], ['Delivery']],
-  [['Send'], ['Bounce', bounce('Transient')], ['Delivery']],
-  [['Send'], ['Reject', { reject: { reason: 'Bad content' } }]],
-  [['Send'], ['Delivery'], ['Open'], ['Click']],
-  [['Send'], ['DeliveryDelay', { deliveryDelay: {} }], ['DeliveryDelay', { deliveryDelay: {} }], ['Bounce', PERMANENT]],
-]
-/** By hand also with 10,000. */
-const COUNT = Number(process.env.MAILS ?? 1_000)
-const CLIENTS = 16
-
-/** A fixed order that looks like none. */
-function createRandom(seed: number) {
-  let state = seed
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
-
-/** Everything that can be seen of a project's mails, without ids and times. */
-async function stateOf(shop: Shop, mails: Mail[]) {
-  const rows = await many(
-    sterna.db,
-    sql<{ id: string; row: string }>`
-      select e.id, concat_ws(' ', e.state, e.error, e.to_address, e.provider_id is not null, e.sent_at is not null, e.delivered_at is not null,
-        e.bounced_at is not null, e.complained_at is not null, e.unknown_since is null, c.subscribed, s.reason,
-        (select string_agg(v.name || coalesce(v.data->>'bounceType', '') || coalesce(v.data->>'reason', ''), ',' order by v.name, v.data->>'bounceType')
-          from events v where v.project_id = e.project_id and v.contact_id = e.contact_id),
-        (select string_agg(k.source || k.subscribed, ',' order by k.id) from consents k where k.project_id = e.project_id and k.contact_id = e.contact_id)) as row
-      from emails e left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-      left join suppressions s on s.project_id = e.project_id and s.address = e.to_address
-      where e.project_id = ${shop.id}
-    `,
-  )
-  const byId = new Map(rows.map(({ id, row }) => [id, row]))
-  const counts = await many(
-    sterna.db,
-    sql<{ name: string; count: number }>`
-      select name, sum(count)::int as count from (
-        select name, count from event_counts where project_id = ${shop.id}
-        union all select name, count from event_count_deltas where project_id = ${shop.id}) as c
-      group by name order by name
-    `,
-  )
-  const people = await one(
-    sterna.db,
-    sql<object>`select sum(total)::int as total, sum(subscribed)::int as subscribed from contact_counts where project_id = ${shop.id}`,
-  )
-  return { mails: mails.map(({ id }) => byId.get(id)), counts, people }
-}
-
-test(
-  'the true story of many mails, each part told 1 to 46 times, in any order, by 16 at once, is the same as told once in order',
-  async () => {
-    const shops = await Promise.all([newShop(), newShop()])
-    const [ordered, shuffled] = await Promise.all(
-      shops.map(async (shop) => {
-        const mails: Mail[] = []
-        for (let from = 0; from < COUNT; from += 1_000) mails.push(...(await shop.send(Math.min(1_000, COUNT - from))))
-        // A third of them are told of before we know that they were taken, a third after nobody answered.
-        await sql`
-        update emails set handed_over_at = now(), sent_at = null, unknown_since = case when m.position % 3 = 1 then now() end,
-          state = case when m.position % 3 = 1 then 'unknown' else 'sending' end
-        from jsonb_to_recordset(${JSON.stringify(mails.map(({ id }, position) => ({ id, position })))}::jsonb) as m(id uuid, position int)
-        where emails.project_id = ${shop.id} and emails.id = m.id and m.position % 3 > 0
-      `.execute(sterna.db)
-        /** What is told first of every mail, then what is told second, and so on. */
-        const chapters = [0, 1, 2, 3].map((chapter) =>
-          mails.flatMap((mail, index) => {
-            const [kind, more] = STORIES[index % STORIES.length]![chapter] ?? []
-            return kind ? [JSON.stringify(signed({ Message: eventOf(mail, kind, more) }))] : []
-          }),
-        )
-        return { shop, mails, chapters }
-      }),
-    )
-    const tellAll = (bodies: string[]) =>
-      Promise.all(
-        Array.from({ length: CLIENTS }, async (_, client) => {
-          for (let index = client; index < bodies.length; index += CLIENTS) expect((await post(bodies[index])).status).toBe(200)
-        }),
-      )
-    for (const chapter of ordered!.chapters) {
-      await tellAll(chapter)
-      await settled()
-    }
-
-    const random = createRandom(42)
-    // Amazon may also tell the same thing again under another id.
-    const echoes = shuffled!.mails.flatMap((mail, index) =>
-      STORIES[index % STORIES.length]!.filter(([kind, more]) => index % 5 === 0 && (kind !== 'Bounce' || more === PERMANENT)).map(
-        ([kind, more]) => JSON.stringify(signed({ Message: eventOf(mail, kind, more) })),
-      ),
-    )
-    const repeated = [...shuffled!.chapters.flat(), ...echoes].flatMap((body, index) =>
-      Array<string>(index % 25 === 0 ? 46 : 1 + (index % 3)).fill(body),
-    )
-    const order = repeated.map((body) => ({ body, at: random() })).sort((a, b) => a.at - b.at)
-    await tellAll(order.map(({ body }) => body))
-    await settled()
-    const [expected, found] = [await stateOf(ordered!.shop, ordered!.mails), await stateOf(shuffled!.shop, shuffled!.mails)]
-    expect(found.mails.filter((row, index) => row !== expected.mails[index])).toEqual([])
-    expect(found).toEqual(expected)
-    expect(new Set(found.mails.map((row) => row!.split(' ')[0]))).toEqual(new Set(['sent', 'failed']))
-  },
-  60_000 + COUNT * 60,
-)

@@ -498,12 +498,17 @@ describe('the form of a page', () => {
 
   test('of a wrong link is answered by a page to browsers, and by the envelope to others', async () => {
     for (const method of ['GET', 'POST']) {
-      const page = await sterna.call(method, '/unsubscribe/x', { headers: { ...fromNewIp(), ...BROWSER, 'accept-language': 'de' } })
+      const page = await sterna.call(method, '/unsubscribe/x', {
+        headers: { ...fromNewIp(), ...BROWSER, 'accept-language': 'tlh, de-AT;q=0.9, fr' },
+      })
       expect([page.status, titleOf(page), page.headers['content-type']]).toEqual([
         404,
-        'This link does not work',
+        'Dieser Link funktioniert nicht',
         'text/html; charset=utf-8',
       ])
+      expect(page.body).toContain('<html lang="de">')
+      const silent = await sterna.call(method, '/unsubscribe/x', { headers: { ...fromNewIp(), ...BROWSER } })
+      expect(titleOf(silent)).toBe('This link does not work')
       expect(page.headers['content-security-policy']).toContain("default-src 'none'")
       const envelope = await sterna.call(method, '/unsubscribe/x', { headers: fromNewIp() })
       expect([envelope.status, envelope.body.error.code, envelope.body.error.details]).toEqual([

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 type Tag = { Name: string; Value: string }
-type Taken = { id: string; from: string; to: string[]; source: string; tags: Record<string, string>; set: string | undefined }
+type Taken = { id: string; at: number; from: string; to: string[]; source: string; tags: Record<string, string>; set: string | undefined }
 type Identity = { Tags: { Key: string; Value: string }[]; Tokens: string[]; Status: string; Verified: boolean }
 type Refusal = [status: number, name: string, message: string]
 
@@ -75,7 +75,8 @@ export async function startSes() {
     const id = `ses-${randomUUID()}`
     const tags = Object.fromEntries((body.EmailTags ?? []).map(({ Name, Value }: Tag) => [Name, Value]))
     const source = Buffer.from(body.Content.Raw.Data, 'base64').toString()
-    mails.push({ id, from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
+    mails.push({ id, at: performance.now(), from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
+    if (how === 'broken') return refuse(res, REFUSALS.s500!)
     if (how === 'hang') return undefined
     if (how === 'slow') return setTimeout(() => answer(res, { MessageId: id }), SLOW_MS)
     if (how === 'reset') return req.socket.destroy()

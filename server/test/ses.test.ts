@@ -1,15 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { one } from '../src/db/index.ts'
+import { one, transact } from '../src/db/index.ts'
 import { meaningOf } from '../src/delivery/classify.ts'
 import { createSes } from '../src/delivery/transport/ses.ts'
 import type { Outgoing, Transport } from '../src/delivery/transport/transport.ts'
+import { settleByEvidence } from '../src/delivery/unknown.ts'
 import { checkDueDomains } from '../src/domains/check-due.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { newId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
+import { cloneDatabase } from './database.ts'
 import { startDns } from './dns-server.ts'
-import { type Answer, SECRET_KEY, useApp } from './helpers.ts'
+import { type Answer, SECRET_KEY, startApp, useApp } from './helpers.ts'
 import { startSes } from './ses-server.ts'
 
 // Found the way the SDK finds them; nothing else of the machine's may be.
@@ -340,6 +342,43 @@ describe('with SES', () => {
       expect(await email(later)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('ServiceUnavailable') })
     })
     expect(ses.mails.filter(({ tags }) => tags.emailId === reset)).toHaveLength(1)
+  })
+
+  test('what was taken and answered with a failure is not sent again once Amazon has told of it', async () => {
+    const { project, send, email } = await newShop()
+    const [told, untold] = [await send('broken@example.com'), await send('broken@example.com')]
+    const copies = (id: string) => ses.mails.filter(({ tags }) => tags.emailId === id).length
+    for (const id of [told, untold])
+      await soon(async () =>
+        expect(await email(id)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('InternalFailure') }),
+      )
+    await transact(sterna.db, (tx) => settleByEvidence(tx, [{ projectId: project.id, id: told, providerId: 'ses-1' }]))
+    await sql`update emails set due_at = now() where project_id = ${project.id}`.execute(sterna.db)
+    await soon(async () => expect(copies(untold)).toBe(2))
+    expect(copies(told)).toBe(1)
+    expect(await email(told)).toMatchObject({ status: 'SENT', attempts: 1, error: null })
+  })
+
+  test('no more mails leave than Amazon allows in a second', async () => {
+    ses.account.SendQuota.MaxSendRate = 5
+    const database = await cloneDatabase()
+    const slow = await startApp(database.url, { env })
+    const project = await slow.sterna.newProject()
+    const domain = newName()
+    await slow.sterna.call('POST', '/domains', { key: project.sk, body: { domain } })
+    await sql`update domains set status = 'verified', verified_by = 'ses', verified_at = now(), next_check_at = 'infinity'`.execute(
+      slow.sterna.db,
+    )
+    const to = Array.from({ length: 11 }, (_, index) => `rate${index}@example.com`)
+    const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi' }
+    expect((await slow.sterna.call('POST', '/v1/send', { key: project.sk, body })).status).toBe(200)
+    const sent = () => ses.mails.filter((mail) => mail.to[0]!.startsWith('rate'))
+    await soon(async () => expect(sent()).toHaveLength(11))
+    const times = sent().map(({ at }) => at)
+    expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_500)
+    ses.account.SendQuota.MaxSendRate = 1_000
+    await slow.close()
+    await database.drop()
   })
 
   test('a header that would set tags is refused', async () => {

@@ -1,6 +1,8 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+/** Stands for Amazon's certificate. */
+export const PUBLIC_KEY = publicKey.export({ type: 'spki', format: 'pem' }).toString()
 export const TOPIC = 'arn:aws:sns:eu-central-1:123456789012:sterna'
 const HOST = 'sns.eu-central-1.amazonaws.com'
 export const CERTIFICATE = `https://${HOST}/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem`
@@ -43,7 +45,7 @@ export function createSns() {
     confirmed,
     async certificate(url: string) {
       fetched.push(url)
-      return publicKey.export({ type: 'spki', format: 'pem' }).toString()
+      return PUBLIC_KEY
     },
     async confirm(url: string) {
       confirmed.push(url)

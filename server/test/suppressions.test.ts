@@ -248,6 +248,22 @@ describe('what came back for a while', () => {
     expect(await own.list()).toHaveLength(1)
   })
 
+  test('does not count when something was delivered later, in whatever order that is told', async () => {
+    const { own, sent } = await newReader()
+    const at = (minutesAgo: number) => new Date(Date.now() - minutesAgo * 60_000).toISOString()
+    const mails: string[] = []
+    for (let index = 0; index < 7; index++) mails.push(await sent())
+    await sql`update emails set created_at = now() - interval '1 day' where project_id = ${own.id}`.execute(sterna.db)
+    await own.hear(mails[0]!, { is: 'delivery', at: at(30) })
+    for (const id of mails.slice(1, 5)) await own.hear(id, { ...FULL, at: at(60) })
+    await own.hear(mails[5]!, { ...FULL, at: at(20) })
+    expect(await own.list()).toEqual([])
+    // Told late, an earlier delivery forgives nothing that came after it.
+    await own.hear(mails[6]!, { is: 'delivery', at: at(25) })
+    const rows = sql<{ forgiven: boolean }>`select forgiven from soft_bounces where project_id = ${own.id} order by created_at`
+    expect((await many(sterna.db, rows)).map(({ forgiven }) => forgiven)).toEqual([true, true, true, true, false])
+  })
+
   test('does not count any more after 30 days, and is forgotten after 60', async () => {
     const { own, full } = await newReader()
     await times(4, full)

@@ -7,11 +7,11 @@ import { countSoftBounce, forgive } from './soft-bounce.ts'
 import { sendNoMore } from './suppress.ts'
 
 /** What became of a mail after it was taken. A bounce is one for good; a soft one came back for a reason that may pass. */
-export type Feedback = { is: 'delivery' } | { is: 'bounce'; reason: string } | { is: 'soft-bounce'; reason: string } | { is: 'complaint' }
+export type Feedback = { is: 'delivery' | 'complaint'; at?: string } | { is: 'bounce' | 'soft-bounce'; reason: string; at?: string }
 
 type Mail = { projectId: string; id: string }
 type Item = Mail & { feedback: Feedback }
-type Told = Mail & { contactId: string | null; address: string; data: object }
+type Told = Mail & { contactId: string | null; address: string; data: object; at: Date }
 
 /** Each fact counts once, in whatever order they come. Who bounced or complained gets nothing any more. */
 export const recordFeedback = (tx: Tx, { projectId, id }: Mail, feedback: Feedback) => recordFeedbacks(tx, [{ projectId, id, feedback }])
@@ -37,10 +37,11 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
   const news = await many(
     tx,
     sql<Told>`${prepared}
-      update emails e set ${time} = now(), updated_at = now()
-      from jsonb_to_recordset(${asRows(first.values())}::jsonb) as m("projectId" uuid, id uuid), contents c
+      update emails e set ${time} = ${HAPPENED}, updated_at = now()
+      from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
-      returning e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${FACTS} || ${MORE[kind]} as data
+      returning e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${HAPPENED} as at,
+        ${FACTS} || ${MORE[kind]} as data
     `,
   )
   await recordEvents(
@@ -53,27 +54,33 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
 
 /** One by one: they are few, and whether one is too many depends on those before it. */
 async function recordSoftBounces(tx: Tx, items: Item[]) {
+  const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const told = await many(
     tx,
     sql<Told>`
-      select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address,
+      select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${HAPPENED} as at,
         ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
-      from jsonb_to_recordset(${asRows(items)}::jsonb) as m("projectId" uuid, id uuid)
+      from ${asRows(first.values())}
       join emails e on e.project_id = m."projectId" and e.id = m.id
       join contents c on c.project_id = e.project_id and c.id = e.content_id
+      order by 1, e.to_address -- as everybody does, so that nobody waits in a circle
     `,
   )
-  const mails = new Map(told.map((mail) => [mail.id, mail]))
-  for (const { id, feedback } of items) {
-    const mail = mails.get(id)
-    const tooMany = mail && (await countSoftBounce(tx, { ...mail, emailId: id }))
-    if (!mail || tooMany === undefined) continue
-    await recordEvents(tx, [eventOf(mail, 'email.bounce', feedback)])
+  for (const mail of told) {
+    const tooMany = await countSoftBounce(tx, { ...mail, emailId: mail.id })
+    if (tooMany === undefined) continue
+    await recordEvents(tx, [eventOf(mail, 'email.bounce', first.get(mail.id)!.feedback)])
     if (tooMany) await sendNoMore(tx, 'bounce', [mail])
   }
 }
 
-const asRows = (mails: Iterable<Mail>) => JSON.stringify([...mails].map(({ projectId, id }) => ({ projectId, id })))
+/** As it was told, which may be days later; but not before there was a mail, nor after now. */
+const HAPPENED = sql`greatest(e.created_at, least(now(), m.at))`
+
+const asRows = (items: Iterable<Item>) => {
+  const rows = [...items].map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
+  return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, at timestamptz)`
+}
 
 const eventOf = ({ projectId, id, contactId, data }: Told, name: string, feedback: Feedback) => ({
   projectId,

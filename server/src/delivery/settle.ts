@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { many, type Pool, prepared, type Tx } from '../db/index.ts'
+import { isHopeless, many, type Pool, prepared, type Tx } from '../db/index.ts'
 import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
@@ -19,8 +19,6 @@ export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
 }
 
 const RETRY_MS = 250
-/** Our own mistakes: trying again makes none of them better. */
-const isHopeless = (err: unknown) => /^(22|23|42|54)/.test((err as { code?: string }).code ?? '')
 
 /**
  * Writes down how attempts ended, many in one commit, with the events that follow from it. Holds for whoever made the attempt, also
@@ -52,11 +50,14 @@ export function createSettle(db: Pool, until: AbortSignal) {
   })
 }
 
-/** Where the word of the other side that it has the mail is news. What is about to be sent a second time is not, then. */
+/**
+ * Where the word of the other side that it has the mail is news. What is about to be sent a second time is not, then: also when the
+ * first answer was "not now", since a server that breaks down in the middle may say so of a mail that it has taken.
+ */
 export const OPEN_TO_EVIDENCE = sql`(
   e.state = 'unknown'
-  or e.state = 'sending' and (e.handed_over_at is not null or e.retried_unknown)
-  or e.state in ('queued', 'deferred') and e.retried_unknown
+  or e.state = 'sending' and (e.handed_over_at is not null or e.attempts > 1)
+  or e.state in ('queued', 'deferred') and e.attempts > 0
   or e.state = 'failed' and e.error = 'outcome_unknown')`
 
 /** True, in order, where it was still open. One statement, with all that follows from it: its own transaction. */

@@ -5,16 +5,18 @@ import { maybeOne, one, type Tx } from '../db/index.ts'
 const TOO_MANY = 5
 const DAYS = 30
 
-type Bounced = { projectId: string; emailId: string; address: string }
+type Bounced = { projectId: string; emailId: string; contactId: string | null; address: string; at: Date }
 
 /** Counts a mail once. Undefined when it was counted before; else whether it was one too many. */
-export async function countSoftBounce(tx: Tx, { projectId, emailId, address }: Bounced): Promise<boolean | undefined> {
+export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, address, at }: Bounced): Promise<boolean | undefined> {
   // One at a time for an address: two at once would each miss the other.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`soft-bounce ${projectId} ${address}`}, 0))`.execute(tx)
   const counted = await maybeOne(
     tx,
     sql`
-      insert into soft_bounces (project_id, address, email_id) values (${projectId}, ${address}, ${emailId})
+      insert into soft_bounces (project_id, address, email_id, created_at, forgiven)
+      select ${projectId}, ${address}, ${emailId}, ${at}, exists (
+        select from emails where project_id = ${projectId} and contact_id = ${contactId} and to_address = ${address} and delivered_at >= ${at})
       on conflict do nothing returning email_id
     `,
   )
@@ -30,14 +32,14 @@ export async function countSoftBounce(tx: Tx, { projectId, emailId, address }: B
   return count >= TOO_MANY
 }
 
-/** Where a mail arrived, or someone says that it will, what bounced before does not count any more. */
-export async function forgive(tx: Tx, arrived: { projectId: string; address: string }[]) {
+/** Where a mail arrived, or someone says that it will, what bounced before does not count any more. Without `at`, whatever bounced. */
+export async function forgive(tx: Tx, arrived: { projectId: string; address: string; at?: Date }[]) {
   if (!arrived.length) return
-  const rows = arrived.map(({ projectId, address }) => ({ projectId, address }))
+  const rows = arrived.map(({ projectId, address, at }) => ({ projectId, address, at }))
   await sql`
     update soft_bounces b set forgiven = true
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, address text)
-    where b.project_id = a."projectId" and b.address = a.address and not b.forgiven
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, address text, at timestamptz)
+    where b.project_id = a."projectId" and b.address = a.address and b.created_at <= coalesce(a.at, 'infinity') and not b.forgiven
   `.execute(tx)
 }
 

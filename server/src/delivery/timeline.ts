@@ -35,14 +35,14 @@ export async function timelineOf(db: Db, projectId: string, email: z.output<type
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
 
-/** Told by the provider: it has the mail and keeps trying. Nothing follows from it, so there is no event. */
+/** Told by the provider, perhaps twice: it has the mail and keeps trying. Nothing follows from it, so there is no event. */
 async function delaysOf(db: Db, projectId: string, emailId: string) {
   const rows = await many(
     db,
     sql<{ at: Date; details: Record<string, unknown> }>`
-      select received_at as at, details from provider_notifications
+      select coalesce((details ->> 'at')::timestamptz, min(received_at)) as at, details - 'at' as details from provider_notifications
       where project_id = ${projectId} and email_id = ${emailId} and kind = 'DeliveryDelay' and error is null
-      order by received_at limit ${MAX_EVENTS}
+      group by details order by 1 limit ${MAX_EVENTS}
     `,
   )
   return rows.map(({ at, details }) => ({ at: at.toISOString(), what: 'delayed', details }))

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Pool, transact } from '../db/index.ts'
+import { isHopeless, type Pool, transact } from '../db/index.ts'
 import type { Opened } from '../delivery/hit-token.ts'
 import { createBatcher } from '../lib/batch.ts'
 import type { Log } from '../lib/log.ts'
+import { createRareWarning } from '../lib/rare-warning.ts'
 import type { Hit } from './judge.ts'
 import { type Collected, recordHits } from './record.ts'
 import { REPEAT_MS } from './rules.ts'
@@ -13,7 +14,6 @@ const HOLD_MS = 3_000
 const MAX_MAILS = 10_000
 const MAX_HITS_OF_A_MAIL = 50
 const RETRY_MS = 500
-const WARN_EVERY_MS = 60_000
 
 type Held = Collected & { timer: NodeJS.Timeout; lastAt: Map<string, number> }
 
@@ -21,7 +21,7 @@ type Held = Collected & { timer: NodeJS.Timeout; lastAt: Map<string, number> }
 export function createCollector({ db, log }: { db: Pool; log: Log }) {
   const held = new Map<string, Held>()
   let stopping = false
-  let warnedAt = Number.NEGATIVE_INFINITY
+  const warn = createRareWarning(log)
 
   const batcher = createBatcher<Collected, void>({
     run: write,
@@ -58,12 +58,6 @@ export function createCollector({ db, log }: { db: Pool; log: Log }) {
     }
   }
 
-  function warn(fields: object, message: string) {
-    if (performance.now() - warnedAt < WARN_EVERY_MS) return
-    warnedAt = performance.now()
-    log.warn(fields, message)
-  }
-
   function hold({ projectId, emailId }: Opened) {
     const timer = setTimeout(() => void release(emailId), HOLD_MS)
     const group: Held = { projectId, emailId, hits: [], timer, lastAt: new Map() }
@@ -90,6 +84,3 @@ export function createCollector({ db, log }: { db: Pool; log: Log }) {
     },
   }
 }
-
-/** Our own mistakes: trying again makes none of them better. */
-const isHopeless = (err: unknown) => /^(22|23|42|54)/.test((err as { code?: string }).code ?? '')

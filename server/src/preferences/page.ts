@@ -120,10 +120,7 @@ export function printNotFound(language: Language) {
   return printPage({ language, title: notFound, content: `<h1>${escapeHtml(notFound)}</h1>\n<p>${escapeHtml(notFoundText)}</p>` })
 }
 
-/** For whom we cannot even look up the language. */
-export const printFailure = () =>
-  printPage({
-    language: 'en',
-    title: 'That did not work',
-    content: '<h1>That did not work</h1>\n<p>Nothing was changed. Please try again in a few minutes.</p>',
-  })
+export function printFailure(language: Language) {
+  const { failed, failedText } = textsIn(language)
+  return printPage({ language, title: failed, content: `<h1>${escapeHtml(failed)}</h1>\n<p>${escapeHtml(failedText)}</p>` })
+}

@@ -11,7 +11,7 @@ import { FORM_LIMIT, type Form, readForms } from './form.ts'
 import { type Holder, type Purpose, pathOf, readToken } from './link.ts'
 import { PAGE_HEADERS, printFailure, printNotFound, printPreferences, printSubscription } from './page.ts'
 import { decide, findSubscriber, type Subscriber } from './subscriber.ts'
-import { languageFor } from './texts.ts'
+import { languageFor, languageOfBrowser } from './texts.ts'
 
 const MINUTE_MS = 60_000
 /** Wrong links a network may try per minute. */
@@ -104,12 +104,12 @@ function readChoice(req: Opened) {
   return String(subscribed) === 'true'
 }
 
-/** A page for people, in the language of whose link it was; the envelope for everyone else. */
+/** A page for people, in the language of whose link it was, or else of their browser; the envelope for everyone else. */
 function replyWithPage(err: unknown, req: FastifyRequest, reply: FastifyReply) {
-  const language = languageFor(reply.getHeader('content-language'), 'en')
+  const language = languageFor(reply.getHeader('content-language'), languageOfBrowser(req.headers['accept-language']))
   reply.removeHeader('content-language')
   if (!req.headers.accept?.includes('text/html')) return replyWithError(err, req, reply)
   const { statusCode } = readError(err, req, reply)
-  const page = statusCode === 404 ? printNotFound(language) : printFailure()
+  const page = statusCode === 404 ? printNotFound(language) : printFailure(language)
   return reply.status(statusCode).headers(PAGE_HEADERS).send(page)
 }

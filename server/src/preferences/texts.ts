@@ -20,6 +20,8 @@ type Texts = {
   stillSent: string
   notFound: string
   notFoundText: string
+  failed: string
+  failedText: string
   /** Beneath a mail, before the link. */
   footer: string
 }
@@ -44,6 +46,8 @@ const en: Texts = {
   stillSent: 'Messages about your account or your orders are sent in any case.',
   notFound: 'This link does not work',
   notFoundText: 'It may be incomplete or out of date. Please use the link in the latest email you received.',
+  failed: 'That did not work',
+  failedText: 'Nothing was changed. Please try again in a few minutes.',
   footer: 'You are receiving this email because you subscribed to news from {sender}.',
 }
 
@@ -68,6 +72,8 @@ const de: Texts = {
   notFound: 'Dieser Link funktioniert nicht',
   notFoundText:
     'Er ist vielleicht unvollständig oder veraltet. Bitte verwenden Sie den Link in der neuesten E-Mail, die Sie erhalten haben.',
+  failed: 'Das hat nicht geklappt',
+  failedText: 'Es wurde nichts geändert. Bitte versuchen Sie es in einigen Minuten noch einmal.',
   footer: 'Sie erhalten diese E-Mail, weil Sie Neuigkeiten von {sender} abonniert haben.',
 }
 
@@ -91,6 +97,8 @@ const fr: Texts = {
   stillSent: 'Les messages concernant votre compte ou vos commandes vous seront toujours envoyés.',
   notFound: 'Ce lien ne fonctionne pas',
   notFoundText: 'Il est peut-être incomplet ou périmé. Veuillez utiliser le lien du dernier e-mail que vous avez reçu.',
+  failed: 'Cela n’a pas fonctionné',
+  failedText: 'Rien n’a été modifié. Veuillez réessayer dans quelques minutes.',
   footer: 'Vous recevez cet e-mail car vous êtes abonné(e) aux actualités de {sender}.',
 }
 
@@ -114,6 +122,8 @@ const es: Texts = {
   stillSent: 'Los mensajes sobre su cuenta o sus pedidos se seguirán enviando.',
   notFound: 'Este enlace no funciona',
   notFoundText: 'Puede que esté incompleto o desactualizado. Utilice el enlace del último correo que haya recibido.',
+  failed: 'No ha funcionado',
+  failedText: 'No se ha cambiado nada. Inténtelo de nuevo en unos minutos.',
   footer: 'Recibe este correo porque se suscribió a las novedades de {sender}.',
 }
 
@@ -137,6 +147,8 @@ const it: Texts = {
   stillSent: 'I messaggi relativi al Suo account o ai Suoi ordini verranno inviati comunque.',
   notFound: 'Questo link non funziona',
   notFoundText: 'Potrebbe essere incompleto o non più valido. Utilizzi il link nell’ultima e-mail che ha ricevuto.',
+  failed: 'Non ha funzionato',
+  failedText: 'Non è stato modificato nulla. Riprovi tra qualche minuto.',
   footer: 'Riceve questa e-mail perché ha scelto di ricevere le novità di {sender}.',
 }
 
@@ -160,6 +172,8 @@ const nl: Texts = {
   stillSent: 'Berichten over uw account of uw bestellingen blijft u wel ontvangen.',
   notFound: 'Deze link werkt niet',
   notFoundText: 'Misschien is de link onvolledig of verouderd. Gebruik de link in de laatste e-mail die u hebt ontvangen.',
+  failed: 'Dat is niet gelukt',
+  failedText: 'Er is niets gewijzigd. Probeer het over een paar minuten opnieuw.',
   footer: 'U ontvangt deze e-mail omdat u zich hebt aangemeld voor nieuws van {sender}.',
 }
 
@@ -183,6 +197,8 @@ const pt: Texts = {
   stillSent: 'As mensagens sobre a sua conta ou as suas encomendas continuarão a ser enviadas.',
   notFound: 'Este link não funciona',
   notFoundText: 'Pode estar incompleto ou desatualizado. Utilize o link do e-mail mais recente que recebeu.',
+  failed: 'Não funcionou',
+  failedText: 'Nada foi alterado. Tente novamente dentro de alguns minutos.',
   footer: 'Recebe este e-mail porque subscreveu as novidades de {sender}.',
 }
 
@@ -206,6 +222,8 @@ const pl: Texts = {
   stillSent: 'Wiadomości dotyczące konta lub zamówień będą wysyłane niezależnie od tego wyboru.',
   notFound: 'Ten link nie działa',
   notFoundText: 'Może być niepełny lub nieaktualny. Użyj linku z ostatniej otrzymanej wiadomości.',
+  failed: 'Nie udało się',
+  failedText: 'Nic nie zostało zmienione. Spróbuj ponownie za kilka minut.',
   footer: 'Otrzymujesz tę wiadomość, ponieważ subskrybujesz nowości od {sender}.',
 }
 
@@ -229,6 +247,8 @@ const ja: Texts = {
   stillSent: 'アカウントやご注文に関するメールは引き続き配信されます。',
   notFound: 'このリンクは無効です',
   notFoundText: 'リンクが途中で切れているか、古い可能性があります。最新のメールに記載されたリンクをご利用ください。',
+  failed: '処理できませんでした',
+  failedText: '変更は行われていません。数分後にもう一度お試しください。',
   footer: 'このメールは、{sender} のお知らせを購読されている方にお送りしています。',
 }
 
@@ -252,6 +272,8 @@ const zh: Texts = {
   stillSent: '与您的账户或订单有关的邮件仍会照常发送。',
   notFound: '此链接无效',
   notFoundText: '链接可能不完整或已过期。请使用您最近收到的邮件中的链接。',
+  failed: '操作未成功',
+  failedText: '未作任何更改。请几分钟后重试。',
   footer: '您收到此邮件，是因为您订阅了 {sender} 的资讯。',
 }
 
@@ -268,3 +290,11 @@ export function languageFor(locale: unknown, projectLanguage: string): Language 
   if (isLanguage(wanted)) return wanted
   return isLanguage(projectLanguage) ? projectLanguage : 'en'
 }
+
+/** The first of those a browser says its owner reads. */
+export const languageOfBrowser = (accepted: string | undefined): Language =>
+  (accepted ?? '')
+    .slice(0, 500)
+    .split(',')
+    .map((entry) => entry.trim().split(/[-_;]/)[0]!.toLowerCase())
+    .find(isLanguage) ?? 'en'

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Pool, prepared, type Tx, transact } from '../../db/index.ts'
 import { createBatcher } from '../../lib/batch.ts'
+import { crash } from '../../lib/crash.ts'
 
 /** As it came, under the id its sender gave it. */
 type Notification = { id: string; message: string }
@@ -11,7 +12,11 @@ const MB = 1024 * 1024
 export const createAccept = (db: Pool) =>
   createBatcher<Notification, void>({
     async run(notifications) {
-      await transact(db, (tx) => keep(tx, notifications))
+      await transact(db, async (tx) => {
+        await keep(tx, notifications)
+        crash('notification-written')
+      })
+      crash('notification-kept')
       return notifications.map(() => ({ value: undefined }))
     },
     isTheirFault: (err) => /^(22|23|54|57014)/.test((err as { code?: string }).code ?? ''),

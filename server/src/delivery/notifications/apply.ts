@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, prepared, type Tx, transact } from '../../db/index.ts'
+import { crash } from '../../lib/crash.ts'
 import type { Log } from '../../lib/log.ts'
 import { every } from '../../lib/recurring.ts'
 import { recordFeedbacks } from '../feedback.ts'
@@ -31,6 +32,7 @@ async function applyDue(db: Pool, log: Log) {
     return await transact(db, async (tx) => {
       const due = await take(tx, CHUNK)
       await apply(tx, due)
+      if (due.length) crash('notifications-applied')
       return due.length
     })
   } catch (err) {

@@ -18,6 +18,11 @@ export type Said = {
 export type Reading = { said: Said } | { irrelevant: string; kind?: string }
 
 const text = z.string().catch('')
+const time = z.iso
+  .datetime({ offset: true })
+  .transform((written) => new Date(written).toISOString())
+  .optional()
+  .catch(undefined)
 const Recipients = z.array(z.object({ diagnosticCode: text, status: text })).catch([])
 
 const Message = z.object({
@@ -29,9 +34,10 @@ const Message = z.object({
     headers: z.array(z.object({ name: z.string(), value: z.string() })).catch([]),
     commonHeaders: z.object({ messageId: text }).catch({ messageId: '' }),
   }),
-  bounce: z.object({ bounceType: text, bounceSubType: text, bouncedRecipients: Recipients }).optional(),
-  complaint: z.object({ complaintFeedbackType: text }).optional(),
-  deliveryDelay: z.object({ delayType: text, expirationTime: text, delayedRecipients: Recipients }).optional(),
+  delivery: z.object({ timestamp: time }).optional(),
+  bounce: z.object({ timestamp: time, bounceType: text, bounceSubType: text, bouncedRecipients: Recipients }).optional(),
+  complaint: z.object({ timestamp: time, complaintFeedbackType: text }).optional(),
+  deliveryDelay: z.object({ timestamp: time, delayType: text, expirationTime: text, delayedRecipients: Recipients }).optional(),
   reject: z.object({ reason: text }).optional(),
   failure: z.object({ errorMessage: text }).optional(),
 })
@@ -40,19 +46,25 @@ type Message = z.output<typeof Message>
 /** Each kind that matters, and what it says of the mail. Opens and clicks are not among them: those we see ourselves. */
 const KINDS: Record<string, (message: Message) => Pick<Said, 'feedback' | 'rejected' | 'details'> | undefined> = {
   Send: () => ({}),
-  Delivery: () => ({ feedback: { is: 'delivery' } }),
-  Bounce: ({ bounce }) => ({ feedback: { is: bounce?.bounceType === 'Permanent' ? 'bounce' : 'soft-bounce', reason: reasonOf(bounce) } }),
+  Delivery: ({ delivery }) => ({ feedback: { is: 'delivery', ...at(delivery) } }),
+  Bounce: ({ bounce }) => ({
+    feedback: { is: bounce?.bounceType === 'Permanent' ? 'bounce' : 'soft-bounce', reason: reasonOf(bounce), ...at(bounce) },
+  }),
   // Some receivers also tell when somebody took a mail out of the spam folder.
-  Complaint: ({ complaint }) => (complaint?.complaintFeedbackType === 'not-spam' ? undefined : { feedback: { is: 'complaint' } }),
+  Complaint: ({ complaint }) =>
+    complaint?.complaintFeedbackType === 'not-spam' ? undefined : { feedback: { is: 'complaint', ...at(complaint) } },
   DeliveryDelay: ({ deliveryDelay: delay }) => ({
     details: {
       reason: clean([delay?.delayType, delay?.delayedRecipients[0]?.diagnosticCode]),
       ...(delay?.expirationTime ? { until: clean([delay.expirationTime]) } : {}),
+      ...at(delay),
     },
   }),
   Reject: ({ reject }) => ({ rejected: clean(['Amazon SES rejected it', reject?.reason]) }),
   'Rendering Failure': ({ failure }) => ({ rejected: clean(['Amazon SES could not render it', failure?.errorMessage]) }),
 }
+
+const at = (told: { timestamp?: string | undefined } | undefined) => (told?.timestamp ? { at: told.timestamp } : {})
 
 const reasonOf = (bounce: Message['bounce']) => {
   const { diagnosticCode = '', status = '' } = bounce?.bouncedRecipients[0] ?? {}

@@ -1,7 +1,9 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readJson } from '../../http/json.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { fail } from '../../lib/errors.ts'
+import { createRareWarning } from '../../lib/rare-warning.ts'
 import { createTally } from '../../lib/tally.ts'
 import { createAccept } from './accept.ts'
 import { createReader, type Envelope } from './envelope.ts'
@@ -15,6 +17,17 @@ export async function notificationRoutes(app: App, { db, config, log }: Deps, sn
   const read = createReader(sns, config.snsTopics)
   const accept = createAccept(db)
   const confirmations = createTally(CONFIRMATIONS)
+  const warn = createRareWarning(log)
+
+  /** A topic that is not on the list, or a proxy that alters what passes, would else be found when mails are missed. */
+  async function readOrWarn({ body, ip }: FastifyRequest) {
+    try {
+      return await read(body)
+    } catch (err) {
+      warn({ reason: (err as Error).message, ip }, 'refused a notification')
+      throw err
+    }
+  }
 
   async function confirm({ SubscribeURL, TopicArn }: Envelope & { SubscribeURL: string }) {
     const url = confirmationOf(SubscribeURL, TopicArn) ?? fail('FORBIDDEN', { message: 'The confirmation is not one of Amazon SNS.' })
@@ -34,7 +47,7 @@ export async function notificationRoutes(app: App, { db, config, log }: Deps, sn
         schema: { hide: true, response: { 200: z.object({ success: z.literal(true) }) } },
       },
       async (req) => {
-        const envelope = await read(req.body)
+        const envelope = await readOrWarn(req)
         if (envelope.Type === 'Notification') await accept.submit({ id: envelope.MessageId, message: envelope.Message })
         else if (envelope.Type === 'SubscriptionConfirmation') await confirm(envelope)
         else log.warn({ topic: envelope.TopicArn }, 'no longer subscribed to a topic of Amazon SNS')

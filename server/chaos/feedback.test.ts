@@ -1,0 +1,17 @@
+import { afterAll, expect, test } from 'vitest'
+import { feedbackUnderFaults } from './feedback.ts'
+import { destroyClusters } from './nodes.ts'
+import { readSeed } from './random.ts'
+
+const FAULTS = 5
+const WITHIN_MS = 60_000
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`what providers tell counts once, in any order, whatever is killed meanwhile (SEED=${seed})`, { timeout: 120_000 }, async () => {
+  const run = await feedbackUnderFaults({ seed, mails: 200, perSecond: 400, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.survivors()).toEqual([])
+})

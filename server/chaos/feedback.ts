@@ -1,0 +1,180 @@
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { connect, many, one, transact } from '../src/db/index.ts'
+import { createLog } from '../src/lib/log.ts'
+import type { Mail } from '../test/ses-event.ts'
+import { PUBLIC_KEY, TOPIC } from '../test/sns.ts'
+import { feedbackChecks, LOST, TWICE } from './feedback-check.ts'
+import { feedbackFaults } from './feedback-faults.ts'
+import { type Answer, type Call, post, type Sent, type Verdict } from './load.ts'
+import { slowCommits, startCluster } from './nodes.ts'
+import { newProject } from './project.ts'
+import type { Random } from './random.ts'
+import { addressesOf, echoOf, inDisorder, inOrder, type Notification } from './stories.ts'
+import { type Plan, runUnderFaults } from './suite.ts'
+import { until } from './until.ts'
+
+export type FeedbackCall = Call & { body: Notification }
+
+const WORKERS = ['worker1', 'worker2']
+const CLIENTS = 16
+const PER_REQUEST = 1_000
+const SENT_MS = 120_000
+const APPLIED_MS = 120_000
+/** Of so many mails the row is not there yet when the first news of them come. */
+const LATE_SHARE = 0.02
+
+/** The story of the same mails, once told in order and in peace, once in disorder while nodes and their database are killed. */
+export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: Plan & { mails: number; perSecond: number }) {
+  let told = 0
+  let calmPerSecond = 0
+  let deaths = () => [] as string[]
+  const { broken, ...run } = await runUnderFaults<FeedbackCall, true>(plan, {
+    perSecond,
+    clients: CLIENTS,
+    fickleShare: 0,
+    start: () =>
+      startCluster({
+        env: { SNS_TOPIC_ARNS: TOPIC, CHAOS_SNS_KEY: PUBLIC_KEY },
+        entry: 'notified',
+        workers: WORKERS,
+        worker: 'product',
+        commitsAreFast: true,
+      }),
+    faults(cluster, random) {
+      deaths = () => [...cluster.workers, cluster.main, cluster.api].flatMap((node) => node.deaths)
+      return feedbackFaults(cluster, random)
+    },
+    async prepare({ main, api, databaseUrl }, random) {
+      const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
+      const [ordered, disordered] = [await sendMails(db, main.url, 'ordered', count), await sendMails(db, main.url, 'disordered', count)]
+      for (const { mails } of [ordered, disordered]) await forgetAnswers(db, mails)
+      calmPerSecond = await tellInOrder(db, [main.url, api.url], inOrder(ordered.mails))
+      await slowCommits(databaseUrl)
+      const late = await hide(db, disordered, random)
+      const story = inDisorder(disordered.mails, random)
+      return {
+        // Until the faults are over, too, nothing is told so often that it could not be missed.
+        next: () => callFor(story[told] ?? echoOf(disordered.mails, random), told++),
+        judge,
+        enough: () => until('everything was told', plan.withinMs, () => told >= story.length),
+        async settle() {
+          await late.show()
+          await untilApplied(db)
+          await db.destroy()
+        },
+        checks: (sent: Map<string, Sent<FeedbackCall, true>>) => feedbackChecks(ordered, disordered, sent),
+      }
+    },
+  })
+  const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
+  return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE), calmPerSecond, deaths: deaths() }
+}
+
+type Db = ReturnType<typeof connect>
+type Project = { id: string; mails: Mail[] }
+
+/** By the sandbox, which says nothing of them later. */
+async function sendMails(db: Db, url: string, name: string, count: number): Promise<Project> {
+  const project = await newProject(url, name)
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${project.secret}` }
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return answer.json() as Promise<{ data: { emails: { email: string }[] } }>
+  }
+  await post('/domains', { domain: `${name}.example` })
+  const addresses = addressesOf(count)
+  const ids: string[] = []
+  for (let from = 0; from < count; from += PER_REQUEST) {
+    const to = addresses.slice(from, from + PER_REQUEST)
+    const { data } = await post('/v1/send', { to, from: `news@${name}.example`, subject: 'Hi', body: 'Hi', subscribed: true })
+    ids.push(...data.emails.map(({ email }) => email))
+  }
+  const isSent = async () =>
+    (await one(db, sql<{ open: number }>`select count(*)::int as open from emails where project_id = ${project.id} and state <> 'sent'`))
+      .open === 0
+  await until('the mails are sent', SENT_MS, isSent)
+  const rows = await many(
+    db,
+    sql<Mail>`
+      select id, project_id as "projectId", message_id as "messageId", contact_id as "contactId" from emails where project_id = ${project.id}
+    `,
+  )
+  const byId = new Map(rows.map((mail) => [mail.id, mail]))
+  return { id: project.id, mails: ids.map((id) => byId.get(id)!) }
+}
+
+/** A third of them are told of before anybody here knows that they were taken, a third after nobody answered. */
+const forgetAnswers = (db: Db, mails: Mail[]) =>
+  transact(db, async (tx) => {
+    const places = JSON.stringify(mails.map(({ projectId, id }, place) => ({ projectId, id, place })))
+    const forgotten = sql`jsonb_to_recordset(${places}::jsonb) as m("projectId" uuid, id uuid, place int)`
+    // Old enough for all that happens to them.
+    await sql`update emails set created_at = now() - interval '1 day' where project_id = ${mails[0]!.projectId}`.execute(tx)
+    await sql`
+      update emails e set handed_over_at = now(), sent_at = null, unknown_since = case when m.place % 3 = 1 then now() end,
+        state = case when m.place % 3 = 1 then 'unknown' else 'sending' end
+      from ${forgotten}
+      where e.project_id = m."projectId" and e.id = m.id and m.place % 3 > 0
+    `.execute(tx)
+    await sql`
+      with gone as (
+        delete from events v using ${forgotten} where v.project_id = m."projectId" and v.email_id = m.id and m.place % 3 > 0
+        returning v.project_id, v.name, v.id
+      )
+      insert into event_count_deltas (project_id, name, day, count)
+      select project_id, name, id_day(id), -count(*) from gone group by 1, 2, 3
+    `.execute(tx)
+  })
+
+/** As a row whose commit comes later than what the provider tells of it. */
+async function hide(db: Db, { mails }: Project, random: Random) {
+  const ids = mails.filter(() => random.chance(LATE_SHARE)).map(({ id }) => id)
+  await sql`create table late_emails as select * from emails where id = any(${ids}::uuid[])`.execute(db)
+  await sql`delete from emails where id = any(${ids}::uuid[])`.execute(db)
+  return { show: () => sql`insert into emails select * from late_emails`.execute(db) }
+}
+
+/** Everybody waits until a chapter is told and done before the next begins. Returns how many were taken in a second. */
+async function tellInOrder(db: Db, urls: string[], chapters: Notification[][]) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+  let tellingMs = 0
+  for (const chapter of chapters) {
+    const startedAt = performance.now()
+    let next = 0
+    const tell = async (url: string) => {
+      for (let index = next++; index < chapter.length; index = next++) {
+        const { status } = await post(agent, url, callFor(chapter[index]!, index))
+        if (status !== 200) throw new Error(`a notification was answered with ${status}`)
+      }
+    }
+    await Promise.all(Array.from({ length: CLIENTS }, (_, client) => tell(urls[client % urls.length]!)))
+    tellingMs += performance.now() - startedAt
+    await untilApplied(db)
+  }
+  agent.destroy()
+  return Math.round((chapters.flat().length / tellingMs) * 1_000)
+}
+
+const callFor = (body: Notification, place: number): FeedbackCall => ({
+  key: `${place}`,
+  path: '/webhooks/sns',
+  headers: { 'content-type': 'text/plain; charset=UTF-8' },
+  body,
+})
+
+/** Those that wait for a mail need not wait for their time. */
+const untilApplied = (db: Db) =>
+  until('what was told is applied', APPLIED_MS, async () => {
+    await sql`update provider_notifications set due_at = now() where due_at > now()`.execute(db)
+    const { open } = await one(db, sql<{ open: number }>`select count(*)::int as open from provider_notifications where due_at is not null`)
+    if (open) await sleep(50)
+    return open === 0
+  })
+
+/** The answer says nothing but that it was taken. */
+function judge({ status, body }: Answer): Verdict<true> {
+  return status === 200 && body?.success === true ? { acknowledged: true } : { wrong: `${status} ${JSON.stringify(body)}` }
+}

@@ -1,0 +1,19 @@
+/** A mail, by its own names. */
+export type Mail = { id: string; projectId: string; messageId: string; contactId: string }
+
+/** As Amazon SES writes it. */
+export const eventOf = (mail: Mail, eventType: string, more: object = {}, about: object = {}) =>
+  JSON.stringify({
+    eventType,
+    mail: {
+      messageId: `ses-${mail.id}`,
+      tags: { emailId: [mail.id], projectId: [mail.projectId], 'ses:configuration-set': ['sterna'] },
+      commonHeaders: { messageId: `<${mail.messageId}>` },
+      ...about,
+    },
+    ...more,
+  })
+
+export const bounce = (bounceType: string, diagnosticCode = 'smtp; 550 5.1.1 user unknown') => ({
+  bounce: { bounceType, bounceSubType: 'General', bouncedRecipients: [{ emailAddress: 'x', status: '5.1.1', diagnosticCode }] },
+})
