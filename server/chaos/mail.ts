@@ -85,12 +85,16 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
       },
     })
     const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
+    const copies = new Map<string, number>()
+    for (const { id } of received()) copies.set(id, (copies.get(id) ?? 0) + 1)
     return {
       ...run,
       lost: casesOf(LOST),
       duplicates: casesOf(TWICE),
-      mails: new Set(received().map(({ id }) => id)).size,
+      mails: copies.size,
       copies: all.length,
+      /** Also those of which the policy allows a second copy. */
+      repeated: [...copies].filter(([, count]) => count > 1),
       deaths: deaths(),
     }
   } finally {

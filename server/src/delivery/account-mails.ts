@@ -6,12 +6,12 @@ import type { Secrets } from '../lib/secrets.ts'
 import { letGo, mark, settle, type Taken, take } from '../mail/queue.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
 import { compose } from './compose.ts'
-import type { Transport } from './transport/transport.ts'
+import { insist } from './settle.ts'
+import { permitSince, type Transport } from './transport/transport.ts'
 
 type Options = { db: Pool; secrets: Secrets; log: Log; worker: number; transport: Transport; from: { name: string; address: string } }
 
 const POLL_MS = 1_000
-const MAX_MARK_AGE_MS = 2_000
 const AT_ONCE = 10
 /** When this process stops, what is handed over has so long to be answered. */
 const LAST_ANSWERS_MS = 3_000
@@ -41,9 +41,12 @@ export function startAccountMails({ db, secrets, log, worker, transport, from }:
     const outcome = await transport.send(outgoing, async () => {
       const asked = performance.now()
       const marked = !stopping && (await transact(db, (tx) => mark(tx, worker, mail)))
-      return marked ? () => performance.now() - asked < MAX_MARK_AGE_MS : undefined
+      return marked ? permitSince(asked) : undefined
     })
-    await transact(db, (tx) => settle(tx, worker, mail, endOf(mail, meaningOf(outcome))))
+    await insist(
+      () => transact(db, (tx) => settle(tx, worker, mail, endOf(mail, meaningOf(outcome)))),
+      () => stopping,
+    )
   }
 
   const passing = every(POLL_MS, 'send account mails', pass, log)

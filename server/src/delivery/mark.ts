@@ -3,12 +3,9 @@ import { many, type Pool, prepared } from '../db/index.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import type { Taken } from './outbox.ts'
-import type { Permit } from './transport/transport.ts'
+import { type Permit, permitSince } from './transport/transport.ts'
 
 type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'>
-
-/** A mark older than this may be void: others may have taken this process for dead. */
-const MAX_AGE_MS = 2_000
 
 /**
  * Puts on record that a mail is about to be handed over; undefined when it may not be. This is the heart of sending nothing twice: it is
@@ -31,7 +28,7 @@ export function createMark(db: Pool, worker: number) {
     const asked = performance.now()
     const marked = await submit(mail)
     crash('marked')
-    return marked ? () => performance.now() - asked < MAX_AGE_MS : undefined
+    return marked ? permitSince(asked) : undefined
   }
 }
 

@@ -26,19 +26,14 @@ const RETRY_MS = 250
  * nobody else knows how they ended.
  */
 export function createSettle(db: Pool, until: AbortSignal) {
-  async function run(settlements: Settlement[]) {
-    for (;;) {
-      try {
-        const settled = await settle(db, settlements)
-        return settled.map((value) => ({ value }))
-      } catch (err) {
-        if (until.aborted || isHopeless(err)) throw err
-        await sleep(RETRY_MS)
-      }
-    }
-  }
   return createBatcher<Settlement, boolean>({
-    run,
+    run: async (settlements) =>
+      (
+        await insist(
+          () => settle(db, settlements),
+          () => until.aborted,
+        )
+      ).map((value) => ({ value })),
     isTheirFault: isHopeless,
     weigh: () => 1,
     maxItems: 500,
@@ -48,6 +43,18 @@ export function createSettle(db: Pool, until: AbortSignal) {
     maxPending: 100_000,
     maxPendingWeight: 100_000,
   })
+}
+
+/** Tries again until it is written, or there is no more time for it. */
+export async function insist<T>(write: () => Promise<T>, isOver: () => boolean): Promise<T> {
+  for (;;) {
+    try {
+      return await write()
+    } catch (err) {
+      if (isOver() || isHopeless(err)) throw err
+      await sleep(RETRY_MS)
+    }
+  }
 }
 
 /**

@@ -31,6 +31,15 @@ export type Outcome =
 /** Asked in the same breath as the last byte is written: false when the process slept since, and others may have sent it. */
 export type Permit = () => boolean
 
+/** A mark older than this may be void: others may have taken this process for dead. */
+const MAX_MARK_AGE_MS = 2_000
+
+/** For a mark that was asked for then. */
+export const permitSince =
+  (asked: number): Permit =>
+  () =>
+    performance.now() - asked < MAX_MARK_AGE_MS
+
 /**
  * A way out. `handOver` must be called once, after everything but the last byte is on the wire: with a permit the hand-over is on
  * record and the last byte may follow while it holds; without one the mail must not leave.
