@@ -2,12 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { PUBLIC_KEY, TOPIC } from '../server/test/sns.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
 import { timeLatency } from './paths/latency.ts'
+import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeRendering } from './paths/render.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
@@ -33,6 +35,7 @@ await withProduct('api', async (product) => {
   add([[SEND_FLOOR.name, sendFloor]], sendFloor)
   add(await measureSending(product, scale), sendFloor)
   timings.push(await watchTracking(product, dataScale))
+  timings.push(await timeNotifications(product, dataScale))
 })
 await withProduct('all', async (product) => {
   timings.push(...(await timeEvents(product, dataScale)))
@@ -63,7 +66,8 @@ async function measureFloor(path: string, body: string) {
 }
 
 async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>, env = {}) {
-  const node = await startScript('./server.mjs', { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', ...env })
+  const settings = { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY, ...env }
+  const node = await startScript('./server.mjs', settings)
   try {
     await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })
   } finally {
