@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many } from '../db/index.ts'
+import { type Db, many, prepared } from '../db/index.ts'
 import type { Attachment } from './compose.ts'
 import type { Taken } from './outbox.ts'
 import type { EmailType } from './queue.ts'
@@ -62,9 +62,9 @@ type AttachmentRow = { contentId: string; filename: string; contentType: string;
 async function loadContents(db: Db, wanted: Map<string, string>): Promise<Content[]> {
   if (!wanted.size) return []
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
-  const contents = await many(
+  const contents = many(
     db,
-    sql<Omit<Content, 'attachments'>>`
+    sql<Omit<Content, 'attachments'>>`${prepared}
       select c.project_id as "projectId", c.id, c.type, c.subject, c.body, c.from_address as "fromAddress", c.from_name as "fromName",
         c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName", p.language as "projectLanguage"
       from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
@@ -72,16 +72,17 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
       join projects p on p.id = c.project_id
     `,
   )
-  const attachments = await many(
+  const files = many(
     db,
-    sql<AttachmentRow>`
+    sql<AttachmentRow>`${prepared}
       select a.content_id as "contentId", a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes
       from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
       join attachments a on a.project_id = k."projectId" and a.content_id = k.id
       order by a.content_id, a.position
     `,
   )
-  return contents.map((content) => ({
+  const [found, attachments] = await Promise.all([contents, files])
+  return found.map((content) => ({
     ...content,
     attachments: attachments
       .filter(({ contentId }) => contentId === content.id)

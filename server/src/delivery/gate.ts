@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../db/index.ts'
 import { findVerified } from '../domains/verified.ts'
-import type { Content } from './content.ts'
+import type { Content, createContents } from './content.ts'
 import type { Taken } from './outbox.ts'
 import type { Tracking } from './track-hits.ts'
 
@@ -26,8 +26,9 @@ const DISABLED_WAIT_SECONDS = 300
  * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who
  * may not get the reason that their sender will read.
  */
-export async function passGate(db: Db, mails: Taken[], contentOf: (mail: Taken) => Content | undefined) {
-  const facts = new Map((await readFacts(db, mails)).map((fact) => [fact.id, fact]))
+export async function passGate(db: Db, mails: Taken[], contentsOf: ReturnType<typeof createContents>) {
+  const [contentOf, rows] = await Promise.all([contentsOf(mails), readFacts(db, mails)])
+  const facts = new Map(rows.map((fact) => [fact.id, fact]))
   const signers = await findSigners(db, mails, contentOf)
   const admitted: Admitted[] = []
   const refused: Refused[] = []

@@ -63,9 +63,8 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
   async function prepare(mails: Taken[]): Promise<Ready[]> {
-    const contentOf = await contentsOf(mails)
     const askedAt = performance.now()
-    const { admitted, refused } = await passGate(db, mails, contentOf)
+    const { admitted, refused } = await passGate(db, mails, contentsOf)
     const rendered = await renderAll(admitted, recipientOf, log)
     const ready: Ready[] = []
     const ended = refused.map(settlementOfRefused)
@@ -133,7 +132,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   }
 
   async function askAgain(mail: Taken) {
-    const { refused } = await passGate(db, [mail], await contentsOf([mail]))
+    const { refused } = await passGate(db, [mail], contentsOf)
     return refused.map(settlementOfRefused)[0]
   }
 
