@@ -3,12 +3,17 @@ import { BaseSequencer } from 'vitest/node'
 
 type Files = Parameters<BaseSequencer['sort']>[0]
 
-/** The crash tests take minutes in one file each: begun last, they would run on with one core idle. */
-class CrashTestsFirst extends BaseSequencer {
+/** The crash tests take minutes in one file each: begun last, they would run on with one core idle; at once, each would slow the other. */
+class CrashTestsApart extends BaseSequencer {
   override async sort(files: Files): Promise<Files> {
     const sorted = await super.sort(files)
     const isCrashTest = ({ moduleId }: Files[number]) => moduleId.includes('/chaos/')
-    return [...sorted.filter(isCrashTest), ...sorted.filter((file) => !isCrashTest(file))]
+    const [crash, others] = [sorted.filter(isCrashTest), sorted.filter((file) => !isCrashTest(file))]
+    const apart = Math.ceil(others.length / (crash.length + 1))
+    return [
+      ...crash.flatMap((file, index) => [file, ...others.slice(index * apart, (index + 1) * apart)]),
+      ...others.slice(crash.length * apart),
+    ]
   }
 }
 
@@ -16,7 +21,7 @@ export default defineConfig({
   test: {
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
     globalSetup: ['scripts/build.mjs', 'server/test/postgres.ts'],
-    sequence: { sequencer: CrashTestsFirst },
+    sequence: { sequencer: CrashTestsApart },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores: more files at once only makes each of them slower and their timings noisier.

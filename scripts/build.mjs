@@ -61,7 +61,7 @@ async function buildServer(out) {
     outdir: out,
     bundle: true,
     splitting: true,
-    packages: 'external',
+    plugins: [packagesStayOutside],
     platform: 'node',
     format: 'esm',
     target: 'node20',
@@ -69,6 +69,14 @@ async function buildServer(out) {
     logLevel: 'warning',
   })
   cpSync(join(ROOT, 'server/src/db/migrations'), join(out, 'migrations'), { recursive: true })
+}
+
+/** All but one: it consists of hundreds of files, and opening them took a third of the time until the product answers. */
+const packagesStayOutside = {
+  name: 'packages-stay-outside',
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, ({ path }) => (path === 'kysely' ? undefined : { path, external: true }))
+  },
 }
 
 async function buildDashboard(out) {

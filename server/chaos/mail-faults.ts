@@ -9,7 +9,7 @@ import { until } from './until.ts'
 const SENDER_PLACES = ['claimed', 'rendered', 'body-sent', 'marked', 'handed-over', 'accepted', 'answered', 'settled']
 const API_PLACES = ['keys-taken', 'written', 'committed']
 /** Longer than it takes until others have taken over, and decided what became of it. */
-const FREEZE_MS = { least: 8_000, most: 12_000 }
+const FREEZE_MS = { least: 9_000, most: 12_000 }
 const STOPS_WITHIN_MS = 30_000
 
 /** What a machine, an operator or the kernel does to those who send, to their database, and to whom they send to. */

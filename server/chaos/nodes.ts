@@ -1,4 +1,7 @@
+import { cpSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { attachEmbedded } from '../src/db/embedded/embedded.ts'
 import { findHome } from '../src/db/embedded/home.ts'
 import { birthOf, findServer, findStrays } from '../src/db/embedded/processes.ts'
@@ -51,6 +54,7 @@ export async function startCluster({
   worker = 'sender',
   commitsAreFast = false,
 }: Plan = {}): Promise<Cluster> {
+  if (worker === 'sender') await buildSender()
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
@@ -117,6 +121,23 @@ export async function slowCommits(url: string) {
   await runSql(asAdmin, `alter system set commit_delay = ${COMMIT_DELAY_MICROS}`)
   await runSql(asAdmin, 'alter system set commit_siblings = 0')
   await runSql(asAdmin, 'select pg_reload_conf()')
+}
+
+/** It is started again and again, and from its sources that takes three times as long. */
+async function buildSender() {
+  const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+  await build({
+    entryPoints: [pathOf('./sender.ts')],
+    outdir: pathOf('./dist'),
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'warning',
+  })
+  // It is ready when the database has all of them.
+  cpSync(pathOf('../src/db/migrations'), pathOf('./dist/migrations'), { recursive: true })
 }
 
 type Witness = { problems: string[]; births: Map<number, string | undefined> }

@@ -7,8 +7,11 @@ import { createLog } from '../src/lib/log.ts'
 import { deriveSecrets, readMasterKey } from '../src/lib/secrets.ts'
 import { wayOut } from '../src/worker.ts'
 
-/** Seconds instead of minutes, so that what follows from them happens while a test looks. */
-const TIMING = { leaseMs: 2_000, unknownMs: 3_000, resolveMs: 250 }
+/**
+ * Seconds instead of minutes, so that what follows from them happens while a test looks; but longer than the database is away when it
+ * was killed, or the evidence would come too late through no fault of ours.
+ */
+const TIMING = { leaseMs: 2_000, unknownMs: 5_000, resolveMs: 250 }
 
 // A process that only sends, the way workers do.
 const stops: (() => Promise<unknown>)[] = []

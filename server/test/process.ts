@@ -15,7 +15,7 @@ const ENTRIES = {
   product: ['scripts/start.mjs'],
   probe: ['--import', 'tsx', 'server/test/node.ts'],
   notified: ['server/chaos/notified.mjs'],
-  sender: ['--import', 'tsx', 'server/chaos/sender.ts'],
+  sender: ['server/chaos/dist/sender.js'],
 }
 export type Entry = keyof typeof ENTRIES
 const READY_MS = 30_000
