@@ -229,7 +229,7 @@ describe('sending', () => {
     expect(copiesOf(ids[0]!)[0]!.recipients).toHaveLength(1)
   })
 
-  test('a mail that nobody queues behind is with the other side within milliseconds', async () => {
+  test('a mail that nobody queues behind is with the other side within milliseconds', { retry: 2 }, async () => {
     await startWorker()
     await inState(await send(addresses('ok', 20)), 'sent')
     const waits: number[] = []
@@ -466,8 +466,9 @@ describe('sending', () => {
     expect(await statesOf(ids)).toEqual(['unknown'])
   })
 
-  test('a campaign of one does not hold up the mails of another', { timeout: 60_000 }, async () => {
-    const other = await newProject('other.example')
+  test('a campaign of one does not hold up the mails of another', { timeout: 60_000, retry: 2 }, async () => {
+    const domain = `${newId()}.example`
+    const other = await newProject(domain)
     const [pattern] = await send(addresses('ok', 1))
     await sql`update emails set state = 'cancelled' where id = ${pattern}`.execute(db)
     await sql`
@@ -482,7 +483,7 @@ describe('sending', () => {
     const waits: number[] = []
     for (let round = 0; round < 100; round++) {
       const startedAt = Date.now()
-      const [id] = await send(addresses('ok', 1), { from: 'hi@other.example', key: other.secret })
+      const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.secret })
       await until('it arrives', () => copiesOf(id!).length)
       waits.push(copiesOf(id!)[0]!.at - startedAt)
     }
@@ -492,6 +493,6 @@ describe('sending', () => {
   })
 })
 
-/** What we promise on an idle machine; others may be at work on this one. */
-const IDLE_P50_MS = 400
-const FAIR_P99_MS = 2_000
+/** What we promise on an idle machine. Others are at work on this one, so each may be shown in one of three tries. */
+const IDLE_P50_MS = 60
+const FAIR_P99_MS = 250
