@@ -1402,8 +1402,8 @@ describe('addresses of the sandbox that behave', () => {
 
   test('refuse@: it fails at once, and the reason is kept', async () => {
     const { shop, events } = await tell('refuse@example.com', 'FAILED')
-    expect(events.map(({ name }) => name).sort()).toEqual(['contact.unsubscribed', 'email.failed'])
-    expect(events.find(({ name }) => name === 'email.failed')!.data.reason).toContain('550')
+    expect(events.map(({ name }) => name)).toEqual(['email.failed'])
+    expect(events[0]!.data.reason).toContain('550')
     expect((await shop.ended(await shop.send({ to: 'refuse@example.com' })))[0]).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
   })
 })

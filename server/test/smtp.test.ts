@@ -247,7 +247,6 @@ describe('sending', () => {
   test('a refusal for good ends that mail and its address, and no other', async () => {
     await startWorker()
     const refused = addresses('p550', 5)
-    await post('/contacts', { email: refused[0], subscribed: true }, { authorization: `Bearer ${project.secret}` })
     const [bad, good] = [await send(refused), await send(addresses('ok', 45))]
     await inState(bad, 'failed')
     await inState(good, 'sent')
@@ -255,14 +254,6 @@ describe('sending', () => {
     const [again] = await send(refused[0]!)
     await inState([again!], 'skipped')
     expect((await rowsOf([again!]))[0]!.error).toBe('suppressed')
-    const choices = await many(
-      db,
-      sql<{ subscribed: boolean; source: string; now: boolean }>`
-        select c.subscribed, c.source, p.subscribed as now from consents c join contacts p on p.project_id = c.project_id and p.id = c.contact_id
-        where p.email = ${refused[0]} order by c.id
-      `,
-    )
-    expect(choices.at(-1)).toEqual({ subscribed: false, source: 'bounce', now: false })
   })
 
   test('a refusal for now is tried again later, and counts; being too fast does not', async () => {

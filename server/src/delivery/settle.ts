@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { isHopeless, many, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { isHopeless, many, type Pool, prepared, type Tx } from '../db/index.ts'
 import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
 import type { Taken } from './outbox.ts'
-import { sendNoMore } from './suppress.ts'
 
 /** How an attempt ended, for the row. */
 export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
@@ -68,25 +67,15 @@ export const OPEN_TO_EVIDENCE = sql`(
   or e.state in ('queued', 'deferred') and e.attempts > 0
   or e.state = 'failed' and e.error = 'outcome_unknown')`
 
-/** True, in order, where it was still open. One statement, with nearly all that follows from it: most of the time its own transaction. */
+/** True, in order, where it was still open. One statement, with all that follows from it: whoever freezes in it locks nobody out. */
 async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
-  const rows = settlements.some(({ suppress }) => suppress)
-    ? await transact(db, async (tx) => {
-        const ended = await many(tx, settling(settlements))
-        const unreachable = ended.filter(({ suppress }) => suppress)
-        await sendNoMore(tx, 'bounce', unreachable)
-        return ended
-      })
-    : await many(db, settling(settlements))
-  const settled = new Set(rows.map(({ id }) => id))
+  const settled = new Set((await many(db, settling(settlements))).map(({ id }) => id))
   return settlements.map(({ id }) => settled.has(id))
 }
 
-type Ended = { projectId: string; id: string; contactId: string | null; address: string; suppress: boolean | null }
-
 function settling(settlements: Settlement[]) {
   const given = settlements.map((settlement) => ({ ...settlement, error: storable(settlement.error), eventId: newId() }))
-  return sql<Ended>`${prepared}
+  return sql<{ id: string }>`${prepared}
     with settled as (
       update emails e set
         state = s.state,
@@ -106,13 +95,18 @@ function settling(settlements: Settlement[]) {
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
       returning ${TOLD}, e.to_address as address, s.suppress, s."eventId"
+    ), suppressed as (
+      insert into suppressions (project_id, address, reason)
+      select distinct "projectId", address, 'bounce' from settled where suppress
+      order by 1, 2 -- as everybody does, so that nobody waits in a circle
+      on conflict do nothing
     ), new_events as materialized (
       select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
       from settled where state in ('sent', 'failed')
     ), ${recording(sql`new_events`)}
-    select "projectId", id, "contactId", address, suppress from settled
+    select id from settled
   `
 }
 
