@@ -18,7 +18,7 @@ type Known = { projectId: string; sent: Ledger; received: Received[]; evidence: 
 
 export const mailChecks = ({ projectId, ...known }: Known): Check[] => [
   async (tx) => checkMails(await listMails(tx, projectId), known),
-  checkEnds(projectId),
+  checkEnds(projectId, known.evidence),
   checkAgreement(projectId),
 ]
 
@@ -67,7 +67,10 @@ const isOneMail = ({ messageId, address }: Row, copies: Received[]) =>
     ({ messageId: theirs, recipients, hash }) => theirs === `<${messageId}>` && recipients.join() === address && hash === copies[0]!.hash,
   )
 
-const checkEnds = (projectId: string) =>
+/** Given up as unknown, and then whoever had handed it over woke up and knew: only where nobody else tells in time. */
+const CORRECTED = sql`e.state = 'sent' and e.retried_unknown and t.names = array['email.failed', 'email.sent']`
+
+const checkEnds = (projectId: string, evidence: boolean) =>
   checkRules({
     'a mail that has not ended': sql`
       select id, to_address, state, error, worker, attempts, due_at from emails
@@ -80,8 +83,17 @@ const checkEnds = (projectId: string) =>
     'a mail whose end was not told exactly once': sql`
       select e.id, e.state, t.names
       from emails e left join (
-        select email_id, array_agg(name) as names from events where project_id = ${projectId} and email_id is not null group by 1
+        select email_id, array_agg(name order by name) as names from events where project_id = ${projectId} and email_id is not null group by 1
       ) t on t.email_id = e.id
-      where e.project_id = ${projectId} and t.names is distinct from array['email.' || e.state]
+      where e.project_id = ${projectId} and t.names is distinct from
+        case when e.error like '550%' then array['email.bounce'] else '{}' end || array['email.' || e.state]
+        and not ${evidence ? sql`false` : CORRECTED}
+    `,
+    'a refused address that still gets mail, or another that gets none': sql`
+      select e.id, e.to_address, c.subscribed, s.address as suppressed
+      from emails e
+      join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+      left join suppressions s on s.project_id = e.project_id and s.address = e.to_address
+      where e.project_id = ${projectId} and case when e.error like '550%' then s.address is null or c.subscribed else s.address is not null end
     `,
   })

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { signalProcess } from '../src/db/embedded/processes.ts'
 import { type Faults, killBackend, killPostmaster } from './nemesis.ts'
 import type { Cluster, Kept } from './nodes.ts'
 import type { Random } from './random.ts'
@@ -11,6 +12,7 @@ const API_PLACES = ['keys-taken', 'written', 'committed']
 /** Longer than it takes until others have taken over, and decided what became of it. */
 const FREEZE_MS = { least: 9_000, most: 12_000 }
 const STOPS_WITHIN_MS = 30_000
+const STOPPED_MS = 1_000
 
 /** What a machine, an operator or the kernel does to those who send, to their database, and to whom they send to. */
 export function mailFaults({ main, api, workers, home, databaseUrl }: Cluster, random: Random, resetSink: () => void) {
@@ -28,12 +30,17 @@ export function mailFaults({ main, api, workers, home, databaseUrl }: Cluster, r
     process.kill(pid, 'SIGCONT')
     frozen.delete(worker)
   }
-  async function freeze() {
-    const worker = await somebody()
-    frozen.add(worker)
-    process.kill(worker.pid(), 'SIGSTOP')
-    thaws.push(thaw(worker, worker.pid()))
-  }
+  /** One that ends by itself at that moment does not count: it is not frozen. */
+  const freeze = () =>
+    until('a worker is frozen', STOPS_WITHIN_MS, async () => {
+      const worker = await somebody()
+      const pid = worker.pid()
+      if (!signalProcess(pid, 'SIGSTOP')) return false
+      if (!(await until('it has stopped', STOPPED_MS, () => isStopped(pid)).catch(() => false))) return false
+      frozen.add(worker)
+      thaws.push(thaw(worker, pid))
+      return true
+    })
   /** It stops by itself, at the moment that matters. */
   async function freezeAt(place: string) {
     const worker = await somebody()

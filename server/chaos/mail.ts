@@ -21,22 +21,25 @@ import type { Random } from './random.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
 
-export type MailCall = Call & { body: { to: string[]; from: string; subject: string; body: string } }
+export type MailCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed?: boolean } }
 export type MailAck = { emails: string[] }
 /** With evidence, the receiver tells us what it has taken, once each, as providers do. */
 type MailPlan = Plan & { evidence?: boolean; perSecond?: number }
 
+/** The same for all, as in any installation: links of a mail must not depend on who sends it. */
+const PUBLIC_URL = 'http://mail.chaos.example'
 const WORKERS = ['worker1', 'worker2', 'worker3']
 const MAX_RECIPIENTS = 3
 const EVIDENCE_MS = 100
 /** As late as providers are: mostly after the answer, at times before anybody knows that one is missing. */
 const LATENCY_MS = 700
 const SETTLE_MS = 180_000
+const REFUSED = 'p550'
 /** What receivers do, and how often. Addresses are used once, so what they do "once" they do to the first try. */
 const BEHAVIOURS: [number, string][] = [
   [0.55, 'ok'],
   [0.3, 'delayed'],
-  [0.05, 'p550'],
+  [0.05, REFUSED],
   [0.03, 't451once'],
   [0.02, 't451dotonce'],
   [0.02, 'rst-dataonce'],
@@ -58,7 +61,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
     let deaths = () => [] as string[]
     const { broken, ...run } = await runUnderFaults<MailCall, MailAck>(plan, {
       perSecond,
-      start: () => startCluster({ env: { SMTP_URL: sink.url }, workers: WORKERS }),
+      start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS }),
       faults(cluster, random) {
         const nemesis = mailFaults(cluster, random, sink.reset)
         awake = nemesis.awake
@@ -181,7 +184,8 @@ const untilSettled = (db: Db, projectId: string) =>
     const { open } = await one(
       db,
       sql<{ open: number }>`
-        select count(*)::int as open from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped')
+        select ((select count(*) from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped'))
+          + (select count(*) from provider_notifications where due_at is not null))::int as open
       `,
     )
     return open === 0
@@ -200,7 +204,14 @@ function mailCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIO
       key,
       path: '/v1/send',
       headers: { authorization: `Bearer ${secretKey}`, 'idempotency-key': key },
-      body: { to, from: 'news@chaos.example', subject: `Mail ${key}`, body: `<p>Hello {{email}}, this is ${key}.</p>` },
+      body: {
+        to,
+        from: 'news@chaos.example',
+        subject: `Mail ${key}`,
+        body: `<p>Hello {{email}}, this is ${key}.</p>`,
+        // So that there is something to end when they are refused.
+        ...(to.some((address) => address.startsWith(REFUSED)) ? { subscribed: true } : {}),
+      },
     }
   }
 }

@@ -170,6 +170,7 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
         if (state === 'starting') state = 'serving'
       }
       judge(started, await current.exited)
+      state = 'starting'
     }
   }
 

@@ -1,6 +1,7 @@
 import { buildWorkerApp } from '../src/app.ts'
 import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
+import { startNotifications } from '../src/delivery/notifications/apply.ts'
 import { startSender } from '../src/delivery/sender.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -37,3 +38,4 @@ const way = wayOut(deps)
 stops.push(way.transport.close)
 const sender = await startSender({ ...deps, url, worker: presence.key, ...way, timing: TIMING })
 stops.push(sender.stop)
+stops.push(startNotifications(deps).stop)

@@ -99,10 +99,10 @@ export async function startWorker(deps: Deps, { url, livenessKey }: { url: strin
   const way = wayOut(deps)
   const sender = await startSender({ ...deps, url, worker: livenessKey, ...way })
   const accountMails = sendAccountMails(deps, way.transport, livenessKey)
-  const notifications = deps.config.snsTopics.length ? startNotifications(deps) : undefined
+  const notifications = startNotifications(deps)
   return {
     async stop() {
-      await Promise.all([engine.stop(), notifications?.stop(), listener?.stop(), accountMails?.stop(), sender.stop()])
+      await Promise.all([engine.stop(), notifications.stop(), listener?.stop(), accountMails?.stop(), sender.stop()])
       await way.transport.close()
     },
   }

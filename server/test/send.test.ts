@@ -1400,10 +1400,18 @@ describe('addresses of the sandbox that behave', () => {
     expect((await shop.call('GET', '/sandbox/messages')).body.total).toBe(0)
   })
 
-  test('refuse@: it fails at once, and the reason is kept', async () => {
-    const { shop, events } = await tell('refuse@example.com', 'FAILED')
-    expect(events.map(({ name }) => name)).toEqual(['email.failed'])
+  test('refuse@: it fails at once, the reason is kept, and nobody writes to it any more', async () => {
+    const { shop, mail } = await tell('refuse@example.com', 'FAILED')
+    const events = await soon(async () => {
+      const told = (await shop.events()).reverse()
+      expect(told.map(({ name }) => name)).toEqual(['email.failed', 'email.bounce', 'contact.unsubscribed'])
+      return told
+    })
     expect(events[0]!.data.reason).toContain('550')
+    expect(events[1]).toMatchObject({ emailId: mail.id, data: { bounceType: 'Permanent', reason: events[0]!.data.reason } })
+    expect(events[2]!.data).toEqual({ reason: 'bounce' })
+    expect(await shop.email(mail.id)).toMatchObject({ status: 'FAILED', bouncedAt: expect.stringMatching(TIME) })
+    expect(await shop.consents()).toEqual([{ subscribed: false, source: 'bounce' }])
     expect((await shop.ended(await shop.send({ to: 'refuse@example.com' })))[0]).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
   })
 })

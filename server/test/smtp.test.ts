@@ -204,12 +204,20 @@ describe('sending', () => {
     return data.emails.map(({ email }) => email)
   }
 
-  type Row = { state: string; error: string | null; attempts: number; failures: number; worker: number | null; marked: boolean }
+  type Row = {
+    state: string
+    error: string | null
+    attempts: number
+    failures: number
+    worker: number | null
+    marked: boolean
+    bounced: boolean
+  }
   const rowsOf = (ids: string[]) =>
     many(
       db,
       sql<Row>`
-        select state, error, attempts, failures, worker, handed_over_at is not null as marked
+        select state, error, attempts, failures, worker, handed_over_at is not null as marked, bounced_at is not null as bounced
         from emails where id = any(${ids}::uuid[]) order by id
       `,
     )
@@ -229,7 +237,7 @@ describe('sending', () => {
     expect(copiesOf(ids[0]!)[0]!.recipients).toHaveLength(1)
   })
 
-  test('a mail that nobody queues behind is with the other side within milliseconds', { retry: 2 }, async () => {
+  test('a mail that nobody queues behind is sent because it is there, not at the next look', async () => {
     await startWorker()
     await inState(await send(addresses('ok', 20)), 'sent')
     const waits: number[] = []
@@ -241,7 +249,7 @@ describe('sending', () => {
       await inState([id!], 'sent')
     }
     waits.sort((a, b) => a - b)
-    expect(waits[20], `request to 250: p95 ${waits[37]} ms, max ${waits[39]} ms`).toBeLessThanOrEqual(IDLE_P50_MS)
+    expect(waits[20], `request to 250: p95 ${waits[37]} ms, max ${waits[39]} ms`).toBeLessThan(LOOKS_EVERY_MS / 3)
   })
 
   test('a refusal for good ends that mail and its address, and no other', async () => {
@@ -251,6 +259,7 @@ describe('sending', () => {
     await inState(bad, 'failed')
     await inState(good, 'sent')
     expect((await rowsOf(bad))[0]!.error).toMatch(/^550 5\.1\.1/)
+    await until('they count as bounces', async () => (await rowsOf(bad)).every(({ bounced }) => bounced))
     const [again] = await send(refused[0]!)
     await inState([again!], 'skipped')
     expect((await rowsOf([again!]))[0]!.error).toBe('suppressed')
@@ -457,7 +466,7 @@ describe('sending', () => {
     expect(await statesOf(ids)).toEqual(['unknown'])
   })
 
-  test('a campaign of one does not hold up the mails of another', { timeout: 60_000, retry: 2 }, async () => {
+  test('a campaign of one does not hold up the mails of another', { timeout: 60_000 }, async () => {
     const domain = `${newId()}.example`
     const other = await newProject(domain)
     const [pattern] = await send(addresses('ok', 1))
@@ -471,19 +480,20 @@ describe('sending', () => {
     const bulk = () => sink.mails.filter(({ recipients }) => recipients[0]!.startsWith('d5+')).length
     await startWorker()
     await until('the campaign runs', () => bulk() > 200)
-    const waits: number[] = []
+    const before: number[] = []
     for (let round = 0; round < 100; round++) {
-      const startedAt = Date.now()
       const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.secret })
+      const accepted = sink.mails.length
       await until('it arrives', () => copiesOf(id!).length)
-      waits.push(copiesOf(id!)[0]!.at - startedAt)
+      before.push(Math.max(0, sink.mails.findIndex((mail) => mail.id === id) - accepted))
     }
-    waits.sort((a, b) => a - b)
+    before.sort((a, b) => a - b)
     expect(bulk()).toBeLessThan(20_000)
-    expect(waits[98], `p50 ${waits[50]} ms, max ${waits[99]} ms, beside ${bulk()} mails of the campaign`).toBeLessThanOrEqual(FAIR_P99_MS)
+    expect(before[98], `p50 ${before[50]}, most ${before[99]} of the campaign went first`).toBeLessThanOrEqual(MAY_GO_FIRST)
   })
 })
 
-/** What we promise on an idle machine. Others are at work on this one, so each may be shown in one of three tries. */
-const IDLE_P50_MS = 60
-const FAIR_P99_MS = 250
+/** How long it would take where nobody is woken. How fast it really is the benchmark tells. */
+const LOOKS_EVERY_MS = 1_000
+/** On their way already, or at hand to keep the lines busy. */
+const MAY_GO_FIRST = 100

@@ -5,10 +5,10 @@ import { meaningOf, waitBeforeRetry } from './classify.ts'
 type Expected = 'retry' | 'throttled' | 'fail' | 'nobody' | 'provider' | 'domain'
 
 function meaning(response: string): Expected {
-  const { action, suppress, throttled, pause, reason } = meaningOf({ is: 'refused', code: Number(response.slice(0, 3)), response })
+  const { action, nobody, throttled, pause, reason } = meaningOf({ is: 'refused', code: Number(response.slice(0, 3)), response })
   expect(reason).toBe(response)
-  expect([suppress, throttled, pause].filter(Boolean).length).toBeLessThan(2)
-  if (action === 'fail') return suppress ? 'nobody' : 'fail'
+  expect([nobody, throttled, pause].filter(Boolean).length).toBeLessThan(2)
+  if (action === 'fail') return nobody ? 'nobody' : 'fail'
   expect(action).toBe('retry')
   return pause ?? (throttled ? 'throttled' : 'retry')
 }
@@ -181,10 +181,10 @@ describe('the answer', () => {
   test('is an answer for every code and any text, and never ends the mail of a code that is temporary', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: 'binary' }), (code, text) => {
-        const { action, suppress } = meaningOf({ is: 'refused', code, response: `${code} ${text}` })
+        const { action, nobody } = meaningOf({ is: 'refused', code, response: `${code} ${text}` })
         if (code < 500) expect(action).toBe('retry')
         else expect(['retry', 'fail']).toContain(action)
-        if (suppress) expect(action).toBe('fail')
+        if (nobody) expect(action).toBe('fail')
       }),
     )
   })

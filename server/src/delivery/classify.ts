@@ -5,7 +5,7 @@ export type Meaning = {
   action: 'sent' | 'retry' | 'fail' | 'unknown' | 'put-back'
   reason: string | null
   /** The address does not exist: never again. */
-  suppress?: boolean
+  nobody?: boolean
   /** It is we who are too fast: slow down, and do not count it against the mail. */
   throttled?: boolean
   /** It is our account or domain that is refused: every other mail would be too. */
@@ -17,7 +17,7 @@ type Rule = { when: { test(text: string): boolean }; means: Omit<Meaning, 'reaso
 const PROVIDER: Rule['means'] = { action: 'retry', pause: 'provider' }
 const DOMAIN: Rule['means'] = { action: 'retry', pause: 'domain' }
 const THROTTLED: Rule['means'] = { action: 'retry', throttled: true }
-const NOBODY_THERE: Rule['means'] = { action: 'fail', suppress: true }
+const NOBODY_THERE: Rule['means'] = { action: 'fail', nobody: true }
 
 /**
  * What receivers say when there is nobody, half of them with a code that means something else, or with none. A bare 550 alone is

@@ -59,9 +59,9 @@ type Row = Omit<Json, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], D
 
 /** The later the fact, the more it says; how sending ended counts first. */
 const STATUS = sql`case
+  when e.state = 'failed' then 'FAILED'
   when e.complained_at is not null then 'COMPLAINED'
   when e.bounced_at is not null then 'BOUNCED'
-  when e.state = 'failed' then 'FAILED'
   when e.state in ('skipped', 'cancelled') then 'SKIPPED'
   when e.clicked_at is not null then 'CLICKED'
   when e.opened_at is not null then 'OPENED'

@@ -172,14 +172,14 @@ const PAUSED_WAIT_SECONDS = 60
 
 function settlementOf(
   mail: Taken,
-  { action, reason, suppress, throttled, pause }: ReturnType<typeof meaningOf>,
+  { action, reason, nobody, throttled, pause }: ReturnType<typeof meaningOf>,
   providerId?: string,
 ): Settlement {
   const base = { ...idOf(mail), error: reason }
   if (action === 'sent') return { ...base, state: 'sent', providerId: providerId ?? null }
   if (action === 'unknown') return { ...base, state: 'unknown' }
   if (action === 'put-back') return { ...base, state: 'queued' }
-  if (action === 'fail') return { ...base, state: 'failed', suppress: suppress ?? false }
+  if (action === 'fail') return { ...base, state: 'failed', nobody: nobody ?? false }
   // What is our own fault does not count against the mail.
   if (throttled || pause) return { ...base, state: 'deferred', waitSeconds: throttled ? THROTTLED_WAIT_SECONDS : PAUSED_WAIT_SECONDS }
   return { ...base, ...tryLater(mail, reason) }

@@ -5,6 +5,7 @@ import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
 import type { Taken } from './outbox.ts'
+import { keepRefusals } from './refusal.ts'
 
 /** How an attempt ended, for the row. */
 export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
@@ -15,7 +16,8 @@ export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
   waitSeconds?: number | null
   /** Counts towards giving up. */
   failed?: boolean
-  suppress?: boolean
+  /** There is nobody at that address. */
+  nobody?: boolean
 }
 
 const RETRY_MS = 250
@@ -91,15 +93,12 @@ function settling(settlements: Settlement[]) {
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as s(
         "projectId" uuid, id uuid, attempts int, state text, error text, "providerId" text, "waitSeconds" float8, failed boolean,
-        suppress boolean, "eventId" uuid)
+        nobody boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
-      returning ${TOLD}, e.to_address as address, s.suppress, s."eventId"
-    ), suppressed as (
-      insert into suppressions (project_id, address, reason)
-      select distinct "projectId", address, 'bounce' from settled where suppress
-      order by 1, 2 -- as everybody does, so that nobody waits in a circle
-      on conflict do nothing
+      returning ${TOLD}, s.nobody, s."eventId"
+    ), refused as (
+      ${keepRefusals(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where nobody`)}
     ), new_events as materialized (
       select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})

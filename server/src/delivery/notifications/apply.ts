@@ -145,11 +145,11 @@ export async function applyReport(tx: Tx, { id, message, told }: { id: string; m
   return true
 }
 
-/** Whatever the provider tells of a mail, it has taken it. */
+/** Whatever the provider tells of a mail, it has taken it, but for the one thing. */
 async function act(tx: Tx, said: Told[]) {
   await settleByEvidence(
     tx,
-    said.map(({ mail: { emailId, ...mail } }) => ({ ...mail, id: emailId })),
+    said.flatMap(({ refused, mail: { emailId, ...mail } }) => (refused ? [] : [{ ...mail, id: emailId }])),
   )
   await recordFeedbacks(
     tx,

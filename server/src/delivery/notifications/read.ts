@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Feedback } from '../feedback.ts'
+import { type Refused, readRefusal } from '../refusal.ts'
 
 /** Which mail is meant, by what its sender and its provider call it. */
 type Mail = { projectId: string; emailId: string; providerId: string; messageIds: string[] }
@@ -11,6 +12,8 @@ export type Said = {
   feedback?: Feedback
   /** Taken by the provider, and then not passed on. */
   rejected?: string
+  /** Not even taken. */
+  refused?: boolean
   /** For the story of the mail. */
   details?: object
 }
@@ -85,7 +88,21 @@ export const clean = (parts: (string | undefined)[]) =>
     .replace(/\p{Surrogate}/gu, '')
 
 export function readNotification(message: string): Reading {
-  const parsed = Message.safeParse(parse(message))
+  const json = parse(message)
+  const refusal = readRefusal(json)
+  return refusal ? { said: saidBy(refusal) } : readSes(json)
+}
+
+/** It has to name the mail in full, as if it came from elsewhere. */
+const saidBy = ({ projectId, emailId, messageId, reason }: Refused): Said => ({
+  kind: 'Refused',
+  mail: { projectId, emailId, providerId: '', messageIds: [messageId] },
+  feedback: { is: 'bounce', reason: clean([reason]) },
+  refused: true,
+})
+
+function readSes(json: unknown): Reading {
+  const parsed = Message.safeParse(json)
   if (!parsed.success) return { irrelevant: 'This is not an event of Amazon SES.' }
   const kind = parsed.data.eventType ?? parsed.data.notificationType ?? ''
   const meaning = Object.hasOwn(KINDS, kind) ? KINDS[kind]!(parsed.data) : undefined
