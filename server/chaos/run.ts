@@ -74,13 +74,10 @@ async function runMail() {
 }
 
 /** Every one of them, to be looked up. */
-const listed = (repeated: [string, number][]) => `<details><summary>Mails that arrived more than once</summary>
-
-\`\`\`
-${repeated.map(([id, count]) => `${id} ${count}`).join('\n')}
-\`\`\`
-
-</details>`
+function listed(repeated: [string, number][]) {
+  const lines = repeated.map(([id, count]) => `${id} ${count}`).join('\n')
+  return `<details><summary>Mails that arrived more than once</summary>\n\n\`\`\`\n${lines}\n\`\`\`\n\n</details>`
+}
 
 async function runFeedback() {
   const plan = { ...planFor(60), ...FEEDBACK }

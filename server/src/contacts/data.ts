@@ -26,9 +26,9 @@ const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$/
 export const Data = z
   .record(z.string(), z.unknown())
   .meta({ description: 'Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored.' })
-  .superRefine((data, context) => {
+  .check(({ value: data, issues }) => {
     const issue = (path: string[], message: string, code = 'custom') =>
-      context.addIssue({ code: 'custom', path, message, params: { code } })
+      issues.push({ code: 'custom', path, message, params: { code }, input: data })
     const keys = Object.keys(data)
     if (keys.length > MAX_KEYS) issue([], `At most ${MAX_KEYS} keys.`, 'too_big')
     for (const key of keys.slice(0, MAX_KEYS)) {

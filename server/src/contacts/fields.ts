@@ -31,18 +31,17 @@ export function readFieldName(text: string): FieldName {
 
 /** The statement that notes keys never seen before, with the type of the value they came with; whoever is first decides. */
 export function seeFields(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
-  const seen = new Map<string, { projectId: string; key: string; type: FieldType }>()
+  const seen = new Map<string, Map<string, FieldType>>()
   for (const { projectId, set } of patches) {
-    for (const key of Object.keys(set)) {
-      const name = `${projectId} ${key}`
-      if (!seen.has(name)) seen.set(name, { projectId, key, type: inferType(set[key]) })
-    }
+    const keys = seen.get(projectId) ?? new Map<string, FieldType>()
+    seen.set(projectId, keys)
+    for (const key of Object.keys(set)) if (!keys.has(key)) keys.set(key, inferType(set[key]))
   }
-  const rows = [...seen.values()]
+  const rows = [...seen].flatMap(([projectId, keys]) => [...keys].map(([key, type]) => ({ projectId, key, type })))
   return sql`
     insert into contact_fields (project_id, key, type)
     select "projectId", key, type
-    from ${besideOthers([...new Set(rows.map(({ projectId }) => projectId))])},
+    from ${besideOthers([...seen.keys()])},
       jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
     order by 1, 2 -- everyone in the same order
     on conflict do nothing`

@@ -48,8 +48,9 @@ const withoutKeys = (values: Record<string, unknown>, keys: string[]) =>
 export function mergeWanted(requests: Wanted[]): Wanted[] {
   const merged = new Map<string, Wanted>()
   for (const request of requests) {
-    const earlier = merged.get(nameOf(request))
-    merged.set(nameOf(request), earlier ? mergeTwo(earlier, request) : request)
+    const name = nameOf(request)
+    const earlier = merged.get(name)
+    merged.set(name, earlier ? mergeTwo(earlier, request) : request)
   }
   return [...merged.values()]
 }
@@ -82,57 +83,67 @@ export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] =
 type More = { deeds?: Deed[]; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
 
 /** The same as one statement to send along with others; only where nobody chooses, so that no choice is to be recorded. */
-export const upsertAtOnce = (contacts: Wanted[], more: More) => ({
-  // As one value: taking rows apart costs as much as all the rest of it here.
-  query: upsertStatement<{ ids: Record<string, string> }>(
-    contacts,
-    more,
-    sql`select json_object_agg(project_id || ' ' || email, id) as ids from upserted`,
-  ),
-  finder:
-    ([row]: { ids: Record<string, string> }[]) =>
-    (projectId: string, email: string) =>
-      row!.ids[nameOf({ projectId, email })]!,
-})
+export function upsertAtOnce(contacts: Wanted[], more: More) {
+  const numbers = numbered(contacts)
+  return {
+    // As one value, by their numbers: taking rows apart costs as much as all the rest of it here, and so does reading names.
+    query: upsertStatement<{ ids: string }>(contacts, more, sql`select string_agg(id::text, ' ' order by n) as ids from upserted`),
+    finder([row]: { ids: string }[]) {
+      const ids = row!.ids.split(' ')
+      return (projectId: string, email: string) => ids[numbers.get(nameOf({ projectId, email }))!]!
+    },
+  }
+}
+
+/** Where each of them stands. */
+const numbered = (contacts: Wanted[]) => new Map(contacts.map((contact, n) => [nameOf(contact), n]))
 
 const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted`
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
 function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], also }: More, result = ROWS): RawBuilder<Result> {
-  const rows = contacts.map(({ projectId, email, subscribedIfNew, choices, patch, fill }) => {
-    const wanted = choices.at(-1)?.subscribed ?? null
-    return {
-      projectId,
-      id: newId(),
-      email,
-      wanted,
-      new: wanted ?? subscribedIfNew,
-      set: isFilled({ fill }) ? { ...fill, ...patch.set } : patch.set,
-      unset: patch.unset,
-      fill,
-    }
-  })
+  const rows = contacts.map((contact, n) => ({
+    n,
+    projectId: contact.projectId,
+    id: newId(),
+    email: contact.email,
+    new: choiceOf(contact) ?? contact.subscribedIfNew,
+    set: isFilled(contact) ? { ...contact.fill, ...contact.patch.set } : contact.patch.set,
+    special: isSpecial(contact) || undefined,
+  }))
   // What only an existing contact needs, by its name: jsonb finds a key in log n, a look into `input` would take n.
-  const special = rows.filter((row) => row.unset.length || row.wanted !== null || isFilled(row))
-  const asked = sql`${JSON.stringify(Object.fromEntries(special.map((row) => [nameOf(row), { wanted: row.wanted, unset: row.unset, fill: row.fill }])))}::jsonb
-    -> (excluded.project_id || ' ' || excluded.email)`
-  const unset = rows.some((row) => row.unset.length) ? sql`- array(select jsonb_array_elements_text(${asked} -> 'unset'))` : sql``
-  const wanted = rows.some((row) => row.wanted !== null) ? sql`coalesce((${asked} ->> 'wanted')::boolean, c.subscribed)` : sql`c.subscribed`
-
+  const special = contacts.filter(isSpecial)
+  const needs = special.map((contact) => [nameOf(contact), { wanted: choiceOf(contact), unset: contact.patch.unset, fill: contact.fill }])
+  const asked = sql`${JSON.stringify(Object.fromEntries(needs))}::jsonb -> (excluded.project_id || ' ' || excluded.email)`
+  const unset = special.some(({ patch }) => patch.unset.length)
+    ? sql`- array(select jsonb_array_elements_text(${asked} -> 'unset'))`
+    : sql``
+  const wanted = special.some(({ choices }) => choices.length)
+    ? sql`coalesce((${asked} ->> 'wanted')::boolean, c.subscribed)`
+    : sql`c.subscribed`
   const fill = sql`coalesce(${asked} -> 'fill', '{}')`
-  const data = rows.some(isFilled)
+  const data = special.some(isFilled)
     ? sql`${fill} || c.data || (excluded.data - array(select jsonb_object_keys(${fill})))`
     : sql`c.data || excluded.data`
 
   return sql<Result>`${prepared}
     with input as materialized (
-      select "projectId", id, email, new, set
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as i("projectId" uuid, id uuid, email text, new boolean, set jsonb)
-    ), upserted as (
-      insert into contacts as c (project_id, id, email, subscribed, data)
-      select "projectId", id, email, new, set from input
+      select n, "projectId", id, email, new, set, special
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as i(n int, "projectId" uuid, id uuid, email text, new boolean, set jsonb, special boolean)
       order by "projectId", email collate "C" -- everyone locks in the same order, so nobody waits in a circle
+    ), unchanged as materialized (
+      -- Most who come again bring what we know. To see to it that they stay is half the work of writing the same once more.
+      select i.n, c.* from input i cross join lateral (
+        select c.project_id, c.id, c.email, c.subscribed from contacts c
+        where c.project_id = i."projectId" and c.email = i.email and i.special is null and c.data || i.set = c.data
+        for key share
+      ) as c
+    ), written as (
+      insert into contacts as c (project_id, id, email, subscribed, data)
+      select "projectId", id, email, new, set from input where n not in (select n from unchanged)
+      order by "projectId", email collate "C"
       on conflict (project_id, email) do update set
         data = (${data}) ${unset},
         subscribed = ${wanted},
@@ -146,22 +157,31 @@ function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], also }:
       insert into contact_counts (project_id, total, subscribed)
       select project_id, count(*) filter (where is_new),
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
-      from upserted where is_new or flipped group by project_id
-    ), reacted as (${reactionsTo(sql`upserted`)}
-    )${deeds.length ? sql`, ${recordDeeds(deeds)}` : sql``}${also ? sql`, ${also(sql`upserted`)}` : sql``}
+      from written where is_new or flipped group by project_id
+    ), reacted as (${reactionsTo(sql`written`)}
+    ), upserted as materialized (
+      select i.n, w.* from written w join input i on i."projectId" = w.project_id and i.email = w.email
+      union all select n, project_id, id, email, subscribed, false, false from unchanged
+    )${deeds.length ? sql`, ${recordDeeds(numbered(contacts), deeds)}` : sql``}${also ? sql`, ${also(sql`upserted`)}` : sql``}
     ${result}
   `
 }
 
+const choiceOf = ({ choices }: Wanted) => choices.at(-1)?.subscribed ?? null
 const isFilled = ({ fill }: { fill: object }) => Object.keys(fill).length > 0
+/** Asks for more than to have this data. */
+const isSpecial = (contact: Wanted) => contact.patch.unset.length > 0 || contact.choices.length > 0 || isFilled(contact)
 
 /** Whose id is known only now. */
-const recordDeeds = (deeds: Deed[]) => sql`
+function recordDeeds(numbers: Map<string, number>, deeds: Deed[]) {
+  const rows = deeds.map((deed) => ({ n: numbers.get(nameOf(deed)), id: deed.id, name: deed.name, data: deed.data }))
+  return sql`
     new_events as materialized (
       select u.project_id, e.id, e.name, u.id as contact_id, null::uuid as email_id, e.data
-      from jsonb_to_recordset(${JSON.stringify(deeds)}::jsonb) as e("projectId" uuid, email text, id uuid, name text, data jsonb)
-      join upserted u on u.project_id = e."projectId" and u.email = e.email
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(n int, id uuid, name text, data jsonb)
+      join upserted u on u.n = e.n
     ), ${recording(sql`new_events`)}`
+}
 
 /** Every real change on the way from what it was, also those that a later choice took back. */
 function flipsOf({ projectId, subscribedIfNew, choices }: Wanted, row: Row): Flip[] {

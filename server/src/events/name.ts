@@ -21,10 +21,9 @@ export const EventName = z
   .string()
   .min(1)
   .max(255)
-  .superRefine((name, context) => {
+  .check(({ value: name, issues }) => {
     const read = asRead(name)
-    if (read === '' || /[\p{Cc}\u2028\u2029]/u.test(name))
-      context.addIssue({ code: 'custom', message: 'Must be visible text on one line.', params: { code: 'invalid_string' } })
-    else if (RESERVED.test(read))
-      context.addIssue({ code: 'custom', message: 'This name is recorded by the service itself.', params: { code: 'reserved_event' } })
+    const refuse = (message: string, code: string) => issues.push({ code: 'custom', message, params: { code }, input: name })
+    if (read === '' || /[\p{Cc}\u2028\u2029]/u.test(name)) refuse('Must be visible text on one line.', 'invalid_string')
+    else if (RESERVED.test(read)) refuse('This name is recorded by the service itself.', 'reserved_event')
   })

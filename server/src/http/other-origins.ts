@@ -1,11 +1,12 @@
 import type { App } from './server.ts'
 
-const HEADERS = {
+/** On the answers that pages of other origins may read. */
+export const FOR_OTHER_ORIGINS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'X-Request-ID, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After',
 }
 const PREFLIGHT = {
-  ...HEADERS,
+  ...FOR_OTHER_ORIGINS,
   'access-control-allow-methods': 'POST',
   'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
   'access-control-max-age': '86400',
@@ -16,9 +17,5 @@ export function allowOtherOrigins(app: App) {
   app.addHook('onRoute', ({ url, config }) => {
     if (config?.caller !== 'public-key') return
     app.options(url, { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.status(204).headers(PREFLIGHT).send())
-  })
-  app.addHook('onRequest', (req, reply, done) => {
-    if (req.routeOptions.config.caller === 'public-key') reply.headers(HEADERS)
-    done()
   })
 }

@@ -17,10 +17,10 @@ import { AppError, type ErrorCode, invalid, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { authenticate } from './auth.ts'
+import { authenticate, type Caller } from './auth.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
-import { allowOtherOrigins } from './other-origins.ts'
+import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './other-origins.ts'
 import { securityHeaders } from './security-headers.ts'
 import { compileValidator } from './validate.ts'
 
@@ -48,7 +48,9 @@ const BODY_LIMIT = MB
 export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pick<Config, 'trustProxy'> }) =>
   ({
     loggerInstance: log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // One for each request would be made even where nothing is logged, which is nearly always; who logs says of which request.
+    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     genReqId: requestId,
     requestIdHeader: false,
     trustProxy: config.trustProxy ?? false,
@@ -65,12 +67,12 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
 
 /** The plumbing every route shares. Knows no feature. */
 export async function createServer(deps: Deps): Promise<App> {
-  const always = await securityHeaders(deps.config)
+  const headers = headersByCaller(await securityHeaders(deps.config))
   const app = Fastify({
     ...serverOptions(deps),
     frameworkErrors: (err, req, reply) => {
       // The router refuses these before any hook runs, so the headers every answer has are set here.
-      reply.headers(always).header('x-request-id', req.id)
+      reply.headers(headers()).header('x-request-id', req.id)
       return replyWithError(err, req, reply)
     },
   }).withTypeProvider<ZodTypeProvider>()
@@ -81,21 +83,30 @@ export async function createServer(deps: Deps): Promise<App> {
   readBodies(app)
   // Hooks on every request take a callback: a promise each would cost more than what they do.
   app.addHook('onRequest', (req, reply, done) => {
-    reply.headers(always)
+    reply.headers(headers(req.routeOptions.config.caller))
     reply.header('x-request-id', req.id)
     done()
   })
-  app.addHook('onResponse', (req, reply, done) => {
-    // The route's pattern, not the URL: paths and queries may carry tokens.
-    const answered = { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }
-    req.log.debug(answered, 'answered')
-    done()
-  })
+  if (deps.log.isLevelEnabled('debug')) logAnswers(app)
   allowOtherOrigins(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
   app.addHook('preValidation', refuseBadInput)
   return app
+}
+
+function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHeaders>>) {
+  const others = { 'secret-key': data, 'public-key': { ...data, ...FOR_OTHER_ORIGINS } }
+  return (caller?: Caller): Record<string, string> => (caller === 'secret-key' || caller === 'public-key' ? others[caller] : pages)
+}
+
+function logAnswers(app: App) {
+  app.addHook('onResponse', (req, reply, done) => {
+    // The route's pattern, not the URL: paths and queries may carry tokens.
+    const { method, id: requestId, routeOptions } = req
+    req.log.debug({ requestId, method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'answered')
+    done()
+  })
 }
 
 export const refuseUnknown = (app: App) => app.setNotFoundHandler((req) => notFound('route', `${req.method} ${req.url.split('?')[0]}`))

@@ -68,17 +68,16 @@ function unknownId({ issues }: z.ZodError, input: unknown) {
 /** An id in a path. `resource` is the word a 404 uses for it. */
 export const Id = (resource: string) => z.uuid({ error: resource })
 
-/** An email address, given in any spelling, read as the one we store. */
+/** An email address, given in any spelling, read as the one we store. A check may do that too, at half the price of a transform. */
 export const Address = z
   .string()
-  .max(320)
-  .meta({ format: 'email' })
-  .transform((text, context) => {
-    const address = readAddress(text)
-    if (address) return address
-    context.addIssue({ code: 'invalid_format', format: 'email', message: 'Not a valid email address.', input: text })
-    return z.NEVER
+  .max(320, { abort: true })
+  .check((given) => {
+    const address = readAddress(given.value)
+    if (address) given.value = address
+    else given.issues.push({ code: 'invalid_format', format: 'email', message: 'Not a valid email address.', input: given.value })
   })
+  .meta({ format: 'email' })
 
 /** ISO 8601 in UTC with milliseconds, from the Date the database gave. */
 export const Timestamp = z.iso.datetime()

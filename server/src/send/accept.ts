@@ -79,7 +79,7 @@ async function acceptBatch(db: Pool, batch: Sending[], options: Required<Options
     options.checkCaps === noCaps && batch.every(isPlain) && new Set(keys).size === keys.length && !(keys.length && batch.length === 1)
   if (mayGoAtOnce) {
     try {
-      return await acceptAtOnce(db, batch, options)
+      return await acceptAtOnce(db, batch)
     } catch (err) {
       if (!isTheirFault(err)) throw err
     }
@@ -91,7 +91,7 @@ async function acceptBatch(db: Pool, batch: Sending[], options: Required<Options
 const isPlain = ({ content, subscribed, attachments }: Sending) =>
   content.type === 'TRANSACTIONAL' && subscribed === undefined && !attachments.length
 
-async function acceptAtOnce(db: Pool, batch: Sending[], { idempotencyTtlHours }: Required<Options>): Promise<Outcome<Sent>[]> {
+async function acceptAtOnce(db: Pool, batch: Sending[]): Promise<Outcome<Sent>[]> {
   const calls = shareContents(batch.map(toCall))
   const senders = calls.map(({ project, content }) => ({ projectId: project.id, address: content.fromAddress }))
   const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
@@ -106,7 +106,7 @@ async function acceptAtOnce(db: Pool, batch: Sending[], { idempotencyTtlHours }:
   // Keys before contacts, as everybody takes them.
   const answers = transactAtOnce(db, [
     callers,
-    requireKeys(claims, idempotencyTtlHours),
+    requireKeys(claims),
     query,
     requireVerified([...new Map(senders.map((sender) => [`${sender.projectId} ${sender.address.split('@')[1]}`, sender])).values()]),
     savingContents(contentsOf(calls)),

@@ -20,7 +20,7 @@ export type Tracking = {
   /** Bytes of the request body. */
   size: number
 }
-export type Tracked = { contactId: string; eventId: string; at: Date }
+export type Tracked = { contactId: string; eventId: string; at: string }
 
 const MB = 1024 * 1024
 const REQUEST = 'POST /v1/track'
@@ -51,7 +51,7 @@ async function trackBatch(db: Pool, batch: Tracking[], ttlHours: number) {
   const isPlain = batch.every(({ subscribed }) => subscribed === undefined) && new Set(keys).size === keys.length
   if (isPlain && !(keys.length && batch.length === 1)) {
     try {
-      return await trackAtOnce(db, batch, ttlHours)
+      return await trackAtOnce(db, batch)
     } catch (err) {
       if (!isTheirFault(err)) throw err
     }
@@ -59,19 +59,22 @@ async function trackBatch(db: Pool, batch: Tracking[], ttlHours: number) {
   return transact(db, (tx) => track(tx, batch, ttlHours))
 }
 
-async function trackAtOnce(db: Pool, batch: Tracking[], ttlHours: number): Promise<Outcome<Tracked>[]> {
-  const calls = batch.map((tracking) => ({ ...tracking, eventId: newId(), refusal: undefined }))
-  const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
-  const { query, finder } = upsertAtOnce(mergeWanted(calls.map(wantContact)), { deeds: calls.map(deedOf) })
+async function trackAtOnce(db: Pool, batch: Tracking[]): Promise<Outcome<Tracked>[]> {
+  const eventIds = batch.map(() => newId())
+  const claims = batch.flatMap((tracking, index) => (tracking.key === undefined ? [] : [claimOf(tracking, eventIds[index]!)]))
+  const { query, finder } = upsertAtOnce(mergeWanted(batch.map(wantContact)), {
+    deeds: batch.map((tracking, index) => deedOf(tracking, eventIds[index]!)),
+  })
   const callers = requireCallers(
     batch.map(({ project }) => project),
     lockTimeoutFor(batch.length),
   )
   const [[checked], rows] = claims.length
-    ? await transactAtOnce(db, [callers, requireKeys(claims, ttlHours), query]).then(([first, , last]) => [first, last] as const)
+    ? await transactAtOnce(db, [callers, requireKeys(claims), query]).then(([first, , last]) => [first, last] as const)
     : await transactAtOnce(db, [callers, query])
   const find = finder(rows)
-  return calls.map(({ project, email, eventId }) => ({ value: { contactId: find(project.id, email), eventId, at: checked!.now } }))
+  const at = checked!.now.toISOString()
+  return batch.map(({ project, email }, index) => ({ value: { contactId: find(project.id, email), eventId: eventIds[index]!, at } }))
 }
 
 /** All of them, in the order in which tables are always written: keys, contacts, events. */
@@ -86,31 +89,47 @@ async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outco
 
   // Whoever lost its key writes nothing.
   const admitted = calls.filter(({ refusal }) => !refusal)
-  const find = await upsertContacts(tx, mergeWanted(admitted.map(wantContact)), admitted.map(deedOf))
+  const find = await upsertContacts(
+    tx,
+    mergeWanted(admitted.map(wantContact)),
+    admitted.map((call) => deedOf(call, call.eventId)),
+  )
   const contactOf = ({ project, email }: Tracking) => find(project.id, email).id
+  const at = now.toISOString()
   return calls.map((call) =>
-    call.refusal ? { error: call.refusal } : { value: { contactId: contactOf(call), eventId: call.eventId, at: now } },
+    call.refusal ? { error: call.refusal } : { value: { contactId: contactOf(call), eventId: call.eventId, at } },
   )
 }
 
 const wantContact = ({ project, email, subscribed, patch, source }: Tracking) =>
   want({ projectId: project.id, email, subscribed, subscribedIfNew: true, patch, source })
 
-const deedOf = ({ project, email, eventId, event, patch }: Call) => ({
+const deedOf = ({ project, email, event, patch }: Tracking, id: string) => ({
   projectId: project.id,
   email,
-  id: eventId,
+  id,
   name: event,
-  data: { ...patch.set, ...patch.transient },
+  data: seenBy(patch),
 })
+
+/** What an event carries. Copied only where there is something to add. */
+const seenBy = ({ set, transient }: DataPatch) => (Object.keys(transient).length ? { ...set, ...transient } : set)
 
 type Call = Tracking & { eventId: string; refusal: AppError | undefined }
 
 async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
-  const lost = await claimKeys(tx, claimsOf(keyed), { ttlHours, alone: calls.length === 1 })
+  const lost = await claimKeys(
+    tx,
+    keyed.map((call) => claimOf(call, call.eventId)),
+    { ttlHours, alone: calls.length === 1 },
+  )
   for (const [index, call] of keyed.entries()) call.refusal = lost[index]
 }
 
-const claimsOf = (calls: Call[]) =>
-  calls.map(({ project, key, eventId }) => ({ projectId: project.id, key: key!, request: REQUEST, result: { event: eventId } }))
+const claimOf = ({ project, key }: Tracking, eventId: string) => ({
+  projectId: project.id,
+  key: key!,
+  request: REQUEST,
+  result: { event: eventId },
+})

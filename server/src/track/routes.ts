@@ -107,5 +107,5 @@ const publicSource = (req: FastifyRequest): Source => ({
 
 const answer = ({ contactId, eventId, at }: Tracked): z.output<typeof Answer> => ({
   success: true,
-  data: { contact: contactId, event: eventId, timestamp: at.toISOString() },
+  data: { contact: contactId, event: eventId, timestamp: at },
 })
