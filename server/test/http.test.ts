@@ -50,6 +50,9 @@ describe('requests and answers', () => {
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' })
     expect(headers['content-security-policy']).toContain("script-src 'self'")
     expect(headers['strict-transport-security']).toBeUndefined()
+    const data = await sterna.call('POST', '/v1/send', { body: {} })
+    expect(data.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' })
+    expect(data.headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'")
   })
 
   test('a route that does not say who may call it does not boot', async () => {

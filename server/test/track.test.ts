@@ -163,6 +163,21 @@ describe.each(BOTH)('%s', (_, track) => {
     expect(await countOf(shop)).toEqual({ total: 1, subscribed: 0 })
   })
 
+  test('leaves a contact alone that brings nothing new, and writes what only looks the same', async () => {
+    const shop = await newShop()
+    await shop.track({ email: ADA, event: 'a', data: { plan: 'pro', address: { city: 'London', zip: 'W1' } } })
+    const before = await shop.contact()
+    await shop.track({ email: ADA, event: 'b', data: { plan: 'pro' } })
+    await shop.track({ email: ADA, event: 'c' })
+    expect(await shop.contact()).toEqual(before)
+    // Part of what is known, but an object is stored as sent.
+    await shop.track({ email: ADA, event: 'd', data: { address: { city: 'London' } } })
+    const after = await shop.contact()
+    expect(after.data).toEqual({ plan: 'pro', address: { city: 'London' } })
+    expect(after.updatedAt > before.updatedAt).toBe(true)
+    expect(await shop.names()).toEqual(['d', 'c', 'b', 'a'])
+  })
+
   test('merges data, deletes by null, ignores "", and keeps what is not persistent to the event', async () => {
     const shop = await newShop()
     await track(shop, { email: ADA, event: 'one', data: { a: 1, b: 'x', c: true, d: { e: [1, { f: null }] }, list: [1, 'two', null] } })
