@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
+import { randomDigits } from '../lib/id.ts'
 
 export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
 type SourceType = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
@@ -65,7 +65,7 @@ export async function saveAttachments(tx: Tx, attachments: NewAttachment[]) {
 }
 
 /** Nobody can guess it: a receiver drops a second mail of the same name, so a guessed one could keep ours away. */
-const newMessageId = (domain: string) => `${randomBytes(16).toString('hex')}@${domain}`
+const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
 
 /**
  * The part of a statement that queues mails to contacts it has just made or found, given as rows of (project_id, id, email). They are

@@ -39,3 +39,25 @@ test('depth is counted outside strings only, however they are escaped', () => {
     }),
   )
 })
+
+const digits = (max: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: max }).map((text) => text.replace(/^0+(?=.)/, ''))
+const numbers = fc
+  .tuple(fc.constantFrom('', '-'), digits(25), fc.option(digits(20)), fc.option(fc.tuple(fc.constantFrom('e', 'E', 'e+', 'E-'), digits(3))))
+  .map(([sign, whole, fraction, exponent]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`)
+
+test('a number is refused exactly when it is beyond what is exact, wherever it stands', () => {
+  const places = [
+    (text: string) => `{"a":${text}}`,
+    (text: string) => `{"a":[true,${text} ,"1e400"]}`,
+    (text: string) => `[{"b":{"c":${text}}}]`,
+  ]
+  fc.assert(
+    fc.property(numbers, fc.constantFrom(...places), (text, place) => {
+      const read = () => readJson(Buffer.from(place(text)))
+      if (Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) expect(read()).toEqual(JSON.parse(place(text)))
+      else expect(read).toThrow(expect.objectContaining({ code: 'VALIDATION_ERROR' }))
+    }),
+    { numRuns: 1_000 },
+  )
+})

@@ -15,15 +15,20 @@ let sequence = 0
  * also within a millisecond, so that what follows each other closely is listed in its order.
  */
 export function newId(now = Date.now()) {
-  if (used + DIGITS > digits.length) {
-    digits = randomFillSync(pool).toString('hex')
-    used = 0
-  }
-  const random = digits.slice(used, used + DIGITS)
-  used += DIGITS
+  const random = randomDigits(DIGITS)
   if (advance(now, random)) timeDigits = lastTime.toString(16).padStart(12, '0')
   const variant = VARIANTS[Number.parseInt(random[15]!, 16) & 3]
   return `${timeDigits.slice(0, 8)}-${timeDigits.slice(8)}-7${SEQUENCES[sequence]}-${variant}${random.slice(0, 3)}-${random.slice(3, 15)}`
+}
+
+/** So many hexadecimal digits that nobody can guess. */
+export function randomDigits(count: number) {
+  if (used + count > digits.length) {
+    digits = randomFillSync(pool).toString('hex')
+    used = 0
+  }
+  used += count
+  return digits.slice(used - count, used)
 }
 
 const VARIANTS = ['8', '9', 'a', 'b']

@@ -129,11 +129,14 @@ const toCall = (sending: Sending): Call => ({
 
 /** Who says the same at the same time shares it: a template that is sent a thousand times a second need not be stored as often. */
 function shareContents(calls: Call[]) {
-  const ids = new Map<string, string>()
+  // By the body first, as it is: a longer text made of it would have to be read in full once more.
+  const bodies = new Map<string, Map<string, string>>()
   for (const call of calls) {
     if (call.attachments.length) continue
     const { body, ...rest } = call.content
-    const said = JSON.stringify([call.project.id, rest]) + body
+    const ids = bodies.get(body) ?? new Map<string, string>()
+    bodies.set(body, ids)
+    const said = JSON.stringify([call.project.id, rest])
     call.contentId = ids.get(said) ?? call.contentId
     ids.set(said, call.contentId)
   }

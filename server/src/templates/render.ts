@@ -50,7 +50,9 @@ export async function inspectTemplate(template: Template): Promise<Inspection> {
 
 const RECENT = { entries: 1_000, bytes: 20_000_000 }
 const BYTES_PER_VARIABLE = 500
-const simples = createRecent<{ render: Simple | undefined }>(RECENT)
+/** By the text itself: to put something before it would copy it, and to find the copy it has to be read in full once more. */
+const simples = { subject: createRecent<Read>({ ...RECENT, bytes: 2_000_000 }), body: createRecent<Read>(RECENT) }
+type Read = { render: Simple | undefined }
 const checked = createRecent<SyntaxProblem[]>(RECENT)
 
 const keyOf = ({ subject, body }: Template) => `${subject}\n${body}`
@@ -58,16 +60,15 @@ const keyOf = ({ subject, body }: Template) => `${subject}\n${body}`
 type SimpleMail = { subject: Simple; body: Simple }
 
 function simpleOf({ subject, body }: Template): SimpleMail | undefined {
-  const parts = { subject: simplified(subject, false), body: simplified(body, true) }
+  const parts = { subject: simplified(subject, 'subject'), body: simplified(body, 'body') }
   return parts.subject && parts.body ? (parts as SimpleMail) : undefined
 }
 
-function simplified(source: string, html: boolean): Simple | undefined {
-  const key = (html ? 'html:' : 'text:') + source
-  const known = simples.get(key)
+function simplified(source: string, part: keyof typeof simples): Simple | undefined {
+  const known = simples[part].get(source)
   if (known) return known.render
-  const render = readSimple(source, html)
-  simples.set(key, { render }, 2 * key.length + (render ? BYTES_PER_VARIABLE * countVariables(source) : 0))
+  const render = readSimple(source, part === 'body')
+  simples[part].set(source, { render }, 2 * source.length + (render ? BYTES_PER_VARIABLE * countVariables(source) : 0))
   return render
 }
 
