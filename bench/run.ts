@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/sns.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { startScript } from './node.ts'
@@ -19,45 +20,72 @@ const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
 const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 
+/** In this order. Those named on the command line, or all of them. */
+const PARTS = {
+  requests: measureRequests,
+  data: timeData,
+  sending: timeSending,
+  rendering: async () => void timings.push(...(await timeRendering())),
+}
+type Part = keyof typeof PARTS
+
 const quick = process.argv.includes('quick')
+const named = process.argv.slice(2).filter((name): name is Part => Object.hasOwn(PARTS, name))
 const scale = quick ? QUICK : FULL
 const dataScale = Number(process.env.BENCH_SCALE ?? (quick ? 0.01 : 1))
 const rows: Row[] = []
 const timings: Timing[] = []
-const floor = await measureFloor('/track', ECHO_BODY)
-const sendFloor = await measureFloor('/send', SEND_FLOOR.body)
-await withProduct('api', async (product) => {
-  const add = (more: [string, Measured][], floor: Measured) => rows.push(...more.map(([name, measured]) => ({ name, measured, floor })))
-  add([['floor: an echo with the same options and body', floor]], floor)
-  add([await measurePlumbing(product, scale)], floor)
-  add(await measureTracking(product, scale), floor)
-  add(await measureUpserts(product, scale), floor)
-  add([[SEND_FLOOR.name, sendFloor]], sendFloor)
-  add(await measureSending(product, scale), sendFloor)
-  timings.push(await watchTracking(product, dataScale))
-  timings.push(await timeNotifications(product, dataScale))
-})
-await withProduct('all', async (product) => {
-  timings.push(...(await timeEvents(product, dataScale)))
-  timings.push(...(await timeLargeProject(product, dataScale)))
-  timings.push(await timeImport(product, dataScale))
-  timings.push(...(await timeDeletes(product)))
-})
-const sink = await startSink()
-await withProduct(
-  'all',
-  async (product) => {
-    timings.push(...(await timeDrain(product, sink, dataScale)))
-    timings.push(...(await timeLatency(product, sink, await newProject(product.url), dataScale)))
-    timings.push(await watchDrain(product, sink, dataScale))
-  },
-  { SMTP_URL: sink.url },
-)
-await sink.stop()
-timings.push(...(await timeRendering()))
+for (const name of named.length ? named : (Object.keys(PARTS) as Part[])) await PARTS[name]()
 const report = printReport(rows, timings)
 console.log(report)
-if (!quick) writeFileSync(new URL('./results.md', import.meta.url), report)
+if (!quick && !named.length) writeFileSync(new URL('./results.md', import.meta.url), report)
+
+async function measureRequests() {
+  const floor = await measureFloor('/track', ECHO_BODY)
+  const sendFloor = await measureFloor('/send', SEND_FLOOR.body)
+  await withProduct('api', async (product) => {
+    const add = (more: [string, Measured][], floor: Measured) => rows.push(...more.map(([name, measured]) => ({ name, measured, floor })))
+    add([['floor: an echo with the same options and body', floor]], floor)
+    add([await measurePlumbing(product, scale)], floor)
+    add(await measureTracking(product, scale), floor)
+    add(await measureUpserts(product, scale), floor)
+    add([[SEND_FLOOR.name, sendFloor]], sendFloor)
+    add(await measureSending(product, scale), sendFloor)
+    timings.push(await watchTracking(product, dataScale))
+    timings.push(await timeNotifications(product, dataScale))
+  })
+}
+
+async function timeData() {
+  await withProduct('all', async (product) => {
+    timings.push(...(await timeEvents(product, dataScale)))
+    timings.push(...(await timeLargeProject(product, dataScale)))
+    timings.push(await timeImport(product, dataScale))
+    timings.push(...(await timeDeletes(product)))
+  })
+}
+
+/** By one worker, which does nothing else. */
+async function timeSending() {
+  const sink = await startSink()
+  await withProduct('api', async (product) => {
+    const worker = await startScript('./server.mjs', {
+      ROLE: 'worker',
+      DATABASE_URL: (await attachEmbedded(DATA_DIR))!.url,
+      SECRET_KEY: readFileSync(`${DATA_DIR}/secret.key`, 'utf8').trim(),
+      SMTP_URL: sink.url,
+      PUBLIC_URL: product.url,
+    })
+    try {
+      timings.push(...(await timeDrain(product, worker, sink, dataScale)))
+      timings.push(...(await timeLatency(product, sink, await newProject(product.url), dataScale)))
+      timings.push(await watchDrain(product, worker, sink, dataScale))
+    } finally {
+      await worker.stop()
+    }
+  })
+  await sink.stop()
+}
 
 async function measureFloor(path: string, body: string) {
   const node = await startScript('./echo.ts', {})
@@ -65,8 +93,8 @@ async function measureFloor(path: string, body: string) {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>, env = {}) {
-  const settings = { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY, ...env }
+async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>) {
+  const settings = { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY }
   const node = await startScript('./server.mjs', settings)
   try {
     await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })
