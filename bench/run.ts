@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { keepSection } from '../server/chaos/sections.ts'
 import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/sns.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
@@ -20,6 +21,12 @@ const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
 const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 
+const TITLE = `# Benchmark results
+
+The load generator runs on the same machine. CPU is user + system time of the server and all its PostgreSQL processes per request. Read
+the ratios; the seconds are this machine's, which at times is half as fast as at others: see the floors.
+`
+
 /** In this order. Those named on the command line, or all of them. */
 const PARTS = {
   requests: measureRequests,
@@ -35,10 +42,13 @@ const scale = quick ? QUICK : FULL
 const dataScale = Number(process.env.BENCH_SCALE ?? (quick ? 0.01 : 1))
 const rows: Row[] = []
 const timings: Timing[] = []
-for (const name of named.length ? named : (Object.keys(PARTS) as Part[])) await PARTS[name]()
-const report = printReport(rows, timings)
-console.log(report)
-if (!quick && !named.length) writeFileSync(new URL('./results.md', import.meta.url), report)
+for (const name of named.length ? named : (Object.keys(PARTS) as Part[])) {
+  rows.length = timings.length = 0
+  await PARTS[name]()
+  const report = printReport()
+  console.log(`${name}\n\n${report}`)
+  if (!quick) keepSection(new URL('./results.md', import.meta.url), TITLE, name, report)
+}
 
 async function measureRequests() {
   const floor = await measureFloor('/track', ECHO_BODY)
@@ -116,22 +126,18 @@ async function newProject(url: string) {
   return { projectId: project.id, secretKey: project.secret, publicKey: project.public }
 }
 
-function printReport(rows: Row[], timings: Timing[]) {
+function printReport() {
   const line = ({ name, measured: { perSecond, cpuMicros, p50, p99 }, floor }: Row) =>
     `| ${name} | ${Math.round(perSecond)} | ${Math.round((perSecond / floor.perSecond) * 100)} % | ${Math.round(cpuMicros)} µs | ${p50} ms | ${p99} ms |`
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
-  return `# Benchmark results
-
-${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.
-Median of ${scale.runs} runs of ${scale.runSeconds} s with 64 connections; load generator on the same machine.
-CPU is user + system time of the server and all its PostgreSQL processes per request. Read the ratios; the seconds are this machine's.
+  const machine = `${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.`
+  const requests = `Median of ${scale.runs} runs of ${scale.runSeconds} s with 64 connections.
 
 | path | req/s | of the floor | CPU per request | p50 | p99 |
 |---|---|---|---|---|---|
-${rows.map(line).join('\n')}
-
-| single calls, scale ${dataScale} | |
+${rows.map(line).join('\n')}`
+  const calls = `| single calls, scale ${dataScale} | |
 |---|---|
-${timings.map(({ name, result }) => `| ${name} | ${result} |`).join('\n')}
-`
+${timings.map(({ name, result }) => `| ${name} | ${result} |`).join('\n')}`
+  return [machine, ...(rows.length ? [requests] : []), calls].join('\n\n')
 }

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { feedbackUnderFaults } from './feedback.ts'
 import { mailUnderFaults } from './mail.ts'
 import { readSeed } from './random.ts'
+import { keepSection } from './sections.ts'
 import { trackUnderFaults } from './track.ts'
 
 type Row = [string, string | number]
@@ -37,7 +37,7 @@ const planFor = (faults: number) => ({
 for (const name of values.suite.split(',') as (keyof typeof SUITES)[]) {
   const section = await SUITES[name]()
   console.log(section)
-  keep(name === 'mail' && values['no-evidence'] ? 'mail without evidence' : name, section)
+  keepSection(RESULTS, TITLE, name === 'mail' && values['no-evidence'] ? 'mail without evidence' : name, section)
 }
 
 async function runTrack() {
@@ -128,17 +128,4 @@ function report(command: string, what: string, run: Run, more: Row[]) {
 |---|---|
 ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${run.problems.map((problem) => `\n- ${problem}`).join('')}`
-}
-
-/** Each suite has its own part of the file. */
-function keep(name: string, section: string) {
-  const text = existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8') : TITLE
-  const parts = new Map(
-    text
-      .split(/^## /m)
-      .slice(1)
-      .map((part) => [part.split('\n')[0]!, part.slice(part.indexOf('\n') + 1).trim()]),
-  )
-  parts.set(name, section.trim())
-  writeFileSync(RESULTS, `${TITLE}\n${[...parts].map(([title, part]) => `## ${title}\n\n${part}\n`).join('\n')}`)
 }
