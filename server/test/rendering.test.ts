@@ -642,6 +642,15 @@ test('what was used last is kept, up to a number and a size', () => {
   expect(recent.size).toBe(0)
 })
 
+test('of texts that look alike the right one is found, or none', () => {
+  const recent = createRecent<string>({ entries: 10, bytes: 10_000 })
+  const [first, second] = ['x', 'y'].map((odd) => `${'a'.repeat(100)}${odd}${'a'.repeat(400)}`) as [string, string]
+  recent.set(first, 'first', 1)
+  expect([recent.get(first), recent.get(second), recent.get(`${first}a`)]).toEqual(['first', undefined, undefined])
+  recent.set(second, 'second', 1)
+  expect([recent.get(first), recent.get(second), recent.size]).toEqual([undefined, 'second', 1])
+})
+
 test('a mail has a text beside its markup when asked for', async () => {
   const body = '<h1>Hi {{ name }}</h1><p>See <a href="{{ link }}">this</a></p><img src="x.png" alt="A picture"><style>p{}</style>'
   const rendered = await renderMail({ subject: 'x', body }, recipient(), { withText: true })

@@ -26,7 +26,7 @@ const BOB = 'bob@example.com'
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 /** Nobody waits for longer, and most for much less. */
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
 const outcome = ({ status, body }: Answer) => (status < 400 ? [status] : [status, body.error.code])
 const issues = ({ body }: Answer) => body.error.errors?.map(({ field, code }: { field: string; code: string }) => [field, code])
@@ -397,6 +397,23 @@ describe('the content', () => {
     expect(mail.html).toContain('&lt;b&gt;')
     expect(mail.html).toContain('|<b>')
   })
+})
+
+test('those who say nearly the same at the same time say what is theirs', async () => {
+  const shop = await newShop()
+  // They differ where a quick look does not see it.
+  const bodyOf = (letter: string) => `<p>${'a'.repeat(100)}${letter}${'a'.repeat(300)}</p>`
+  const wanted = times(40, (index) => ({ to: `near${index}@example.com`, body: bodyOf('xyz'[index % 3]!) }))
+  await Promise.all(wanted.map((mail) => shop.send(mail)))
+  const rows = await many(
+    sterna.db,
+    sql<{ to: string; body: string }>`
+      select e.to_address as to, c.body from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+      where e.project_id = ${shop.id}
+    `,
+  )
+  const bodies = new Map(rows.map(({ to, body }) => [to, body]))
+  expect(wanted.map(({ to }) => bodies.get(to))).toEqual(wanted.map(({ body }) => body))
 })
 
 test('those who say the same at the same time share it, and everyone else says what is theirs', async () => {

@@ -20,6 +20,7 @@ import { claimKeys, nameOf as keyName, lockTimeoutFor, requireKeys } from '../ht
 import { createBatcher, type Outcome } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import { AppError } from '../lib/errors.ts'
+import { gistOf } from '../lib/gist.ts'
 import { groupBy } from '../lib/group.ts'
 import { newId } from '../lib/id.ts'
 
@@ -129,16 +130,14 @@ const toCall = (sending: Sending): Call => ({
 
 /** Who says the same at the same time shares it: a template that is sent a thousand times a second need not be stored as often. */
 function shareContents(calls: Call[]) {
-  // By the body first, as it is: a longer text made of it would have to be read in full once more.
-  const bodies = new Map<string, Map<string, string>>()
+  const firsts = new Map<string, Call>()
   for (const call of calls) {
     if (call.attachments.length) continue
     const { body, ...rest } = call.content
-    const ids = bodies.get(body) ?? new Map<string, string>()
-    bodies.set(body, ids)
-    const said = JSON.stringify([call.project.id, rest])
-    call.contentId = ids.get(said) ?? call.contentId
-    ids.set(said, call.contentId)
+    const said = JSON.stringify([call.project.id, rest, gistOf(body)])
+    const first = firsts.get(said)
+    if (!first) firsts.set(said, call)
+    else if (first.content.body === body) call.contentId = first.contentId
   }
   return calls
 }

@@ -50,7 +50,6 @@ export async function inspectTemplate(template: Template): Promise<Inspection> {
 
 const RECENT = { entries: 1_000, bytes: 20_000_000 }
 const BYTES_PER_VARIABLE = 500
-/** By the text itself: to put something before it would copy it, and to find the copy it has to be read in full once more. */
 const simples = { subject: createRecent<Read>({ ...RECENT, bytes: 2_000_000 }), body: createRecent<Read>(RECENT) }
 type Read = { render: Simple | undefined }
 const checked = createRecent<SyntaxProblem[]>(RECENT)
