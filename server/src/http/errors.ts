@@ -32,10 +32,9 @@ export function replyWithError(err: unknown, req: FastifyRequest, reply: Fastify
 /** What an error is to the caller; what it is to us is logged. */
 export function readError(err: unknown, req: FastifyRequest, reply: FastifyReply): AppError {
   const known = toAppError(err)
-  const about = { requestId: req.id, route: req.routeOptions.url }
   // An unknown error's message may hold SQL or a customer's data. It goes to the log, never to the caller.
-  if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, ...about }, 'unexpected error')
-  else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, ...about }, 'unavailable')
+  if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
+  else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
   return known
 }

@@ -48,9 +48,7 @@ const BODY_LIMIT = MB
 export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pick<Config, 'trustProxy'> }) =>
   ({
     loggerInstance: log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    // One for each request would be made even where nothing is logged, which is nearly always; who logs says of which request.
-    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestId,
     requestIdHeader: false,
     trustProxy: config.trustProxy ?? false,
@@ -103,8 +101,8 @@ function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHead
 function logAnswers(app: App) {
   app.addHook('onResponse', (req, reply, done) => {
     // The route's pattern, not the URL: paths and queries may carry tokens.
-    const { method, id: requestId, routeOptions } = req
-    req.log.debug({ requestId, method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'answered')
+    const answered = { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }
+    req.log.debug(answered, 'answered')
     done()
   })
 }
