@@ -182,7 +182,12 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
     if (state === 'serving') problems.push(withOutput(`${name} ended by itself with ${code}`))
     if (state === 'SIGTERM' && code !== 0) problems.push(withOutput(`${name} ended with ${code} after SIGTERM`))
   }
-  const withOutput = (what: string) => `${what}; its output ends with:\n${current.output().slice(-OUTPUT_TAIL)}`
+  /** What it died of may be long before what it said last. */
+  const withOutput = (what: string) => {
+    const output = current.output()
+    const fatal = output.split('\n').filter((line) => line.includes('"level":"fatal"'))
+    return `${what}; its output ends with:\n${[...fatal, output.slice(-OUTPUT_TAIL)].join('\n')}`
+  }
 
   const living = live()
   return {

@@ -14,6 +14,8 @@ const verificationQuery = (token: string) =>
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async () => {
       const verified = await api.auth.verifyEmail({ token })
+      // Asked at the same time, the account may answer what it was before; such an answer must not count as the newer one.
+      await queryClient.cancelQueries(meQuery)
       await queryClient.invalidateQueries(meQuery)
       return verified
     },
