@@ -27,8 +27,11 @@ The load generator runs on the same machine. CPU is user + system time of the se
 the ratios; the seconds are this machine's, which at times is half as fast as at others: see the floors.
 `
 
+const FLOOR = 'floor: an echo with the same options and body'
+
 /** In this order. Those named on the command line, or all of them. */
 const PARTS = {
+  tracking: () => measureTracks(),
   requests: measureRequests,
   data: timeData,
   sending: timeSending,
@@ -42,6 +45,7 @@ const scale = quick ? QUICK : FULL
 const dataScale = Number(process.env.BENCH_SCALE ?? (quick ? 0.01 : 1))
 const rows: Row[] = []
 const timings: Timing[] = []
+const add = (more: [string, Measured][], floor: Measured) => rows.push(...more.map(([name, measured]) => ({ name, measured, floor })))
 for (const name of named.length ? named : (Object.keys(PARTS) as Part[])) {
   rows.length = timings.length = 0
   await PARTS[name]()
@@ -50,14 +54,18 @@ for (const name of named.length ? named : (Object.keys(PARTS) as Part[])) {
   if (!quick) keepSection(new URL('./results.md', import.meta.url), TITLE, name, report)
 }
 
+async function measureTracks() {
+  const floor = await measureFloor('/track', ECHO_BODY)
+  add([[FLOOR, floor]], floor)
+  await withProduct('api', async (product) => void add(await measureTracking(product, scale), floor))
+}
+
 async function measureRequests() {
   const floor = await measureFloor('/track', ECHO_BODY)
   const sendFloor = await measureFloor('/send', SEND_FLOOR.body)
   await withProduct('api', async (product) => {
-    const add = (more: [string, Measured][], floor: Measured) => rows.push(...more.map(([name, measured]) => ({ name, measured, floor })))
-    add([['floor: an echo with the same options and body', floor]], floor)
+    add([[FLOOR, floor]], floor)
     add([await measurePlumbing(product, scale)], floor)
-    add(await measureTracking(product, scale), floor)
     add(await measureUpserts(product, scale), floor)
     add([[SEND_FLOOR.name, sendFloor]], sendFloor)
     add(await measureSending(product, scale), sendFloor)
@@ -139,5 +147,5 @@ ${rows.map(line).join('\n')}`
   const calls = `| single calls, scale ${dataScale} | |
 |---|---|
 ${timings.map(({ name, result }) => `| ${name} | ${result} |`).join('\n')}`
-  return [machine, ...(rows.length ? [requests] : []), calls].join('\n\n')
+  return [machine, ...(rows.length ? [requests] : []), ...(timings.length ? [calls] : [])].join('\n\n')
 }
