@@ -45,7 +45,10 @@ export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { start, f
       .then(enough)
       .then(() => [], tellError)
     await load.stop(DRAIN_MS)
-    const unsettled = await settle().then(() => [], tellError)
+    // The last call may have been the one that a node had to die at, and the first takes the database with it.
+    const unsettled = await allServe(cluster)
+      .then(settle)
+      .then(() => [], tellError)
     const seconds = (performance.now() - startedAt) / 1_000
     const broken = await checkDatabase(cluster.databaseUrl, checks(load.sent))
     const problems = [...stopped, ...unsettled, ...load.wrong.slice(0, MAX_WRONG_SHOWN), ...cluster.problems, ...broken.map(tell)]
@@ -56,17 +59,12 @@ export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { start, f
   }
 }
 
+const allServe = ({ main, api, workers }: Cluster) => Promise.all([main, api, ...workers].map((node) => node.serving()))
+
 const tellError = (err: Error) => [err.message]
 
-async function disturb(
-  plan: Plan,
-  { main, api, workers }: Cluster,
-  faults: Faults,
-  counts: Counts,
-  random: Random,
-  injected: Record<string, number>,
-) {
+async function disturb(plan: Plan, cluster: Cluster, faults: Faults, counts: Counts, random: Random, injected: Record<string, number>) {
   const { faults: count, calmMs, withinMs, say = () => {} } = plan
   await unleash({ faults, count, random, counts, calmMs, until: Date.now() + withinMs, say, injected })
-  await Promise.all([main, api, ...workers].map((node) => node.serving()))
+  await allServe(cluster)
 }
