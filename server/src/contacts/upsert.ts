@@ -80,14 +80,18 @@ export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] =
 }
 
 /** What happens along with it: what these contacts did, and parts of the statement made from rows of (project_id, id, email). */
-type More = { deeds?: Deed[]; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
+type More = { deeds?: Deed[]; numbers?: Map<string, number>; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
 
 /** The same as one statement to send along with others; only where nobody chooses, so that no choice is to be recorded. */
 export function upsertAtOnce(contacts: Wanted[], more: More) {
   const numbers = numbered(contacts)
   return {
     // As one value, by their numbers: taking rows apart costs as much as all the rest of it here, and so does reading names.
-    query: upsertStatement<{ ids: string }>(contacts, more, sql`select string_agg(id::text, ' ' order by n) as ids from upserted`),
+    query: upsertStatement<{ ids: string }>(
+      contacts,
+      { numbers, ...more },
+      sql`select string_agg(id::text, ' ' order by n) as ids from upserted`,
+    ),
     finder([row]: { ids: string }[]) {
       const ids = row!.ids.split(' ')
       return (projectId: string, email: string) => ids[numbers.get(nameOf({ projectId, email }))!]!
@@ -102,7 +106,7 @@ const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
-function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], also }: More, result = ROWS): RawBuilder<Result> {
+function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], numbers, also }: More, result = ROWS): RawBuilder<Result> {
   const rows = contacts.map((contact, n) => ({
     n,
     projectId: contact.projectId,
@@ -162,7 +166,7 @@ function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], also }:
     ), upserted as materialized (
       select i.n, w.* from written w join input i on i."projectId" = w.project_id and i.email = w.email
       union all select n, project_id, id, email, subscribed, false, false from unchanged
-    )${deeds.length ? sql`, ${recordDeeds(numbered(contacts), deeds)}` : sql``}${also ? sql`, ${also(sql`upserted`)}` : sql``}
+    )${deeds.length ? sql`, ${recordDeeds(numbers ?? numbered(contacts), deeds)}` : sql``}${also ? sql`, ${also(sql`upserted`)}` : sql``}
     ${result}
   `
 }

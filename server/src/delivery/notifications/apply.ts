@@ -145,7 +145,7 @@ export async function applyReport(tx: Tx, { id, message, told }: { id: string; m
   return true
 }
 
-/** Whatever the provider tells of a mail, it has taken it, but for the one thing. */
+/** Whatever is told of a mail, the other side has taken it; only a refusal says that it has not. */
 async function act(tx: Tx, said: Told[]) {
   await settleByEvidence(
     tx,
