@@ -124,13 +124,15 @@ export async function queueMails(client: pg.Client, projectId: string, count: nu
     [projectId, BODY, `news@${DOMAIN}`],
   )
   await client.query(
-    `with people as (
-       insert into contacts (project_id, id, email, subscribed, data)
-       select $1, gen_random_uuid(), 'reader' || n || '@drain.example', true, ${data} from generate_series(1, $2::int) n
-       on conflict (project_id, email) do update set email = excluded.email
-       returning id, email)
-     insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
-     select $1, gen_random_uuid(), $3, id, email, $4, md5(random()::text) || '@drain.example', $5, $1 from people`,
+    `insert into contacts (project_id, id, email, subscribed, data)
+     select $1, gen_random_uuid(), 'reader' || n || '@drain.example', true, ${data} from generate_series(1, $2::int) n
+     on conflict (project_id, email) do nothing`,
+    [projectId, count],
+  )
+  await client.query(
+    `insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
+     select $1, gen_random_uuid(), $3, c.id, c.email, $4, md5(random()::text) || '@drain.example', $5, $1
+     from generate_series(1, $2::int) n join contacts c on c.project_id = $1 and c.email = 'reader' || n || '@drain.example'`,
     [projectId, count, content.rows[0].id, source, source === 'CAMPAIGN' ? 1 : 0],
   )
   await client.query('commit')

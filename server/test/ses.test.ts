@@ -57,7 +57,7 @@ describe('the SES transport', () => {
 
   const mailTo = (recipient: string): Outgoing => {
     const id = newId()
-    const message = `X-Sterna-Id: ${id}\r\nSubject: =?utf-8?q?=C3=A4?=\r\n\r\nHello ä €\r\n.\r\n`
+    const message = Buffer.from(`X-Sterna-Id: ${id}\r\nSubject: =?utf-8?q?=C3=A4?=\r\n\r\nHello ä €\r\n.\r\n`)
     return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
   }
   const allowed = () => true
@@ -71,7 +71,7 @@ describe('the SES transport', () => {
     expect(taken).toMatchObject({
       from: 'news@shop.example',
       to: ['ada@example.com'],
-      source: mail.message,
+      source: mail.message.toString(),
       tags: { emailId: mail.id, projectId: mail.projectId },
       set: 'sterna',
     })

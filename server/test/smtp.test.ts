@@ -39,7 +39,7 @@ describe('the SMTP transport', () => {
 
   const mailTo = (recipient: string, body = 'Hello\r\n'): Outgoing => {
     const id = newId()
-    const message = `X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`
+    const message = Buffer.from(`X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`)
     return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
   }
   const allowed = () => true

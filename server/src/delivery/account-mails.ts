@@ -5,7 +5,7 @@ import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { letGo, mark, settle, type Taken, take } from '../mail/queue.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
-import { compose } from './compose.ts'
+import { bytesOf, compose } from './compose.ts'
 import { insist } from './settle.ts'
 import { permitSince, type Transport } from './transport/transport.ts'
 
@@ -71,22 +71,22 @@ function endOf({ failures, createdAt }: Taken, { action, reason }: ReturnType<ty
     : { state: 'queued' as const, error: reason, waitSeconds, failed: true }
 }
 
-function messageOf(mail: Taken, text: string, from: Options['from']) {
-  const { head, body } = compose({
-    id: mail.id,
-    messageId: `${mail.token}@${from.address.split('@')[1]}`,
-    date: mail.createdAt,
-    from,
-    to: { address: mail.recipient },
-    replyTo: null,
-    subject: mail.subject,
-    html: htmlOf(text),
-    text,
-    headers: { 'Auto-Submitted': 'auto-generated' },
-    attachments: [],
-  })
-  return `${head}\r\n${body}`
-}
+const messageOf = (mail: Taken, text: string, from: Options['from']) =>
+  bytesOf(
+    compose({
+      id: mail.id,
+      messageId: `${mail.token}@${from.address.split('@')[1]}`,
+      date: mail.createdAt,
+      from,
+      to: { address: mail.recipient },
+      replyTo: null,
+      subject: mail.subject,
+      html: htmlOf(text),
+      text,
+      headers: { 'Auto-Submitted': 'auto-generated' },
+      attachments: [],
+    }),
+  )
 
 /** The same words, with links that can be followed. */
 const htmlOf = (text: string) =>

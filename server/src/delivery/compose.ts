@@ -27,6 +27,10 @@ export const MAX_MESSAGE = 40 * 1024 * 1024
 /** Both with CRLF line ends; the header without the empty line after it. */
 export type Composed = { head: string; body: string }
 
+/** As it travels. Bytes at once: text that waits for its turn is copied each time memory is tidied. */
+export const bytesOf = ({ head, body }: Composed, signature = '') =>
+  Buffer.concat([Buffer.from(`${signature}${head}\r\n`), Buffer.from(body, 'latin1')])
+
 export function compose(mail: Mail): Composed {
   const content = withAttachments(mail, withImages(mail, textAndHtml(mail)))
   const own = Object.entries(mail.headers).filter(([name]) => !OURS.has(name.toLowerCase()))

@@ -4,6 +4,8 @@ const CRLF = '\r\n'
 const MAX_LINE = 76
 /** What a receiver must take; a line beyond it may be cut. */
 const LONGEST_LINE = 998
+/** What nobody on the way may feel like breaking. */
+const LONGEST_PLAIN = 900
 
 // Headers --------------------------------------------------------------------------------------------------------------
 
@@ -163,12 +165,11 @@ const normaliseLines = (text: string) =>
 /** ASCII in lines that nobody on the way has a reason to touch: not long, no space at the end, no dot at the beginning. */
 function isPlain(text: string, isKnownAscii: boolean) {
   if (!isKnownAscii && /[^\x20-\x7e\t\r\n]/.test(text)) return false
-  if (text.startsWith('.') || text.endsWith(' ') || text.endsWith('\t')) return false
-  if ([`--${BOUNDARY}`, `${CRLF}.`, ` ${CRLF}`, `\t${CRLF}`].some((bad) => text.includes(bad))) return false
+  if (text.includes(`--${BOUNDARY}`)) return false
   for (let from = 0; from < text.length; ) {
     const found = text.indexOf(CRLF, from)
     const end = found < 0 ? text.length : found
-    if (end - from > 900) return false
+    if (end - from > LONGEST_PLAIN || text[from] === '.' || text[end - 1] === ' ' || text[end - 1] === '\t') return false
     from = end + CRLF.length
   }
   return true

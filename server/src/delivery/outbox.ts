@@ -27,6 +27,8 @@ export type Taken = {
 export const LANES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
+/** Mails taken by one claim. */
+const MOST = 200
 /** What a process had three times when it died goes alone from then on, so that it takes nobody with it. */
 const SUSPICIOUS = 3
 
@@ -35,7 +37,7 @@ const LOWEST = '00000000-0000-0000-0000-000000000000'
 const START: Stream = { projectId: LOWEST, streamId: LOWEST }
 
 /**
- * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
+ * Takes up to `room` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
  * ended. However long one queue is, nobody stands behind it.
  */
 export function createClaim(db: Pool, worker: number) {
@@ -43,12 +45,12 @@ export function createClaim(db: Pool, worker: number) {
 
   async function claimFrom(lane: number, limit: number, from: Stream): Promise<Taken[]> {
     const [, taken] = await transactAtOnce(db, [QUICKLY, claimStatement({ lane, limit, worker, from })])
-    // With less than was asked for, the end of the list was reached.
-    last[lane] = taken.length < limit ? START : taken.reduce<Stream>(later, START)
+    last[lane] = taken.length < limit || servedAll(taken) ? START : taken.reduce<Stream>(later, START)
     return taken
   }
 
-  return async (lane: number, limit: number) => {
+  return async (lane: number, room: number) => {
+    const limit = Math.min(room, MOST)
     const from = last[lane] ?? START
     const taken = await claimFrom(lane, limit, from)
     // Then the next claim starts over. Is there nothing behind the last one, that must not wait.
@@ -62,19 +64,17 @@ export function createClaim(db: Pool, worker: number) {
  */
 const QUICKLY = sql`${prepared} select set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
 
+/** Then the list ends there, and the next claim need not find that out. */
+function servedAll(taken: (Stream & { streams: number })[]) {
+  const { streams } = taken[0]!
+  return streams < MAX_STREAMS && new Set(taken.map(({ streamId }) => streamId)).size === streams
+}
+
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
-const claimStatement = ({
-  lane,
-  limit,
-  worker,
-  from,
-}: {
-  lane: number
-  limit: number
-  worker: number
-  from: Stream
-}) => sql<Taken>`${prepared}
+const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: number; worker: number; from: Stream }) => sql<
+  Taken & { streams: number }
+>`${prepared}
   with recursive me as materialized (
     -- Only who counts as living may take, and cannot be taken for dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
@@ -90,21 +90,26 @@ const claimStatement = ({
       order by lane, project_id, stream_id limit 1
     ) as next
   ), waiting as materialized (
-    select project_id, stream_id, count(*) over () as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
+    select project_id, stream_id, count(*) over ()::int as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
     where exists (select from me)
   ), chosen as materialized (
-    select mine.project_id, mine.id
+    select mine.project_id, mine.id, w.streams
     from waiting w cross join lateral (
       select project_id, id from emails
-      where state = 'queued' and lane = ${lane}::smallint and project_id = w.project_id and stream_id = w.stream_id and crashes < ${SUSPICIOUS}
+      -- Not "=": then the primary key would have this order too, and following it leads past every mail that was ever sent.
+      where state = 'queued' and lane = ${lane}::smallint
+        and (project_id, stream_id) >= (w.project_id, w.stream_id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
+        and crashes < ${SUSPICIOUS}
       order by lane, project_id, stream_id, id limit ceil(${limit}::numeric / w.streams)
       for update skip locked
     ) as mine
     limit ${limit}
   )
   update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
-  from chosen where e.project_id = chosen.project_id and e.id = chosen.id
-  returning ${TAKEN}
+  -- A number that the planner can read: otherwise it expects a tenth of the queue, and may read the whole table to find it.
+  from (select * from chosen limit ${sql.lit(MOST)}) as chosen
+  where e.project_id = chosen.project_id and e.id = chosen.id
+  returning ${TAKEN}, chosen.streams
 `
 
 const TAKEN = sql`e.project_id as "projectId", e.id, e.lane, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
@@ -114,7 +119,9 @@ const TAKEN = sql`e.project_id as "projectId", e.id, e.lane, e.stream_id as "str
 
 const QUEUED_ALONE = sql`state = 'queued' and crashes >= ${SUSPICIOUS}`
 
-export const hasSuspicious = async (db: Pool) => (await many(db, sql`select from emails where ${QUEUED_ALONE} limit 1`)).length > 0
+/** In order, or the planner may hope to come across one by reading all mails there are. */
+export const hasSuspicious = async (db: Pool) =>
+  (await many(db, sql`select from emails where ${QUEUED_ALONE} order by id limit 1`)).length > 0
 
 /** One at a time, with nothing else in hand: should the process die again, it was this one. */
 export const claimSuspicious = (db: Pool, worker: number) =>

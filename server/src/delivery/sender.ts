@@ -45,15 +45,15 @@ const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000, resolveMs: 5_0
 /** Mails on the wire at once. */
 const CONCURRENCY = 16
 /** Those, what is made ready meanwhile, and what is being written down. */
-const CAPACITY = 96
+const CAPACITY = 128
 /** So many are made ready together; the first of them need not wait for all that were taken. */
-const PORTION = 24
+const PORTION = 48
 /** So much may lie ready. Mails may have files of megabytes. */
 const MAX_READY_BYTES = 32 * 1024 * 1024
 /** So much of both at most is for campaigns: the rest stays free for what cannot wait. */
 const BULK_SHARE = 0.7
 /** Less is not worth asking for while there is something to send. */
-const WORTHWHILE = PORTION
+const WORTHWHILE = 32
 /** Who waits so long for its answer gives its place to another, up to so many. */
 const LINGER_MS = 15_000
 const MAX_LINGERING = 100

@@ -4,6 +4,7 @@ import { type Db, one, type Pool, transact } from '../db/index.ts'
 import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
+import { createPauses } from '../lib/pauses.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
 import { linksOf } from '../preferences/link.ts'
@@ -11,7 +12,7 @@ import { languageFor } from '../preferences/texts.ts'
 import type { Recipient } from '../templates/language/variables.ts'
 import { renderMails } from '../templates/render.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
-import { compose, MAX_MESSAGE } from './compose.ts'
+import { bytesOf, compose, MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
 import { dkimSignature } from './dkim.ts'
 import { recordFeedback } from './feedback.ts'
@@ -32,7 +33,9 @@ export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: stri
 /** `offTheWire` is called when the line is free for another, with what the attempt tells, before it is written down. */
 type Hooks = { mayLeave: () => boolean; offTheWire: (signal: Signal) => void }
 
-type Rendered = { subject: string; html: string }
+type Content = { subject: string; html: string }
+type RenderedFor = Awaited<ReturnType<typeof renderAll>>[number]
+type Made = Omit<Ready, 'askedAt'> | { settlement: Settlement }
 
 /** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
 const FRESH_MS = 500
@@ -66,25 +69,32 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentsOf)
     const rendered = await renderAll(admitted, recipientOf, log)
-    const ready: Ready[] = []
-    const ended = refused.map(settlementOfRefused)
-    await Promise.all(
-      rendered.map(async ({ admitted: each, recipient, result }) => {
-        if (!result) return void ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be rendered.') })
-        if (!result.ok) return void ended.push({ ...idOf(each.mail), state: 'failed', error: result.reason })
-        try {
-          const outgoing = await makeMessage(each, recipient, result)
-          if (outgoing.message.length > MAX_MESSAGE) ended.push({ ...idOf(each.mail), state: 'failed', error: TOO_LARGE })
-          else ready.push({ mail: each.mail, outgoing, domain: each.signer.domain, askedAt })
-        } catch (err) {
-          log.error({ err, emailId: each.mail.id, projectId: each.mail.projectId }, 'could not compose a mail')
-          ended.push({ ...idOf(each.mail), ...tryLater(each.mail, 'The mail could not be composed.') })
-        }
-      }),
-    )
-    await Promise.all(ended.map(settling.submit))
+    const making: Promise<Made>[] = []
+    const pause = createPauses()
+    for (const each of rendered) {
+      making.push(make(each))
+      await pause()
+    }
+    const made = await Promise.all(making)
+    const unsent = made.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
+    await Promise.all([...refused.map(settlementOfRefused), ...unsent].map(settling.submit))
     crash('rendered')
-    return ready
+    return made.flatMap((each) => ('outgoing' in each ? [{ ...each, askedAt }] : []))
+  }
+
+  /** Never throws: a mail that cannot be made is settled like one that was refused. */
+  async function make({ admitted, recipient, result }: RenderedFor): Promise<Made> {
+    const { mail, signer } = admitted
+    if (!result) return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be rendered.') } }
+    if (!result.ok) return { settlement: { ...idOf(mail), state: 'failed', error: result.reason } }
+    try {
+      const outgoing = await makeMessage(admitted, recipient, result)
+      if (outgoing.message.length > MAX_MESSAGE) return { settlement: { ...idOf(mail), state: 'failed', error: TOO_LARGE } }
+      return { mail, outgoing, domain: signer.domain }
+    } catch (err) {
+      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not compose a mail')
+      return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be composed.') } }
+    }
   }
 
   const recipientOf = ({ mail, contact }: Admitted): Recipient => ({
@@ -96,7 +106,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     data: { ...contact.data, ...mail.vars },
   })
 
-  async function makeMessage(admitted: Admitted, recipient: Recipient, rendered: Rendered): Promise<Outgoing> {
+  async function makeMessage(admitted: Admitted, recipient: Recipient, rendered: Content): Promise<Outgoing> {
     const { mail, content, signer } = admitted
     const { subject } = rendered
     const sender = content.fromName ?? content.projectName
@@ -127,7 +137,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
       returnPath,
       recipient: mail.toAddress,
       subject,
-      message: `${signature}${composed.head}\r\n${composed.body}`,
+      message: bytesOf(composed, signature),
     }
   }
 

@@ -1,4 +1,4 @@
-import { Parser } from 'htmlparser2'
+import { type Handler, Parser } from 'htmlparser2'
 
 const UNSEEN = new Set(['style', 'script', 'title', 'template', 'noscript'])
 const PARAGRAPHS = new Set([
@@ -97,7 +97,7 @@ export function readHtml(html: string): Read {
     if (name === 'a' && link) endLink()
   }
 
-  const parser = new Parser({
+  const handler: Partial<Handler> = {
     onopentagname(name) {
       awaitsTarget = name === 'a' || name === 'area'
     },
@@ -119,7 +119,9 @@ export function readHtml(html: string): Read {
       if (unseen) unseen--
       else close(name)
     },
-  })
+  }
+  // With no entities to decode it goes from tag to tag instead of looking at each character.
+  const parser = new Parser(handler, { decodeEntities: html.includes('&') })
   if (nestsTooDeep(html)) return { text: stripTags(html), anchors, end }
   parser.end(html)
   return { text: `${text}\n`, anchors, end }

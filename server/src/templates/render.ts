@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
-import { setImmediate as letOthers } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { AppError } from '../lib/errors.ts'
+import { createPauses } from '../lib/pauses.ts'
 import { COMPILE_MS, MAX_SOURCE_HERE, MAX_VARIABLES_HERE, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
 import { createRecent } from './language/recent.ts'
@@ -86,18 +86,14 @@ function readSimple(source: string, html: boolean) {
 
 // On the main thread --------------------------------------------------------------------------------------------------
 
-const TURN_MS = 5
-
 /** Undefined for those whose mail is too long to be made here. */
 async function renderHere({ subject, body }: SimpleMail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
   const results: (Rendered | undefined)[] = []
-  let turn = performance.now()
+  const pause = createPauses()
   for (const recipient of recipients) {
     const mail = { subject: subject(recipient), html: body(recipient) }
     results.push(mail.subject === undefined || mail.html === undefined ? undefined : finish(mail as { subject: string; html: string }))
-    if (performance.now() - turn < TURN_MS) continue
-    await letOthers()
-    turn = performance.now()
+    await pause()
   }
   return results
 }

@@ -59,7 +59,7 @@ function createGauge() {
 const keep = (tx: Tx, { projectId, id, recipient, sender, subject, message }: Kept) =>
   sql`
     insert into sandbox_messages (project_id, id, email_id, recipient, sender, subject, source)
-    values (${projectId}, ${newId()}, ${id}, ${recipient}, ${sender}, ${subject}, ${Buffer.from(message)})
+    values (${projectId}, ${newId()}, ${id}, ${recipient}, ${sender}, ${subject}, ${message})
   `.execute(tx)
 
 /** The newest stay: so many, and so much. */

@@ -59,7 +59,7 @@ class Withheld extends Error {}
 const requestFor = ({ projectId, id, sender, recipient, message }: Outgoing, { configurationSet }: SesConfig): SendEmailCommandInput => ({
   FromEmailAddress: sender,
   Destination: { ToAddresses: [recipient] },
-  Content: { Raw: { Data: Buffer.from(message) } },
+  Content: { Raw: { Data: message } },
   ...(configurationSet ? { ConfigurationSetName: configurationSet } : {}),
   ...(projectId
     ? {

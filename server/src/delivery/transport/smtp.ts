@@ -186,7 +186,7 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | u
       },
       dropped: () => end({ is: 'withheld' }),
     })
-    const envelope = { from: mail.returnPath ?? mail.sender, to: [mail.recipient], size: Buffer.byteLength(mail.message) }
+    const envelope = { from: mail.returnPath ?? mail.sender, to: [mail.recipient], size: mail.message.length }
     line.connection.send(envelope, body, (err, info) => {
       if (err) return failed(err as SmtpError)
       if (phase !== 'handed-over') return end({ is: 'not-sent', error: 'it was answered before it had ended' })
@@ -216,16 +216,15 @@ type Hooks = { started(): void; sent(): Promise<boolean>; dropped(): void }
  * The last byte follows when the stream ends, and it ends only after the hand-over is on record. That is asked for when everything
  * before it has been taken from us, and not while megabytes still wait for a slow network.
  */
-function bodyOf(message: string, { started, sent, dropped }: Hooks) {
-  const bytes = Buffer.from(message)
+function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
   let position = 0
   return new Readable({
     highWaterMark: CHUNK,
     read() {
       if (position === 0) started()
-      if (position < bytes.length) {
+      if (position < message.length) {
         position += CHUNK
-        this.push(bytes.subarray(position - CHUNK, position))
+        this.push(message.subarray(position - CHUNK, position))
         return
       }
       sent().then(

@@ -12,7 +12,7 @@ export type Outgoing = {
   recipient: string
   subject: string
   /** CRLF line ends, header and body. */
-  message: string
+  message: Buffer
 }
 
 /** What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. */
