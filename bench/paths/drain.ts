@@ -12,6 +12,7 @@ const MAILS = 20_000
 const DOMAIN = `drain${Date.now()}.example`
 const MANY = 1_000_000
 const CONNECTIONS = 16
+const ROUNDS = 3
 const POLL_MS = 50
 const WITHIN_MS = 3_600_000
 /** What one of these mails weighs on the wire. */
@@ -43,21 +44,24 @@ export async function startSink() {
   }
 }
 
-/** One worker against a queue of one content, and against a loop that only signs and pushes. */
+/** One worker against a queue of one content, and against a loop that only signs and pushes, in turns: the machine has moods. */
 export async function timeDrain(product: Product, worker: Node, sink: Sink, scale: number): Promise<Timing[]> {
   const count = scaled(MAILS, scale)
   await ownDomain(product, DOMAIN)
-  const signed = await push(sink, count, true)
-  const unsigned = await push(sink, count, false)
   await drain(product, worker, sink, scaled(2_000, scale)) // warm up
-  const { perSecond, cpu } = await drain(product, worker, sink, count)
-  const share = (floor: number) => `${Math.round((perSecond / floor) * 100)} %`
+  const rounds: { signed: number; unsigned: number; perSecond: number; cpu: number }[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const floors = { signed: await push(sink, count, true), unsigned: await push(sink, count, false) }
+    rounds.push({ ...floors, ...(await drain(product, worker, sink, count)) })
+  }
+  const median = (of: (round: (typeof rounds)[number]) => number) => rounds.map(of).sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!
+  const share = (of: (round: (typeof rounds)[number]) => number) => `${Math.round(median(of) * 100)} %`
   return [
-    { name: 'floor: a loop that signs and pushes', result: `${Math.round(signed)} mails/s` },
-    { name: 'floor: a loop that only pushes', result: `${Math.round(unsigned)} mails/s` },
+    { name: `floor: a loop that signs and pushes, median of ${ROUNDS}`, result: `${Math.round(median(({ signed }) => signed))} mails/s` },
+    { name: 'floor: a loop that only pushes', result: `${Math.round(median(({ unsigned }) => unsigned))} mails/s` },
     {
       name: `drain ${count.toLocaleString('en')} mails, ${(BODY.length / 1024).toFixed(0)} KB, 40 variables, DKIM`,
-      result: `${Math.round(perSecond)} mails/s, ${share(signed)} of the signing loop, ${share(unsigned)} of the other; ${Math.round(cpu)} µs CPU per mail`,
+      result: `${Math.round(median(({ perSecond }) => perSecond))} mails/s, ${share(({ perSecond, signed }) => perSecond / signed)} of the signing loop, ${share(({ perSecond, unsigned }) => perSecond / unsigned)} of the other; ${Math.round(median(({ cpu }) => cpu))} µs CPU per mail`,
     },
   ]
 }
