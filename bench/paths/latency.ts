@@ -5,7 +5,7 @@ import { ownDomain, queueMails, type Sink } from './drain.ts'
 const CAMPAIGN = 400_000
 /** For a quick look. Fewer would be gone before the others are measured. */
 const SMALL_CAMPAIGN = 20_000
-const MAILS = 100
+const MAILS = 300
 /** A new one each time: a domain has one owner, and each run is a project. */
 const DOMAIN = `latency${Date.now()}.example`
 
