@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, maybeOne, one, type Pool, transact } from '../src/db/index.ts'
+import { queuePool } from '../src/jobs/queue-pool.ts'
 import { createLog } from '../src/lib/log.ts'
 import { cloneDatabase } from './database.ts'
 import { type Running, startNode } from './process.ts'
@@ -417,4 +418,21 @@ describe('a worker that lost its liveness connection', () => {
     await expect.poll(async () => (await alive()).filter((each) => each.pid !== pid).length, { timeout: 5_000 }).toBe(1)
     await expect.poll(known, { timeout: 4_000 }).toEqual(before)
   })
+})
+
+test('a connection that the queue gives back twice ends nothing, and can be had again', async () => {
+  const pool = queuePool({ url: database.url, max: 1, log: createLog('silent') })
+  const twice = () =>
+    new Promise<void>((resolve, reject) => {
+      pool.connect((err, _client, done) => {
+        if (err) return reject(err)
+        done()
+        done()
+        resolve()
+      })
+    })
+  await twice()
+  await twice()
+  expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  await pool.end()
 })

@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type ParsedCronItem, parseCronItems, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker'
-import pg from 'pg'
 import { type Pool, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Jobs } from './enqueue.ts'
 import { failGivenUp } from './job.ts'
 import { freeDeadWorkers } from './liveness.ts'
+import { queuePool } from './queue-pool.ts'
 
 /** A job without a handler does not compile. */
 export type Handlers = { [Name in keyof Jobs]: (payload: Jobs[Name]) => Promise<unknown> }
@@ -26,7 +26,7 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
   // The queue notes its pool as the holder of a job.
   const workerIds: string[] = []
   events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
-  const pgPool = queuePool(url, log)
+  const pgPool = queuePool({ url, max: CONCURRENCY + 2, log })
   const start = () =>
     run({
       pgPool,
@@ -67,17 +67,6 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
       await pgPool.end()
     },
   }
-}
-
-/** Ours, so that it is closed when we say so, and so that no lost connection ends the process. */
-function queuePool(url: string, log: Log) {
-  const pool = new pg.Pool({ connectionString: url, max: CONCURRENCY + 2, application_name: 'sterna jobs' })
-  const lost = (err: Error) => {
-    if (!pool.ending) log.warn({ reason: err.message }, 'the job queue lost a database connection')
-  }
-  pool.on('error', lost)
-  pool.on('connect', (client) => client.on('error', lost))
-  return pool
 }
 
 async function lookAfter(db: Pool, living: { workerIds: string[]; livenessKey: number }) {

@@ -1,0 +1,36 @@
+import pg from 'pg'
+import type { Log } from '../lib/log.ts'
+
+type Connected = (err: Error | undefined, client: pg.PoolClient | undefined, done: (broken?: boolean | Error) => void) => void
+
+/**
+ * The queue gives the connection it listens on back twice when the database dies while it stops. The second time is an error that
+ * nobody hears, and would end the process.
+ */
+class Pool extends pg.Pool {
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: Connected): void
+  override connect(callback?: Connected): Promise<pg.PoolClient> | undefined {
+    if (!callback) return super.connect()
+    super.connect((err, client, done) => callback(err, client, once(done)))
+  }
+}
+
+function once<Args extends unknown[]>(work: (...args: Args) => void) {
+  let done = false
+  return (...args: Args) => {
+    if (!done) work(...args)
+    done = true
+  }
+}
+
+/** Ours, so that it is closed when we say so, and so that no lost connection ends the process. */
+export function queuePool({ url, max, log }: { url: string; max: number; log: Log }): pg.Pool {
+  const pool = new Pool({ connectionString: url, max, application_name: 'sterna jobs' })
+  const lost = (err: Error) => {
+    if (!pool.ending) log.warn({ reason: err.message }, 'the job queue lost a database connection')
+  }
+  pool.on('error', lost)
+  pool.on('connect', (client) => client.on('error', lost))
+  return pool
+}
