@@ -778,12 +778,22 @@ describe('an address may be a sender', () => {
   test('and many are answered at once, each with the domain that covers it', async () => {
     const project = await sterna.newProject()
     const [one, two] = [await addVerified(project), await addVerified(project)]
-    const found = await findVerified(sterna.db, project.id, [`a@${one.domain}`, `b@${two.domain}`, `c@x.${two.domain}`, 'nonsense'])
-    expect([...found]).toEqual([
-      [`a@${one.domain}`, { id: one.id, domain: one.domain, dkimSelector: one.dkimTokens[0] }],
-      [`b@${two.domain}`, { id: two.id, domain: two.domain, dkimSelector: two.dkimTokens[0] }],
-    ])
-    expect(await findVerified(sterna.db, project.id, [])).toEqual(new Map())
+    const other = await sterna.newProject()
+    const three = await addVerified(other)
+    const of = ({ id }: { id: string }, address: string) => ({ projectId: id, address })
+    const senders = [
+      of(project, `a@${one.domain}`),
+      of(project, `b@${two.domain}`),
+      of(other, `d@${three.domain}`),
+      of(project, `c@x.${two.domain}`),
+      of(project, 'nonsense'),
+      of(project, `a@${three.domain}`),
+      of(other, `a@${one.domain}`),
+    ]
+    const findFor = await findVerified(sterna.db, senders)
+    const found = [one, two, three].map(({ id, domain, dkimTokens }) => ({ id, domain, dkimSelector: dkimTokens[0] }))
+    expect(senders.map(findFor)).toEqual([...found, undefined, undefined, undefined, undefined])
+    expect((await findVerified(sterna.db, []))(senders[0]!)).toBeUndefined()
   })
 })
 

@@ -34,7 +34,7 @@ export async function passGate(db: Db, mails: Taken[], contentsOf: ReturnType<ty
   const refused: Refused[] = []
   for (const mail of mails) {
     const content = contentOf(mail)
-    const verdict = judge(content, facts.get(mail.id), content && signers.get(`${mail.projectId} ${content.fromAddress}`))
+    const verdict = judge(content, facts.get(mail.id), content && signers.get(content))
     if ('error' in verdict) refused.push({ mail, ...verdict })
     else admitted.push({ mail, ...verdict })
   }
@@ -69,17 +69,14 @@ const readFacts = (db: Db, mails: Taken[]) =>
     `,
   )
 
-/** Per project that has mails here, of which there are few at a time. */
 async function findSigners(db: Db, mails: Taken[], contentOf: (mail: Taken) => Content | undefined) {
-  const senders = new Map<string, Set<string>>()
-  for (const mail of mails) {
-    const from = contentOf(mail)?.fromAddress
-    if (from) senders.set(mail.projectId, (senders.get(mail.projectId) ?? new Set()).add(from))
-  }
-  const signers = new Map<string, Signer>()
-  for (const [projectId, addresses] of senders) {
-    for (const [address, { id, domain, dkimSelector }] of await findVerified(db, projectId, [...addresses]))
-      signers.set(`${projectId} ${address}`, { domainId: id, domain, selector: dkimSelector })
-  }
-  return signers
+  const contents = [...new Set(mails.flatMap((mail) => contentOf(mail) ?? []))]
+  const senderOf = ({ projectId, fromAddress }: Content) => ({ projectId, address: fromAddress })
+  const domainOf = await findVerified(db, contents.map(senderOf))
+  return new Map(
+    contents.flatMap((content) => {
+      const found = domainOf(senderOf(content))
+      return found ? [[content, { domainId: found.id, domain: found.domain, selector: found.dkimSelector }] as const] : []
+    }),
+  )
 }

@@ -3,13 +3,15 @@ import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
 import { fail } from '../lib/errors.ts'
 
+type Sender = { projectId: string; address: string }
 type SenderDomain = { id: string; domain: string; dkimSelector: string }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
 /** Fails unless this project may send as that address. */
 export async function assertVerified(db: Db, projectId: string, address: string): Promise<void> {
-  if ((await findVerified(db, projectId, [address])).has(address)) return
+  const sender = { projectId, address }
+  if ((await findVerified(db, [sender]))(sender)) return
   const domain = domainOf(readAddress(address) ?? address).slice(0, 253)
   fail('DOMAIN_NOT_VERIFIED', {
     message: `The domain "${domain}" is not verified for this project.`,
@@ -19,9 +21,9 @@ export async function assertVerified(db: Db, projectId: string, address: string)
 }
 
 /** Fails as a whole unless each project may send as its address. Both lists are as long, and no pair comes twice. */
-export const requireVerified = (senders: { projectId: string; address: string }[]) => sql`${prepared}
+export const requireVerified = (senders: Sender[]) => sql`${prepared}
   select ${orFail(sql`count(*) = ${senders.length}`)}
-  from domains d join unnest(${senders.map(({ projectId }) => projectId)}::uuid[], ${senders.map(({ address }) => domainOf(address))}::text[]) as s(project, name)
+  from domains d join ${listed(senders.map(({ projectId, address }) => ({ projectId, name: domainOf(address) })))}
     on s.project = d.project_id and s.name = d.domain
   where d.status = 'verified'`
 
@@ -35,19 +37,21 @@ export const findOwner = (db: Db, domain: string) =>
     `,
   )
 
-/** For each address that this project may send as, its verified domain. The exact one: a sub-domain is another domain. */
-export async function findVerified(db: Db, projectId: string, addresses: string[]): Promise<Map<string, SenderDomain>> {
-  const asked = addresses.flatMap((given) => {
-    const address = readAddress(given)
-    return address ? [{ given, name: domainOf(address) }] : []
-  })
+/** Tells which verified domain each of these may send with; asked in one question. The exact one: a sub-domain is another domain. */
+export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
+  const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
+  const asked = new Map(senders.map(({ projectId, address }) => [`${projectId} ${nameOf(address)}`, { projectId, name: nameOf(address) }]))
   const verified = await many(
     db,
-    sql<SenderDomain>`${prepared}
-      select id, domain, dkim_selector as "dkimSelector" from domains
-      where project_id = ${projectId} and domain = any(${[...new Set(asked.map(({ name }) => name))]}::text[]) and status = 'verified'
+    sql<SenderDomain & { projectId: string }>`${prepared}
+      select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector"
+      from domains d join ${listed([...asked.values()])} on s.project = d.project_id and s.name = d.domain
+      where d.status = 'verified'
     `,
   )
-  const byName = new Map(verified.map((row) => [row.domain, row]))
-  return new Map(asked.flatMap(({ given, name }) => (byName.has(name) ? [[given, byName.get(name)!] as const] : [])))
+  const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))
+  return ({ projectId, address }) => found.get(`${projectId} ${nameOf(address)}`)
 }
+
+const listed = (domains: { projectId: string; name: string }[]) =>
+  sql`unnest(${domains.map(({ projectId }) => projectId)}::uuid[], ${domains.map(({ name }) => name)}::text[]) as s(project, name)`

@@ -21,7 +21,6 @@ import { createBatcher, type Outcome } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import { AppError } from '../lib/errors.ts'
 import { gistOf } from '../lib/gist.ts'
-import { groupBy } from '../lib/group.ts'
 import { newId } from '../lib/id.ts'
 
 export type Sending = {
@@ -212,17 +211,15 @@ const wantContacts = ({ project, recipients, subscribed, patch, source }: Call) 
 
 /** Asked here, and again when the mail leaves: a domain may go any time. */
 async function refuseSenders(tx: Tx, calls: Call[]) {
-  for (const [projectId, mine] of groupBy(calls, ({ project }) => project.id)) {
-    const senders = mine.map(({ content }) => content.fromAddress)
-    const verified = await findVerified(tx, projectId, [...new Set(senders)])
-    for (const call of mine) {
-      if (call.refusal || verified.has(call.content.fromAddress)) continue
-      const domain = call.content.fromAddress.split('@')[1]!
-      call.refusal = new AppError('DOMAIN_NOT_VERIFIED', {
-        message: `The domain "${domain}" is not verified for this project.`,
-        details: { domain },
-      })
-    }
+  const senderOf = ({ project, content }: Call) => ({ projectId: project.id, address: content.fromAddress })
+  const verifiedOf = await findVerified(tx, calls.map(senderOf))
+  for (const call of calls) {
+    if (call.refusal || verifiedOf(senderOf(call))) continue
+    const domain = call.content.fromAddress.split('@')[1]!
+    call.refusal = new AppError('DOMAIN_NOT_VERIFIED', {
+      message: `The domain "${domain}" is not verified for this project.`,
+      details: { domain },
+    })
   }
 }
 
