@@ -27,8 +27,6 @@ export type Taken = {
 export const LANES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
-/** Mails taken by one claim. */
-const MOST = 200
 /** What a process had three times when it died goes alone from then on, so that it takes nobody with it. */
 const SUSPICIOUS = 3
 
@@ -37,7 +35,7 @@ const LOWEST = '00000000-0000-0000-0000-000000000000'
 const START: Stream = { projectId: LOWEST, streamId: LOWEST }
 
 /**
- * Takes up to `room` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
+ * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
  * ended. However long one queue is, nobody stands behind it.
  */
 export function createClaim(db: Pool, worker: number) {
@@ -49,8 +47,7 @@ export function createClaim(db: Pool, worker: number) {
     return taken
   }
 
-  return async (lane: number, room: number) => {
-    const limit = Math.min(room, MOST)
+  return async (lane: number, limit: number) => {
     const from = last[lane] ?? START
     const taken = await claimFrom(lane, limit, from)
     // Then the next claim starts over. Is there nothing behind the last one, that must not wait.
@@ -59,10 +56,21 @@ export function createClaim(db: Pool, worker: number) {
 }
 
 /**
- * Lost by a crash of the database, a claim has not happened: the mark before the hand-over is what counts. And its plan is always
- * the same: to make it again each time takes as long as the claim.
+ * Lost by a crash of the database, a claim has not happened: the mark before the hand-over is what counts. Its plan is made once,
+ * because making it takes as long as the claim; and along the index of what waits, because that is the only good one. Not knowing
+ * how many mails it will be, the planner expects a tenth of the queue, and would read and sort a million to take forty.
  */
-const QUICKLY = sql`${prepared} select set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
+const SETTINGS = {
+  synchronous_commit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_sort: 'off',
+  enable_incremental_sort: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}
+const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
+const QUICKLY = sql`${prepared} select ${sql.join(settings)}`
 
 /** Then the list ends there, and the next claim need not find that out. */
 function servedAll(taken: (Stream & { streams: number })[]) {
@@ -106,9 +114,7 @@ const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: nu
     limit ${limit}
   )
   update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
-  -- A number that the planner can read: otherwise it expects a tenth of the queue, and may read the whole table to find it.
-  from (select * from chosen limit ${sql.lit(MOST)}) as chosen
-  where e.project_id = chosen.project_id and e.id = chosen.id
+  from chosen where e.project_id = chosen.project_id and e.id = chosen.id
   returning ${TAKEN}, chosen.streams
 `
 
