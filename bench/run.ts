@@ -31,7 +31,7 @@ const FLOOR = 'floor: an echo with the same options and body'
 
 /** In this order. Those named on the command line, or all of them. */
 const PARTS = {
-  tracking: () => measureTracks(),
+  tracking: measureTracks,
   requests: measureRequests,
   data: timeData,
   sending: timeSending,

@@ -40,7 +40,8 @@ export const findOwner = (db: Db, domain: string) =>
 /** Tells which verified domain each of these may send with; asked in one question. The exact one: a sub-domain is another domain. */
 export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
-  const asked = new Map(senders.map(({ projectId, address }) => [`${projectId} ${nameOf(address)}`, { projectId, name: nameOf(address) }]))
+  const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))
+  const asked = new Map(named.map(({ projectId, name }) => [`${projectId} ${name}`, { projectId, name }]))
   const verified = await many(
     db,
     sql<SenderDomain & { projectId: string }>`${prepared}

@@ -7,7 +7,7 @@ type Connected = (err: Error | undefined, client: pg.PoolClient | undefined, don
  * The queue gives the connection it listens on back twice when the database dies while it stops. The second time is an error that
  * nobody hears, and would end the process.
  */
-class Pool extends pg.Pool {
+class QueuePool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
   override connect(callback: Connected): void
   override connect(callback?: Connected): Promise<pg.PoolClient> | undefined {
@@ -26,7 +26,7 @@ function once<Args extends unknown[]>(work: (...args: Args) => void) {
 
 /** Ours, so that it is closed when we say so, and so that no lost connection ends the process. */
 export function queuePool({ url, max, log }: { url: string; max: number; log: Log }): pg.Pool {
-  const pool = new Pool({ connectionString: url, max, application_name: 'sterna jobs' })
+  const pool = new QueuePool({ connectionString: url, max, application_name: 'sterna jobs' })
   const lost = (err: Error) => {
     if (!pool.ending) log.warn({ reason: err.message }, 'the job queue lost a database connection')
   }
