@@ -8,6 +8,10 @@ const PAGE = 100_000
 /** `BENCH_SCALE=0.01` is enough to try a change; 1 is what the published table stands for. */
 export const scaled = (count: number, scale: number) => Math.max(1_000, Math.round(count * scale))
 
+/** Counts up in time like ours: what was made together lies together. */
+export const idAt = (milliseconds: string, hash = 'hash') =>
+  `(lpad(to_hex((${milliseconds})::bigint), 12, '0') || '7' || substr(${hash}, 1, 3) || '8' || substr(${hash}, 4, 15))::uuid`
+
 export async function connectToBench(dataDir: string) {
   const running = await attachEmbedded(dataDir)
   if (!running) throw new Error('the server to measure does not run')
@@ -17,13 +21,13 @@ export async function connectToBench(dataDir: string) {
   return client
 }
 
-/** Fills by set-based SQL. Ids count up in time like real ones, addresses and data vary like real ones. */
+/** Fills by set-based SQL. Addresses and data vary like real ones. */
 export async function seedContacts(client: pg.Client, projectId: string, scale: number) {
   const total = scaled(CONTACTS, scale)
   for (let from = 1; from <= total; from += PAGE) {
     await client.query(
       `insert into contacts (project_id, id, email, subscribed, data)
-       select $1, (lpad(to_hex(1700000000000 + n), 12, '0') || '7' || substr(hash, 1, 3) || '8' || substr(hash, 4, 15))::uuid,
+       select $1, ${idAt('1700000000000 + n')},
          (array['anna','bob','carla','dmitri','eve','farid','greta','hugo','ines','jun'])[1 + n % 10] || '.' || substr(hash, 1, 6) || n || '@'
            || (array['gmail.com','yahoo.com','example.org','firma.de','mail.co.uk'])[1 + n % 5],
          n % 10 <> 0,

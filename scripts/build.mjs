@@ -62,9 +62,13 @@ async function buildServer(out) {
   await build({
     // The threads are started by file name, so they are a file of their own beside those that start them.
     entryPoints: Object.fromEntries(
-      Object.entries({ main: 'main', cli: 'cli', 'render-thread': 'templates/render-thread', 'parse-thread': 'inbound/parse-thread' }).map(
-        ([out, source]) => [out, join(ROOT, `server/src/${source}.ts`)],
-      ),
+      Object.entries({
+        main: 'main',
+        cli: 'cli',
+        'render-thread': 'templates/render-thread',
+        'make-thread': 'delivery/make-thread',
+        'parse-thread': 'inbound/parse-thread',
+      }).map(([out, source]) => [out, join(ROOT, `server/src/${source}.ts`)]),
     ),
     outdir: out,
     bundle: true,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import type { Node } from '../node.ts'
 import { cpuMicroseconds, watchMemory } from '../process.ts'
-import { connectToBench, scaled } from '../seed.ts'
+import { connectToBench, idAt, scaled } from '../seed.ts'
 import { type Product, send, type Timing } from './contacts.ts'
 
 const MAILS = 20_000
@@ -127,16 +127,18 @@ export async function queueMails(client: pg.Client, projectId: string, count: nu
      values ($1, gen_random_uuid(), 'TRANSACTIONAL', 'Hello {{ field1 }}', $2, $3) returning id`,
     [projectId, BODY, `news@${DOMAIN}`],
   )
+  const id = idAt(`${Date.now()} + n / 100`, 'md5(random()::text)')
   await client.query(
     `insert into contacts (project_id, id, email, subscribed, data)
-     select $1, gen_random_uuid(), 'reader' || n || '@drain.example', true, ${data} from generate_series(1, $2::int) n
+     select $1, ${id}, 'reader' || n || '@drain.example', true, ${data} from generate_series(1, $2::int) n
      on conflict (project_id, email) do nothing`,
     [projectId, count],
   )
   await client.query(
     `insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
-     select $1, gen_random_uuid(), $3, c.id, c.email, $4, md5(random()::text) || '@drain.example', $5, $1
-     from generate_series(1, $2::int) n join contacts c on c.project_id = $1 and c.email = 'reader' || n || '@drain.example'`,
+     select $1, ${id}, $3, c.id, c.email, $4, md5(random()::text) || '@drain.example', $5, $1
+     from generate_series(1, $2::int) n join contacts c on c.project_id = $1 and c.email = 'reader' || n || '@drain.example'
+     order by n`,
     [projectId, count, content.rows[0].id, source, source === 'CAMPAIGN' ? 1 : 0],
   )
   await client.query('commit')

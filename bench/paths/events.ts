@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { connect } from '../../server/src/db/index.ts'
 import { createPartitions } from '../../server/src/events/partitions.ts'
 import { createLog } from '../../server/src/lib/log.ts'
-import { connectToBench, scaled } from '../seed.ts'
+import { connectToBench, idAt, scaled } from '../seed.ts'
 import { call, median, ms, type Product, type Timing } from './contacts.ts'
 
 const EVENTS = 10_000_000
@@ -58,7 +58,7 @@ async function seedEvents(client: pg.Client, projectId: string, total: number) {
   for (let from = 1; from <= total; from += PAGE) {
     await client.query(
       `insert into events (project_id, id, name, contact_id, data, created_at)
-       select $1, (lpad(to_hex(at), 12, '0') || '7' || substr(hash, 1, 3) || '8' || substr(hash, 4, 15))::uuid,
+       select $1, ${idAt('at')},
          'event ' || n % $4::int, overlay(overlay(md5((n % 1000000)::text) placing '7' from 13) placing '8' from 17)::uuid, jsonb_build_object('plan', 'pro', 'seats', n % 50), to_timestamp(at / 1000.0)
        from generate_series($2::int, $3::int) n, md5(n::text) hash, lateral (select $5::bigint + n * $6::bigint / $7::bigint as at) as time`,
       [projectId, from, Math.min(total, from + PAGE - 1), NAMES, start, DAYS * DAY_MS, total],

@@ -1,7 +1,7 @@
 import { BOUNDARY, base64Lines, encodeBody, header, mailbox, parameter, plainHeader } from './encode.ts'
 
 type Mailbox = { name?: string | null; address: string }
-export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Buffer }
+export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Uint8Array }
 
 /** Everything a mail consists of. Times and ids come from its row, so that composing it twice gives the same bytes. */
 export type Mail = {
@@ -27,9 +27,25 @@ export const MAX_MESSAGE = 40 * 1024 * 1024
 /** Both with CRLF line ends; the header without the empty line after it. */
 export type Composed = { head: string; body: string }
 
-/** As it travels. Bytes at once: text that waits for its turn is copied each time memory is tidied. */
-export const bytesOf = ({ head, body }: Composed, signature = '') =>
-  Buffer.concat([Buffer.from(`${signature}${head}\r\n`), Buffer.from(body, 'latin1')])
+/** As it travels. */
+export function bytesOf(composed: Composed) {
+  const bytes = Buffer.allocUnsafe(sizeOf(composed))
+  writeTo(bytes, composed)
+  return bytes
+}
+
+/** A body is ASCII, a header need not be. */
+export const sizeOf = ({ head, body }: Composed) => Buffer.byteLength(head) + EMPTY_LINE.length + body.length
+
+/** Returns how many bytes that were. */
+export function writeTo(bytes: Buffer, { head, body }: Composed) {
+  const end = bytes.write(head)
+  bytes.write(EMPTY_LINE, end, 'latin1')
+  bytes.write(body, end + EMPTY_LINE.length, 'latin1')
+  return end + EMPTY_LINE.length + body.length
+}
+
+const EMPTY_LINE = '\r\n'
 
 export function compose(mail: Mail): Composed {
   const content = withAttachments(mail, withImages(mail, textAndHtml(mail)))

@@ -1,5 +1,4 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
-import { promisify } from 'node:util'
 import type { Composed } from './compose.ts'
 
 /** Signed when present. From twice: then nobody can add a second one. The last two are what one-click unsubscribing rests on. */
@@ -23,13 +22,8 @@ const SIGNED = [
 
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
-/** In a thread of Node's own: RSA takes half a millisecond, and the main loop has mails to send. */
-const signAsync = promisify((data: string, key: KeyObject, done: (err: Error | null, signature: Buffer) => void) =>
-  sign('sha256', Buffer.from(data), key, done),
-)
-
 /** The DKIM-Signature header of a mail (RFC 6376), relaxed in header and body. */
-export async function dkimSignature({ head, body }: Composed, { domain, selector, key }: DkimKey, now: Date) {
+export function dkimSignature({ head, body }: Composed, { domain, selector, key }: DkimKey, now: Date) {
   const fields = readFields(head)
   const names = SIGNED.filter((name) => fields.has(name))
   const tags = [
@@ -44,7 +38,7 @@ export async function dkimSignature({ head, body }: Composed, { domain, selector
     'b=',
   ]
   const unsigned = `DKIM-Signature: ${tags.join(';\r\n ')}`
-  const signature = await signAsync(canonicalHeaders(fields, names) + canonicalHeader(unsigned), key)
+  const signature = sign('sha256', Buffer.from(canonicalHeaders(fields, names) + canonicalHeader(unsigned)), key)
   return `${unsigned}${signature.toString('base64').replace(/.{70}/g, '$&\r\n ')}\r\n`
 }
 

@@ -141,7 +141,10 @@ function percentEncoded(charset: string, text: string) {
 
 // Bodies ---------------------------------------------------------------------------------------------------------------
 
-export const base64Lines = (bytes: Buffer) => bytes.toString('base64').replace(/.{76}(?=.)/g, `$&${CRLF}`) + CRLF
+export const base64Lines = ({ buffer, byteOffset, length }: Uint8Array) =>
+  Buffer.from(buffer, byteOffset, length)
+    .toString('base64')
+    .replace(/.{76}(?=.)/g, `$&${CRLF}`) + CRLF
 
 /** What every boundary of ours begins with. In quoted-printable it cannot stand: there `=` is `=3D`. */
 export const BOUNDARY = '=_'

@@ -50,6 +50,8 @@ const CAPACITY = 128
 const PORTION = 48
 /** So much may lie ready. Mails may have files of megabytes. */
 const MAX_READY_BYTES = 32 * 1024 * 1024
+/** Then it is looked again after so long. */
+const FULL_MS = 20
 /** So much of both at most is for campaigns: the rest stays free for what cannot wait. */
 const BULK_SHARE = 0.7
 /** Less is not worth asking for while there is something to send. */
@@ -85,6 +87,8 @@ export async function startSender(options: Options) {
   /** Everything this process has taken and not yet settled. */
   const holding = new Map<string, Taken>()
   const ready: Record<number, Ready[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
+  const beingMade: Record<number, number> = { [LANES.transactional]: 0, [LANES.bulk]: 0 }
+  const making = new Set<Promise<unknown>>()
   const onTheWire = new Set<Taken>()
   const lingering = new Set<Taken>()
   /** Lanes in which nothing waited when last asked. Only news, or time, is a reason to ask again. */
@@ -137,28 +141,20 @@ export async function startSender(options: Options) {
   /** Each lane on its own: what cannot wait does not wait until a portion of a campaign is ready. */
   async function run(lane: number) {
     while (!stopping) {
-      const taken = await take(lane).catch((err) => {
-        // A database that is away is not ours to report: others do, and it comes back.
-        log.warn({ err }, 'could not take mails from the queue; trying again')
-        forgetful = true
-        return 0
-      })
-      pump()
-      if (!taken && !(await bells[lane]!.wait(POLL_MS))) dry.delete(lane)
+      const taken = await inTurn(() => claimFor(lane)).catch(startOver)
+      const made = makeReady(lane, taken).catch(startOver)
+      making.add(made)
+      made.finally(() => making.delete(made))
+      if ((!taken.length || forgetful) && !(await bells[lane]!.wait(POLL_MS))) dry.delete(lane)
     }
+    await Promise.all(making)
   }
 
-  /** Returns how many it took. */
-  async function take(lane: number) {
-    const mails = await inTurn(() => claimFor(lane))
-    const waiting = [...mails]
-    try {
-      while (waiting.length) await makeReady(lane, waiting.splice(0, PORTION))
-    } catch (err) {
-      for (const mail of waiting) holding.delete(mail.id)
-      throw err
-    }
-    return mails.length
+  function startOver(err: unknown): Taken[] {
+    // A database that is away is not ours to report: others do, and it comes back.
+    log.warn({ err }, 'could not take mails from the queue; trying again')
+    forgetful = true
+    return []
   }
 
   /** One at a time: what is not held when it begins, and was not just taken, is not ours. */
@@ -166,7 +162,7 @@ export async function startSender(options: Options) {
     if (stopping) return []
     if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
     const room = roomFor(lane)
-    if (solitary || pace.isPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && ready[lane]!.length)) return []
+    if (solitary || pace.isPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && hasMore(lane))) return []
     const known = news
     const mails = await claim(lane, room)
     crash('claimed')
@@ -175,21 +171,32 @@ export async function startSender(options: Options) {
     return mails
   }
 
+  /** While the next are taken already: what they wait for is the database here, and a processor there. */
   async function makeReady(lane: number, mails: Taken[]) {
-    while (readyBytes() > MAX_READY_BYTES && !stopping) await bells[lane]!.wait(POLL_MS)
+    const waiting = [...mails]
+    beingMade[lane]! += mails.length
     try {
-      ready[lane]!.push(...(await prepare(mails)))
-    } catch (err) {
-      for (const mail of mails) holding.delete(mail.id)
-      throw err
+      while (waiting.length) {
+        while (readyBytes() > MAX_READY_BYTES && !stopping) await sleep(FULL_MS)
+        ready[lane]!.push(...(await prepare(waiting.slice(0, PORTION))))
+        beingMade[lane]! -= waiting.splice(0, PORTION).length
+        pump()
+        ring()
+      }
+    } finally {
+      // After a failure these are nobody's, and will be let go.
+      for (const mail of waiting) holding.delete(mail.id)
+      beingMade[lane]! -= waiting.length
     }
-    pump()
+    return mails
   }
 
   const readyBytes = () =>
     Object.values(ready)
       .flat()
       .reduce((sum, { outgoing }) => sum + outgoing.message.length, 0)
+
+  const hasMore = (lane: number) => ready[lane]!.length + beingMade[lane]! > 0
 
   function roomFor(lane: number) {
     const room = CAPACITY - holding.size + lingering.size
@@ -312,7 +319,7 @@ export async function startSender(options: Options) {
       clearTimeout(impatience)
       over.abort()
       await Promise.all(chores.map((chore) => chore.stop()))
-      await hint.stop()
+      await Promise.all([hint.stop(), sending.close()])
     },
   }
 

@@ -4,25 +4,21 @@ import { type Db, one, type Pool, transact } from '../db/index.ts'
 import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
-import { createPauses } from '../lib/pauses.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
 import { linksOf } from '../preferences/link.ts'
 import { languageFor } from '../preferences/texts.ts'
 import type { Recipient } from '../templates/language/variables.ts'
 import { renderMails } from '../templates/render.ts'
 import { meaningOf, waitBeforeRetry } from './classify.ts'
-import { bytesOf, compose, MAX_MESSAGE } from './compose.ts'
+import { MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
-import { dkimSignature } from './dkim.ts'
 import { recordFeedback } from './feedback.ts'
 import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
+import { createMaking } from './making.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { returnPathOf } from './return-path.ts'
 import { createSettle, type Settlement } from './settle.ts'
-import { readHtml } from './text.ts'
-import { createTracking } from './track-hits.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
 /** A mail that may leave, as of a moment ago. */
@@ -61,21 +57,14 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(db, worker)
-  const trackHits = createTracking({ secrets, publicUrl, log })
+  const making = createMaking({ secrets, publicUrl, log })
   const settling = createSettle(db, until)
 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
   async function prepare(mails: Taken[]): Promise<Ready[]> {
     const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentsOf)
-    const rendered = await renderAll(admitted, recipientOf, log)
-    const making: Promise<Made>[] = []
-    const pause = createPauses()
-    for (const each of rendered) {
-      making.push(make(each))
-      await pause()
-    }
-    const made = await Promise.all(making)
+    const made = await Promise.all((await renderAll(admitted, recipientOf, log)).map(make))
     const unsent = made.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
     await Promise.all([...refused.map(settlementOfRefused), ...unsent].map(settling.submit))
     crash('rendered')
@@ -106,39 +95,21 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     data: { ...contact.data, ...mail.vars },
   })
 
-  async function makeMessage(admitted: Admitted, recipient: Recipient, rendered: Content): Promise<Outgoing> {
-    const { mail, content, signer } = admitted
-    const { subject } = rendered
-    const sender = content.fromName ?? content.projectName
-    const language = languageFor(recipient.data.locale, content.projectLanguage)
-    const html = withFooter({ type: content.type, html: rendered.html, links: recipient, language, sender })
-    const read = readHtml(html)
-    const returnPath = bounceDomain && returnPathOf(secrets, { projectId: mail.projectId, emailId: mail.id }, bounceDomain)
-    const composed = compose({
-      id: mail.id,
-      messageId: mail.messageId,
-      // The row's time, so that a second attempt is the same mail to the byte.
-      date: mail.createdAt,
-      from: { name: sender, address: content.fromAddress },
-      to: { name: mail.toName, address: mail.toAddress },
-      replyTo: content.replyTo,
+  async function makeMessage({ mail, content, signer, tracking }: Admitted, recipient: Recipient, rendered: Content): Promise<Outgoing> {
+    const { projectId, id, lane, messageId, createdAt, toAddress, toName } = mail
+    const { unsubscribeUrl, subscribeUrl, manageUrl } = recipient
+    const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
+    const message = await making.make(lane, {
+      mail: { projectId, id, messageId, createdAt, toAddress, toName },
+      content,
+      rendered,
+      links: { unsubscribeUrl, subscribeUrl, manageUrl },
+      language: languageFor(recipient.data.locale, content.projectLanguage),
+      tracking,
       returnPath,
-      subject,
-      html: trackHits(admitted, html, read),
-      text: read.text,
-      headers: { ...content.headers, ...unsubscribeHeaders(content.type, recipient, content.headers) },
-      attachments: content.attachments,
+      signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
     })
-    const signature = signs ? await dkimSignature(composed, { ...signer, key: await keyOf(mail.projectId, signer) }, mail.createdAt) : ''
-    return {
-      projectId: mail.projectId,
-      id: mail.id,
-      sender: content.fromAddress,
-      returnPath,
-      recipient: mail.toAddress,
-      subject,
-      message: bytesOf(composed, signature),
-    }
+    return { projectId, id, sender: content.fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
   async function askAgain(mail: Taken) {
@@ -165,7 +136,7 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     if (meaning.action !== 'sent') log.debug({ emailId: mail.id, projectId: mail.projectId, reason: meaning.reason }, 'not sent')
   }
 
-  return { prepare, transmit, settle: settling.submit }
+  return { prepare, transmit, settle: settling.submit, close: making.close }
 }
 
 const settlementOfRefused = ({ mail, ...how }: Refused): Settlement => ({ ...idOf(mail), ...how })

@@ -30,7 +30,7 @@ export const SIGNATURE_LENGTH = 22
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** Everything secret hangs on one master key; the database alone, without it, opens nothing. */
+/** Everything secret hangs on one master key, which our own threads are given; the database alone, without it, opens nothing. */
 export function deriveSecrets(master: string) {
   const keys = new Map<string, Buffer>()
   const keyFor = (use: 'hash' | 'seal', purpose: Purpose) => {
@@ -66,7 +66,7 @@ export function deriveSecrets(master: string) {
     return decipher.update(sealed.subarray(1 + IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
   }
 
-  return { hash, sign, seal, open }
+  return { hash, sign, seal, open, master }
 }
 
 const BLOCK = 64

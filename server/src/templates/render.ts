@@ -1,8 +1,6 @@
-import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
-import { Piscina } from 'piscina'
 import { AppError } from '../lib/errors.ts'
 import { createPauses } from '../lib/pauses.ts'
+import { createThreads, spareCores } from '../lib/threads.ts'
 import { COMPILE_MS, MAX_SOURCE_HERE, MAX_VARIABLES_HERE, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
 import { createRecent } from './language/recent.ts'
@@ -149,27 +147,16 @@ async function runInThread<Result>(name: 'render' | 'inspect', work: object): Pr
 
 const patience = (at: number) => (at === WAITING ? WAIT_MS : at === COMPILING ? COMPILE_MS : RENDER_MS)
 
-let pool: Piscina | undefined
+let pool: ReturnType<typeof createThreads> | undefined
 
-/** Started with the first template that needs them. Idle threads do not keep the process alive. */
+/** Started with the first template that needs them. */
 function threads() {
-  if (pool) return pool
-  pool = new Piscina({
-    filename: fileURLToPath(new URL(THREAD, import.meta.url)),
-    execArgv: [],
-    minThreads: 1,
-    maxThreads: Math.min(4, Math.max(2, availableParallelism() - 1)),
-    idleTimeout: 30_000,
-    maxQueue: 1_000,
-    concurrentTasksPerWorker: 1,
-    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: 32 },
-    // A template has no business with the environment, nor with what was passed to this process.
-    env: {},
+  pool ??= createThreads({
+    file: 'render-thread',
+    from: import.meta.url,
+    least: 1,
+    most: spareCores(2, 4),
+    heapMb: THREAD_HEAP_MB,
   })
-  // Of a thread that ends with nothing to do nobody needs to know: the next one is started when it is needed.
-  pool.on('error', () => {})
   return pool
 }
-
-/** The bundle has the thread beside it; from the sources it starts by way of what reads TypeScript. */
-const THREAD = import.meta.url.endsWith('.ts') ? './render-thread.dev.mjs' : './render-thread.js'
