@@ -8,7 +8,7 @@ import { PUBLIC_KEY, TOPIC } from '../server/test/sns.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { startScript } from './node.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
-import { startSink, timeDrain, watchDrain } from './paths/drain.ts'
+import { emptyQueue, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
 import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
@@ -87,6 +87,7 @@ async function timeData() {
 async function timeSending() {
   const sink = await startSink()
   await withProduct('api', async (product) => {
+    await emptyQueue(product)
     const worker = await startScript('./server.mjs', {
       ROLE: 'worker',
       DATABASE_URL: (await attachEmbedded(DATA_DIR))!.url,

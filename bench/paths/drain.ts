@@ -77,6 +77,14 @@ export async function watchDrain(product: Product, worker: Node, sink: Sink, sca
   return { name: `memory while draining 10 k, then ${scaled(MANY, scale).toLocaleString('en')} mails`, result: `${few} MB, ${many} MB` }
 }
 
+/** What other parts have accepted waits in the kept folder, and would be sent, or refused, along with what is measured. */
+export async function emptyQueue({ dataDir }: Product) {
+  const client = await connectToBench(dataDir)
+  await client.query(`delete from emails where state in ('queued', 'deferred')`)
+  await client.query('vacuum emails')
+  await client.end()
+}
+
 /** Verified by our word: there is no DNS to ask. */
 export async function ownDomain(product: Product, domain: string) {
   await send(product, 'POST', '/domains', { domain })

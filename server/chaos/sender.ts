@@ -1,12 +1,13 @@
-import { buildWorkerApp } from '../src/app.ts'
 import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
 import { startNotifications } from '../src/delivery/notifications/apply.ts'
 import { startSender } from '../src/delivery/sender.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
-import { deriveSecrets, readMasterKey } from '../src/lib/secrets.ts'
+import { readMasterKey } from '../src/lib/master-key.ts'
+import { deriveSecrets } from '../src/lib/secrets.ts'
 import { wayOut } from '../src/worker.ts'
+import { buildWorkerApp } from '../src/worker-app.ts'
 
 /**
  * Seconds instead of minutes, so that what follows from them happens while a test looks; but longer than the database is away when it

@@ -61,11 +61,3 @@ export async function buildApp(
   else refuseUnknown(app)
   return app
 }
-
-/** A worker answers only for itself. */
-export async function buildWorkerApp(deps: Deps, readiness: Readiness): Promise<App> {
-  const app = await createServer(deps)
-  healthRoutes(app, deps, readiness)
-  refuseUnknown(app)
-  return app
-}

@@ -10,7 +10,8 @@ import { createSes } from './delivery/transport/ses.ts'
 import { type Config, loadConfig } from './lib/config.ts'
 import { nearestFolder } from './lib/folder.ts'
 import { createLog } from './lib/log.ts'
-import { deriveSecrets, readMasterKey } from './lib/secrets.ts'
+import { readMasterKey } from './lib/master-key.ts'
+import { deriveSecrets } from './lib/secrets.ts'
 import { folderOf, openStorage } from './uploads/storage.ts'
 
 type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }

@@ -1,17 +1,19 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
-import { buildApp, buildWorkerApp, type Parts } from './app.ts'
+import type { Parts } from './app.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { announce } from './db/presence.ts'
-import type { App } from './http/server.ts'
+import type { Readiness } from './http/health.ts'
+import type { App, Deps } from './http/server.ts'
 import { type Config, ConfigError, loadConfig } from './lib/config.ts'
 import { createLog, type Log } from './lib/log.ts'
-import { deriveSecrets, readMasterKey } from './lib/secrets.ts'
-import { startWorker } from './worker.ts'
+import { readMasterKey } from './lib/master-key.ts'
+import { deriveSecrets } from './lib/secrets.ts'
+import { buildWorkerApp } from './worker-app.ts'
 
 // Left alone V8 lets a busy heap grow several times what it holds before it collects: an import of 5 MB took 130 MB more, now 20.
 setFlagsFromString('--heap-growing-percent=40')
@@ -56,12 +58,12 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const deps = { config, db, secrets, log }
   const readiness = { accepting: false }
   const kind = config.role === 'worker' ? 'worker' : 'api'
-  const app =
-    kind === 'api' ? await buildApp(deps, { readiness, dashboard: builtDashboard(), ...parts }) : await buildWorkerApp(deps, readiness)
+  const app = kind === 'api' ? await buildWholeApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
 
   const presence = await announce({ url: database.url, kind, log })
   undo.push({ step: 'presence', run: presence.leave })
   if (config.role !== 'api') {
+    const { startWorker } = await import('./worker.ts')
     const worker = await startWorker(deps, { url: database.url, livenessKey: presence.key })
     undo.push({ step: 'worker', run: worker.stop })
   }
@@ -70,6 +72,12 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
   log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
+}
+
+/** Loaded here, as the worker is where it starts: a process that has one role need not hold the code of the other. */
+async function buildWholeApp(deps: Deps, readiness: Readiness, parts: Parts) {
+  const { buildApp } = await import('./app.ts')
+  return buildApp(deps, { readiness, dashboard: builtDashboard(), ...parts })
 }
 
 const builtDashboard = () => (existsSync(DASHBOARD) ? DASHBOARD : undefined)

@@ -73,5 +73,5 @@ function bodyHash(body: string) {
     .digest('base64')
 }
 
-/** As most bodies are; looking for these three is many times faster than replacing what is not there. */
-const isCanonical = (body: string) => !body.includes('  ') && !body.includes('\t') && !body.includes(' \r\n')
+/** As most bodies are; one look is many times faster than replacing what is not there. */
+const isCanonical = (body: string) => !/ [ \r]|\t/.test(body)

@@ -1,6 +1,3 @@
-import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
-import type { Links } from '../preferences/link.ts'
-import type { Language } from '../preferences/texts.ts'
 import { type Composed, compose } from './compose.ts'
 import type { Content } from './content.ts'
 import { type DkimKey, dkimSignature } from './dkim.ts'
@@ -11,22 +8,21 @@ import { createTracking, type Tracking } from './track-hits.ts'
 /** What a mail is made of, once it is rendered. Nothing but data: it is made in another thread. */
 export type Order = {
   mail: Pick<Taken, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
-  content: Content
-  rendered: { subject: string; html: string }
-  links: Links
-  language: Language
+  content: Pick<Content, 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
+  sender: string
+  subject: string
+  html: string
+  headers: Record<string, string>
   tracking: Tracking
   returnPath: string | undefined
   /** Without one the other side signs. */
   signer: DkimKey | undefined
 }
 
-/** How a mail is made: what must stand in it, its words for those who read no HTML, its links, its parts, its signature. */
+/** How a mail is made: its words for those who read no HTML, its links, its parts, its signature. */
 export function createMake(means: Parameters<typeof createTracking>[0]) {
   const trackHits = createTracking(means)
-  return ({ mail, content, rendered, links, language, tracking, returnPath, signer }: Order): Composed => {
-    const sender = content.fromName ?? content.projectName
-    const html = withFooter({ type: content.type, html: rendered.html, links, language, sender })
+  return ({ mail, content, sender, subject, html, headers, tracking, returnPath, signer }: Order): Composed => {
     const read = readHtml(html)
     const { head, body } = compose({
       id: mail.id,
@@ -37,10 +33,10 @@ export function createMake(means: Parameters<typeof createTracking>[0]) {
       to: { name: mail.toName, address: mail.toAddress },
       replyTo: content.replyTo,
       returnPath,
-      subject: rendered.subject,
+      subject,
       html: trackHits({ mail, content, tracking }, html, read),
       text: read.text,
-      headers: { ...content.headers, ...unsubscribeHeaders(content.type, links, content.headers) },
+      headers,
       attachments: content.attachments,
     })
     return { head: (signer ? dkimSignature({ head, body }, signer, mail.createdAt) : '') + head, body }

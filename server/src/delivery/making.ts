@@ -15,6 +15,7 @@ const TOGETHER_BYTES = 4 * 1024 * 1024
 /** So many groups a thread has in hand: the one it works at, and the next. */
 const IN_HAND = 2
 const MAX_PENDING = 10_000
+const YOUNG_MB = 6
 
 type Port = { secrets: Secrets; publicUrl: string; log: Log }
 
@@ -23,9 +24,9 @@ type Port = { secrets: Secrets; publicUrl: string; log: Log }
  * who waits for an answer would wait for them as well.
  */
 export function createMaking({ secrets, publicUrl, log }: Port) {
-  const most = spareCores(1, 4)
+  const most = spareCores(2, 4)
   const knows: Known = { master: secrets.master, publicUrl, logLevel: log.level }
-  const threads = createThreads({ file: 'make-thread', from: import.meta.url, least: 1, most, inHand: IN_HAND, knows })
+  const threads = createThreads({ file: 'make-thread', from: import.meta.url, least: 1, most, youngMb: YOUNG_MB, inHand: IN_HAND, knows })
   // Each lane on its own, so that what cannot wait does not stand behind all that a campaign has.
   const batcher = () =>
     createBatcher<Order, Uint8Array>({
@@ -51,5 +52,4 @@ export function createMaking({ secrets, publicUrl, log }: Port) {
   }
 }
 
-const weightOf = ({ rendered, content }: Order) =>
-  content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * rendered.html.length)
+const weightOf = ({ html, content }: Order) => content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * html.length)

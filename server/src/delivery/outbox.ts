@@ -87,18 +87,19 @@ const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: nu
     -- Only who counts as living may take, and cannot be taken for dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
   ), streams as (
-    (select project_id, stream_id from emails
+    (select project_id, stream_id, id from emails
       where state = 'queued' and lane = ${lane}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
-      order by lane, project_id, stream_id limit 1)
+      order by lane, project_id, stream_id, id limit 1)
     union all
-    select next.project_id, next.stream_id
+    select next.project_id, next.stream_id, next.id
     from streams s cross join lateral (
-      select project_id, stream_id from emails
+      select project_id, stream_id, id from emails
       where state = 'queued' and lane = ${lane}::smallint and (project_id, stream_id) > (s.project_id, s.stream_id)
-      order by lane, project_id, stream_id limit 1
+      order by lane, project_id, stream_id, id limit 1
     ) as next
   ), waiting as materialized (
-    select project_id, stream_id, count(*) over ()::int as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
+    -- With the first mail of each: those before it were taken, and it need not be found out twice.
+    select project_id, stream_id, id, count(*) over ()::int as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
     where exists (select from me)
   ), chosen as materialized (
     select mine.project_id, mine.id, w.streams
@@ -106,7 +107,7 @@ const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: nu
       select project_id, id from emails
       -- Not "=": then the primary key would have this order too, and following it leads past every mail that was ever sent.
       where state = 'queued' and lane = ${lane}::smallint
-        and (project_id, stream_id) >= (w.project_id, w.stream_id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
+        and (project_id, stream_id, id) >= (w.project_id, w.stream_id, w.id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
         and crashes < ${SUSPICIOUS}
       order by lane, project_id, stream_id, id limit ceil(${limit}::numeric / w.streams)
       for update skip locked

@@ -45,9 +45,9 @@ const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000, resolveMs: 5_0
 /** Mails on the wire at once. */
 const CONCURRENCY = 16
 /** Those, what is made ready meanwhile, and what is being written down. */
-const CAPACITY = 128
+const CAPACITY = 96
 /** So many are made ready together; the first of them need not wait for all that were taken. */
-const PORTION = 48
+const PORTION = 24
 /** So much may lie ready. Mails may have files of megabytes. */
 const MAX_READY_BYTES = 32 * 1024 * 1024
 /** Then it is looked again after so long. */

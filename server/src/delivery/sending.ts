@@ -5,6 +5,7 @@ import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
 import { linksOf } from '../preferences/link.ts'
 import { languageFor } from '../preferences/texts.ts'
 import type { Recipient } from '../templates/language/variables.ts'
@@ -86,30 +87,33 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     }
   }
 
-  const recipientOf = ({ mail, contact }: Admitted): Recipient => ({
-    id: contact.id,
-    email: contact.email,
-    subscribed: contact.subscribed,
-    createdAt: contact.createdAt.toISOString(),
-    ...linksOf(secrets, publicUrl, { projectId: mail.projectId, contactId: contact.id }),
-    data: { ...contact.data, ...mail.vars },
-  })
+  const recipientOf = ({ mail, contact }: Admitted): Recipient =>
+    Object.assign(linksOf(secrets, publicUrl, { projectId: mail.projectId, contactId: contact.id }), {
+      id: contact.id,
+      email: contact.email,
+      subscribed: contact.subscribed,
+      createdAt: contact.createdAt.toISOString(),
+      data: { ...contact.data, ...mail.vars },
+    })
 
   async function makeMessage({ mail, content, signer, tracking }: Admitted, recipient: Recipient, rendered: Content): Promise<Outgoing> {
     const { projectId, id, lane, messageId, createdAt, toAddress, toName } = mail
-    const { unsubscribeUrl, subscribeUrl, manageUrl } = recipient
+    const { type, fromAddress, replyTo, attachments } = content
+    const sender = content.fromName ?? content.projectName
+    const language = languageFor(recipient.data.locale, content.projectLanguage)
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
     const message = await making.make(lane, {
       mail: { projectId, id, messageId, createdAt, toAddress, toName },
-      content,
-      rendered,
-      links: { unsubscribeUrl, subscribeUrl, manageUrl },
-      language: languageFor(recipient.data.locale, content.projectLanguage),
+      content: { type, fromAddress, replyTo, attachments },
+      sender,
+      subject: rendered.subject,
+      html: withFooter({ type, html: rendered.html, links: recipient, language, sender }),
+      headers: { ...content.headers, ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       returnPath,
       signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
     })
-    return { projectId, id, sender: content.fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
+    return { projectId, id, sender: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
   async function askAgain(mail: Taken) {

@@ -1,8 +1,4 @@
 import { createCipheriv, createDecipheriv, createHmac, hash as hashAtOnce, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { ConfigError } from './config.ts'
-import { makeFolder } from './folder.ts'
 
 /** One purpose, one key: a value made for one use can never be replayed as another. */
 type Purpose =
@@ -97,21 +93,3 @@ function createSigner(key: Buffer) {
 export const randomToken = () => randomBytes(32).toString('base64url')
 
 export const sameBytes = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)
-
-/** The master key: configured, or made once and kept beside the embedded database. */
-export function readMasterKey({ secretKey, dataDir }: { secretKey: string | undefined; dataDir: string }) {
-  if (secretKey) return secretKey
-  const path = join(dataDir, 'secret.key')
-  try {
-    // Open to pass through: as root, PostgreSQL runs as another user and has its files in here. Each file guards itself.
-    makeFolder(dataDir, 0o755)
-    // 'wx': of two first starts at once, one writes and the other reads what it wrote.
-    writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
-  } catch (err) {
-    if ((err as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new ConfigError(`Cannot keep a secret key in ${path}: ${(err as Error).message}`)
-  }
-  const key = readFileSync(path, 'utf8').trim()
-  if (key.length < 32) throw new ConfigError(`${path} is damaged. Restore it from a backup; without it stored API keys cannot be read.`)
-  return key
-}

@@ -14,6 +14,8 @@ type Options = {
   most: number
   /** Beyond this a thread ends, and its work with it. */
   heapMb?: number
+  /** What it may leave behind before it tidies up. For work whose garbage is all dead by then, little is enough. */
+  youngMb?: number
   /** Pieces of work that a thread has at once, so that it need not wait for the next. Should it end, all of them have failed. */
   inHand?: number
   /** What the thread knows from the start: it sees neither the environment nor what was passed to this process. */
@@ -21,7 +23,7 @@ type Options = {
 }
 
 /** Threads for what would keep everyone else waiting. Idle ones do not keep the process alive. */
-export function createThreads({ file, from, least, most, heapMb, inHand = 1, knows }: Options) {
+export function createThreads({ file, from, least, most, heapMb, youngMb = 32, inHand = 1, knows }: Options) {
   const threads = new Piscina({
     // The bundle has it as it is; from the sources it starts by way of what reads TypeScript.
     filename: fileURLToPath(new URL(`./${file}${from.endsWith('.ts') ? '.dev.mjs' : '.js'}`, from)),
@@ -33,7 +35,7 @@ export function createThreads({ file, from, least, most, heapMb, inHand = 1, kno
     maxQueue: MAX_WAITING,
     concurrentTasksPerWorker: inHand,
     workerData: knows,
-    resourceLimits: { maxYoungGenerationSizeMb: 32, ...(heapMb ? { maxOldGenerationSizeMb: heapMb } : {}) },
+    resourceLimits: { maxYoungGenerationSizeMb: youngMb, ...(heapMb ? { maxOldGenerationSizeMb: heapMb } : {}) },
   })
   // Of a thread that ends with nothing to do nobody needs to know: the next one is started when it is needed.
   threads.on('error', () => {})

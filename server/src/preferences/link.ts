@@ -13,12 +13,25 @@ const TOKEN_BYTES = 1 + 2 * ID_BYTES + MAC_BYTES
 
 export type Links = Record<`${Purpose}Url`, string>
 
-/** The three links of a contact, as a mail to it has them. */
-export const linksOf = (secrets: Secrets, publicUrl: string, holder: Holder): Links => ({
-  unsubscribeUrl: `${publicUrl}${pathOf(secrets, 'unsubscribe', holder)}`,
-  subscribeUrl: `${publicUrl}${pathOf(secrets, 'subscribe', holder)}`,
-  manageUrl: `${publicUrl}${pathOf(secrets, 'manage', holder)}`,
-})
+/** The three links of a contact, as a mail to it has them. Made when they are asked for: most mails show none. */
+export const linksOf = (secrets: Secrets, publicUrl: string, holder: Holder): Links => {
+  const made: Partial<Links> = {}
+  const link = (purpose: Purpose) => {
+    made[`${purpose}Url`] ??= `${publicUrl}${pathOf(secrets, purpose, holder)}`
+    return made[`${purpose}Url`]!
+  }
+  return {
+    get unsubscribeUrl() {
+      return link('unsubscribe')
+    },
+    get subscribeUrl() {
+      return link('subscribe')
+    },
+    get manageUrl() {
+      return link('manage')
+    },
+  }
+}
 
 export const pathOf = (secrets: Secrets, purpose: Purpose, holder: Holder) => `/${purpose}/${writeToken(secrets, purpose, holder)}`
 

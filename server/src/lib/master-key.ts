@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError } from './config.ts'
+import { makeFolder } from './folder.ts'
+
+/** The master key: configured, or made once and kept beside the embedded database. */
+export function readMasterKey({ secretKey, dataDir }: { secretKey: string | undefined; dataDir: string }) {
+  if (secretKey) return secretKey
+  const path = join(dataDir, 'secret.key')
+  try {
+    // Open to pass through: as root, PostgreSQL runs as another user and has its files in here. Each file guards itself.
+    makeFolder(dataDir, 0o755)
+    // 'wx': of two first starts at once, one writes and the other reads what it wrote.
+    writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new ConfigError(`Cannot keep a secret key in ${path}: ${(err as Error).message}`)
+  }
+  const key = readFileSync(path, 'utf8').trim()
+  if (key.length < 32) throw new ConfigError(`${path} is damaged. Restore it from a backup; without it stored API keys cannot be read.`)
+  return key
+}

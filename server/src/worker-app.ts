@@ -1,0 +1,10 @@
+import { healthRoutes, type Readiness } from './http/health.ts'
+import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+
+/** A worker answers only for itself. */
+export async function buildWorkerApp(deps: Deps, readiness: Readiness): Promise<App> {
+  const app = await createServer(deps)
+  healthRoutes(app, deps, readiness)
+  refuseUnknown(app)
+  return app
+}
