@@ -15,6 +15,7 @@ const TOGETHER_BYTES = 4 * 1024 * 1024
 /** So many groups a thread has in hand: the one it works at, and the next. */
 const IN_HAND = 2
 const MAX_PENDING = 10_000
+/** What a mail leaves behind is dead when the next begins. */
 const YOUNG_MB = 6
 
 type Port = { secrets: Secrets; publicUrl: string; log: Log }
@@ -26,12 +27,20 @@ type Port = { secrets: Secrets; publicUrl: string; log: Log }
 export function createMaking({ secrets, publicUrl, log }: Port) {
   const most = spareCores(2, 4)
   const knows: Known = { master: secrets.master, publicUrl, logLevel: log.level }
-  const threads = createThreads({ file: 'make-thread', from: import.meta.url, least: 1, most, youngMb: YOUNG_MB, inHand: IN_HAND, knows })
+  const threads = createThreads({
+    file: 'make-thread',
+    from: import.meta.url,
+    least: 1,
+    most,
+    youngMb: YOUNG_MB,
+    inHand: IN_HAND,
+    knows,
+  })
   // Each lane on its own, so that what cannot wait does not stand behind all that a campaign has.
   const batcher = () =>
     createBatcher<Order, Uint8Array>({
       run: (orders): Promise<Outcome<Uint8Array>[]> => threads.run(orders, { name: 'make' }),
-      // Then the thread has ended, and one of them did that.
+      // Then the thread has ended, or could not even be told, and one of them did that.
       isTheirFault: () => true,
       weigh: weightOf,
       maxItems: TOGETHER,

@@ -14,7 +14,7 @@ type Options = {
   most: number
   /** Beyond this a thread ends, and its work with it. */
   heapMb?: number
-  /** What it may leave behind before it tidies up. For work whose garbage is all dead by then, little is enough. */
+  /** What it may leave behind before it tidies up. */
   youngMb?: number
   /** Pieces of work that a thread has at once, so that it need not wait for the next. Should it end, all of them have failed. */
   inHand?: number

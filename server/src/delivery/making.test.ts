@@ -1,0 +1,61 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import PostalMime from 'postal-mime'
+import { afterAll, expect, test } from 'vitest'
+import { newId } from '../lib/id.ts'
+import { createLog } from '../lib/log.ts'
+import { deriveSecrets } from '../lib/secrets.ts'
+import type { Order } from './make.ts'
+import { createMaking } from './making.ts'
+import { LANES } from './outbox.ts'
+
+const secrets = deriveSecrets('a master key of more than 32 characters')
+const making = createMaking({ secrets, publicUrl: 'https://mail.example', log: createLog('silent') })
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+afterAll(() => making.close())
+
+const order = (changes: Partial<Order> = {}): Order => ({
+  mail: { projectId: newId(), id: newId(), messageId: 'x@shop.example', createdAt: new Date(), toAddress: 'a@b.example', toName: null },
+  content: { type: 'TRANSACTIONAL', fromAddress: 'shop@shop.example', replyTo: null, attachments: [] },
+  sender: 'Shop',
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+  headers: {},
+  tracking: 'DISABLED',
+  returnPath: undefined,
+  signer: { domain: 'shop.example', selector: 's', key: privateKey },
+  ...changes,
+})
+
+const make = (orders: Order[], lane: number = LANES.transactional) => Promise.all(orders.map((each) => making.make(lane, each)))
+
+test('each gets its own mail, however many are made at once and in whichever lane', async () => {
+  const orders = Array.from({ length: 50 }, (_, n) => order({ subject: `Number ${n}` }))
+  const [ones, others] = await Promise.all([make(orders), make(orders, LANES.bulk)])
+  for (const [n, message] of ones.entries()) {
+    const { subject, text } = await PostalMime.parse(message)
+    expect([subject, text?.trim()]).toEqual([`Number ${n}`, 'Hello'])
+  }
+  expect(others).toEqual(ones)
+})
+
+test('a file arrives as it was', async () => {
+  const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, n) => n % 256))
+  const file = { filename: 'a.bin', contentType: 'application/octet-stream', contentId: null, inline: false, content: bytes }
+  const [message] = await make([order({ content: { ...order().content, attachments: [file] } })])
+  const { attachments } = await PostalMime.parse(message!)
+  expect(Buffer.from(attachments[0]!.content as ArrayBuffer)).toEqual(bytes)
+})
+
+test('a mail that cannot be signed fails alone, with the reason', async () => {
+  const signer = { domain: 'shop.example', selector: 's', key: 'no key' as unknown as KeyObject }
+  const outcomes = await Promise.allSettled([making.make(0, order()), making.make(0, order({ signer })), making.make(0, order())])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect((outcomes[1] as PromiseRejectedResult).reason.message).toMatch(/private key|PEM|DECODER/i)
+})
+
+test('a mail that cannot even be handed to a thread takes no other along', async () => {
+  const guilty = order({ headers: { 'X-Bad': (() => {}) as unknown as string } })
+  const outcomes = await Promise.allSettled([order(), guilty, order(), order(), order()].map((each) => making.make(0, each)))
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'])
+})
