@@ -127,7 +127,7 @@ export async function slowCommits(url: string) {
 async function buildSender() {
   const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   await build({
-    entryPoints: [pathOf('./sender.ts')],
+    entryPoints: { sender: pathOf('./sender.ts'), 'make-thread': pathOf('../src/delivery/make-thread.ts') },
     outdir: pathOf('./dist'),
     bundle: true,
     packages: 'external',

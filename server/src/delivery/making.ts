@@ -15,6 +15,8 @@ const TOGETHER_BYTES = 4 * 1024 * 1024
 /** So many groups a thread has in hand: the one it works at, and the next. */
 const IN_HAND = 2
 const MAX_PENDING = 10_000
+/** With the wait for a thread. The largest takes two seconds; what takes this long is given up, and its thread with it. */
+const TIME_MS = 30_000
 /** What a mail leaves behind is dead when the next begins. */
 const YOUNG_MB = 6
 
@@ -36,11 +38,17 @@ export function createMaking({ secrets, publicUrl, log }: Port) {
     inHand: IN_HAND,
     knows,
   })
+  async function makeTogether(orders: Order[]): Promise<Outcome<Uint8Array>[]> {
+    const killer = new AbortController()
+    const patience = setTimeout(() => killer.abort(), TIME_MS)
+    return threads.run(orders, { name: 'make', signal: killer.signal }).finally(() => clearTimeout(patience))
+  }
+
   // Each lane on its own, so that what cannot wait does not stand behind all that a campaign has.
   const batcher = () =>
     createBatcher<Order, Uint8Array>({
-      run: (orders): Promise<Outcome<Uint8Array>[]> => threads.run(orders, { name: 'make' }),
-      // Then the thread has ended, or could not even be told, and one of them did that.
+      run: makeTogether,
+      // Then the thread has ended, or was ended, or could not even be told: one of them did that.
       isTheirFault: () => true,
       weigh: weightOf,
       maxItems: TOGETHER,
