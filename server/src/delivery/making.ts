@@ -38,6 +38,7 @@ export function createMaking({ secrets, publicUrl, log }: Port) {
     inHand: IN_HAND,
     knows,
   })
+
   async function makeTogether(orders: Order[]): Promise<Outcome<Uint8Array>[]> {
     const killer = new AbortController()
     const patience = setTimeout(() => killer.abort(), TIME_MS)

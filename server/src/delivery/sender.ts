@@ -188,7 +188,6 @@ export async function startSender(options: Options) {
       for (const mail of waiting) holding.delete(mail.id)
       beingMade[lane]! -= waiting.length
     }
-    return mails
   }
 
   const readyBytes = () =>
