@@ -148,6 +148,8 @@ export interface Schema {
     clicks: Generated<number>
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    error_code: string | null
+    subject: string | null
   }
   event_count_deltas: {
     project_id: string
@@ -292,6 +294,16 @@ export interface Schema {
   senders: {
     worker: number
     lease_until: Timestamp
+  }
+  sending_pauses: {
+    project_id: string
+    domain: string
+    reason: string
+    fingerprint: string | null
+    failed_probes: Generated<number>
+    since: Generated<Timestamp>
+    until: Timestamp
+    probe_until: Timestamp | null
   }
   sessions: {
     token_hash: Buffer

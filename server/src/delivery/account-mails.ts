@@ -4,7 +4,7 @@ import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { letGo, mark, settle, type Taken, take } from '../mail/queue.ts'
-import { meaningOf, waitBeforeRetry } from './classify.ts'
+import { type Meaning, meaningOf, waitBeforeRetry } from './classify.ts'
 import { bytesOf, compose } from './compose.ts'
 import { insist } from './settle.ts'
 import { permitSince, type Transport } from './transport/transport.ts'
@@ -13,8 +13,12 @@ type Options = { db: Pool; secrets: Secrets; log: Log; worker: number; transport
 
 const POLL_MS = 1_000
 const AT_ONCE = 10
-/** When this process stops, what is handed over has so long to be answered. */
-const LAST_ANSWERS_MS = 3_000
+/** Time for the answers to what is handed over when this process stops. */
+const LAST_ANSWERS_MS = 15_000
+/** While the provider refuses us, which does not count against the email. */
+const REFUSED_WAIT_SECONDS = 60
+/** No link lives longer. */
+const GIVE_UP_AFTER_MS = 7 * 86_400_000
 
 /**
  * Sends mails to account holders: few, sealed, and nobody's project, so beside the big queue. The same promise: on record before the
@@ -22,6 +26,7 @@ const LAST_ANSWERS_MS = 3_000
  */
 export function startAccountMails({ db, secrets, log, worker, transport, from }: Options) {
   const inHand = new Map<string, Promise<void>>()
+  const handedOver = new Map<string, Promise<void>>()
   let stopping = false
 
   async function pass() {
@@ -30,7 +35,10 @@ export function startAccountMails({ db, secrets, log, worker, transport, from }:
     for (const mail of taken) {
       const sending = send(mail)
         .catch((err) => log.warn({ err, mail: mail.id }, 'could not send or settle an account mail'))
-        .finally(() => inHand.delete(mail.id))
+        .finally(() => {
+          inHand.delete(mail.id)
+          handedOver.delete(mail.id)
+        })
       inHand.set(mail.id, sending)
     }
   }
@@ -40,7 +48,9 @@ export function startAccountMails({ db, secrets, log, worker, transport, from }:
     const outgoing = { projectId: null, id: mail.id, sender: from.address, recipient: mail.recipient, subject: mail.subject, message }
     const outcome = await transport.send(outgoing, async () => {
       const asked = performance.now()
-      const marked = !stopping && (await transact(db, (tx) => mark(tx, worker, mail)))
+      if (stopping) return undefined
+      handedOver.set(mail.id, inHand.get(mail.id)!)
+      const marked = await transact(db, (tx) => mark(tx, worker, mail))
       return marked ? permitSince(asked) : undefined
     })
     await insist(
@@ -56,16 +66,19 @@ export function startAccountMails({ db, secrets, log, worker, transport, from }:
       await passing.stop()
       let patience: NodeJS.Timeout | undefined
       const enough = new Promise((resolve) => (patience = setTimeout(resolve, LAST_ANSWERS_MS)))
-      await Promise.race([Promise.all(inHand.values()), enough])
+      await Promise.race([Promise.all(handedOver.values()), enough])
       clearTimeout(patience)
     },
   }
 }
 
-function endOf({ failures, createdAt }: Taken, { action, reason }: ReturnType<typeof meaningOf>) {
+function endOf({ failures, createdAt }: Taken, { action, reason, about }: Meaning) {
   if (action === 'sent' || action === 'unknown') return { state: action, error: reason }
   if (action === 'put-back') return { state: 'queued' as const, error: reason, waitSeconds: 0 }
-  const waitSeconds = action === 'retry' ? waitBeforeRetry({ failures, firstFailedAt: createdAt }) : null
+  if (Date.now() - createdAt.getTime() > GIVE_UP_AFTER_MS) return { state: 'failed' as const, error: reason }
+  if (about === 'provider' || about === 'sender-domain')
+    return { state: 'queued' as const, error: reason, waitSeconds: REFUSED_WAIT_SECONDS }
+  const waitSeconds = action === 'retry' ? waitBeforeRetry({ failures }) : null
   return waitSeconds === null
     ? { state: 'failed' as const, error: reason }
     : { state: 'queued' as const, error: reason, waitSeconds, failed: true }

@@ -4,9 +4,11 @@ type Refusal = { status: number; name: string; message: string }
 type Means = Omit<Meaning, 'reason'>
 type Rule = { when: RegExp; means: Means }
 
-const PROVIDER: Means = { action: 'retry', pause: 'provider' }
-const DOMAIN: Means = { action: 'retry', pause: 'domain' }
-const THROTTLED: Means = { action: 'retry', throttled: true }
+const PROVIDER: Means = { action: 'retry', about: 'provider' }
+const DOMAIN: Means = { action: 'retry', about: 'sender-domain' }
+const THROTTLED: Means = { action: 'retry', about: 'provider', throttled: true }
+
+const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
 
 /** The first that matches "status Name: text" decides. In the text, the sender's address and domain read `<sender>`. */
 const RULES: Rule[] = [
@@ -22,16 +24,16 @@ const RULES: Rule[] = [
   },
   { when: /Configuration ?set .*does not exist/i, means: PROVIDER },
   { when: /MailFromDomainNotVerified|not verified.*<sender>/i, means: DOMAIN },
-  // Somebody else's address: this account is still in Amazon's sandbox, where recipients must be verified too.
-  { when: /not verified/i, means: PROVIDER },
-  { when: /^4\d\d RequestTimeout/, means: { action: 'retry' } },
-  { when: /^4/, means: { action: 'fail' } },
-  { when: /^5/, means: { action: 'retry' } },
+  // The recipient's address: this account is still in Amazon's sandbox, where recipients must be verified too. That may hold for one of them.
+  { when: /not verified/i, means: { action: 'retry', about: 'recipient', repeatable: true } },
+  { when: /^4\d\d RequestTimeout/, means: TRY_LATER },
+  { when: /^4/, means: { action: 'fail', about: 'recipient', repeatable: true } },
+  { when: /^5/, means: TRY_LATER },
 ]
 
 export function meaningOfRefusal({ status, name, message }: Refusal, sender: string): Means {
   const own = [sender, sender.slice(sender.lastIndexOf('@') + 1)]
   const words = message.split(/[\s,]+/).map((word) => (own.includes(word.toLowerCase().replace(/\.$/, '')) ? '<sender>' : word))
   const text = `${status} ${name}: ${words.join(' ')}`
-  return RULES.find(({ when }) => when.test(text))?.means ?? { action: 'retry' }
+  return RULES.find(({ when }) => when.test(text))?.means ?? TRY_LATER
 }

@@ -1,16 +1,29 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { meaningOf, waitBeforeRetry } from './classify.ts'
+import { fingerprintOf, meaningOf, waitBeforeRetry } from './classify.ts'
+import type { Stage } from './transport/transport.ts'
 
-type Expected = 'retry' | 'throttled' | 'fail' | 'nobody' | 'provider' | 'domain'
+/** `ours`: tried again and counted, and the same again and again pauses the sender domain. `slower`: the whole installation slows down. */
+type Expected = 'retry' | 'throttled' | 'slower' | 'fail' | 'nobody' | 'ours' | 'domain' | 'provider' | 'this email'
 
-function meaning(response: string): Expected {
-  const { action, nobody, throttled, pause, reason } = meaningOf({ is: 'refused', code: Number(response.slice(0, 3)), response })
+function meaning(response: string, at: Stage = 'recipient'): Expected {
+  const { action, about, nobody, throttled, repeatable, reason } = meaningOf({
+    is: 'refused',
+    at,
+    code: Number(response.slice(0, 3)),
+    response,
+  })
   expect(reason).toBe(response)
-  expect([nobody, throttled, pause].filter(Boolean).length).toBeLessThan(2)
-  if (action === 'fail') return nobody ? 'nobody' : 'fail'
+  expect([nobody, throttled, repeatable].filter(Boolean).length).toBeLessThan(2)
+  if (about === 'email') return 'this email'
+  if (action === 'fail') {
+    expect(repeatable).toBe(nobody ? undefined : true)
+    return nobody ? 'nobody' : 'fail'
+  }
   expect(action).toBe('retry')
-  return pause ?? (throttled ? 'throttled' : 'retry')
+  if (about === 'provider') return throttled ? 'slower' : 'provider'
+  if (about === 'sender-domain') return 'domain'
+  return throttled ? 'throttled' : repeatable ? 'ours' : 'retry'
 }
 
 describe('the answer', () => {
@@ -46,23 +59,23 @@ describe('the answer', () => {
     ],
     ['throttled', '421 4.7.0 Try again later, closing connection. (EHLO) x1-si1 - gsmtp'],
     [
-      'domain',
+      'ours',
       '550-5.7.26 Your email has been blocked because the sender is unauthenticated.\r\n550-5.7.26 Gmail requires all senders to authenticate with either SPF or DKIM. - gsmtp',
     ],
-    ['domain', '550-5.7.27 Your email has been blocked because SPF did not pass. x1-si1 - gsmtp'],
-    ['domain', '550-5.7.30 Your email has been blocked because DKIM did not pass. x1-si1 - gsmtp'],
-    ['provider', '550-5.7.25 The IP address sending this message does not have a PTR record setup. x1-si1 - gsmtp'],
+    ['ours', '550-5.7.27 Your email has been blocked because SPF did not pass. x1-si1 - gsmtp'],
+    ['ours', '550-5.7.30 Your email has been blocked because DKIM did not pass. x1-si1 - gsmtp'],
+    ['ours', '550-5.7.25 The IP address sending this message does not have a PTR record setup. x1-si1 - gsmtp'],
     [
       'fail',
       '550-5.7.1 [192.0.2.1] Gmail has detected that this message is likely unsolicited mail. To reduce\r\n550 5.7.1 the amount of spam sent to Gmail, this message has been blocked. - gsmtp',
     ],
     ['fail', '552-5.7.0 This message was blocked because its content presents a potential security issue. x1-si1 - gsmtp'],
-    ['fail', "552 5.3.4 Your message exceeded Google's message size limits. x1-si1 - gsmtp"],
+    ['this email', "552 5.3.4 Your message exceeded Google's message size limits. x1-si1 - gsmtp"],
     [
-      'provider',
+      'ours',
       '535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials x1-si1 - gsmtp',
     ],
-    ['provider', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
+    ['ours', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
     // Outlook and Exchange Online
     [
       'nobody',
@@ -73,8 +86,8 @@ describe('the answer', () => {
       '550 5.4.1 Recipient address rejected: Access denied. For more information see https://aka.ms/EXOSmtpErrors [DB5EUR03FT001]',
     ],
     ['nobody', '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient bob@example.com not found by SMTP address lookup'],
-    ['domain', "550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn't meet the required authentication level. [DB5EUR03FT001]"],
-    ['domain', '550 5.7.509 Access denied, sending domain EXAMPLE.COM does not pass DMARC verification and has a DMARC policy of reject.'],
+    ['ours', "550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn't meet the required authentication level. [DB5EUR03FT001]"],
+    ['ours', '550 5.7.509 Access denied, sending domain EXAMPLE.COM does not pass DMARC verification and has a DMARC policy of reject.'],
     [
       'fail',
       "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. Please contact your Internet service provider since part of their network is on our block list (S3150).",
@@ -90,11 +103,11 @@ describe('the answer', () => {
     ['throttled', '451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (S77714) [DB5EUR03FT001]'],
     ['throttled', '432 4.3.2 Concurrent connections limit exceeded. Visit https://aka.ms/concurrent_sending for more information.'],
     ['retry', '451 4.3.2 Temporary server error. Please try again later ATTR5 [DB5EUR03FT001]'],
-    ['provider', '550 5.1.8 Access denied, bad outbound sender AS(42004)'],
-    ['provider', '550 5.7.708 Service unavailable. Access denied, traffic not accepted from this IP.'],
-    ['provider', '535 5.7.139 Authentication unsuccessful, basic authentication is disabled. [DB5EUR03FT001]'],
-    ['provider', '554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message'],
-    ['provider', '530 5.7.57 Client not authenticated to send mail. [DB5EUR03FT001]'],
+    ['ours', '550 5.1.8 Access denied, bad outbound sender AS(42004)'],
+    ['ours', '550 5.7.708 Service unavailable. Access denied, traffic not accepted from this IP.'],
+    ['ours', '535 5.7.139 Authentication unsuccessful, basic authentication is disabled. [DB5EUR03FT001]'],
+    ['ours', '554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message'],
+    ['ours', '530 5.7.57 Client not authenticated to send mail. [DB5EUR03FT001]'],
     // Yahoo
     ['nobody', "554 delivery error: dd This user doesn't have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com"],
     ['nobody', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
@@ -128,10 +141,10 @@ describe('the answer', () => {
     ['fail', '552 5.2.2 <bob@example.com>: Quota exceeded (mailbox for user is full)'],
     ['fail', '550 5.1.8 <ada@example.com>: Sender address rejected: Domain not found'],
     ['fail', '550 5.1.0 <ada@example.com>: Sender address rejected: User unknown in virtual alias table'],
-    ['domain', '553 5.7.1 <ada@example.com>: Sender address rejected: not owned by user mailer'],
-    ['provider', '554 5.7.1 <bob@example.com>: Relay access denied'],
-    ['provider', '454 4.7.1 <bob@example.com>: Relay access denied'],
-    ['provider', '535 5.7.8 Error: authentication failed: UGFzc3dvcmQ6'],
+    ['ours', '553 5.7.1 <ada@example.com>: Sender address rejected: not owned by user mailer'],
+    ['ours', '554 5.7.1 <bob@example.com>: Relay access denied'],
+    ['retry', '454 4.7.1 <bob@example.com>: Relay access denied'],
+    ['ours', '535 5.7.8 Error: authentication failed: UGFzc3dvcmQ6'],
     ['retry', '454 4.7.0 Temporary authentication failure: Connection lost to authentication server'],
     ['throttled', '421 4.7.0 mail.example.com Error: too many errors'],
     ['throttled', '421 4.7.0 mail.example.com Error: too many connections from 192.0.2.1'],
@@ -142,28 +155,27 @@ describe('the answer', () => {
       'fail',
       '554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org; https://www.spamhaus.org/query/ip/192.0.2.1',
     ],
-    ['fail', '552 5.3.4 Message size exceeds fixed limit'],
+    ['this email', '552 5.3.4 Message size exceeds fixed limit'],
     ['fail', '550 Message rejected: this looks like spam from an unknown user'],
     ['fail', '550 Administrative prohibition'],
     ['fail', '554'],
     // SES
-    ['throttled', '454 Throttling failure: Maximum sending rate exceeded.'],
-    ['provider', '454 Throttling failure: Daily message quota exceeded.'],
+    ['slower', '454 Throttling failure: Maximum sending rate exceeded.'],
+    ['retry', '454 Throttling failure: Daily message quota exceeded.'],
     ['retry', '454 Temporary service failure'],
-    ['provider', '535 Authentication Credentials Invalid'],
-    ['provider', '530 Authentication required'],
+    ['ours', '535 Authentication Credentials Invalid'],
+    ['ours', '530 Authentication required'],
+    ['ours', '554 Message rejected: Sending paused for this account. For more information, please check the inbox of the email address'],
+    ['ours', "554 Access denied: User `arn:aws:iam::123456789012:user/x' is not authorized to perform `ses:SendRawEmail' on resource"],
     [
-      'provider',
-      '554 Message rejected: Sending paused for this account. For more information, please check the inbox of the email address',
-    ],
-    ['provider', "554 Access denied: User `arn:aws:iam::123456789012:user/x' is not authorized to perform `ses:SendRawEmail' on resource"],
-    [
-      'domain',
+      'ours',
       '554 Message rejected: Email address is not verified. The following identities failed the check in region US-EAST-1: ada@example.com',
     ],
     ['fail', '554 Message rejected: Message contains a virus'],
     ['fail', "554 Transaction failed: Duplicate header 'Subject'."],
     ['retry', '451 4.4.2 Timeout waiting for data from client.'],
+    // GMX and web.de, for messages they dislike
+    ['fail', '550 Requested action not taken: mailbox unavailable. Reject due to policy restrictions.'],
     // Odd ones
     ['retry', '250 Ok'],
     ['retry', '354 go on'],
@@ -175,13 +187,13 @@ describe('the answer', () => {
     const words = '550 5.1.1 The email account that you tried to reach does not exist'
     expect(meaning(words.replace('account ', 'account\r\n550 5.1.1 ').replace('550 ', '550-'))).toBe('nobody')
     expect(meaning("554-delivery error: dd This user\r\n554-doesn't have a\r\n554 yahoo.com account")).toBe('nobody')
-    expect(meaning('454-Throttling failure:\r\n454 Daily message\r\n454 quota exceeded.')).toBe('provider')
+    expect(meaning('454-Throttling failure:\r\n454 Maximum sending\r\n454 rate exceeded.')).toBe('slower')
   })
 
   test('is an answer for every code and any text, and never ends the mail of a code that is temporary', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: 'binary' }), (code, text) => {
-        const { action, nobody } = meaningOf({ is: 'refused', code, response: `${code} ${text}` })
+        const { action, nobody } = meaningOf({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` })
         if (code < 500) expect(action).toBe('retry')
         else expect(['retry', 'fail']).toContain(action)
         if (nobody) expect(action).toBe('fail')
@@ -192,46 +204,94 @@ describe('the answer', () => {
   test('is found in time in a reply that was made to take long', () => {
     const began = performance.now()
     for (const part of ['user ', 'a ', ' ', 'daily x ', '\n550 ', 'address address '])
-      meaningOf({ is: 'refused', code: 550, response: `550 ${part.repeat(64_000 / part.length)}` })
+      meaningOf({ is: 'refused', at: 'recipient', code: 550, response: `550 ${part.repeat(64_000 / part.length)}` })
     expect(performance.now() - began).toBeLessThan(1_000)
   })
 })
 
-test('what was taken is sent; what never left is tried again; what may have left is unknown', () => {
+describe('the same answer', () => {
+  const SUSPENDED = '550 Your account has been disabled, please contact support'
+
+  test('says nothing about a recipient when the session was refused', () => {
+    for (const response of [SUSPENDED, '554 5.7.1 Client host blocked', '535 5.7.8 no', '550 5.1.1 No such user', '421 4.3.2 later', '550'])
+      expect(meaning(response, 'session')).toBe('provider')
+    expect(meaningOf({ is: 'not-sent', at: 'session', error: 'ECONNREFUSED' })).toMatchObject({ action: 'retry', about: 'provider' })
+  })
+
+  test('to a further connection, while others work, only slows down; unless it is permanent', () => {
+    const busy = (code: number) => meaningOf({ is: 'refused', at: 'session', busy: true, code, response: `${code} too many connections` })
+    expect(busy(421)).toMatchObject({ about: 'provider', throttled: true })
+    expect(busy(554)).toMatchObject({ about: 'provider', throttled: false })
+  })
+
+  test('to MAIL FROM concerns the sender domain and never the recipient', () => {
+    for (const response of [
+      SUSPENDED,
+      '550 5.1.1 User unknown',
+      '553 5.7.1 not owned by user',
+      '451 4.3.0 later',
+      '530 5.7.0 authenticate first',
+    ])
+      expect(meaning(response, 'sender')).toBe('domain')
+  })
+
+  test('to MAIL FROM about size or syntax concerns this one email', () => {
+    for (const response of [
+      '552 5.3.4 too big',
+      '501 5.1.7 Bad sender address syntax',
+      '555 5.5.4 Unsupported option',
+      '500 5.5.2 Syntax error',
+    ])
+      expect(meaning(response, 'sender')).toBe('this email')
+  })
+
+  test('to RCPT TO or the message concerns that recipient', () => {
+    for (const at of ['recipient', 'message'] as const) {
+      expect(meaning('554 5.7.1 <x@example.com>: Relay access denied', at)).toBe('ours')
+      expect(meaning('450 4.7.1 Too many messages to this mailbox', at)).toBe('throttled')
+      expect(meaning('550 5.1.1 No such user', at)).toBe('nobody')
+    }
+  })
+})
+
+test('refusals that differ only in addresses, hosts and ids have one fingerprint', () => {
+  const said = (name: string, id: string) =>
+    fingerprintOf(`550 5.7.1 <${name}@example.com>: rejected by mx${id}.example.net [192.0.2.${id}] (${id})`)
+  expect(said('ada', '17')).toBe(said('grace', '4'))
+  expect(fingerprintOf('550 5.7.1 rejected as spam')).not.toBe(fingerprintOf('550 5.7.26 rejected as spam'))
+})
+
+test('accepted is sent; lost before the end is tried again; lost after the end is unknown', () => {
   expect(meaningOf({ is: 'accepted', response: '250 Ok' })).toEqual({ action: 'sent', reason: null })
-  expect(meaningOf({ is: 'not-sent', error: 'ECONNREFUSED' })).toEqual({ action: 'retry', reason: 'ECONNREFUSED' })
+  expect(meaningOf({ is: 'not-sent', at: 'message', error: 'reset' })).toEqual({ action: 'retry', about: 'recipient', reason: 'reset' })
   expect(meaningOf({ is: 'unknown', error: 'no answer' })).toEqual({ action: 'unknown', reason: 'no answer' })
 })
 
-const HOUR = 3_600_000
-
-/** The times, in milliseconds after the first, at which a mail that always fails is tried. */
-function timesOfTries() {
-  const times = [0]
+/** The waits in minutes of an email that always fails. */
+function waitsOf() {
+  const waits: number[] = []
   for (let failures = 0; ; failures++) {
-    const now = times.at(-1)!
-    const wait = waitBeforeRetry({ failures, firstFailedAt: failures ? new Date(0) : null }, now)
-    if (wait === null) return times
-    times.push(now + wait * 1_000)
+    const wait = waitBeforeRetry({ failures })
+    if (wait === null) return waits
+    waits.push(wait / 60)
   }
 }
 
-test('a mail that fails is tried again after a minute, ever more rarely, up to every six hours, for three days and no longer', () => {
+test('an email that fails is tried again after a minute, ever more rarely, up to every six hours, for three days', () => {
   for (let run = 0; run < 200; run++) {
-    const times = timesOfTries()
-    const waits = times.slice(1).map((time, index) => (time - times[index]!) / 60_000)
-    expect(times.at(-1)! / HOUR).toBeCloseTo(72, 3)
+    const waits = waitsOf()
     const nominal = [1, 2, 5, 10, 20, 40, 60, 120, 240, ...waits.slice(9, -1).map(() => 360)]
     for (const [index, wait] of waits.slice(0, -1).entries()) {
       expect(wait).toBeGreaterThanOrEqual(nominal[index]! * 0.8)
       expect(wait).toBeLessThanOrEqual(nominal[index]! * 1.2)
     }
-    expect(waits.length).toBeGreaterThan(15)
-    expect(waits.length).toBeLessThan(30)
+    const last = 72 * 60 - nominal.reduce((sum, wait) => sum + wait, 0)
+    expect(waits.at(-1)!).toBeLessThanOrEqual(last)
+    expect(waits).toHaveLength(20)
   }
 })
 
-test('mails that failed together are tried at different times', () => {
-  const waits = Array.from({ length: 100 }, () => waitBeforeRetry({ failures: 3, firstFailedAt: new Date(0) }, 0)!)
+test('emails that failed together are tried at different times', () => {
+  const waits = Array.from({ length: 100 }, () => waitBeforeRetry({ failures: 3 })!)
   expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(120)
 })

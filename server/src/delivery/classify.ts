@@ -1,27 +1,39 @@
 import type { Outcome } from './transport/transport.ts'
 
-/** What an answer means for the mail, and for everybody else's. */
+/** What an answer means for the email, and what it is about. */
 export type Meaning = {
   action: 'sent' | 'retry' | 'fail' | 'unknown' | 'put-back'
   reason: string | null
-  /** The address does not exist: never again. */
+  /**
+   * Whom the refusal concerns. `provider`: our connection or account. `sender-domain`: the domain in MAIL FROM. Neither counts against the
+   * email. `recipient` and `email` do.
+   */
+  about?: 'provider' | 'sender-domain' | 'recipient' | 'email'
+  /** The address does not exist: suppress it. */
   nobody?: boolean
-  /** It is we who are too fast: slow down, and do not count it against the mail. */
+  /** Sending is too fast: for the provider if it is about that, else for the recipient's domain. */
   throttled?: boolean
-  /** It is our account or domain that is refused: every other mail would be too. */
-  pause?: 'provider' | 'domain'
+  /** A permanent refusal that other emails of the same sender domain may get too. The same one many times in a row pauses that domain. */
+  repeatable?: boolean
 }
 
-type Rule = { when: { test(text: string): boolean }; means: Omit<Meaning, 'reason'> }
+type Means = Omit<Meaning, 'reason'>
+type Rule = { when: { test(text: string): boolean }; means: Means }
 
-const PROVIDER: Rule['means'] = { action: 'retry', pause: 'provider' }
-const DOMAIN: Rule['means'] = { action: 'retry', pause: 'domain' }
-const THROTTLED: Rule['means'] = { action: 'retry', throttled: true }
-const NOBODY_THERE: Rule['means'] = { action: 'fail', nobody: true }
+const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
+const THROTTLED: Means = { action: 'retry', about: 'recipient', throttled: true }
+const UNKNOWN_RECIPIENT: Means = { action: 'fail', about: 'recipient', nobody: true }
+const REFUSED: Means = { action: 'fail', about: 'recipient', repeatable: true }
+const THIS_EMAIL_ONLY: Means = { action: 'fail', about: 'email' }
+/**
+ * The account or the sender's domain is at fault, says the answer. But it came for one recipient, and a relay says some of it about a single
+ * destination: so the email is tried again, up to its limit, and only a row of such answers pauses anything.
+ */
+const SEEMS_OUR_FAULT: Means = { action: 'retry', about: 'recipient', repeatable: true }
 
 /**
- * What receivers say when there is nobody, half of them with a code that means something else, or with none. A bare 550 alone is
- * not enough: as many say that when they dislike the mail or where it comes from.
+ * Texts for an unknown recipient, half of them with a code that means something else, or with none. A bare 550 alone is
+ * not enough: as many servers say that when they dislike the message or where it comes from.
  */
 const NOBODY = [
   /\b(no such|unknown|invalid|non-?existent) (user|recipient|mailbox|address|account|person|domain)\b/,
@@ -31,46 +43,66 @@ const NOBODY = [
 ]
 const isNobody = (text: string) =>
   /^5\d\d (?!5\.[367]\.)/.test(text) &&
-  !/\b(sender|relay|spam|blocked|quota)\b/i.test(text) &&
+  !/\b(sender|relay|spam|blocked|quota|polic(y|ies)|reputation)\b/i.test(text) &&
   NOBODY.some((words) => words.test(text.toLowerCase()))
 
-/** The first that matches "code enhanced-code text" decides. */
-const RULES: Rule[] = [
-  // Our credentials or our account.
-  { when: /^(530|534|535|538)\b/, means: PROVIDER },
-  { when: /^[45].*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i, means: PROVIDER },
-  { when: /^[45].*(daily (\S+ ){0,4}(quota|limit) exceeded|submission ?quota ?exceeded)/i, means: PROVIDER },
-  { when: /^\d+ 5\.(1\.8 .*outbound|7\.25|7\.7\d\d)\b/, means: PROVIDER },
+/** Answers to RCPT TO, DATA and the final dot. The first rule that matches "code enhanced-code text" decides. */
+const RECIPIENT_RULES: Rule[] = [
+  // The account's own sending rate: Amazon SES says this at any command, about all mail.
+  { when: /^454 Throttling failure: Maximum sending rate/i, means: { action: 'retry', about: 'provider', throttled: true } },
+  // Credentials or account.
+  { when: /^(530|534|535|538)\b/, means: SEEMS_OUR_FAULT },
+  { when: /^5.*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i, means: SEEMS_OUR_FAULT },
+  { when: /^5.*(daily (\S+ ){0,4}(quota|limit) exceeded|submission ?quota ?exceeded)/i, means: SEEMS_OUR_FAULT },
+  { when: /^\d+ 5\.(1\.8 .*outbound|7\.25|7\.7\d\d)\b/, means: SEEMS_OUR_FAULT },
   // Receivers that want authenticated mail, and say that ours is not: SPF, DKIM or DMARC of the domain are wrong.
-  { when: /^\d+ 5\.7\.(26|27|30|32|40|509|515)\b/, means: DOMAIN },
+  { when: /^\d+ 5\.7\.(26|27|30|32|40|509|515)\b/, means: SEEMS_OUR_FAULT },
   // The provider does not let us send as this address.
-  { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: DOMAIN },
-  // Never about the recipient's mailbox, which may be full or busy for its own reasons.
+  { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: SEEMS_OUR_FAULT },
+  // Never for 4.2.x: a mailbox may be full or busy for its own reasons. Nor for a quota per day, which no slower pace avoids.
   {
-    when: /^4\d\d (?!4\.2\.).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i,
+    when: /^4\d\d (?!4\.2\.)(?!.*\bdaily\b).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i,
     means: THROTTLED,
   },
-  // Waited too long for us, on a line that was open: nothing is wrong with our speed.
-  { when: /^421 4\.4\./, means: { action: 'retry' } },
+  // The server waited too long for us on an open connection: our speed is not the problem.
+  { when: /^421 4\.4\./, means: TRY_LATER },
   { when: /^421\b/, means: THROTTLED },
-  { when: /^4/, means: { action: 'retry' } },
-  { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b|^556\b/, means: NOBODY_THERE },
-  // Exchange Online says this of every address that its owner has not listed.
-  { when: /^550 5\.4\.1 recipient address rejected/i, means: NOBODY_THERE },
-  { when: { test: isNobody }, means: NOBODY_THERE },
-  { when: /^5/, means: { action: 'fail' } },
+  { when: /^4/, means: TRY_LATER },
+  { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b|^556\b/, means: UNKNOWN_RECIPIENT },
+  // Exchange Online answers this for every address that its owner has not listed.
+  { when: /^550 5\.4\.1 recipient address rejected/i, means: UNKNOWN_RECIPIENT },
+  { when: { test: isNobody }, means: UNKNOWN_RECIPIENT },
+  { when: /^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
+  { when: /^5/, means: REFUSED },
+]
+
+/** Answers to MAIL FROM. What is wrong with this one message is its own; everything else concerns the sender's domain. */
+const SENDER_RULES: Rule[] = [
+  { when: /^552\b|^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
+  // Syntax of the address or of the command.
+  { when: /^(500|501|504|555)\b|^5\d\d 5\.(1\.7|5\.[24])\b/, means: THIS_EMAIL_ONLY },
+  // The connection is in a state that we did not expect.
+  { when: /^503\b/, means: TRY_LATER },
+  { when: /^[45]/, means: { action: 'retry', about: 'sender-domain' } },
 ]
 
 export function meaningOf(outcome: Outcome): Meaning {
   if (outcome.is === 'accepted') return { action: 'sent', reason: null }
   if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
   if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
-  if (outcome.is === 'not-sent') return { action: 'retry', reason: outcome.error }
-  if (outcome.means) return { ...outcome.means, reason: outcome.response }
+  const reason = outcome.is === 'refused' ? outcome.response : outcome.error
+  if (outcome.at === 'session') return { action: 'retry', about: 'provider', throttled: isBusy(outcome), reason }
+  if (outcome.is === 'not-sent') return { ...TRY_LATER, reason }
+  if (outcome.means) return { ...outcome.means, reason }
+  const rules = outcome.at === 'sender' ? SENDER_RULES : RECIPIENT_RULES
   const text = normalise(outcome)
-  const rule = RULES.find(({ when }) => when.test(text))
-  return { ...(rule?.means ?? { action: 'retry' }), reason: outcome.response }
+  const rule = rules.find(({ when }) => when.test(text))
+  return { ...(rule?.means ?? TRY_LATER), reason }
 }
+
+/** A server that limits connections refuses one more while the others work: slower is enough. A 5xx is a refusal of us all the same. */
+const isBusy = (outcome: Outcome & { is: 'refused' | 'not-sent' }) =>
+  outcome.busy === true && (outcome.is === 'not-sent' || outcome.code < 500)
 
 /** A reply of several lines repeats its codes. */
 const normalise = ({ code, response }: { code: number; response: string }) =>
@@ -80,17 +112,35 @@ const normalise = ({ code, response }: { code: number; response: string }) =>
     .replace(/\s+/g, ' ')
     .trim()}`
 
+const MAX_FINGERPRINT = 200
+
+/** Equal for answers that differ only in what names one email: addresses, hosts, ids, numbers. */
+export const fingerprintOf = (response: string) =>
+  response
+    .slice(0, 2 * MAX_FINGERPRINT)
+    .toLowerCase()
+    .replace(/^(\d{3})[- ]/gm, '$1 ')
+    .split(/\s+/)
+    .filter((word, index) => index < 2 || !/[\d@<[]/.test(word))
+    .join(' ')
+    .slice(0, MAX_FINGERPRINT)
+
 const MINUTE = 60
 /** Seconds to wait after the nth failure. */
 const WAITS = [1, 2, 5, 10, 20, 40, 60, 120, 240, 360].map((minutes) => minutes * MINUTE)
-const GIVE_UP_AFTER_MS = 72 * 3_600_000
+const GIVE_UP_AFTER_SECONDS = 72 * 3_600
+
+const nominalWait = (failures: number) => WAITS[Math.min(failures, WAITS.length - 1)]!
 
 /**
- * Null: given up. Some earlier, some later, so that what failed together is not tried together; the last time when the three days
- * are over, not later.
+ * Null: given up. Counted are the waits between failures, not the time that passed: while provider, domain or project were paused nothing
+ * failed, so that time is not used up. With jitter, so that emails that failed together are not tried together; the last wait ends when the
+ * three days are over.
  */
-export function waitBeforeRetry({ failures, firstFailedAt }: { failures: number; firstFailedAt: Date | null }, now = Date.now()) {
-  const left = firstFailedAt ? (firstFailedAt.getTime() + GIVE_UP_AFTER_MS - now) / 1_000 : GIVE_UP_AFTER_MS / 1_000
-  if (left < 1) return null
-  return Math.min(left, WAITS[Math.min(failures, WAITS.length - 1)]! * (0.8 + Math.random() * 0.4))
+export function waitBeforeRetry({ failures }: { failures: number }) {
+  let waited = 0
+  for (let index = 0; index < failures && waited < GIVE_UP_AFTER_SECONDS; index++) waited += nominalWait(index)
+  const left = GIVE_UP_AFTER_SECONDS - waited
+  if (left <= 0) return null
+  return Math.min(left, nominalWait(failures) * (0.8 + Math.random() * 0.4))
 }

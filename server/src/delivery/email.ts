@@ -4,6 +4,7 @@ import { type Db, many, maybeOne, one } from '../db/index.ts'
 import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { ERROR_CODE, ERROR_CODE_LIST } from './error-code.ts'
 
 const STATUSES = ['PENDING', 'SENDING', 'SENT', 'DELIVERED', 'OPENED', 'CLICKED', 'BOUNCED', 'COMPLAINED', 'FAILED', 'SKIPPED'] as const
 
@@ -15,7 +16,7 @@ export const Email = z
     projectId: z.uuid(),
     contactId: z.uuid().nullable(),
     messageId: z.string(),
-    subject: z.string().describe('As it was written: with its variables.'),
+    subject: z.string().describe('As rendered; until then as written, with its variables.'),
     from: z.string(),
     fromName: z.string().nullable(),
     to: z.string(),
@@ -37,6 +38,7 @@ export const Email = z
     opens: z.int(),
     clicks: z.int(),
     error: z.string().nullable(),
+    errorCode: z.enum(ERROR_CODE_LIST).nullable().describe('The class of `error`. docs/sending.md says which of them a resend may help.'),
     attempts: z.int(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -59,9 +61,9 @@ type Row = Omit<Json, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], D
 
 /** The later the fact, the more it says; how sending ended counts first. */
 const STATUS = sql`case
-  when e.state = 'failed' then 'FAILED'
   when e.complained_at is not null then 'COMPLAINED'
-  when e.bounced_at is not null then 'BOUNCED'
+  when e.bounced_at is not null or e.state = 'failed' and e.error_code = 'bounced' then 'BOUNCED'
+  when e.state = 'failed' then 'FAILED'
   when e.state in ('skipped', 'cancelled') then 'SKIPPED'
   when e.clicked_at is not null then 'CLICKED'
   when e.opened_at is not null then 'OPENED'
@@ -74,12 +76,12 @@ const STATUS = sql`case
 export const CONTACT = sql`(select p.id from contacts p where p.project_id = e.project_id and p.id = e.contact_id)`
 
 const COLUMNS = sql`
-  e.id, e.project_id as "projectId", ${CONTACT} as "contactId", e.message_id as "messageId", c.subject, c.from_address as "from",
+  e.id, e.project_id as "projectId", ${CONTACT} as "contactId", e.message_id as "messageId", coalesce(e.subject, c.subject) as subject, c.from_address as "from",
   c.from_name as "fromName", e.to_address as "to", e.to_name as "toName", c.reply_to as "replyTo", e.source_type as "sourceType", c.type,
   c.template_id as "templateId", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
   e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
   e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
-  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, e.attempts, e.created_at as "createdAt", e.updated_at as "updatedAt"`
+  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.created_at as "createdAt", e.updated_at as "updatedAt"`
 
 function show(row: Row): Json {
   const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))

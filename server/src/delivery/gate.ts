@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Db, many, prepared } from '../db/index.ts'
 import { findVerified } from '../domains/verified.ts'
 import type { Content, createContents } from './content.ts'
+import type { ErrorCode } from './error-code.ts'
 import type { Taken } from './outbox.ts'
 import type { Tracking } from './track-hits.ts'
 
@@ -9,7 +10,7 @@ import type { Tracking } from './track-hits.ts'
 export type Admitted = { mail: Taken; content: Content; contact: ContactFacts; signer: Signer; tracking: Tracking }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
-export type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: string; waitSeconds?: number }
+export type Refused = { mail: Taken; state: 'skipped' | 'failed' | 'deferred'; error: ErrorCode; waitSeconds?: number }
 
 type Facts = {
   projectId: string
@@ -21,6 +22,9 @@ type Facts = {
 }
 
 const DISABLED_WAIT_SECONDS = 300
+/** Whatever the reason, an email that has not left by then never will: its content is stale. */
+export const EXPIRES_AFTER_DAYS = 7
+const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * 86_400_000
 
 /**
  * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who
@@ -34,7 +38,7 @@ export async function passGate(db: Db, mails: Taken[], contentsOf: ReturnType<ty
   const refused: Refused[] = []
   for (const mail of mails) {
     const content = contentOf(mail)
-    const verdict = judge(content, facts.get(mail.id), content && signers.get(content))
+    const verdict = isExpired(mail) ? EXPIRED : judge(content, facts.get(mail.id), content && signers.get(content))
     if ('error' in verdict) refused.push({ mail, ...verdict })
     else admitted.push({ mail, ...verdict })
   }
@@ -42,6 +46,9 @@ export async function passGate(db: Db, mails: Taken[], contentsOf: ReturnType<ty
 }
 
 type Verdict = Omit<Admitted, 'mail'> | Omit<Refused, 'mail'>
+
+const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
+const isExpired = ({ createdAt }: Taken) => Date.now() - createdAt.getTime() > EXPIRES_AFTER_MS
 
 function judge(content: Content | undefined, facts: Facts | undefined, signer: Signer | undefined): Verdict {
   if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }

@@ -5,7 +5,12 @@ import { crash } from '../lib/crash.ts'
 import type { Taken } from './outbox.ts'
 import { type Permit, permitSince } from './transport/transport.ts'
 
-type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'>
+type Held = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
+  /** Marketing email: only to contacts that are subscribed and not suppressed at this moment. */
+  needsConsent: boolean
+  /** As rendered, when it differs from the content's. */
+  subject?: string | undefined
+}
 
 /**
  * Puts on record that a mail is about to be handed over; undefined when it may not be. This is the heart of sending nothing twice: it is
@@ -37,11 +42,16 @@ async function mark(db: Pool, worker: number, mails: Held[]) {
   const marked = await many(
     db,
     sql<{ id: string }>`${prepared}
-      update emails e set handed_over_at = clock_timestamp()
-      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int)
+      update emails e set handed_over_at = clock_timestamp(), subject = coalesce(m.subject, e.subject)
+      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int, "needsConsent" boolean, subject text)
       where e.project_id = m."projectId" and e.id = m.id and e.attempts = m.attempts
         -- In one expression, or the planner goes through the index of all that this process has held lately.
         and case when e.state = 'sending' then e.worker end = ${worker}
+        -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed.
+        and case when m."needsConsent" then
+          exists (select from contacts c where c.project_id = e.project_id and c.id = e.contact_id and c.subscribed)
+          and not exists (select from suppressions s where s.project_id = e.project_id
+            and s.address in (e.to_address, '@' || split_part(e.to_address, '@', 2))) else true end
       returning e.id
     `,
   )

@@ -87,7 +87,7 @@ test('a throttling halves the speed, however many mails tell of it', () => {
   const pace = createPace(200)
   const { run } = createEager(pace)
   run(2_000)
-  for (let told = 0; told < 16; told++) pace.heed({ is: 'throttled' })
+  for (let told = 0; told < 16; told++) pace.throttled()
   const sent = run(1_000)
   expect(sent).toBeGreaterThanOrEqual(90)
   expect(sent).toBeLessThanOrEqual(115)
@@ -99,7 +99,7 @@ test('it is the speed that was reached that is halved, not the one that was allo
     pace.take(() => {})
     vi.advanceTimersByTime(10)
   }
-  pace.heed({ is: 'throttled' })
+  pace.throttled()
   const sent = createEager(pace).run(1_000)
   expect(sent).toBeGreaterThanOrEqual(45)
   expect(sent).toBeLessThanOrEqual(56)
@@ -111,7 +111,7 @@ test('a throttling at the beginning of a second, or long after the mail was sent
     const { run, rest } = createEager(pace)
     run(3_000)
     rest(later)
-    pace.heed({ is: 'throttled' })
+    pace.throttled()
     expect(run(1_000)).toBeGreaterThanOrEqual(45)
   }
 })
@@ -121,7 +121,7 @@ test('throttled again and again, it slows down to one a second and no further', 
   const { run } = createEager(pace)
   let slowest = Number.POSITIVE_INFINITY
   for (let second = 0; second < 20; second++) {
-    pace.heed({ is: 'throttled' })
+    pace.throttled()
     slowest = Math.min(slowest, run(1_000))
   }
   expect(slowest).toBeGreaterThanOrEqual(1)
@@ -140,7 +140,7 @@ test('against a limit that it does not know, it comes to rest near it', () => {
       tried += sent
       took += Math.min(sent, LIMIT / 10)
     }
-    if (sent > LIMIT / 10) pace.heed({ is: 'throttled' })
+    if (sent > LIMIT / 10) pace.throttled()
   }
   expect(took).toBeGreaterThan(LIMIT * 100 * 0.6)
   expect(tried).toBeLessThan(LIMIT * 100 * 1.1)
@@ -150,43 +150,11 @@ test.each([50, 1_000, 90_000])('a minute after the last throttling it is back to
   const pace = createPace(rate)
   for (let told = 0; told < 20; told++) {
     pace.take(() => {})
-    pace.heed({ is: 'throttled' })
+    pace.throttled()
     vi.advanceTimersByTime(1_000)
   }
   vi.advanceTimersByTime(59_000)
   const { run } = createEager(pace)
   run(10)
   expect(run(100)).toBeGreaterThanOrEqual(Math.floor(rate * 0.09))
-})
-
-test('a refusal of the account stops everything for a minute, and then it goes on by itself', () => {
-  const pace = createPace(100)
-  const { run } = createEager(pace)
-  run(1_000)
-  pace.heed({ is: 'paused', domain: null, reason: '535' })
-  expect(pace.isPaused()).toBe(true)
-  expect(run(59_990)).toBe(0)
-  expect(vi.getTimerCount()).toBe(1)
-  vi.advanceTimersByTime(20)
-  expect(pace.isPaused()).toBe(false)
-  expect(run(1_000)).toBeGreaterThanOrEqual(95)
-})
-
-test('while paused it does not ask all the time', () => {
-  const pace = createPace()
-  pace.heed({ is: 'paused', domain: null, reason: '535' })
-  const again = vi.fn(() => void pace.take(again))
-  pace.take(again)
-  vi.advanceTimersByTime(59_000)
-  expect(again).not.toHaveBeenCalled()
-  vi.advanceTimersByTime(1_500)
-  expect(again).toHaveBeenCalled()
-})
-
-test('a refusal of one domain, and what is fine, stop nobody', () => {
-  const pace = createPace(100)
-  pace.heed({ is: 'paused', domain: 'example.com', reason: '550 5.7.26' })
-  pace.heed({ is: 'fine' })
-  expect(pace.isPaused()).toBe(false)
-  expect(createEager(pace).run(1_000)).toBeGreaterThanOrEqual(95)
 })

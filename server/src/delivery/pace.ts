@@ -1,7 +1,4 @@
-import type { Signal } from './sending.ts'
-
 const SECOND = 1_000
-const PAUSE_MS = 60 * SECOND
 const SLOWEST = 1
 /** How much faster again each second after a throttling: from the slowest to any rate there is within a minute. */
 const RECOVERY = 1.2
@@ -16,7 +13,6 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let rate = limit
   let budget = 1
   let filledAt = performance.now()
-  let pausedUntil = 0
   let slowedAt = Number.NEGATIVE_INFINITY
   let secondBegan = performance.now()
   let sentThisSecond = 0
@@ -58,19 +54,18 @@ export function createPace(ratePerSecond = UNLIMITED) {
   }
 
   return {
-    isPaused: () => performance.now() < pausedUntil,
     /** False when it is too early; `again` is called when it no longer is. */
     take(again: () => void) {
       const now = performance.now()
       refill(now)
-      if (budget >= 1 && now >= pausedUntil) {
+      if (budget >= 1) {
         budget--
         sentThisSecond++
         return true
       }
       if (waiting) return false
       waiting = true
-      const wait = Math.max(SHORTEST_WAIT_MS, ((1 - budget) / rate) * SECOND, pausedUntil - now)
+      const wait = Math.max(SHORTEST_WAIT_MS, ((1 - budget) / rate) * SECOND)
       setTimeout(() => {
         waiting = false
         again()
@@ -82,9 +77,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
       limit = Math.min(ratePerSecond, perSecond)
       rate = Math.min(rate, limit)
     },
-    heed(signal: Signal) {
-      if (signal.is === 'throttled') slowDown(performance.now())
-      if (signal.is === 'paused' && signal.domain === null) pausedUntil = performance.now() + PAUSE_MS
-    },
+    /** The other side says that this is too fast. */
+    throttled: () => slowDown(performance.now()),
   }
 }

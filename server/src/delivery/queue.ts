@@ -91,9 +91,10 @@ export async function queueEmails(tx: Tx, emails: NewEmail[]) {
     lane: LANES[email.sourceType],
   }))
   await sql`${prepared}
-    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, lane, stream_id)
+    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
+      stream_id)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", vars, "sourceType", "messageId",
-      case when skipped is null then 'queued' else 'skipped' end, skipped, lane, "projectId"
+      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, lane, "projectId"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
       "messageId" text, skipped text, lane smallint)

@@ -6,6 +6,9 @@ import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { createTurns } from '../lib/turns.ts'
+import type { Meaning } from './classify.ts'
+import { expireQueued } from './expire.ts'
+import { createHealth } from './health.ts'
 import { listenForWork } from './listen.ts'
 import {
   claimSuspicious,
@@ -20,7 +23,8 @@ import {
   wakeDeferred,
 } from './outbox.ts'
 import { createPace } from './pace.ts'
-import { createSending, idOf, type Ready, type Signal } from './sending.ts'
+import type { PauseTiming } from './pauses.ts'
+import { createSending, idOf, type Ready } from './sending.ts'
 import type { Transport } from './transport/transport.ts'
 import { resolveUnknown } from './unknown.ts'
 
@@ -39,7 +43,7 @@ type Options = {
 }
 
 /** How long a silent process counts as living, how long evidence may take before the policy decides, and how often that is asked. */
-type Timing = { leaseMs: number; unknownMs: number; resolveMs: number }
+type Timing = { leaseMs: number; unknownMs: number; resolveMs: number; pauses?: PauseTiming }
 const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000, resolveMs: 5_000 }
 
 /** Mails on the wire at once. */
@@ -65,8 +69,11 @@ const WAKE_MS = 250
 const LET_GO_MS = 3_000
 /** How often the other side is asked how much it takes. */
 const ALLOWANCE_MS = 120_000
-/** When this process stops, what is handed over has so long to be answered: it should be gone after five seconds. */
-const LAST_ANSWERS_MS = 3_500
+/** Time for the answers to what is handed over when this process stops. An email without its answer may have to be sent twice. */
+const LAST_ANSWERS_MS = 15_000
+/** Interval at which pauses are shared with other workers, and probes begin. */
+const HEALTH_MS = 500
+const EXPIRE_MS = 600_000
 const CHUNK = 1_000
 /** Given up after so many deaths of the process that had it, the last two with nothing else in hand. */
 const MAX_CRASHES = 5
@@ -79,7 +86,8 @@ const ALONE_AT_MOST = 20
 export async function startSender(options: Options) {
   const { db, url, log, worker, timing = TIMING } = options
   const over = new AbortController()
-  const sending = createSending({ ...options, until: over.signal })
+  const health = createHealth({ db, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
+  const sending = createSending({ ...options, health, until: over.signal })
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
   const bells: Record<number, ReturnType<typeof createBell>> = { [LANES.transactional]: createBell(), [LANES.bulk]: createBell() }
@@ -91,6 +99,8 @@ export async function startSender(options: Options) {
   const making = new Set<Promise<unknown>>()
   const onTheWire = new Set<Taken>()
   const lingering = new Set<Taken>()
+  /** Marked, or about to be: their outcome is unknown until it is answered. */
+  const handedOver = new Set<Taken>()
   /** Lanes in which nothing waited when last asked. Only news, or time, is a reason to ask again. */
   const dry = new Set<number>()
   let news = 0
@@ -114,11 +124,14 @@ export async function startSender(options: Options) {
   }
   const tellIf = (many: number) => many && tell()
   await renew()
+  await health.sync()
   const hint = await listenForWork(url, tell, log)
   const chores = [
     every(timing.leaseMs / 5, 'say that this sender lives', renew, log),
     every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(tellIf), log),
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(tellIf), log),
+    every(HEALTH_MS, 'share pauses and probe', shareHealth, log),
+    every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK), log),
     every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
     every(timing.resolveMs, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(tellIf), log),
   ]
@@ -129,7 +142,14 @@ export async function startSender(options: Options) {
   async function askAllowance() {
     const { perSecond, stopped } = await options.transport.allowance!()
     pace.allow(perSecond / Math.max(1, await countSenders(db)))
-    if (stopped) heed({ is: 'paused', domain: null, reason: stopped })
+    if (stopped) health.pauseProvider(stopped)
+  }
+
+  async function shareHealth() {
+    const wasPaused = health.isProviderPaused()
+    await health.sync()
+    await health.tryProvider()
+    if (wasPaused && !health.isProviderPaused()) resume()
   }
 
   async function begin() {
@@ -162,9 +182,9 @@ export async function startSender(options: Options) {
     if (stopping) return []
     if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
     const room = roomFor(lane)
-    if (solitary || pace.isPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && hasMore(lane))) return []
+    if (solitary || health.isProviderPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && hasMore(lane))) return []
     const known = news
-    const mails = await claim(lane, room)
+    const mails = await claim(lane, health.isProbing() ? 1 : room)
     crash('claimed')
     if (!mails.length && known === news) dry.add(lane)
     for (const mail of mails) holding.set(mail.id, mail)
@@ -219,7 +239,7 @@ export async function startSender(options: Options) {
 
   function pump() {
     if (stopping) return
-    for (let next = nextReady(); next && pace.take(resume); next = nextReady()) void send(next.shift()!)
+    for (let next = nextReady(); next && pace.take(resume); next = nextReady()) void send(takeFrom(next))
   }
 
   function resume() {
@@ -227,8 +247,14 @@ export async function startSender(options: Options) {
     ring()
   }
 
+  /** A probe of the provider preferably belongs to a project that nothing is held against. */
+  function takeFrom(waiting: Ready[]) {
+    const healthy = health.isProbing() ? waiting.findIndex(({ mail }) => !health.hasPausedDomain(mail.projectId)) : 0
+    return waiting.splice(Math.max(0, healthy), 1)[0]!
+  }
+
   function nextReady() {
-    if (onTheWire.size >= CONCURRENCY) return undefined
+    if (onTheWire.size >= CONCURRENCY || health.isProviderPaused()) return undefined
     const mayBulk = countBulk(onTheWire) < Math.ceil(CONCURRENCY * BULK_SHARE)
     return [LANES.transactional, ...(mayBulk ? [LANES.bulk] : [])].map((lane) => ready[lane]!).find((waiting) => waiting.length)
   }
@@ -248,33 +274,37 @@ export async function startSender(options: Options) {
       lingering.add(mail)
       ring()
     }, LINGER_MS)
+    // While the provider is paused only its probe gets here.
+    const what = { provider: health.takeProviderProbe(), domain: made.probe }
+    let meaning: Meaning | undefined
     try {
       await sending.transmit(made, {
         mayLeave: () => !stopping,
-        offTheWire(signal) {
-          // First: whoever comes next on this line should know.
-          heed(signal)
+        handedOver: (is) => (is ? handedOver.add(mail) : handedOver.delete(mail)),
+        offTheWire(said) {
+          // Before the connection is free: the next email must know.
+          meaning = said
+          if (said?.throttled && said.about === 'provider') pace.throttled()
+          health.probed({ mail, domain: made.domain, meaning }, what)
           freeLine()
         },
       })
     } catch (err) {
-      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
+      // Once this process stops, an email that was not handed over has been given back.
+      if (!stopping || handedOver.has(mail))
+        log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
       forgetful = true
     } finally {
+      handedOver.delete(mail)
       holding.delete(mail.id)
       freeLine()
       ring()
     }
   }
 
-  function heed(signal: Signal) {
-    if (signal.is === 'paused') log.error({ domain: signal.domain, reason: signal.reason }, 'sending is refused; paused')
-    pace.heed(signal)
-  }
-
   /** What may have killed processes goes with nothing else in hand. */
   async function sendSuspicious() {
-    if (stopping || pace.isPaused() || !(await hasSuspicious(db))) return
+    if (stopping || health.isProviderPaused() || !(await hasSuspicious(db))) return
     solitary = true
     try {
       const isFree = () => holding.size <= lingering.size
@@ -298,21 +328,26 @@ export async function startSender(options: Options) {
 
   async function sendAlone(mail: Taken) {
     if (mail.crashes >= MAX_CRASHES)
-      return void (await sending.settle({ ...idOf(mail), state: 'failed', error: 'Sending it ended the process, several times.' }))
+      return void (await sending.settle({
+        ...idOf(mail),
+        state: 'failed',
+        error: 'Sending it ended the process, several times.',
+        code: 'crashed',
+      }))
     for (const made of await prepare([mail])) await send(made)
   }
 
   return {
-    /** Takes no more, lets what is handed over come to its end, and gives the rest back. */
+    /** Takes no more, waits for the answers to what is handed over, and gives everything else back at once. */
     async stop() {
       stopping = true
       ring()
       const impatience = setTimeout(() => over.abort(), LAST_ANSWERS_MS)
       await running
-      const unsent = Object.values(ready).flatMap((lane) => lane.splice(0).map(({ mail }) => mail))
-      for (const { id } of unsent) holding.delete(id)
+      for (const lane of Object.values(ready)) lane.splice(0)
+      keepHandedOver()
       await giveUpRest()
-      while (holding.size && !over.signal.aborted) await bells[LANES.transactional]!.wait(100)
+      while (handedOver.size && !over.signal.aborted) await bells[LANES.transactional]!.wait(100)
       holding.clear()
       await giveUpRest()
       clearTimeout(impatience)
@@ -320,6 +355,11 @@ export async function startSender(options: Options) {
       await Promise.all(chores.map((chore) => chore.stop()))
       await Promise.all([hint.stop(), sending.close()])
     },
+  }
+
+  function keepHandedOver() {
+    const ids = new Set([...handedOver].map(({ id }) => id))
+    for (const id of holding.keys()) if (!ids.has(id)) holding.delete(id)
   }
 
   async function giveUpRest() {

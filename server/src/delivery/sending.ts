@@ -10,25 +10,40 @@ import { linksOf } from '../preferences/link.ts'
 import { languageFor } from '../preferences/texts.ts'
 import type { Recipient } from '../templates/language/variables.ts'
 import { renderMails } from '../templates/render.ts'
-import { meaningOf, waitBeforeRetry } from './classify.ts'
+import { type Meaning, meaningOf, waitBeforeRetry } from './classify.ts'
 import { MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
 import { recordFeedback } from './feedback.ts'
 import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
+import type { Health } from './health.ts'
 import { createMaking } from './making.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { returnPathOf } from './return-path.ts'
-import { createSettle, type Settlement } from './settle.ts'
+import { createSettle, type Settlement, storable } from './settle.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
 /** A mail that may leave, as of a moment ago. */
-export type Ready = { mail: Taken; outgoing: Outgoing; domain: string; askedAt: number }
-/** What an attempt tells about more than its own mail. */
-export type Signal = { is: 'fine' | 'throttled' } | { is: 'paused'; domain: string | null; reason: string }
+export type Ready = {
+  mail: Taken
+  outgoing: Outgoing
+  /** The sender's. */
+  domain: string
+  /** Goes to find out whether its paused sender domain works again. */
+  probe: boolean
+  needsConsent: boolean
+  /** As rendered, when it differs from the content's. */
+  subject: string | undefined
+  askedAt: number
+}
 
-/** `offTheWire` is called when the line is free for another, with what the attempt tells, before it is written down. */
-type Hooks = { mayLeave: () => boolean; offTheWire: (signal: Signal) => void }
+type Hooks = {
+  mayLeave: () => boolean
+  /** The mark is being written, or holds: from here on the outcome may be unknown. False: the email did not leave after all. */
+  handedOver: (is: boolean) => void
+  /** Called when the connection is free for another email, before the outcome is written down. Undefined: the email was not tried. */
+  offTheWire: (meaning?: Meaning) => void
+}
 
 type Content = { subject: string; html: string }
 type RenderedFor = Awaited<ReturnType<typeof renderAll>>[number]
@@ -41,6 +56,7 @@ const TOO_LARGE = 'The mail has more than 40 MB.'
 
 type Port = {
   db: Pool
+  health: Health
   secrets: Secrets
   log: Log
   worker: number
@@ -54,7 +70,7 @@ type Port = {
 }
 
 /** The way of a mail: gate, render, compose, mark, transmit, settle. */
-export function createSending({ db, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Port) {
+export function createSending({ db, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Port) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(db, worker)
@@ -65,25 +81,45 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   async function prepare(mails: Taken[]): Promise<Ready[]> {
     const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentsOf)
-    const made = await Promise.all((await renderAll(admitted, recipientOf, log)).map(make))
+    const { pass, heldBack, probes } = await askHealth(admitted)
+    const made = await Promise.all((await renderAll(pass, recipientOf, log)).map((each) => make(each, probes.has(each.admitted.mail))))
     const unsent = made.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
-    await Promise.all([...refused.map(settlementOfRefused), ...unsent].map(settling.submit))
+    for (const { mail, signer } of pass)
+      if (probes.has(mail) && unsent.some(({ id }) => id === mail.id))
+        health.probed({ mail, domain: signer.domain }, { domain: true, provider: false })
+    await Promise.all([...refused.map(settlementOfRefused), ...heldBack, ...unsent].map(settling.submit))
     crash('rendered')
     return made.flatMap((each) => ('outgoing' in each ? [{ ...each, askedAt }] : []))
   }
 
+  /** Emails of a paused sender domain, or to a domain that throttles, are put off before any work is done for them. */
+  async function askHealth(admitted: Admitted[]) {
+    const pass: Admitted[] = []
+    const heldBack: Settlement[] = []
+    const probes = new Set<Taken>()
+    for (const each of admitted) {
+      const verdict = await health.admit(each.mail, each.signer.domain)
+      if ('code' in verdict) heldBack.push({ ...idOf(each.mail), state: 'deferred', ...verdict })
+      else pass.push(each)
+      if ('probe' in verdict && verdict.probe) probes.add(each.mail)
+    }
+    return { pass, heldBack, probes }
+  }
+
   /** Never throws: a mail that cannot be made is settled like one that was refused. */
-  async function make({ admitted, recipient, result }: RenderedFor): Promise<Made> {
-    const { mail, signer } = admitted
+  async function make({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<Made> {
+    const { mail, signer, content } = admitted
     if (!result) return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be rendered.') } }
-    if (!result.ok) return { settlement: { ...idOf(mail), state: 'failed', error: result.reason } }
+    if (!result.ok) return { settlement: { ...idOf(mail), state: 'failed', error: result.reason, code: 'rendering' } }
+    const subject = result.subject === content.subject ? undefined : (storable(result.subject) ?? undefined)
     try {
       const outgoing = await makeMessage(admitted, recipient, result)
-      if (outgoing.message.length > MAX_MESSAGE) return { settlement: { ...idOf(mail), state: 'failed', error: TOO_LARGE } }
-      return { mail, outgoing, domain: signer.domain }
+      if (outgoing.message.length > MAX_MESSAGE)
+        return { settlement: { ...idOf(mail), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
+      return { mail, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL', subject }
     } catch (err) {
       log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not compose a mail')
-      return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be composed.') } }
+      return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be composed.'), subject } }
     }
   }
 
@@ -121,19 +157,35 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
     return refused.map(settlementOfRefused)[0]
   }
 
+  /** Why it may not leave after all; undefined when it may. */
+  async function checkAgain({ mail, domain, probe, askedAt }: Ready): Promise<Settlement | undefined> {
+    const heldBack = probe ? undefined : health.holdBack(mail, domain)
+    if (heldBack) return { ...idOf(mail), state: 'deferred', ...heldBack }
+    return performance.now() - askedAt > FRESH_MS ? askAgain(mail) : undefined
+  }
+
   /** From the wire to the row. Never throws for what happens on the wire. */
-  async function transmit({ mail, outgoing, domain, askedAt }: Ready, { mayLeave, offTheWire }: Hooks) {
-    const refusal = performance.now() - askedAt > FRESH_MS && (await askAgain(mail))
-    if (refusal) return void (await settling.submit(refusal))
+  async function transmit(ready: Ready, { mayLeave, handedOver, offTheWire }: Hooks) {
+    const { mail, outgoing, domain, needsConsent, subject } = ready
+    const refusal = await checkAgain(ready)
+    if (refusal) {
+      offTheWire()
+      return void (await settling.submit(refusal))
+    }
     const outcome = await transport.send(outgoing, async () => {
-      const permit = mayLeave() ? await mark(idOf(mail)) : undefined
+      if (!mayLeave()) return undefined
+      handedOver(true)
+      const permit = await mark({ ...idOf(mail), needsConsent, subject }).catch(() => undefined)
+      if (!permit) handedOver(false)
       crash('handed-over')
       return permit
     })
     const meaning = meaningOf(outcome)
-    offTheWire(signalOf(meaning, domain))
+    health.attempted({ mail, domain, meaning })
+    offTheWire(meaning)
     crash('answered')
-    await settling.submit(settlementOf(mail, meaning, outcome.is === 'accepted' ? outcome.providerId : undefined))
+    const settlement = settlementOf(mail, meaning, () => health.waitOfDomain(mail, domain))
+    await settling.submit({ ...settlement, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
     crash('settled')
     const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
     for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(mail), each))
@@ -143,36 +195,30 @@ export function createSending({ db, secrets, log, worker, transport, publicUrl, 
   return { prepare, transmit, settle: settling.submit, close: making.close }
 }
 
-const settlementOfRefused = ({ mail, ...how }: Refused): Settlement => ({ ...idOf(mail), ...how })
+const settlementOfRefused = ({ mail, error, ...how }: Refused): Settlement => ({ ...idOf(mail), error, code: error, ...how })
 
 export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
 
-function signalOf({ pause, throttled, reason }: ReturnType<typeof meaningOf>, domain: string): Signal {
-  if (pause) return { is: 'paused', domain: pause === 'domain' ? domain : null, reason: reason ?? '' }
-  return { is: throttled ? 'throttled' : 'fine' }
-}
-
 const THROTTLED_WAIT_SECONDS = 5
-const PAUSED_WAIT_SECONDS = 60
 
-function settlementOf(
-  mail: Taken,
-  { action, reason, nobody, throttled, pause }: ReturnType<typeof meaningOf>,
-  providerId?: string,
-): Settlement {
+/** What is said about the provider or the sender's domain does not count against the email. */
+function settlementOf(mail: Taken, { action, reason, about, nobody, throttled }: Meaning, waitOfDomain: () => number): Settlement {
   const base = { ...idOf(mail), error: reason }
-  if (action === 'sent') return { ...base, state: 'sent', providerId: providerId ?? null }
+  if (action === 'sent') return { ...base, state: 'sent' }
   if (action === 'unknown') return { ...base, state: 'unknown' }
   if (action === 'put-back') return { ...base, state: 'queued' }
-  if (action === 'fail') return { ...base, state: 'failed', nobody: nobody ?? false }
-  // What is our own fault does not count against the mail.
-  if (throttled || pause) return { ...base, state: 'deferred', waitSeconds: throttled ? THROTTLED_WAIT_SECONDS : PAUSED_WAIT_SECONDS }
+  if (action === 'fail') return { ...base, state: 'failed', nobody: nobody ?? false, code: nobody ? 'bounced' : 'rejected' }
+  if (about === 'provider' && throttled) return { ...base, state: 'deferred', code: 'throttled', waitSeconds: THROTTLED_WAIT_SECONDS }
+  if (about === 'provider') return { ...base, state: 'queued', code: 'provider_paused' }
+  if (about === 'sender-domain') return { ...base, state: 'deferred', code: 'domain_paused', waitSeconds: waitOfDomain() }
   return { ...base, ...tryLater(mail, reason) }
 }
 
-function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' | 'error' | 'waitSeconds' | 'failed'> {
+function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
   const waitSeconds = waitBeforeRetry(mail)
-  return waitSeconds === null ? { state: 'failed', error } : { state: 'deferred', error, waitSeconds, failed: true }
+  return waitSeconds === null
+    ? { state: 'failed', error, code: 'transient' }
+    : { state: 'deferred', error, code: 'transient', waitSeconds, failed: true }
 }
 
 /** Mails of one content are rendered together. Undefined for those of a content for which that did not work at all. */

@@ -4,6 +4,7 @@ import { isHopeless, many, type Pool, prepared, type Tx } from '../db/index.ts'
 import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
+import type { ErrorCode } from './error-code.ts'
 import type { Taken } from './outbox.ts'
 import { keepRefusals } from './refusal.ts'
 
@@ -11,6 +12,9 @@ import { keepRefusals } from './refusal.ts'
 export type Settlement = Pick<Taken, 'projectId' | 'id' | 'attempts'> & {
   state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
   error: string | null
+  code?: ErrorCode | null
+  /** As rendered, when it differs from the content's. */
+  subject?: string | undefined
   providerId?: string | null
   /** For deferred ones. */
   waitSeconds?: number | null
@@ -76,12 +80,21 @@ async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
 }
 
 function settling(settlements: Settlement[]) {
-  const given = settlements.map((settlement) => ({ ...settlement, error: storable(settlement.error), eventId: newId() }))
+  const given = settlements.map((settlement) => ({
+    ...settlement,
+    error: storable(settlement.error),
+    subject: settlement.subject && storable(settlement.subject),
+    eventId: newId(),
+  }))
   return sql<{ id: string }>`${prepared}
     with settled as (
       update emails e set
         state = s.state,
         error = s.error,
+        error_code = s.code,
+        subject = coalesce(s.subject, e.subject),
+        -- What only the request knew, one-time codes among it, is not kept longer than needed.
+        vars = case when s.state in ('sent', 'skipped') or s.nobody then '{}' else e.vars end,
         provider_id = coalesce(s."providerId", e.provider_id),
         worker = case when s.state = 'unknown' then e.worker end,
         handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
@@ -92,7 +105,7 @@ function settling(settlements: Settlement[]) {
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as s(
-        "projectId" uuid, id uuid, attempts int, state text, error text, "providerId" text, "waitSeconds" float8, failed boolean,
+        "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
         nobody boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
@@ -103,17 +116,17 @@ function settling(settlements: Settlement[]) {
       select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
-      from settled where state in ('sent', 'failed')
+      from settled where state = 'sent' or state = 'failed' and nobody is not true
     ), ${recording(sql`new_events`)}
     select id from settled
   `
 }
 
 /** What other servers answer may hold what a database does not take. */
-const storable = (answer: string | null) => answer && Buffer.from(answer).toString().replaceAll('\0', '')
+export const storable = (answer: string | null) => answer && Buffer.from(answer).toString().replaceAll('\0', '')
 
 /** In every event of a mail `e` with its content `c`. */
-export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', c.subject, 'from', c.from_address,
+export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', coalesce(e.subject, c.subject), 'from', c.from_address,
   'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id, 'sourceType', e.source_type)`
 
 export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

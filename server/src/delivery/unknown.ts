@@ -13,6 +13,7 @@ export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: numb
       update emails e set
         state = case when c.type = 'TRANSACTIONAL' and not e.retried_unknown then 'queued' else 'failed' end,
         error = case when c.type = 'TRANSACTIONAL' and not e.retried_unknown then e.error else 'outcome_unknown' end,
+        error_code = case when c.type = 'TRANSACTIONAL' and not e.retried_unknown then e.error_code else 'outcome_unknown' end,
         retried_unknown = true, handed_over_at = null, unknown_since = null, worker = null, updated_at = now()
       from contents c
       where c.project_id = e.project_id and c.id = e.content_id and (e.project_id, e.id) in (
@@ -34,7 +35,7 @@ export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: s
   const rows = await many(
     tx,
     sql<Told>`
-      update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, unknown_since = null, due_at = null, worker = null,
+      update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, error_code = null, vars = '{}', unknown_since = null, due_at = null, worker = null,
         provider_id = coalesce(e.provider_id, m."providerId"), updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
       where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}
@@ -51,7 +52,7 @@ export async function failByEvidence(tx: Tx, mails: { projectId: string; id: str
   const rows = await many(
     tx,
     sql<Told>`
-      update emails e set state = 'failed', error = m.reason, updated_at = now()
+      update emails e set state = 'failed', error = m.reason, error_code = 'rejected', updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, reason text)
       where e.project_id = m."projectId" and e.id = m.id and e.state = 'sent'
       returning ${TOLD}

@@ -81,7 +81,7 @@ function isForGood(status: string, diagnosis: string) {
 function saysNobodyIsThere(diagnosis: string) {
   const response = diagnosis.replace(/^\s*\w+\s*;\s*/, '').slice(0, 1_000)
   const code = Number(/^[45]\d\d\b/.exec(response)?.[0] ?? 550)
-  return meaningOf({ is: 'refused', code, response }).nobody === true
+  return meaningOf({ is: 'refused', at: 'recipient', code, response }).nobody === true
 }
 
 function says({ kind, reason }: Verdict): Says {

@@ -11,8 +11,8 @@ const BEHAVIOURS: Record<string, Outcome> = {
   bounce: { ...KEPT, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
   full: { ...KEPT, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
   complaint: { ...KEPT, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
-  delay: { is: 'refused', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
-  refuse: { is: 'refused', code: 550, response: '550 5.1.1 No such user (sandbox)' },
+  delay: { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
+  refuse: { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' },
 }
 
 const MB = 1024 * 1024
@@ -27,7 +27,7 @@ export function createSandbox(db: Pool): Transport {
   const isFull = createGauge()
   return {
     async send(mail, handOver) {
-      if (!isOfProject(mail)) return { is: 'not-sent', error: 'the sandbox keeps the mails of projects' }
+      if (!isOfProject(mail)) return { is: 'not-sent', at: 'message', error: 'the sandbox keeps the mails of projects' }
       const outcome = BEHAVIOURS[mail.recipient.split(/[+@]/)[0]!] ?? KEPT
       if (outcome.is === 'refused') return outcome
       const permit = await handOver()

@@ -44,7 +44,7 @@ export function createSes(config: SesConfig, patience = PATIENCE): Transport {
   }
 
   return {
-    send: (mail, handOver) => send(mail, handOver).catch((err) => ({ is: 'not-sent', error: describe(err) })),
+    send: (mail, handOver) => send(mail, handOver).catch((err) => ({ is: 'not-sent', at: 'session', error: describe(err) })),
     async allowance() {
       const { sdk, client } = await ses.ready()
       return readAllowance(await client.send(new sdk.GetAccountCommand({}), { abortSignal: AbortSignal.timeout(ALLOWANCE_MS) }))
@@ -78,9 +78,9 @@ function explain(err: unknown, sender: string, handedOver: boolean): Outcome {
   const refusal = refusalIn(err)
   if (refusal && !NO_ANSWER.includes(refusal.status)) {
     const response = `${refusal.status} ${refusal.name}: ${refusal.message}`.slice(0, 1_000)
-    return { is: 'refused', code: refusal.status, response, means: meaningOfRefusal(refusal, sender) }
+    return { is: 'refused', at: 'message', code: refusal.status, response, means: meaningOfRefusal(refusal, sender) }
   }
-  if (!handedOver || isUnreached(err)) return { is: 'not-sent', error: describe(err) }
+  if (!handedOver || isUnreached(err)) return { is: 'not-sent', at: 'session', error: describe(err) }
   return { is: 'unknown', error: describe(err) }
 }
 

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash.ts'
-import type { Outcome, Outgoing, Permit, Transport } from './transport.ts'
+import type { Outcome, Outgoing, Permit, Stage, Transport } from './transport.ts'
 
 const SECOND = 1_000
 /** What the standard asks a client to wait, phase by phase. The last is long: whoever gives up earlier sends twice. */
@@ -22,6 +22,8 @@ type Line = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | 
 /** Keeps connections open for the next mail; as many as there are mails at once. */
 export function createSmtp({ url, name }: Options): Transport {
   const idle: Line[] = []
+  /** Connections with a message under way. */
+  const inUse = new Set<Line>()
 
   function takeIdle(): Line | undefined {
     for (let line = idle.pop(); line; line = idle.pop()) {
@@ -41,7 +43,8 @@ export function createSmtp({ url, name }: Options): Transport {
   }
 
   async function sendOn(line: Line, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Passage> {
-    const passage = await transmit(line, mail, handOver)
+    inUse.add(line)
+    const passage = await transmit(line, mail, handOver).finally(() => inUse.delete(line))
     const { outcome, phase } = passage
     if (outcome.is === 'accepted') keep(line)
     // The sender it refused, or whose recipient it refused, is still on its mind. In the middle of a mail nothing helps.
@@ -55,22 +58,21 @@ export function createSmtp({ url, name }: Options): Transport {
       const known = takeIdle()
       if (known) {
         const { outcome, phase } = await sendOn(known, mail, handOver)
-        // The other side may have closed it while it was idle, and that is how we find out.
-        if (outcome.is !== 'not-sent' || phase !== 'commands') return outcome
+        // The server may have closed it while it was idle, or does so now: a new connection shows whether it means this email.
+        const isClosed = outcome.is === 'not-sent' || (outcome.is === 'refused' && outcome.code === 421)
+        if (!isClosed || phase !== 'commands') return outcome
       }
-      try {
-        return (await sendOn(await open({ url, name }), mail, handOver)).outcome
-      } catch (err) {
-        return notSent(err as SmtpError)
-      }
+      const opened = await open({ url, name }).catch((err: SmtpError): Outcome => ({ ...notSent(err, 'session'), busy: inUse.size > 0 }))
+      return 'is' in opened ? opened : (await sendOn(opened, mail, handOver)).outcome
     },
     async close() {
       for (const line of idle.splice(0)) hangUp(line)
+      for (const line of inUse) drop(line)
     },
   }
 }
 
-type SmtpError = Error & { code?: string; responseCode?: number; response?: string }
+type SmtpError = Error & { code?: string; responseCode?: number; response?: string; command?: string }
 
 async function open({ url, name }: Options): Promise<Line> {
   const { protocol, hostname, port, username, password, searchParams } = new URL(url)
@@ -156,8 +158,8 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | u
     const timedOut = (what: string): Outcome =>
       phase === 'handed-over'
         ? { is: 'unknown', error: `no answer to ${what} in time` }
-        : { is: 'not-sent', error: `no answer to ${what} in time` }
-    const failed = (err: SmtpError) => end(phase === 'handed-over' ? afterHandOver(err) : notSent(err))
+        : { is: 'not-sent', at: 'message', error: `no answer to ${what} in time` }
+    const failed = (err: SmtpError) => end(phase === 'handed-over' ? afterHandOver(err) : notSent(err, stageOf(err)))
     // A moment later: who says goodbye in a reply closes first, and the reply says why.
     const gone = () => setImmediate(() => over || failed(new Error('the connection was closed')))
     line.connection.on('error', failed)
@@ -189,7 +191,7 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | u
     const envelope = { from: mail.returnPath ?? mail.sender, to: [mail.recipient], size: mail.message.length }
     line.connection.send(envelope, body, (err, info) => {
       if (err) return failed(err as SmtpError)
-      if (phase !== 'handed-over') return end({ is: 'not-sent', error: 'it was answered before it had ended' })
+      if (phase !== 'handed-over') return end({ is: 'not-sent', at: 'message', error: 'it was answered before it had ended' })
       crash('accepted')
       end({ is: 'accepted', response: info.response })
     })
@@ -235,19 +237,26 @@ function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
   })
 }
 
-const afterHandOver = (err: SmtpError): Outcome => (isRefusal(err) ? refused(err) : { is: 'unknown', error: describe(err) })
+const afterHandOver = (err: SmtpError): Outcome => (isRefusal(err) ? refused(err, 'message') : { is: 'unknown', error: describe(err) })
 
-function notSent(err: SmtpError): Outcome {
-  if (isRefusal(err)) return refused(err)
-  // It said how much it takes, and was not even asked.
-  if (/^Message size larger than allowed/.test(err.message)) return { is: 'refused', code: 552, response: `552 5.3.4 ${err.message}` }
-  return { is: 'not-sent', error: describe(err) }
+function notSent(err: SmtpError, at: Stage): Outcome & { is: 'refused' | 'not-sent' } {
+  if (isRefusal(err)) return refused(err, at)
+  // The server announced its limit in EHLO, so the message was not even offered.
+  if (/^Message size larger than allowed/.test(err.message))
+    return { is: 'refused', at: 'sender', code: 552, response: `552 5.3.4 ${err.message}` }
+  return { is: 'not-sent', at, error: describe(err) }
 }
 
 const isRefusal = ({ responseCode = 0 }: SmtpError) => responseCode >= 400 && responseCode < 600
 
-const refused = (err: SmtpError): Outcome => ({
+const STAGES: Record<string, Stage> = { 'MAIL FROM': 'sender', 'RCPT TO': 'recipient' }
+
+/** A 421 between the commands of a message has no command: like a lost connection it counts for the message under way. */
+const stageOf = ({ command = '' }: SmtpError): Stage => STAGES[command] ?? 'message'
+
+const refused = (err: SmtpError, at: Stage): Outcome & { is: 'refused' } => ({
   is: 'refused',
+  at,
   code: err.responseCode!,
   response: (err.response ?? err.message).slice(0, 1_000),
 })

@@ -15,14 +15,23 @@ export type Outgoing = {
   message: Buffer
 }
 
-/** What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. */
+/**
+ * The command at which an attempt ended. `session`: connection, greeting, EHLO, STARTTLS or AUTH, which say something about us and nothing
+ * about a recipient. `sender`: MAIL FROM. `recipient`: RCPT TO. `message`: DATA, the message and its final dot.
+ */
+export type Stage = 'session' | 'sender' | 'recipient' | 'message'
+
+/**
+ * What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. `busy`: a session was refused while others
+ * of this process were open, so the server may only limit their number.
+ */
 export type Outcome =
   /** With `feedback` when it is known at once what will become of it. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
   /** The other side said no. Nothing was taken. With `means` when it does not speak SMTP. */
-  | { is: 'refused'; code: number; response: string; means?: Omit<Meaning, 'reason'> }
+  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; means?: Omit<Meaning, 'reason'> }
   /** It never came to the hand-over. */
-  | { is: 'not-sent'; error: string }
+  | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
   /** It was not let go: as if nobody had tried. */
   | { is: 'withheld' }
   /** Handed over, and no answer came. */

@@ -1,0 +1,213 @@
+import { sql } from 'kysely'
+import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
+import type { Log } from '../lib/log.ts'
+import { createTurns } from '../lib/turns.ts'
+
+/** What is paused: a sender domain of a project, or the provider, which has neither. */
+export type Paused = { projectId: string; domain: string }
+export const PROVIDER: Paused = { projectId: '00000000-0000-0000-0000-000000000000', domain: '' }
+
+export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number }
+/** A relay that restarts is back in seconds, a suspended account in hours; a domain's DNS record in minutes. */
+export const PAUSE_TIMING: PauseTiming = { providerMs: 1_000, maxProviderMs: 60_000, domainMs: 60_000, maxDomainMs: 1_800_000 }
+
+type Pause = Paused & {
+  reason: string
+  fingerprint: string | null
+  failedProbes: number
+  /** By this process's clock. */
+  until: number
+  /** One email of this process is on its way to find out. */
+  probing: boolean
+  /** Not yet in the database. */
+  unsaved: boolean
+}
+
+/** Another worker may probe when this one has not reported for that long. */
+const PROBE_SECONDS = 300
+/** Far beyond what there can be; a bound all the same. */
+const MAX_PAUSES = 10_000
+
+const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
+
+/**
+ * What may not be sent for a while because the other side refuses it. A pause holds in this process at once, and through the database in
+ * all workers within a second. When its time is over one email of one worker goes as a probe: it ends the pause or renews it, twice as long.
+ */
+export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
+  const pauses = new Map<string, Pause>()
+  const ended = new Map<string, Paused>()
+  const inTurn = createTurns(1)
+
+  const find = (paused: Paused) => pauses.get(keyOf(paused))
+  const isProvider = (paused: Paused) => paused.domain === PROVIDER.domain
+
+  function durationOf(paused: Paused, failedProbes: number) {
+    const [first, longest] = isProvider(paused) ? [timing.providerMs, timing.maxProviderMs] : [timing.domainMs, timing.maxDomainMs]
+    return Math.min(longest, first * 2 ** Math.min(failedProbes, 30))
+  }
+
+  /** Refusals that arrive during a pause do not prolong it: they belong to emails that were under way. A refused probe does. */
+  function pause(paused: Paused, reason: string, fingerprint: string | null = null) {
+    const known = find(paused)
+    if (known && !known.probing) return
+    if (!known && pauses.size >= MAX_PAUSES) return
+    const failedProbes = known ? known.failedProbes + 1 : 0
+    const until = performance.now() + durationOf(paused, failedProbes)
+    const { projectId, domain } = paused
+    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, failedProbes, until, probing: false, unsaved: true })
+    ended.delete(keyOf(paused))
+    const seconds = Math.round((until - performance.now()) / 1_000)
+    const what = isProvider(paused) ? 'all sending' : 'a sender domain'
+    log.error({ ...(isProvider(paused) ? {} : paused), reason, seconds, failedProbes }, `${what} is refused and paused`)
+    void sync().catch(() => {}) // the next regular one reports it
+  }
+
+  function end(paused: Paused) {
+    if (!pauses.delete(keyOf(paused))) return
+    ended.set(keyOf(paused), paused)
+    log.info(isProvider(paused) ? {} : paused, 'a paused sender works again')
+    void sync().catch(() => {})
+  }
+
+  /** Writes what changed here and reads what changed elsewhere. */
+  const sync = () =>
+    inTurn(async () => {
+      const unsaved = [...pauses.values()].filter((each) => each.unsaved)
+      const over = [...ended.values()]
+      if (unsaved.length || over.length)
+        await transact(db, async (tx) => {
+          await save(tx, unsaved)
+          await remove(tx, over)
+        })
+      for (const each of unsaved) each.unsaved = false
+      for (const each of over) ended.delete(keyOf(each))
+      adopt(await readPauses(db))
+    })
+
+  /** What this process has changed meanwhile is newer than what was read. */
+  function adopt(stored: StoredPause[]) {
+    const read = new Set(stored.map(keyOf))
+    for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !each.probing) pauses.delete(key)
+    for (const { secondsLeft, projectId, domain, reason, fingerprint, failedProbes } of stored) {
+      const known = pauses.get(keyOf({ projectId, domain }))
+      if (known?.unsaved || known?.probing || ended.has(keyOf({ projectId, domain }))) continue
+      const until = performance.now() + secondsLeft * 1_000
+      pauses.set(keyOf({ projectId, domain }), {
+        projectId,
+        domain,
+        reason,
+        fingerprint,
+        failedProbes,
+        until,
+        probing: false,
+        unsaved: false,
+      })
+    }
+  }
+
+  return {
+    pause,
+    sync,
+    /** False when another worker has the probe, or it is too early. */
+    async takeProbe(paused: Paused): Promise<boolean> {
+      const due = () => {
+        const known = find(paused)
+        return known && !known.probing && performance.now() >= known.until ? known : undefined
+      }
+      if (!due()) return false
+      return inTurn(async () => {
+        const known = due()
+        if (!known || known.unsaved || !(await reserveProbe(db, paused))) return false
+        known.probing = true
+        return true
+      })
+    },
+    /** `works`: the pause is over. `undecided`: the probe said nothing about it, so another may follow. */
+    probed(paused: Paused, result: 'works' | 'undecided') {
+      const known = find(paused)
+      if (!known?.probing) return
+      if (result === 'works') return end(paused)
+      Object.assign(known, { probing: false, unsaved: true, until: performance.now() })
+    },
+    isPaused: (paused: Paused) => pauses.size > 0 && find(paused) !== undefined,
+    reasonOf: (paused: Paused) => find(paused)?.reason ?? '',
+    fingerprintOf: (paused: Paused) => find(paused)?.fingerprint ?? null,
+    isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
+    secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
+    hasPausedDomain: (projectId: string) => pauses.size > 0 && [...pauses.values()].some((each) => each.projectId === projectId),
+    /** Projects that have a sender domain paused for this very refusal. */
+    projectsWith: (fingerprint: string) =>
+      new Set([...pauses.values()].filter((each) => each.fingerprint === fingerprint).map(({ projectId }) => projectId)).size,
+  }
+}
+
+type StoredPause = Paused & { reason: string; fingerprint: string | null; failedProbes: number; since: Date; secondsLeft: number }
+
+/** Newest first. A pause that a worker is probing counts as not yet due. */
+export const readPauses = (db: Db) =>
+  many(
+    db,
+    sql<StoredPause>`
+      select project_id as "projectId", domain, reason, fingerprint, failed_probes as "failedProbes", since,
+        extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
+      from sending_pauses order by since desc limit ${MAX_PAUSES}
+    `,
+  )
+
+async function save(tx: Tx, pauses: Pause[]) {
+  if (!pauses.length) return
+  const rows = pauses.map(({ projectId, domain, reason, fingerprint, failedProbes, until }) => ({
+    projectId,
+    domain,
+    reason: reason.replaceAll('\0', '').slice(0, 1_000),
+    fingerprint: fingerprint?.replaceAll('\0', '') ?? null,
+    failedProbes,
+    seconds: (until - performance.now()) / 1_000,
+  }))
+  await sql`
+    insert into sending_pauses as p (project_id, domain, reason, fingerprint, failed_probes, until)
+    select "projectId", domain, reason, fingerprint, "failedProbes", now() + make_interval(secs => seconds)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
+      "projectId" uuid, domain text, reason text, fingerprint text, "failedProbes" int, seconds float8)
+    order by 1, 2 -- consistent lock order: avoids deadlocks
+    on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, p.fingerprint),
+      failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
+  `.execute(tx)
+}
+
+/** Emails made due at once when a pause ends. The rest come back when their wait is over. */
+const MAX_WOKEN = 5_000
+
+/** The pause is over: emails that were put off only because of it are due at once. */
+async function remove(tx: Tx, paused: Paused[]) {
+  if (!paused.length) return
+  const rows = JSON.stringify(paused.map(({ projectId, domain }) => ({ projectId, domain })))
+  await sql`
+    delete from sending_pauses p using jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid, domain text)
+    where p.project_id = r."projectId" and p.domain = r.domain
+  `.execute(tx)
+  await sql`
+    update emails set due_at = now()
+    where (project_id, id) in (
+      select project_id, id from emails
+      where state = 'deferred' and error_code = 'domain_paused' and due_at > now()
+        and project_id in (select "projectId" from jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid))
+      order by due_at limit ${MAX_WOKEN} for update skip locked)
+  `.execute(tx)
+}
+
+const reserveProbe = async (db: Pool, { projectId, domain }: Paused) =>
+  (
+    await transact(db, (tx) =>
+      many(
+        tx,
+        sql`
+          update sending_pauses set probe_until = now() + make_interval(secs => ${PROBE_SECONDS})
+          where project_id = ${projectId} and domain = ${domain} and until <= now() + interval '100 ms'
+            and (probe_until is null or probe_until < now())
+          returning 1
+        `,
+      ),
+    )
+  ).length > 0

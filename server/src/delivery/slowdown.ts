@@ -1,0 +1,66 @@
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+/** Emails per second to a domain after it said that we are too fast. */
+const SLOWEST = 1
+/** Growth per second afterwards: within a minute no limit is left. */
+const RECOVERY = 1.2
+const UNLIMITED = 50_000
+/** A shorter wait is not worth a write. */
+const SHORTEST_WAIT_SECONDS = 1
+/** Longest wait for a turn: the domain may have recovered long before. Bulk email waits longer, to be rewritten less often. */
+const LONGEST_WAIT_SECONDS = { transactional: 60, bulk: 300 }
+const MAX_REMEMBERED = 10_000
+
+type Slow = { slowedAt: number; nextAt: number }
+type Destination = { projectId: string; domain: string; bulk: boolean }
+
+/**
+ * Slows emails to a recipient domain that throttles. First only those of the project that was throttled: the mailbox may be one that it
+ * floods. When a second project is throttled by the same domain within a minute, all emails to that domain.
+ */
+export function createSlowdown(now: () => number = () => performance.now()) {
+  const slow = new Map<string, Slow>()
+
+  const rateOf = ({ slowedAt }: Slow) => SLOWEST * RECOVERY ** ((now() - slowedAt) / SECOND)
+
+  function slowDown(key: string) {
+    const nextAt = Math.max(now(), slow.get(key)?.nextAt ?? 0)
+    slow.delete(key)
+    slow.set(key, { slowedAt: now(), nextAt })
+    if (slow.size > MAX_REMEMBERED) slow.delete(slow.keys().next().value!)
+  }
+
+  /** Seconds until the next free turn, which is thereby taken. */
+  function takeTurn(key: string): number {
+    const found = slow.get(key)
+    if (!found) return 0
+    const rate = rateOf(found)
+    if (rate >= UNLIMITED) {
+      slow.delete(key)
+      return 0
+    }
+    const at = Math.max(now(), found.nextAt)
+    found.nextAt = at + SECOND / rate
+    return (at - now()) / SECOND
+  }
+
+  const others = new Map<string, { projectId: string; at: number }>()
+
+  return {
+    throttled({ projectId, domain }: Pick<Destination, 'projectId' | 'domain'>) {
+      slowDown(`${projectId} ${domain}`)
+      const other = others.get(domain)
+      if (other && other.projectId !== projectId && now() - other.at <= MINUTE) slowDown(domain)
+      others.delete(domain)
+      others.set(domain, { projectId, at: now() })
+      if (others.size > MAX_REMEMBERED) others.delete(others.keys().next().value!)
+    },
+    /** Seconds that an email to this domain has to wait; undefined when it may leave now. */
+    waitFor({ projectId, domain, bulk }: Destination): number | undefined {
+      if (!slow.size) return undefined
+      const wait = Math.max(takeTurn(`${projectId} ${domain}`), takeTurn(domain))
+      if (wait < SHORTEST_WAIT_SECONDS) return undefined
+      return Math.min(wait, LONGEST_WAIT_SECONDS[bulk ? 'bulk' : 'transactional'])
+    },
+  }
+}
