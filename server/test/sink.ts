@@ -3,6 +3,10 @@ import { once } from 'node:events'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
+/** What a test makes the server answer at a command, instead of what it would. The argument is the address of MAIL and RCPT. */
+export type Script = Partial<Record<'greeting' | 'EHLO' | 'HELO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'dot', (argument: string) => Scripted>>
+type Scripted = string | undefined | Promise<string | undefined>
+
 /** A mail that was taken, as the other side knows it. */
 export type Received = {
   id: string
@@ -65,6 +69,7 @@ export async function startSink(options: Options = {}) {
   /** Answers every recipient with this while it is set. */
   const mood: { refusal: string | undefined } = { refusal: undefined }
   const known = new Set<string>()
+  const script: Script = {}
   let connections = 0
 
   /** Asked when the recipient is named; it holds for that mail. */
@@ -89,6 +94,8 @@ export async function startSink(options: Options = {}) {
 
   function endOfMail(session: Session, content: Buffer) {
     const { socket, how } = session
+    const scripted = script.dot?.(session.recipients[0] ?? '')
+    if (typeof scripted === 'string') return reply(socket, scripted)
     const code = /^[tp](\d{3})dot$/.exec(how)?.[1]
     if (code) return reply(socket, refusal(code))
     take(session, content)
@@ -109,6 +116,18 @@ export async function startSink(options: Options = {}) {
     const { socket } = session
     const verb = line.split(' ')[0]!.toUpperCase()
     commands.push(line)
+    const scripted = script[verb as 'MAIL']?.(addressIn(line))
+    if (typeof scripted === 'string') return reply(socket, scripted)
+    if (scripted) {
+      socket.pause()
+      void scripted.then((answer) => {
+        if (verb === 'MAIL') session.sender = addressIn(line)
+        if (verb === 'RCPT') session.recipients.push(addressIn(line))
+        reply(socket, answer ?? '250 2.0.0 Ok')
+        socket.resume()
+      })
+      return
+    }
     if (verb === 'EHLO') return reply(socket, ehlo())
     if (verb === 'AUTH') return reply(socket, '535 5.7.8 Credentials are not accepted')
     if (verb === 'RSET') Object.assign(session, { sender: '', recipients: [] })
@@ -174,6 +193,8 @@ export async function startSink(options: Options = {}) {
     const state = { sender: '', recipients: [], how: '', inMail: false, refused: false, received: Buffer.alloc(0), searched: 0 }
     const session: Session = { socket, number: ++connections, ...state }
     socket.on('data', (chunk) => onData(session, chunk))
+    const greeting = script.greeting?.('')
+    if (typeof greeting === 'string') return void socket.end(`${greeting}\r\n`)
     if (!silent) reply(socket, '220 sink ESMTP')
   }).listen(port, '127.0.0.1')
   await once(server, 'listening')
@@ -185,6 +206,7 @@ export async function startSink(options: Options = {}) {
     bodies,
     commands,
     mood,
+    script,
     connections: () => connections,
     openConnections: () => open.size,
     reset() {
