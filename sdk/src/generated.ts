@@ -100,7 +100,7 @@ export type Email = {
   projectId: string
   contactId: string | null
   messageId: string
-  /** As it was written: with its variables. */
+  /** As rendered; until then as written, with its variables. */
   subject: string
   from: string
   fromName: string | null
@@ -124,6 +124,26 @@ export type Email = {
   opens: number
   clicks: number
   error: string | null
+  /** The class of `error`. docs/sending.md says which of them a resend may help. */
+  errorCode:
+    | 'unsubscribed'
+    | 'suppressed'
+    | 'contact_deleted'
+    | 'project_deleted'
+    | 'cancelled'
+    | 'bounced'
+    | 'rejected'
+    | 'domain_not_verified'
+    | 'rendering'
+    | 'too_large'
+    | 'transient'
+    | 'expired'
+    | 'outcome_unknown'
+    | 'crashed'
+    | 'provider_paused'
+    | 'domain_paused'
+    | 'throttled'
+    | 'project_disabled' | null
   attempts: number
   createdAt: string
   updatedAt: string
@@ -833,7 +853,7 @@ export interface Operations {
       projectId: string
       contactId: string | null
       messageId: string
-      /** As it was written: with its variables. */
+      /** As rendered; until then as written, with its variables. */
       subject: string
       from: string
       fromName: string | null
@@ -867,6 +887,26 @@ export interface Operations {
       opens: number
       clicks: number
       error: string | null
+      /** The class of `error`. docs/sending.md says which of them a resend may help. */
+      errorCode:
+        | 'unsubscribed'
+        | 'suppressed'
+        | 'contact_deleted'
+        | 'project_deleted'
+        | 'cancelled'
+        | 'bounced'
+        | 'rejected'
+        | 'domain_not_verified'
+        | 'rendering'
+        | 'too_large'
+        | 'transient'
+        | 'expired'
+        | 'outcome_unknown'
+        | 'crashed'
+        | 'provider_paused'
+        | 'domain_paused'
+        | 'throttled'
+        | 'project_disabled' | null
       attempts: number
       createdAt: string
       updatedAt: string

@@ -2,10 +2,11 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
-import { connect } from './db/index.ts'
+import { connect, type Pool } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { borrowDatabase, type Database } from './db/open.ts'
+import { readPauses } from './delivery/pauses.ts'
 import { createSes } from './delivery/transport/ses.ts'
 import { type Config, loadConfig } from './lib/config.ts'
 import { nearestFolder } from './lib/folder.ts'
@@ -183,20 +184,38 @@ async function inspect(config: Config, url: string): Promise<Check[]> {
     const schema = pending.length
       ? warn('migrations', `${pending.join(', ')} not applied yet; the next start does it, or run: npm run sterna -- migrate`)
       : ok('migrations', 'up to date')
-    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(pending.length ? [] : [await checkSealing(config, url)])]
+    return [ok('database', `PostgreSQL ${server_version}`), schema, ...(pending.length ? [] : await checkContents(config, url))]
   } finally {
     await client.end()
   }
 }
 
-async function checkSealing(config: Config, url: string) {
+async function checkContents(config: Config, url: string): Promise<Check[]> {
   const db = connect({ url, max: 1, log: createLog('silent') })
+  try {
+    return [await checkSealing(config, db), ...(await checkPauses(db))]
+  } finally {
+    await db.destroy()
+  }
+}
+
+async function checkSealing(config: Config, db: Pool) {
   try {
     await checkSecret(db, deriveSecrets(readMasterKey(config)))
     return ok('secret', 'opens the keys stored in this database')
   } catch (err) {
     return failed('secret', (err as Error).message)
-  } finally {
-    await db.destroy()
   }
+}
+
+const MAX_PAUSES_SHOWN = 20
+
+/** What the relay or provider refuses at the moment. Emails wait; none fails for it. */
+async function checkPauses(db: Pool): Promise<Check[]> {
+  const pauses = await readPauses(db)
+  if (!pauses.length) return [ok('sending', 'nothing is paused')]
+  return pauses.slice(0, MAX_PAUSES_SHOWN).map(({ projectId, domain, reason, since, failedProbes }) => {
+    const what = domain ? `${domain} (project ${projectId})` : 'all sending'
+    return warn('sending', `${what} is paused since ${since.toISOString()}, probed ${failedProbes} times without success: ${reason}`)
+  })
 }

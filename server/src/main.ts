@@ -18,7 +18,8 @@ import { buildWorkerApp } from './worker-app.ts'
 // Left alone V8 lets a busy heap grow several times what it holds before it collects: an import of 5 MB took 130 MB more, now 20.
 setFlagsFromString('--heap-growing-percent=40')
 
-const DRAIN_MS = 20_000
+/** Answers to emails that are handed over may take 15 s of it. */
+const DRAIN_MS = 25_000
 const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url))
 
 /** Undone in reverse order, however far the start came. */

@@ -54,6 +54,7 @@ const OWNERS: Record<string, string> = {
   senders: 'delivery',
   sessions: 'auth',
   soft_bounces: 'delivery',
+  sending_pauses: 'delivery',
   suppressions: 'delivery',
   templates: 'templates',
   uploads: 'uploads',

@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { many, one } from '../src/db/index.ts'
+import { expireQueued } from '../src/delivery/expire.ts'
+import { diagnose } from '../src/doctor.ts'
 import { newId } from '../src/lib/id.ts'
 import { cloneDatabase } from './database.ts'
-import { startApp } from './helpers.ts'
+import { SECRET_KEY, startApp } from './helpers.ts'
 import { startSink } from './sink.ts'
 
 // What a relay may answer, and whom it concerns: us, a sender domain, a recipient.
@@ -12,6 +14,7 @@ let sink: Awaited<ReturnType<typeof startSink>>
 let started: Awaited<ReturnType<typeof startApp>>
 let sterna: (typeof started)['sterna']
 let drop: () => Promise<void>
+let url: string
 
 beforeAll(async () => {
   // Without pipelining a test can answer each command in its own time.
@@ -20,6 +23,7 @@ beforeAll(async () => {
   started = await startApp(database.url, { env: { SMTP_URL: sink.url } })
   sterna = started.sterna
   drop = database.drop
+  url = database.url
 })
 afterAll(async () => {
   await started.close()
@@ -281,6 +285,31 @@ test('an email that has not left a week after it was accepted ends as expired', 
   expect((await project.rows([deferred!]))[0]).toMatchObject({ error: 'expired', code: 'expired' })
   const { body } = await sterna.call('GET', `/emails/${deferred}`, { key: project.sk })
   expect(body).toMatchObject({ status: 'FAILED', errorCode: 'expired' })
+})
+
+test('an email that waits for a paused provider expires too', async () => {
+  const project = await newProject()
+  sink.reset()
+  sink.script.greeting = () => '554 5.7.1 blocked'
+  const ids = await project.send(addresses(3))
+  await until('the provider is paused', async () => (await pauses()).some(({ domain }) => domain === ''))
+  await until('they are back in the queue', async () => (await project.rows(ids)).every(({ state }) => state === 'queued'))
+  await sql`update emails set created_at = now() - interval '8 days' where id = ${ids[1]}`.execute(sterna.db)
+  await expireQueued(sterna.db, 100)
+  const rows = await project.rows(ids)
+  expect(rows.map(({ code, state }) => (state === 'failed' ? code : null)).sort()).toEqual(['expired', null, null])
+})
+
+test('doctor lists what is paused and why', async () => {
+  await sql`
+    insert into sending_pauses (project_id, domain, reason, until) values (${newId()}, 'paused.example', '550 5.7.1 Sender rejected', 'infinity')
+  `.execute(sterna.db)
+  const checks = await diagnose({ DATABASE_URL: url, SECRET_KEY })
+  expect(checks).toContainEqual({
+    name: 'sending',
+    verdict: 'warn',
+    note: expect.stringMatching(/^paused\.example .* is paused since .*550 5\.7\.1 Sender rejected$/),
+  })
 })
 
 test('an unsubscribe that is answered while the relay hesitates is respected', async () => {

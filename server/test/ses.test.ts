@@ -83,21 +83,21 @@ describe('the SES transport', () => {
   })
 
   test.each([
-    ['throttle', { action: 'retry', throttled: true }],
-    ['throttling', { action: 'retry', throttled: true }],
-    ['quota', { action: 'retry', pause: 'provider' }],
-    ['quota2', { action: 'retry', pause: 'provider' }],
-    ['suspended', { action: 'retry', pause: 'provider' }],
-    ['paused', { action: 'retry', pause: 'provider' }],
-    ['denied', { action: 'retry', pause: 'provider' }],
-    ['signature', { action: 'retry', pause: 'provider' }],
-    ['sandboxed', { action: 'retry', pause: 'provider' }],
-    ['domain', { action: 'retry', pause: 'domain' }],
-    ['mail-from', { action: 'retry', pause: 'domain' }],
-    ['rejected', { action: 'fail' }],
-    ['bad', { action: 'fail' }],
-    ['s500', { action: 'retry' }],
-    ['s503', { action: 'retry' }],
+    ['throttle', { action: 'retry', about: 'provider', throttled: true }],
+    ['throttling', { action: 'retry', about: 'provider', throttled: true }],
+    ['quota', { action: 'retry', about: 'provider' }],
+    ['quota2', { action: 'retry', about: 'provider' }],
+    ['suspended', { action: 'retry', about: 'provider' }],
+    ['paused', { action: 'retry', about: 'provider' }],
+    ['denied', { action: 'retry', about: 'provider' }],
+    ['signature', { action: 'retry', about: 'provider' }],
+    ['sandboxed', { action: 'retry', about: 'recipient', repeatable: true }],
+    ['domain', { action: 'retry', about: 'sender-domain' }],
+    ['mail-from', { action: 'retry', about: 'sender-domain' }],
+    ['rejected', { action: 'fail', about: 'recipient', repeatable: true }],
+    ['bad', { action: 'fail', about: 'recipient', repeatable: true }],
+    ['s500', { action: 'retry', about: 'recipient' }],
+    ['s503', { action: 'retry', about: 'recipient' }],
   ])('what is refused as %s is asked once, and means what it says', async (how, meaning) => {
     const before = ses.requests.length
     const outcome = await createTransport().send(mailTo(`${how}@example.com`), yes)

@@ -374,8 +374,8 @@ describe('sending', () => {
     await inState(ids, 'failed')
     const story = (await explainEmail(db, ids[0]!))!
     expect(story).toMatch(/^to +p550@example\.com$/m)
-    expect(story).toMatch(/^status +FAILED$/m)
-    expect(story).toMatch(/ {2}queued\n.* {2}email\.failed: 550 5\.1\.1/)
+    expect(story).toMatch(/^status +BOUNCED$/m)
+    expect(story).toMatch(/^error +550 5\.1\.1/m)
     expect(await explainEmail(db, project.id)).toBeUndefined()
   })
 
@@ -444,29 +444,45 @@ describe('sending', () => {
     const first = await startWorker()
     const ids = await send(addresses('d200', 150))
     await until('some are sent', async () => (await statesOf(ids)).includes('sent'))
-    const askedAt = Date.now()
     workers.pop()
     expect(await first.stop('SIGTERM')).toBe(0)
-    const took = Date.now() - askedAt
-    expect(took).toBeLessThan(5_000)
     expect(new Set(await statesOf(ids))).toEqual(new Set(['sent', 'queued']))
     await startWorker()
     await inState(ids, 'sent')
     expect(ids.map((id) => copiesOf(id).length)).toEqual(ids.map(() => 1))
   })
 
-  test('a process that is asked to stop does not wait for ever for an answer', { timeout: 30_000 }, async () => {
+  test('a process that is asked to stop waits for a slow answer to what it handed over, so that it need not be sent twice', async () => {
+    const worker = await startWorker()
+    const ids = await send('d6000@example.com')
+    await until('it is handed over', () => copiesOf(ids[0]!).length)
+    workers.pop()
+    expect(await worker.stop('SIGTERM')).toBe(0)
+    expect(await statesOf(ids)).toEqual(['sent'])
+  })
+
+  test('a process that is asked to stop does not wait for ever for an answer', { timeout: 60_000 }, async () => {
     const worker = await startWorker()
     const ids = await send('hang-dot@example.com')
     await until('it is handed over', () => copiesOf(ids[0]!).length)
     workers.pop()
-    const askedAt = Date.now()
     expect(await worker.stop('SIGTERM')).toBe(0)
-    expect(Date.now() - askedAt).toBeLessThan(5_000)
     expect(await statesOf(ids)).toEqual(['unknown'])
   })
 
-  test('taking mails from the queue leads past none that were sent', { timeout: 30_000 }, async () => {
+  test('a process that is asked to stop gives back at once what it has not handed over, however long the relay hesitates', async () => {
+    const worker = await startWorker()
+    sink.script.RCPT = () => new Promise(() => {})
+    const ids = await send(addresses('ok', 3))
+    await until('the relay is asked', () => sink.commands.some((line) => line.startsWith('RCPT') && line.includes('ok+0')))
+    workers.pop()
+    expect(await worker.stop('SIGTERM')).toBe(0)
+    delete sink.script.RCPT
+    expect(new Set(await statesOf(ids))).toEqual(new Set(['queued']))
+    expect(worker.output()).not.toContain('did not stop in time')
+  })
+
+  test('taking mails from the queue leads past none that were sent', { timeout: 90_000 }, async () => {
     const [pattern] = await send(addresses('ok', 1))
     const campaign = await many(
       db,
@@ -492,7 +508,7 @@ describe('sending', () => {
     }
     const before = await walked()
     const worker = await startWorker()
-    await inState(ids, 'sent')
+    await inState(ids, 'sent', 60_000)
     workers.pop()
     await worker.stop('SIGTERM') // what it has read is counted by then
     expect(((await walked()) - before) / ids.length).toBeLessThan(10)
