@@ -165,7 +165,7 @@ describe('an answer', () => {
       projectId: shop.id,
       contactId: contact.id,
       messageId: expect.stringMatching(new RegExp(`^[0-9a-f]{32}@${shop.domain}$`)),
-      subject: 'Order {{n}}',
+      subject: 'Order 7',
       from: `hello@${shop.domain}`,
       fromName: null,
       to: ADA,
@@ -187,6 +187,7 @@ describe('an answer', () => {
       opens: 0,
       clicks: 0,
       error: null,
+      errorCode: null,
       attempts: 1,
       createdAt: answer.body.data.timestamp,
       updatedAt: expect.stringMatching(TIME),
@@ -1417,17 +1418,21 @@ describe('addresses of the sandbox that behave', () => {
     expect((await shop.call('GET', '/sandbox/messages')).body.total).toBe(0)
   })
 
-  test('refuse@: it fails at once, the reason is kept, and nobody writes to it any more', async () => {
-    const { shop, mail } = await tell('refuse@example.com', 'FAILED')
+  test('refuse@: it bounces at once, the reason is kept, and the address gets no more emails', async () => {
+    const { shop, mail } = await tell('refuse@example.com', 'BOUNCED')
     const events = await soon(async () => {
       const told = (await shop.events()).reverse()
-      expect(told.map(({ name }) => name)).toEqual(['email.failed', 'email.bounce', 'contact.unsubscribed'])
+      expect(told.map(({ name }) => name)).toEqual(['email.bounce', 'contact.unsubscribed'])
       return told
     })
-    expect(events[0]!.data.reason).toContain('550')
-    expect(events[1]).toMatchObject({ emailId: mail.id, data: { bounceType: 'Permanent', reason: events[0]!.data.reason } })
-    expect(events[2]!.data).toEqual({ reason: 'bounce' })
-    expect(await shop.email(mail.id)).toMatchObject({ status: 'FAILED', bouncedAt: expect.stringMatching(TIME) })
+    expect(events[0]).toMatchObject({ emailId: mail.id, data: { bounceType: 'Permanent', reason: expect.stringContaining('550') } })
+    expect(events[1]!.data).toEqual({ reason: 'bounce' })
+    expect(await shop.email(mail.id)).toMatchObject({
+      status: 'BOUNCED',
+      errorCode: 'bounced',
+      error: events[0]!.data.reason,
+      bouncedAt: expect.stringMatching(TIME),
+    })
     expect(await shop.consents()).toEqual([{ subscribed: false, source: 'bounce' }])
     expect((await shop.ended(await shop.send({ to: 'refuse@example.com' })))[0]).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
   })
@@ -1453,7 +1458,7 @@ describe('the list of mails', () => {
     expect(seen).toEqual(ids)
 
     const list = async (query: string) => (await shop.call('GET', `/emails?${query}`)).body
-    expect((await list('status=FAILED')).data.map(({ id }: Email) => id)).toEqual([ids[0]])
+    expect((await list('status=BOUNCED')).data.map(({ id }: Email) => id)).toEqual([ids[0]])
     expect(await list('status=SENT&limit=1')).toMatchObject({ total: 25, hasMore: true })
     expect(await list('status=OPENED')).toMatchObject({ total: 0, data: [] })
     const { id: contactId } = sent.body.data.emails[3].contact
