@@ -7,7 +7,7 @@ import { formatOf } from './other-formats.ts'
 
 /** The event loop turns between pieces, so that no upload holds up other requests, whatever its size. */
 export const PIECE = 64 * 1024
-/** Half of the characters at the start of a file in UTF-16 have a zero byte if it is in a Latin script. */
+/** Bytes in which UTF-16 without a byte order mark is looked for. */
 const SAMPLE = 512
 
 /** The file as UTF-8 without a byte order mark. The place of a row in it is then a number of bytes. */
@@ -36,6 +36,7 @@ async function convert(content: Buffer, decode: (piece: Buffer) => string) {
   return Buffer.concat(converted)
 }
 
+/** Latin text in UTF-16 has a zero in every second byte, and hardly any in between. */
 function utf16Of(content: Buffer): { bigEndian: boolean; start: number } | undefined {
   const mark = content.subarray(0, 2).toString('hex')
   if (mark === 'fffe' || mark === 'feff') return { bigEndian: mark === 'feff', start: 2 }
@@ -43,7 +44,7 @@ function utf16Of(content: Buffer): { bigEndian: boolean; start: number } | undef
   const zeros = [0, 0] as [even: number, odd: number]
   for (const [at, byte] of sample.entries()) if (byte === 0) zeros[at % 2 === 0 ? 0 : 1]++
   const [even, odd] = zeros
-  if (Math.max(even, odd) * 4 < sample.length || Math.min(even, odd) > 0) return undefined
+  if (Math.max(even, odd) * 4 < sample.length || Math.min(even, odd) * 10 > Math.max(even, odd)) return undefined
   return { bigEndian: even > odd, start: 0 }
 }
 

@@ -22,7 +22,7 @@ export async function* readRecords(pieces: AsyncIterable<Buffer>, { delimiter, b
     let from = 0
     for (let found = scan(rest, from, isEnd); found; found = scan(rest, from, isEnd)) {
       const { cells, end, lines, problem } = found
-      if (!isBlank(cells))
+      if (problem || !isBlank(cells))
         yield { cells, end: byte + end, line: line + lines, ...(problem ? { problem: `${problem}, in line ${line + 1}` } : {}) }
       from = end
       line += lines
