@@ -137,6 +137,14 @@ describe('a bulk job', () => {
     ['null as ids', { contactIds: null }],
     ['an unknown mode', { mode: 'all', contactIds: [randomUUID()] }],
     ['a filter that is no object', { mode: 'query', filter: 'x' }],
+    ['no filter', { mode: 'query' }],
+    ['an empty filter', { mode: 'query', filter: {} }],
+    ['a blank search', { mode: 'query', filter: { search: ' ' } }],
+    ['all that is no boolean', { mode: 'query', all: 'true' }],
+    ['a field without a value', { mode: 'query', filter: { field: 'plan' } }],
+    ['a value without a field', { mode: 'query', filter: { value: 'pro' } }],
+    ['a day that does not exist', { mode: 'query', filter: { createdFrom: '2026-02-30' } }],
+    ['a segment that is no id', { mode: 'query', filter: { segmentId: 'x' } }],
     ['a subscribed that is no boolean', { mode: 'query', filter: { subscribed: 'true' } }],
     ['a search that is too long', { mode: 'query', filter: { search: 'x'.repeat(256) } }],
     ['excludeIds that are no list', { mode: 'query', excludeIds: 'x' }],
@@ -146,6 +154,35 @@ describe('a bulk job', () => {
     expect(await book.call('POST', '/contacts/bulk-delete', body)).toMatchObject({
       status: 422,
       body: { error: { code: 'VALIDATION_ERROR' } },
+    })
+    expect(await book.contacts()).toHaveLength(1)
+  })
+
+  test.each(['subscribd', 'status', 'email', 'where', 'constructor'])(
+    'with the unknown key %j in its filter is a 422 that names it',
+    async (key) => {
+      const book = await newBook()
+      await book.add('a@example.com')
+      const answer = await book.call('POST', '/contacts/bulk-delete', { mode: 'query', filter: { subscribed: true, [key]: false } })
+      expect(answer).toMatchObject({ status: 422, body: { error: { code: 'VALIDATION_ERROR', errors: [{ field: `filter.${key}` }] } } })
+      expect(await book.contacts()).toHaveLength(1)
+    },
+  )
+
+  test('with an empty filter says how to act on everybody', async () => {
+    const { call } = await newBook()
+    expect((await call('POST', '/contacts/bulk-delete', { mode: 'query', filter: {} })).body.error.errors).toEqual([
+      { field: 'filter', message: 'Give a filter, or "all": true to act on every contact.', code: 'required' },
+    ])
+  })
+
+  test('with a segment that does not exist is a 404', async () => {
+    const book = await newBook()
+    await book.add('a@example.com')
+    const filter = { segmentId: randomUUID() }
+    expect(await book.call('POST', '/contacts/bulk-delete', { mode: 'query', filter })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'RESOURCE_NOT_FOUND', details: { resource: 'segment', id: filter.segmentId } } },
     })
     expect(await book.contacts()).toHaveLength(1)
   })
@@ -187,8 +224,9 @@ describe('a bulk job', () => {
   })
 
   test.each<[string, object, (contact: { n: number; on: boolean }) => boolean]>([
-    ['everyone', {}, () => true],
-    ['an empty filter', { filter: {} }, () => true],
+    ['everyone', { all: true }, () => true],
+    ['everyone by an empty filter', { filter: {}, all: true }, () => true],
+    ['only matches, although it says all', { filter: { subscribed: true }, all: true }, ({ on }) => on],
     ['a search', { filter: { search: 'C1' } }, ({ n }) => String(n).startsWith('1')],
     ['a search for a wildcard', { filter: { search: '%' } }, () => false],
     ['subscribers', { filter: { subscribed: true } }, ({ on }) => on],

@@ -631,8 +631,8 @@ describe('the consent record', () => {
 
     const { data, ...page } = await consents(book, id)
     expect(data.map(({ source, subscribed, details }: Record<string, unknown>) => [source, subscribed, details])).toEqual([
-      ['import', true, { jobId: expect.any(String) }],
-      ['bulk', false, { jobId: expect.any(String) }],
+      ['import', true, { jobId: expect.any(String), startedBy: 'secret-key', requestId: expect.any(String) }],
+      ['bulk', false, { jobId: expect.any(String), startedBy: 'secret-key', requestId: expect.any(String) }],
       ['dashboard', true, { userId: owner.id, requestId: expect.any(String) }],
       ['secret-key', false, { requestId: 'order-42' }],
     ])

@@ -31,7 +31,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
         schema: { tags, summary: `Queue: ${operation} many contacts`, body: BulkBody, response: { 202: Queued, 400: PlainError } },
       },
       async (req, reply) => {
-        const input = { operation, selection: readSelection(req.body) }
+        const input = { operation, selection: readSelection(req.body), startedBy: sourceOf(req) }
         const jobId = await transact(db, (tx) =>
           queueJob(tx, 'contacts.bulk', { projectId: req.project.id, type: `bulk-${operation}`, input }),
         )
