@@ -34,7 +34,7 @@ export async function listContacts(db: Pool, secrets: Secrets, projectId: string
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
   const filter = readFilter(query)
   const where = matching(projectId, filter)
-  const scope = JSON.stringify(['contacts', projectId, sort, dir, filter])
+  const scope = JSON.stringify(['contacts', projectId, sort, dir, ...listedBy(query)])
   const after = query.cursor === undefined ? sql`` : continueAfter(column, dir, readCursor(secrets, scope, query.cursor)[0] as string)
 
   const rows = await many(
@@ -50,6 +50,12 @@ export async function listContacts(db: Pool, secrets: Secrets, projectId: string
     hasMore,
     total: query.cursor === undefined ? await countMatching(db, projectId, filter) : 0,
   }
+}
+
+/** An empty filter is the same list as none. */
+function listedBy({ search = '', subscribed = '', field, value, createdFrom = '', createdTo = '' }: Query) {
+  const isPlain = field === undefined && createdFrom === '' && createdTo === ''
+  return [search, subscribed, ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
 }
 
 const continueAfter = (column: RawBuilder<unknown>, dir: 'asc' | 'desc', value: string) =>
