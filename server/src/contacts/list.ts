@@ -53,9 +53,9 @@ export async function listContacts(db: Pool, secrets: Secrets, projectId: string
 }
 
 /** An empty filter is the same list as none. */
-function listedBy({ search = '', subscribed = '', field, value, createdFrom = '', createdTo = '' }: Query) {
+function listedBy({ search = '', subscribed, field, value, createdFrom = '', createdTo = '' }: Query) {
   const isPlain = field === undefined && createdFrom === '' && createdTo === ''
-  return [search, subscribed, ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
+  return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
 }
 
 const continueAfter = (column: RawBuilder<unknown>, dir: 'asc' | 'desc', value: string) =>
