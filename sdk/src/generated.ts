@@ -494,6 +494,14 @@ export interface Operations {
       /** Part of the address, in any case. */
       search?: string
       subscribed?: 'true' | 'false'
+      /** A field, as `plan` or `data.plan`; together with `value`. */
+      field?: string
+      value?: string
+      /** A time, or a date, which covers the whole day in UTC. */
+      createdFrom?: string
+      /** A time, or a date, which covers the whole day in UTC. */
+      createdTo?: string
+      segmentId?: string
       sort?: 'createdAt' | 'email'
       dir?: 'asc' | 'desc'
     }
@@ -527,10 +535,21 @@ export interface Operations {
       contactIds?: string[]
       ids?: string[]
       filter?: {
+        /** Part of the address, in any case. */
         search?: string
         subscribed?: boolean
+        segmentId?: string
+        /** A field, as `plan` or `data.plan`; together with `value`. */
+        field?: string
+        value?: string | number | boolean
+        /** A time, or a date, which covers the whole day in UTC. */
+        createdFrom?: string
+        /** A time, or a date, which covers the whole day in UTC. */
+        createdTo?: string
       }
       excludeIds?: string[]
+      /** Act on every contact when the filter is empty. */
+      all?: boolean
     }
     response: {
       message: string
@@ -547,10 +566,21 @@ export interface Operations {
       contactIds?: string[]
       ids?: string[]
       filter?: {
+        /** Part of the address, in any case. */
         search?: string
         subscribed?: boolean
+        segmentId?: string
+        /** A field, as `plan` or `data.plan`; together with `value`. */
+        field?: string
+        value?: string | number | boolean
+        /** A time, or a date, which covers the whole day in UTC. */
+        createdFrom?: string
+        /** A time, or a date, which covers the whole day in UTC. */
+        createdTo?: string
       }
       excludeIds?: string[]
+      /** Act on every contact when the filter is empty. */
+      all?: boolean
     }
     response: {
       message: string
@@ -567,10 +597,21 @@ export interface Operations {
       contactIds?: string[]
       ids?: string[]
       filter?: {
+        /** Part of the address, in any case. */
         search?: string
         subscribed?: boolean
+        segmentId?: string
+        /** A field, as `plan` or `data.plan`; together with `value`. */
+        field?: string
+        value?: string | number | boolean
+        /** A time, or a date, which covers the whole day in UTC. */
+        createdFrom?: string
+        /** A time, or a date, which covers the whole day in UTC. */
+        createdTo?: string
       }
       excludeIds?: string[]
+      /** Act on every contact when the filter is empty. */
+      all?: boolean
     }
     response: {
       message: string
@@ -642,7 +683,11 @@ export interface Operations {
     }
   }
 
-  /** Distinct values of a field */
+  /**
+   * Sample the distinct values of a field
+   *
+   * Looks at the newest 100,000 contacts, at values of up to 1,024 characters.
+   */
   'GET /contacts/fields/{field}/values': {
     params: {
       field: string
@@ -656,6 +701,8 @@ export interface Operations {
       values: unknown[]
       count: number
       limit: number
+      /** A large project may have values that are not among these. */
+      sampled: true
     }
   }
 

@@ -166,7 +166,7 @@ describe('a field of any name', () => {
 
     expect(await book.custom()).toEqual({ [`data.${name}`]: ['string', 1], 'data.other': ['number', 0.5] })
     for (const spelling of spellings) {
-      expect(await book.values(spelling)).toEqual({ field: spelling, values: ['x', 'y'], count: 2, limit: 100 })
+      expect(await book.values(spelling)).toEqual({ field: spelling, values: ['x', 'y'], count: 2, limit: 100, sampled: true })
       expect((await book.usage(spelling)).body.contactCount).toBe(2)
     }
     expect(await book.drop(spellings.at(-1)!)).toMatchObject({ status: 200, body: { deletedFrom: 2 } })
@@ -180,7 +180,7 @@ describe('a field of any name', () => {
     async (name) => {
       const book = await newBook()
       await book.add('ada@example.com', { plan: 'pro' })
-      expect(await book.values(name)).toEqual({ field: name, values: [], count: 0, limit: 100 })
+      expect(await book.values(name)).toEqual({ field: name, values: [], count: 0, limit: 100, sampled: true })
       expect((await book.usage(name)).body.contactCount).toBe(0)
       expect(await book.drop(name)).toMatchObject({ status: 200, body: { deletedFrom: 0 } })
       expect(await book.custom()).toEqual({ 'data.plan': ['string', 1] })
@@ -247,7 +247,7 @@ describe('the values of a field', () => {
     ['?limit=', 100],
   ])('with %j are at most %i', async (query, limit) => {
     const { values, ...rest } = await book.values('many', query)
-    expect(rest).toEqual({ field: 'many', count: limit, limit })
+    expect(rest).toEqual({ field: 'many', count: limit, limit, sampled: true })
     expect(values).toHaveLength(limit)
     expect(new Set(values).size).toBe(limit)
     expect(values.every((value: unknown) => Number.isInteger(value) && (value as number) < 210)).toBe(true)

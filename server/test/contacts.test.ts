@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { compactCounts, recountContacts } from '../src/contacts/counts.ts'
+import { SOURCES } from '../src/contacts/subscription.ts'
 import { many, one, transact } from '../src/db/index.ts'
 import { type Answer, useApp } from './helpers.ts'
 
@@ -617,6 +619,11 @@ describe('a change of subscription', () => {
 })
 
 describe('the consent record', () => {
+  test.each(SOURCES)('has the source %s, which the documentation explains', (source) => {
+    const docs = readFileSync(new URL('../../docs/contacts.md', import.meta.url), 'utf8')
+    expect(docs.split('\n').some((line) => line.startsWith('| `') && line.split(' | ')[0]!.includes(`\`${source}\``))).toBe(true)
+  })
+
   const consents = async (book: Book, id: string, query = '') => (await book.call('GET', `/contacts/${id}/consent${query}`)).body
 
   test('says who changed it, newest first', async () => {
@@ -631,8 +638,8 @@ describe('the consent record', () => {
 
     const { data, ...page } = await consents(book, id)
     expect(data.map(({ source, subscribed, details }: Record<string, unknown>) => [source, subscribed, details])).toEqual([
-      ['import', true, { jobId: expect.any(String) }],
-      ['bulk', false, { jobId: expect.any(String) }],
+      ['import', true, { jobId: expect.any(String), startedBy: 'secret-key', requestId: expect.any(String) }],
+      ['bulk', false, { jobId: expect.any(String), startedBy: 'secret-key', requestId: expect.any(String) }],
       ['dashboard', true, { userId: owner.id, requestId: expect.any(String) }],
       ['secret-key', false, { requestId: 'order-42' }],
     ])

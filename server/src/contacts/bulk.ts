@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, type JobId, keepErrors, takeJob } from '../jobs/job.ts'
-import { failPlainly } from '../lib/errors.ts'
+import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
-import { matching } from './list.ts'
+import { type ContactFilter, FieldToMatch, fulfilling, inRange, Moment, matchesEverybody, refuseHalfMatch, Search } from './filter.ts'
+import { jobSource } from './source.ts'
+import type { Source } from './subscription.ts'
 
 export const OPERATIONS = ['subscribe', 'unsubscribe', 'delete'] as const
 type Operation = (typeof OPERATIONS)[number]
@@ -14,24 +16,49 @@ type Operation = (typeof OPERATIONS)[number]
 /** Also the size of a page: an id that is given twice must meet itself in one. */
 const MAX_IDS = 1_000
 const PAGE = MAX_IDS
+/** Contacts looked at in one statement, whether they match or not: a rare value in a large project must not make it long. */
+const LOOK_AT = 2_000
+
+/** A misspelt key must not turn into "everybody". */
+const Filter = z
+  .strictObject({
+    search: Search.optional(),
+    subscribed: z.boolean().optional(),
+    segmentId: z.uuid().optional(),
+    field: FieldToMatch.optional(),
+    value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
+    createdFrom: Moment.optional(),
+    createdTo: Moment.optional(),
+  })
+  .check(refuseHalfMatch)
 
 const Ids = z.array(z.string().max(100))
 export const BulkBody = z.object({
   mode: z.enum(['ids', 'query']).optional(),
   contactIds: Ids.optional(),
   ids: Ids.optional(),
-  filter: z.object({ search: z.string().max(255).optional(), subscribed: z.boolean().optional() }).optional(),
+  filter: Filter.optional(),
   excludeIds: z.array(z.string().max(100)).max(10_000).optional(),
+  all: z.boolean().optional().describe('Act on every contact when the filter is empty.'),
 })
 
-/** Either a list of ids, or everyone who matches when the job gets there. */
-type Selection = { ids: string[] } | { filter: { search?: string; subscribed?: boolean }; excludeIds: string[] }
-type Input = { operation: Operation; selection: Selection; userId?: string }
+/**
+ * Either a list of ids, or every contact that matches when the job gets there. `filter` is how older versions wrote `where`: a worker
+ * of such a version must fail on a filter it does not know, not ignore half of it.
+ */
+type Query = { where: ContactFilter; excludeIds: string[] } | { filter: ContactFilter; excludeIds: string[] }
+type Selection = { ids: string[] } | Query
+type Input = { operation: Operation; selection: Selection; startedBy?: Source }
 type Position = { ids: string[] } | { after: string }
 type Result = { operation: Operation; totalRequested: number; successCount: number; unchangedCount: number; failureCount: number }
 
-export function readSelection({ mode, contactIds, ids, filter, excludeIds }: z.output<typeof BulkBody>): Selection {
-  if (mode === 'query') return { filter: filter ?? {}, excludeIds: excludeIds ?? [] }
+export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds = [], all }: z.output<typeof BulkBody>): Selection {
+  if (mode === 'query') {
+    const { segmentId, ...where } = filter
+    if (segmentId) notFound('segment', segmentId)
+    if (matchesEverybody(where) && !all) invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
+    return { where, excludeIds }
+  }
   const given = contactIds ?? ids ?? []
   if (given.length < 1 || given.length > MAX_IDS) failPlainly('BAD_REQUEST', `Give 1 to ${MAX_IDS} contact ids.`)
   return { ids: given }
@@ -42,10 +69,10 @@ export const continueBulk = (db: Pool, job: JobId) =>
   transact(db, async (tx) => {
     const taken = await takeJob<Input, Position>(tx, job)
     if (!taken) return
-    const { operation, selection } = taken.input
+    const { operation, selection, startedBy } = taken.input
     const so_far = (taken.result as Result | null) ?? { operation, totalRequested: 0, successCount: 0, unchangedCount: 0, failureCount: 0 }
     const page = await nextPage(tx, job.projectId, selection, taken.position)
-    const result = await applyToPage(tx, job, { operation, ids: page.ids, result: so_far })
+    const result = await applyToPage(tx, job, { operation, startedBy, ids: page.ids, result: so_far })
     if (!page.next) return completeJob(tx, job, result)
     await advanceJob(tx, job, { position: page.next, result, progress: page.progress })
     await enqueue(tx, 'contacts.bulk', job)
@@ -59,15 +86,19 @@ async function nextPage(tx: Tx, projectId: string, selection: Selection, positio
     const left = rest.slice(PAGE)
     return { ids: rest.slice(0, PAGE), next: left.length ? { ids: left } : null, progress: (1 - left.length / selection.ids.length) * 100 }
   }
+  const where = 'where' in selection ? selection.where : selection.filter
   const after = position && 'after' in position ? position.after : '00000000-0000-0000-0000-000000000000'
-  const { search, subscribed } = selection.filter
-  const where = matching(projectId, { search, subscribed: subscribed === undefined ? undefined : subscribed ? 'true' : 'false' })
-  const rows = await many(tx, sql<{ id: string }>`select id from contacts where ${where} and id > ${after} order by id limit ${PAGE}`)
+  const rows = await many(
+    tx,
+    sql<{ id: string; matches: boolean }>`
+      select id, ${fulfilling(where)} as matches from contacts where ${inRange(projectId, where)} and id > ${after} order by id limit ${LOOK_AT}
+    `,
+  )
   const excluded = new Set(selection.excludeIds.map((id) => id.toLowerCase()))
   const last = rows.at(-1)?.id
   return {
-    ids: rows.map(({ id }) => id).filter((id) => !excluded.has(id)),
-    next: last && rows.length === PAGE ? { after: last } : null,
+    ids: rows.flatMap(({ id, matches }) => (matches && !excluded.has(id) ? id : [])),
+    next: last && rows.length === LOOK_AT ? { after: last } : null,
     progress: 50,
   }
 }
@@ -75,10 +106,10 @@ async function nextPage(tx: Tx, projectId: string, selection: Selection, positio
 async function applyToPage(
   tx: Tx,
   job: JobId,
-  { operation, ids, result }: { operation: Operation; ids: string[]; result: Result },
+  { operation, startedBy, ids, result }: { operation: Operation; startedBy: Source | undefined; ids: string[]; result: Result },
 ): Promise<Result> {
   const wanted = [...new Set(ids)].filter(isId)
-  const { found, changed } = await apply(tx, job, operation, wanted)
+  const { found, changed } = await apply(tx, job, { operation, startedBy, ids: wanted })
   const known = new Set(found)
   const missing = ids.map((id, index) => ({ id, row: result.totalRequested + index + 1 })).filter(({ id }) => !known.has(id.toLowerCase()))
   await keepErrors(
@@ -96,10 +127,12 @@ async function applyToPage(
   }
 }
 
-async function apply(tx: Tx, { projectId, jobId }: JobId, operation: Operation, ids: string[]) {
+type Application = { operation: Operation; startedBy: Source | undefined; ids: string[] }
+
+async function apply(tx: Tx, { projectId, jobId }: JobId, { operation, startedBy, ids }: Application) {
   if (operation === 'delete') {
     const gone = await deleteContacts(tx, { projectId, ids })
     return { found: gone, changed: gone }
   }
-  return setSubscription(tx, { projectId, ids, subscribed: operation === 'subscribe', source: { by: 'bulk', details: { jobId } } })
+  return setSubscription(tx, { projectId, ids, subscribed: operation === 'subscribe', source: jobSource('bulk', jobId, startedBy) })
 }

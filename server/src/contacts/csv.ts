@@ -1,87 +1,82 @@
-import { isUtf8 } from 'node:buffer'
-import { pipeline, Readable } from 'node:stream'
-import { CsvError, parse } from 'csv-parse'
+import { readJson } from '../http/json.ts'
 import { readAddress } from '../lib/address.ts'
+import { findAddressColumn, optOutReader } from './csv-columns.ts'
+import { inPieces } from './csv-encoding.ts'
+import { type CsvRecord, CsvUnreadable, readRecords } from './csv-records.ts'
+import { readYesOrNo } from './csv-words.ts'
 import { type DataPatch, readData } from './data.ts'
 
 /** One data row, read; or what is wrong with it. */
 export type CsvRow = Place & ({ email: string; subscribed?: boolean; patch: DataPatch } | { email: string; error: string })
-/** After which row, and at which byte the next one starts. Row 1 is the header. */
-export type Place = { row: number; byte: number }
+/** After which row and line, and at which byte the next one starts. Row 1 is the header. */
+export type Place = { row: number; byte: number; line?: number }
 /** What the beginning of a file tells about the rest of it. */
 export type Layout = { delimiter: string; columns: Column[]; email: number; subscribed: number; header: Place }
-/** With a problem, whatever a row has there cannot be stored. */
+/** With a problem, a row that has something in this column cannot be stored. */
 type Column = { name: string; problem?: string }
 
-/** The file as a whole cannot be read. */
-export class CsvUnreadable extends Error {}
-
+/** Bounds the failing rows of a file, which are all kept. A file of addresses alone has about half as many. */
+export const MAX_ROWS = 500_000
 const DELIMITERS = [',', ';', '\t']
 const MAX_COLUMNS = 1_000
 const MAX_CELL = 65_536
+const SHOWN_COLUMNS = 20
 const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/
 const NUL = 'contains the character U+0000'
-const TRUE = new Set(['true', '1', 'yes'])
 
-/** As UTF-8 without a byte order mark, so that a place in it is a number of bytes. */
-export function toUtf8(content: Buffer) {
-  if (content[0] === 0xff && content[1] === 0xfe) return Buffer.from(content.toString('utf16le', 2))
-  if (!isUtf8(content)) throw new CsvUnreadable('The file is not UTF-8 text.')
-  return content.subarray(0, 3).equals(BOM) ? content.subarray(3) : content
-}
-const BOM = Buffer.from([0xef, 0xbb, 0xbf])
-
-export async function readLayout(content: Buffer): Promise<Layout> {
-  const delimiter = delimiterOf(content.toString('utf8', 0, 10_000))
-  for await (const { record, info } of parseFrom([content], delimiter))
-    return { ...readHeader(record), delimiter, header: { row: 1, byte: info.bytes } }
+/** Reads no further than the header. */
+export async function readLayout(content: Buffer, pieces = inPieces): Promise<Layout> {
+  const start = content.toString('utf8', 0, 10_000)
+  const separator = SEPARATOR_LINE.exec(start)
+  const byte = separator ? Buffer.byteLength(separator[0]) : 0
+  const line = separator ? 1 : 0
+  const delimiter = separator?.[1] ?? delimiterOf(start)
+  for await (const record of readRecords(pieces(content.subarray(byte)), { delimiter, byte, line }))
+    return { ...readHeader(record), delimiter, header: { row: 1, byte: record.end, line: record.line } }
   throw new CsvUnreadable('The file is empty.')
 }
 
-/** The rows after a place, from the pieces of the file after it; never more than a piece of them is held. */
+/** Excel's own way to name the delimiter, before the header. */
+const SEPARATOR_LINE = /^"?sep=([^\w\s"\u0080-\uffff]|\t)"?[ \t]*(?:\r\n|\r|\n)/i
+
+/** The rows after a place, from the pieces of the file after it. */
 export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, after: Place): AsyncGenerator<CsvRow> {
+  const { delimiter } = layout
+  const readRow = rowReader(layout)
   let row = after.row
-  for await (const { record, info } of parseFrom(pieces, layout.delimiter)) {
-    yield { ...readRow(layout, record), row: ++row, byte: after.byte + info.bytes }
+  for await (const record of readRecords(pieces, { delimiter, byte: after.byte, line: after.line ?? after.row })) {
+    if (row > MAX_ROWS) throw new CsvUnreadable(TOO_MANY_ROWS)
+    yield { ...readRow(record), row: ++row, byte: record.end, line: record.line }
   }
 }
-
-type Parsed = { record: string[]; info: { bytes: number } }
-
-async function* parseFrom(pieces: Iterable<Buffer> | AsyncIterable<Buffer>, delimiter: string): AsyncGenerator<Parsed> {
-  const parser = parse({
-    delimiter,
-    info: true,
-    relaxColumnCount: true,
-    skipEmptyLines: true,
-    skipRecordsWithEmptyValues: true,
-    maxRecordSize: 1_000_000,
-  })
-  try {
-    // Whoever stops reading, or fails, ends both: the error arrives through the parser.
-    yield* pipeline(Readable.from(pieces), parser, () => {}) as AsyncIterable<Parsed>
-  } catch (err) {
-    throw err instanceof CsvError ? new CsvUnreadable(explain(err)) : err
-  }
-}
+const TOO_MANY_ROWS = `The file has more than ${MAX_ROWS.toLocaleString('en')} rows. Those were imported; upload the others as another file.`
 
 /** The one that the header uses most, outside quotes. */
 function delimiterOf(text: string) {
   const line =
     text
-      .slice(0, 10_000)
       .replace(/"[^"]*"/g, '')
-      .split(/\r?\n/, 1)[0] ?? ''
-  const [first] = DELIMITERS.map((delimiter) => ({ delimiter, count: line.split(delimiter).length })).sort((a, b) => b.count - a.count)
-  return first!.delimiter
+      .split(/\r\n|\r|\n/)
+      .find((candidate) => candidate.trim() !== '') ?? ''
+  const [most] = DELIMITERS.map((delimiter) => ({ delimiter, count: line.split(delimiter).length })).sort((a, b) => b.count - a.count)
+  return most!.count === 1 && line.includes('|') ? '|' : most!.delimiter
 }
 
-function readHeader(cells: string[]) {
+function readHeader({ cells, problem }: CsvRecord) {
+  if (problem) throw new CsvUnreadable(`The file is not CSV. ${problem}.`)
   const names = cells.map((cell) => cell.trim())
   if (names.length > MAX_COLUMNS) throw new CsvUnreadable(`The file has more than ${MAX_COLUMNS} columns.`)
-  const find = (name: string) => names.findIndex((cell) => cell.toLowerCase() === name)
-  if (find('email') === -1) throw new CsvUnreadable('The file has no column "email".')
-  return { columns: names.map(readName), email: find('email'), subscribed: find('subscribed') }
+  const email = findAddressColumn(names)
+  if (email === -1) throw new CsvUnreadable(explainNoAddress(names))
+  const [subscribed = -1, ...more] = names.flatMap((name, column) => (name.toLowerCase() === 'subscribed' ? column : []))
+  if (more.length) throw new CsvUnreadable('The file has more than one column "subscribed".')
+  return { columns: names.map(readName), email, subscribed }
+}
+
+function explainNoAddress(names: string[]) {
+  if (names.some((name) => readAddress(name))) return 'The first row must name the columns, one of them "email"; it holds an email address.'
+  const shown = names.slice(0, SHOWN_COLUMNS).map((name) => `"${name.slice(0, 50).replaceAll('\0', '').toWellFormed()}"`)
+  return `The file has no column "email". Its columns are ${shown.join(', ')}${names.length > SHOWN_COLUMNS ? ' and others' : ''}.`
 }
 
 function readName(name: string): Column {
@@ -89,24 +84,39 @@ function readName(name: string): Column {
   return Buffer.byteLength(name) > 255 ? { name: name.slice(0, 255), problem: 'has a name longer than 255 bytes' } : { name }
 }
 
-function readRow({ columns, email, subscribed }: Layout, cells: string[]) {
-  const given = (cells[email] ?? '').trim()
-  const address = readAddress(given)
-  // As much of it as can be stored and shown.
-  const fail = (error: string) => ({ email: given.slice(0, 320).replaceAll('\0', '').toWellFormed(), error })
-  if (given === '') return fail('No email address')
-  if (!address) return fail('Not a valid email address')
+function rowReader({ columns, email, subscribed }: Layout) {
+  const optOuts = columns.flatMap(({ name }, column) => {
+    const isOptOut = column !== subscribed && optOutReader(name)
+    return isOptOut ? { column, isOptOut } : []
+  })
+  /** The column `subscribed` decides when it says something; other tools' columns can only unsubscribe. */
+  const readChoice = (cells: string[], said: string) =>
+    said === '' ? (optOuts.some(({ column, isOptOut }) => isOptOut(cells[column] ?? '')) ? false : undefined) : readYesOrNo(said)
 
-  const data: Record<string, unknown> = Object.create(null)
-  for (const [column, { name, problem = problemOf(cells[column]) }] of columns.entries()) {
-    const cell = cells[column] ?? ''
-    if (column === email || column === subscribed || name === '' || name === '__proto__' || cell === '') continue
-    if (problem) return fail(`The column "${name}" ${problem}`)
-    data[name] = name === 'locale' ? cell : readCell(cell)
+  return ({ cells, problem }: CsvRecord) => {
+    const given = (cells[email] ?? '').trim()
+    // As much of it as can be stored and shown.
+    const fail = (error: string) => ({ email: given.slice(0, 320).replaceAll('\0', '').toWellFormed(), error })
+    if (problem) return fail(problem)
+    if (given === '') return fail('No email address')
+    const address = readAddress(given)
+    if (!address) return fail('Not a valid email address')
+
+    const data: Record<string, unknown> = Object.create(null)
+    for (const [column, { name, problem = problemOf(cells[column]) }] of columns.entries()) {
+      const cell = cells[column] ?? ''
+      if (column === email || column === subscribed || name === '' || name === '__proto__' || cell === '') continue
+      if (problem) return fail(`The column "${name}" ${problem}`)
+      data[name] = name === 'locale' ? cell : readCell(name, cell)
+    }
+    const said = (cells[subscribed] ?? '').trim()
+    const choice = readChoice(cells, said)
+    if (said !== '' && choice === undefined) return fail(`"${printable(said)}" in the column "subscribed" means neither yes nor no`)
+    return { email: address, patch: readData(data), ...(choice === undefined ? {} : { subscribed: choice }) }
   }
-  const choice = (cells[subscribed] ?? '').trim().toLowerCase()
-  return { email: address, patch: readData(data), ...(choice === '' ? {} : { subscribed: TRUE.has(choice) }) }
 }
+
+const printable = (word: string) => word.slice(0, 100).replaceAll('\0', '').toWellFormed()
 
 function problemOf(cell = '') {
   if (cell.includes('\0')) return NUL
@@ -114,13 +124,18 @@ function problemOf(cell = '') {
 }
 
 /** `00123` and `+49…` are codes and phone numbers, not numbers. */
-function readCell(cell: string): string | number | boolean {
+function readCell(name: string, cell: string): unknown {
   const trimmed = cell.trim()
   if (trimmed === 'true' || trimmed === 'false') return trimmed === 'true'
+  if (trimmed.startsWith('{') && name.toLowerCase() === 'attributes') return readAttributes(trimmed) ?? cell
   return NUMBER.test(trimmed) && Number.isSafeInteger(Math.trunc(Number(trimmed))) ? Number(trimmed) : cell
 }
 
-function explain({ code, message, lines }: CsvError) {
-  if (code === 'CSV_MAX_RECORD_SIZE') return `A row near line ${lines} is too long; is a quote missing?`
-  return `The file is not CSV: ${message.slice(0, 200)}`
+/** listmonk exports the custom fields of a subscriber as one JSON object. */
+function readAttributes(cell: string) {
+  try {
+    return readJson(Buffer.from(cell))
+  } catch {
+    return undefined
+  }
 }

@@ -1,17 +1,36 @@
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, completeJob, failJob, type JobId, keepErrors, keepFile, queueJob, readPiece, readStand, takeJob } from '../jobs/job.ts'
-import { type CsvRow, CsvUnreadable, type Layout, type Place, readLayout, readRows, toUtf8 } from './csv.ts'
+import {
+  advanceJob,
+  completeJob,
+  countUnfinished,
+  failJob,
+  type JobId,
+  keepErrors,
+  keepFile,
+  queueJob,
+  readPiece,
+  readStand,
+  takeJob,
+} from '../jobs/job.ts'
+import { fail } from '../lib/errors.ts'
+import { type CsvRow, type Layout, type Place, readLayout, readRows } from './csv.ts'
+import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
+import { CsvUnreadable } from './csv-records.ts'
+import { jobSource } from './source.ts'
+import type { Source } from './subscription.ts'
 import { mergeWanted, upsertContacts, want } from './upsert.ts'
 
 const CHUNK = 1_000
 const PARTS = 10
-/** Read from the database at a time: a few thousand rows, whatever the size of the file. */
-const PIECE = 64 * 1024
 /** About a second of work for one job; then the next job goes on, and a kill costs no more than one of its attempts. */
 const CHUNKS_PER_JOB = 10
 
-type Input = { totalRows: number; layout: Layout }
+/** Unfinished imports of one project: bounds the files and failing rows it can pile up. */
+const MAX_UNFINISHED = 10
+const RETRY_AFTER_SECONDS = 10
+
+type Input = { totalRows: number; layout: Layout; startedBy?: Source }
 type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
 type GoodRow = Extract<CsvRow, { patch: unknown }>
 
@@ -19,20 +38,32 @@ const NOTHING: Result = { totalRows: 0, successCount: 0, createdCount: 0, update
 
 const isGood = (row: CsvRow): row is GoodRow => 'patch' in row
 
-/** Refuses what is no CSV at once; everything else is found out row by row. */
-export async function queueImport(db: Pool, projectId: string, uploaded: Buffer) {
-  const content = toUtf8(uploaded)
-  const input: Input = { totalRows: countLines(content), layout: await readLayout(content) }
+/**
+ * Refuses a file of another kind at once. Only the header is read here; broken rows are found by the job. Everything that looks at
+ * the whole file goes in pieces, between which the event loop turns.
+ */
+export async function queueImport(db: Pool, projectId: string, { uploaded, startedBy }: { uploaded: Buffer; startedBy: Source }) {
+  const content = await toUtf8(uploaded)
+  const input: Input = { layout: await readLayout(content), totalRows: await countLines(content), startedBy }
   return transact(db, async (tx) => {
+    await refuseTooMany(tx, projectId)
     const jobId = await queueJob(tx, 'contacts.import', { projectId, type: 'import', input })
     await keepFile(tx, { projectId, jobId }, content)
     return jobId
   })
 }
 
-function countLines(content: Buffer) {
+async function refuseTooMany(tx: Tx, projectId: string) {
+  if ((await countUnfinished(tx, { projectId, type: 'import' })) < MAX_UNFINISHED) return
+  fail('RATE_LIMIT_EXCEEDED', {
+    message: `This project has ${MAX_UNFINISHED} unfinished imports. Upload the next file when one of them has finished.`,
+    retryAfter: RETRY_AFTER_SECONDS,
+  })
+}
+
+async function countLines(content: Buffer) {
   let lines = 0
-  for (let at = content.indexOf(10); at !== -1; at = content.indexOf(10, at + 1)) lines++
+  for await (const piece of inPieces(content)) for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) lines++
   return lines
 }
 
@@ -46,17 +77,11 @@ export async function continueImport(db: Pool, job: JobId) {
   const { layout } = stand.input
   let place = stand.position ?? layout.header
   let chunks = 0
-  try {
-    for await (const chunk of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
-      const last = chunk.length < CHUNK
-      const more = !last && ++chunks === CHUNKS_PER_JOB
-      const written = await writeChunk(db, job, { chunk, place, next: last ? 'complete' : more ? 'queue' : 'stay' })
-      if (!written || more) return
-      place = placeAfter(chunk) ?? place
-    }
-  } catch (err) {
-    if (!(err instanceof CsvUnreadable)) throw err
-    await transact(db, (tx) => failJob(tx, job, err.message))
+  for await (const { rows, end } of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
+    const isEnough = !end && ++chunks === CHUNKS_PER_JOB
+    const written = await writeChunk(db, job, { rows, place, next: end ?? (isEnough ? 'queue' : 'stay') })
+    if (!written || isEnough) return
+    place = placeAfter(rows) ?? place
   }
 }
 
@@ -68,25 +93,33 @@ async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator
   }
 }
 
-/** The last one is always short, and empty if need be: it ends the job. */
-async function* inChunks(rows: AsyncIterable<CsvRow>): AsyncGenerator<CsvRow[]> {
-  let chunk: CsvRow[] = []
-  for await (const row of rows) {
-    chunk.push(row)
-    if (chunk.length === CHUNK) {
-      yield chunk
-      chunk = []
+type Next = 'stay' | 'queue' | 'complete' | { failure: string }
+
+/** The last one has an end: it completes the job, or fails it when the rest of the file cannot be read. */
+async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }> {
+  let rows: CsvRow[] = []
+  try {
+    for await (const row of source) {
+      rows.push(row)
+      if (rows.length === CHUNK) {
+        yield { rows }
+        rows = []
+      }
     }
+  } catch (err) {
+    if (!(err instanceof CsvUnreadable)) throw err
+    return yield { rows, end: { failure: err.message } }
   }
-  yield chunk
+  yield { rows, end: 'complete' }
 }
 
-const placeAfter = (chunk: CsvRow[]): Place | undefined => {
-  const last = chunk.at(-1)
-  return last && { row: last.row, byte: last.byte }
+const placeAfter = (rows: CsvRow[]): Place | undefined => {
+  const last = rows.at(-1)
+  return last && placeOf(last)
 }
+const placeOf = ({ row, byte, line }: Place): Place => ({ row, byte, ...(line === undefined ? {} : { line }) })
 
-type Chunk = { chunk: CsvRow[]; place: Place; next: 'stay' | 'queue' | 'complete' }
+type Chunk = { rows: CsvRow[]; place: Place; next: Next }
 
 /** False when someone else has advanced this job meanwhile. */
 async function writeChunk(db: Pool, job: JobId, given: Chunk): Promise<boolean> {
@@ -94,28 +127,28 @@ async function writeChunk(db: Pool, job: JobId, given: Chunk): Promise<boolean> 
     return await transact(db, (tx) => applyChunk(tx, job, given))
   } catch (err) {
     if (!isBadData(err)) throw err
-    return given.chunk.length === 1 ? transact(db, (tx) => applyChunk(tx, job, refuseRow(given))) : writeInParts(db, job, given)
+    return given.rows.length === 1 ? transact(db, (tx) => applyChunk(tx, job, refuseRow(given))) : writeInParts(db, job, given)
   }
 }
 
 /** Some row of it cannot be stored. Ever smaller parts find which, and nobody waits for a long transaction meanwhile. */
-async function writeInParts(db: Pool, job: JobId, { chunk, place, next }: Chunk) {
-  const size = Math.ceil(chunk.length / PARTS)
-  for (let from = 0, at = place; from < chunk.length; from += size) {
-    const part = chunk.slice(from, from + size)
-    const last = from + size >= chunk.length
-    if (!(await writeChunk(db, job, { chunk: part, place: at, next: last ? next : 'stay' }))) return false
+async function writeInParts(db: Pool, job: JobId, { rows, place, next }: Chunk) {
+  const size = Math.ceil(rows.length / PARTS)
+  for (let from = 0, at = place; from < rows.length; from += size) {
+    const part = rows.slice(from, from + size)
+    const last = from + size >= rows.length
+    if (!(await writeChunk(db, job, { rows: part, place: at, next: last ? next : 'stay' }))) return false
     at = placeAfter(part)!
   }
   return true
 }
 
-const refuseRow = ({ chunk: [row], ...rest }: Chunk): Chunk => ({
+const refuseRow = ({ rows: [row], ...rest }: Chunk): Chunk => ({
   ...rest,
-  chunk: [{ row: row!.row, byte: row!.byte, email: row!.email, error: 'The data of this contact is too large or cannot be stored' }],
+  rows: [{ ...placeOf(row!), email: row!.email, error: 'The data of this contact is too large or cannot be stored' }],
 })
 
-async function applyChunk(tx: Tx, job: JobId, { chunk, place, next }: Chunk) {
+async function applyChunk(tx: Tx, job: JobId, { rows, place, next }: Chunk) {
   const taken = await takeJob<Input, Place>(tx, job)
   if (!taken) return false
   if ((taken.position ?? taken.input.layout.header).byte !== place.byte) {
@@ -124,37 +157,37 @@ async function applyChunk(tx: Tx, job: JobId, { chunk, place, next }: Chunk) {
     return false
   }
   const before = (taken.result as Result | null) ?? NOTHING
-  const created = await upsertRows(tx, job, chunk.filter(isGood))
-  const errors = chunk.flatMap((row) => (isGood(row) ? [] : row))
+  const created = await upsertRows(tx, { ...job, startedBy: taken.input.startedBy, rows: rows.filter(isGood) })
+  const errors = rows.flatMap((row) => (isGood(row) ? [] : row))
   await keepErrors(
     tx,
     job,
     errors.map(({ row, email, error }) => ({ row, subject: email, error })),
   )
 
-  const good = chunk.length - errors.length
+  const good = rows.length - errors.length
   const result: Result = {
-    totalRows: before.totalRows + chunk.length,
+    totalRows: before.totalRows + rows.length,
     successCount: before.successCount + good,
     createdCount: before.createdCount + created,
     updatedCount: before.updatedCount + good - created,
     failureCount: before.failureCount + errors.length,
   }
   if (next === 'complete') await completeJob(tx, job, result)
-  else
-    await advanceJob(tx, job, {
-      position: placeAfter(chunk),
-      result,
-      progress: (result.totalRows / Math.max(1, taken.input.totalRows)) * 100,
-    })
+  else await advanceJob(tx, job, { position: placeAfter(rows) ?? place, result, progress: shareOf(result, taken.input) })
   if (next === 'queue') await enqueue(tx, 'contacts.import', job)
+  if (typeof next === 'object') await failJob(tx, job, next.failure)
   return true
 }
 
+const shareOf = (done: Result, { totalRows }: Input) => (done.totalRows / Math.max(1, totalRows)) * 100
+
+type ToUpsert = JobId & { startedBy: Source | undefined; rows: GoodRow[] }
+
 /** Returns how many of them are new. */
-async function upsertRows(tx: Tx, { projectId, jobId }: JobId, rows: GoodRow[]) {
+async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpsert) {
   if (!rows.length) return 0
-  const source = { by: 'import' as const, details: { jobId } }
+  const source = jobSource('import', jobId, startedBy)
   const contacts = mergeWanted(rows.map((row) => want({ ...row, projectId, subscribedIfNew: true, source })))
   const find = await upsertContacts(tx, contacts)
   return contacts.filter(({ email }) => find(projectId, email).isNew).length

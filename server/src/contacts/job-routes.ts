@@ -8,9 +8,10 @@ import { findJob, JobView, listErrors, Queued, queueJob, type RowError } from '.
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { BulkBody, OPERATIONS, readSelection } from './bulk.ts'
-import { CsvUnreadable } from './csv.ts'
+import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
 import { queueImport } from './import.ts'
+import { sourceOf } from './source.ts'
 
 const MB = 1024 * 1024
 /** What a status shows of them; the CSV has them all. */
@@ -30,7 +31,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
         schema: { tags, summary: `Queue: ${operation} many contacts`, body: BulkBody, response: { 202: Queued, 400: PlainError } },
       },
       async (req, reply) => {
-        const input = { operation, selection: readSelection(req.body) }
+        const input = { operation, selection: readSelection(req.body), startedBy: sourceOf(req) }
         const jobId = await transact(db, (tx) =>
           queueJob(tx, 'contacts.bulk', { projectId: req.project.id, type: `bulk-${operation}`, input }),
         )
@@ -92,7 +93,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
       },
       async (req, reply) => {
         const { content } = await readFormFile(req, refuse)
-        const jobId = await queueImport(db, req.project.id, content).catch((err) =>
+        const jobId = await queueImport(db, req.project.id, { uploaded: content, startedBy: sourceOf(req) }).catch((err) =>
           err instanceof CsvUnreadable ? refuse(err.message) : Promise.reject(err),
         )
         return reply.status(202).send({ message: 'The import is queued.', jobId })

@@ -1,31 +1,40 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one } from '../db/index.ts'
+import { type Db, many, one, type Pool, transact } from '../db/index.ts'
 import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
+import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
 import { countContacts } from './counts.ts'
+import { type ContactFilter, FieldToMatch, Moment, matchesEverybody, matching, refuseHalfMatch, Search } from './filter.ts'
 
 const oneOf = <Value extends string>(values: readonly [Value, ...Value[]], otherwise: Value) => z.enum(values).catch(otherwise)
 
 export const ContactsQuery = CursorQuery.extend({
-  search: z.string().max(255).optional().describe('Part of the address, in any case.'),
+  search: Search.optional(),
   subscribed: z.enum(['true', 'false']).optional(),
+  field: FieldToMatch.optional(),
+  value: z.string().max(1_024).optional(),
+  createdFrom: Moment.optional(),
+  createdTo: Moment.optional(),
+  segmentId: z.string().max(100).optional(),
   sort: oneOf(['createdAt', 'email'], 'createdAt').optional(),
   dir: oneOf(['asc', 'desc'], 'desc').optional(),
-})
+}).check(refuseHalfMatch)
 
-/** What a search counts exactly. Beyond, the planner's guess is near enough and costs nothing. */
+/** Matches are counted exactly up to this number and for this long. Beyond that the planner's estimate is near enough. */
 const COUNT_UP_TO = 10_000
+const COUNT_MS = 1_000
 
 type Query = z.output<typeof ContactsQuery>
 
-export async function listContacts(db: Db, secrets: Secrets, projectId: string, query: Query) {
+export async function listContacts(db: Pool, secrets: Secrets, projectId: string, query: Query) {
   const { limit, sort = 'createdAt', dir = 'desc' } = query
   // Ids are made in the order of time, so the primary key serves as the index by creation.
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
-  const where = matching(projectId, query)
-  const scope = JSON.stringify(['contacts', projectId, sort, dir, query.search ?? '', query.subscribed ?? ''])
+  const filter = readFilter(query)
+  const where = matching(projectId, filter)
+  const scope = JSON.stringify(['contacts', projectId, sort, dir, ...listedBy(query)])
   const after = query.cursor === undefined ? sql`` : continueAfter(column, dir, readCursor(secrets, scope, query.cursor)[0] as string)
 
   const rows = await many(
@@ -39,39 +48,42 @@ export async function listContacts(db: Db, secrets: Secrets, projectId: string, 
     data: page.map(showContact),
     cursor: hasMore && last ? writeCursor(secrets, scope, [sort === 'email' ? last.email : last.id]) : null,
     hasMore,
-    total: query.cursor === undefined ? await countMatching(db, projectId, query) : 0,
+    total: query.cursor === undefined ? await countMatching(db, projectId, filter) : 0,
   }
+}
+
+/** An empty filter is the same list as none. */
+function listedBy({ search = '', subscribed, field, value, createdFrom = '', createdTo = '' }: Query) {
+  const isPlain = field === undefined && createdFrom === '' && createdTo === ''
+  return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
 }
 
 const continueAfter = (column: RawBuilder<unknown>, dir: 'asc' | 'desc', value: string) =>
   sql`and ${column} ${sql.raw(dir === 'asc' ? '>' : '<')} ${value}`
 
-export function matching(projectId: string, { search, subscribed }: Pick<Query, 'search' | 'subscribed'>): RawBuilder<unknown> {
-  const bySearch = search ? sql`and email like ${likePattern(search)}` : sql``
-  const bySubscription = subscribed ? sql`and subscribed = ${subscribed === 'true'}` : sql``
-  return sql`project_id = ${projectId} ${bySubscription} ${bySearch}`
+function readFilter({ search, subscribed, field, value, createdFrom, createdTo, segmentId }: Query): ContactFilter {
+  if (segmentId) notFound('segment', segmentId)
+  return { search, subscribed: subscribed === undefined ? undefined : subscribed === 'true', field, value, createdFrom, createdTo }
 }
 
-/** Addresses are stored in lower case. What LIKE would read as a wildcard is meant as it stands. */
-const likePattern = (search: string) =>
-  `%${search
-    .trim()
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(/[\\%_]/g, '\\$&')}%`
-
-async function countMatching(db: Db, projectId: string, query: Query) {
-  if (!query.search) {
+async function countMatching(db: Pool, projectId: string, filter: ContactFilter) {
+  if (matchesEverybody({ ...filter, subscribed: undefined })) {
     const { total, subscribed } = await countContacts(db, projectId)
-    return query.subscribed === undefined ? total : query.subscribed === 'true' ? subscribed : total - subscribed
+    return filter.subscribed === undefined ? total : filter.subscribed ? subscribed : total - subscribed
   }
-  const where = matching(projectId, query)
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select count(*)::int as count from (select 1 from contacts where ${where} limit ${COUNT_UP_TO}) as bounded`,
-  )
-  return count < COUNT_UP_TO ? count : Math.max(COUNT_UP_TO, await estimate(db, where))
+  const where = matching(projectId, filter)
+  const count = await countUpTo(db, where)
+  return count < COUNT_UP_TO ? count : Math.max(count === Number.POSITIVE_INFINITY ? 0 : count, await estimate(db, where))
 }
+
+/** Infinity when counting takes too long: few matches among very many contacts. */
+const countUpTo = (db: Pool, where: RawBuilder<unknown>) =>
+  transact(db, async (tx) => {
+    await sql`set local statement_timeout = ${sql.lit(COUNT_MS)}`.execute(tx)
+    const bounded = sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`
+    return (await one(tx, sql<{ count: number }>`select count(*)::int as count from (${bounded}) as bounded`)).count
+  }).catch((err) => (err.code === CANCELLED ? Number.POSITIVE_INFINITY : Promise.reject(err)))
+const CANCELLED = '57014'
 
 async function estimate(db: Db, where: RawBuilder<unknown>) {
   const { 'QUERY PLAN': plan } = await one(

@@ -5,11 +5,21 @@ import { recordEvents } from '../events/record.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 
+/** docs/contacts.md says what each of them means. */
+export const SOURCES = [
+  'secret-key',
+  'public-key',
+  'dashboard',
+  'import',
+  'bulk',
+  'page',
+  'one-click',
+  'bounce',
+  'complaint',
+  'workflow',
+] as const
 /** Who changed a subscription, and what led there. */
-export type Source = {
-  by: 'secret-key' | 'public-key' | 'dashboard' | 'import' | 'bulk' | 'page' | 'one-click' | 'bounce' | 'complaint' | 'workflow'
-  details?: object
-}
+export type Source = { by: (typeof SOURCES)[number]; details?: object }
 export type Flip = { projectId: string; contactId: string; subscribed: boolean; source: Source }
 
 /** The event and the proof of each real change, in the transaction that made it. */
@@ -37,9 +47,7 @@ export const Consent = z
   .object({
     id: z.uuid(),
     subscribed: z.boolean(),
-    source: z
-      .string()
-      .describe('Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, one-click, bounce, complaint, workflow.'),
+    source: z.string().describe(`Who or what changed it: ${SOURCES.join(', ')}.`),
     details: z.record(z.string(), z.unknown()),
     createdAt: Timestamp,
   })

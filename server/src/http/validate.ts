@@ -22,6 +22,7 @@ z.config({
       return `Must ${issue.origin === 'string' ? 'have' : 'be'} at least ${issue.minimum}${unit(issue.origin, issue.minimum)}.`
     if (issue.code === 'too_big')
       return `Must ${issue.origin === 'string' ? 'have' : 'be'} at most ${issue.maximum}${unit(issue.origin, issue.maximum)}.`
+    if (issue.code === 'unrecognized_keys') return 'Unknown key.'
     if (issue.code === 'invalid_value') return `Must be one of: ${issue.values.map(String).join(', ')}.`
     return undefined
   },
@@ -46,7 +47,8 @@ function toAppError({ issues }: z.ZodError) {
 }
 
 function toIssue(issue: z.core.$ZodIssue): Issue {
-  const field = issue.path.join('.')
+  const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys[0]!.slice(0, 100) : undefined
+  const field = [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])].join('.')
   if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: issue.message, code: 'required' }
   const own = issue.code === 'custom' ? (issue.params?.code as string | undefined) : undefined
   const code = own ?? CODES[issue.code] ?? issue.code

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, type Tx } from '../db/index.ts'
+import { type Db, maybeOne, one, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { enqueue, type Jobs } from './enqueue.ts'
 
@@ -47,6 +47,19 @@ export async function queueJob(tx: Tx, name: Watched, { projectId, type, input }
   await enqueue(tx, name, { projectId, jobId })
   return jobId
 }
+
+/** Counts under a lock of the project, so that parallel requests cannot pass a limit together. */
+export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: string; type: string }) {
+  await sql`select pg_advisory_xact_lock(${UNFINISHED_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+  const { count } = await one(
+    tx,
+    sql<{ count: number }>`
+      select count(*)::int as count from jobs where project_id = ${projectId} and type = ${type} and finished_at is null
+    `,
+  )
+  return count
+}
+const UNFINISHED_LOCK = 7_357_027
 
 export async function findJob(db: Db, { projectId, jobId }: JobId, types: string[]) {
   const row = await maybeOne(

@@ -1,0 +1,113 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { readAddress } from '../lib/address.ts'
+import { lowestId } from '../lib/id.ts'
+import { readFieldName } from './fields.ts'
+
+/** Which contacts a list shows or a bulk job takes. */
+export type ContactFilter = {
+  search?: string | undefined
+  subscribed?: boolean | undefined
+  field?: string | undefined
+  value?: string | number | boolean | undefined
+  createdFrom?: string | undefined
+  createdTo?: string | undefined
+}
+
+export const Search = z.string().max(255).describe('Part of the address, in any case.')
+export const FieldToMatch = z.string().min(1).max(260).describe('A field, as `plan` or `data.plan`; together with `value`.')
+
+const DAY_MS = 86_400_000
+const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+const [EARLIEST, LATEST] = [0, Date.UTC(9999, 11, 31)]
+
+export const Moment = z
+  .string()
+  .max(40)
+  .check(({ value, issues }) => {
+    if (value !== '' && !readMoment(value))
+      issues.push({
+        code: 'custom',
+        message: 'Must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.',
+        params: { code: 'invalid_string' },
+        input: value,
+      })
+  })
+  .describe('A time, or a date, which covers the whole day in UTC.')
+
+/** `field` and `value` say something only together. */
+export const refuseHalfMatch = ({ value: filter, issues }: z.core.ParsePayload<Pick<ContactFilter, 'field' | 'value'>>) => {
+  if ((filter.field === undefined) === (filter.value === undefined)) return
+  const missing = filter.field === undefined ? 'field' : 'value'
+  issues.push({ code: 'custom', path: [missing], message: '"field" and "value" go together.', params: { code: 'required' }, input: filter })
+}
+
+export const matchesEverybody = ({ search = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
+  search.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo
+
+export const matching = (projectId: string, filter: ContactFilter) => sql`${inRange(projectId, filter)} and ${fulfilling(filter)}`
+
+/**
+ * By the primary key, so that a range of time is a range of the index. Ids hold the time of the node that made them, and the column
+ * that of the database: a day apart at most.
+ */
+export function inRange(projectId: string, { createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
+  const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
+  const first = from ? sql`and id >= ${lowestId(new Date(Math.max(EARLIEST, from.start - DAY_MS)))}` : sql``
+  const last = to ? sql`and id < ${lowestId(new Date(to.end + DAY_MS))}` : sql``
+  return sql`project_id = ${projectId} ${first} ${last}`
+}
+
+/** The same for one row, without the project. */
+export function fulfilling({ search, subscribed, field, value, createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
+  const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
+  const conditions = [
+    subscribed === undefined ? undefined : sql`subscribed = ${subscribed}`,
+    search ? sql`email like ${likePattern(search)}` : undefined,
+    field === undefined || value === undefined ? undefined : equals(field, value),
+    from && sql`created_at >= ${new Date(from.start)}`,
+    to && sql`created_at < ${new Date(to.end)}`,
+  ].filter((condition) => condition !== undefined)
+  return conditions.length ? sql`(${sql.join(conditions, sql` and `)})` : sql`true`
+}
+
+/** Addresses are stored in lower case. LIKE's wildcards are meant literally. */
+const likePattern = (search: string) =>
+  `%${search
+    .trim()
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/[\\%_]/g, '\\$&')}%`
+
+function equals(field: string, value: string | number | boolean): RawBuilder<unknown> {
+  const name = readFieldName(field)
+  if ('custom' in name) return sql`${storedValue(name.custom)} in (${sql.join(asJson(value))})`
+  if (name.standard === 'email') return sql`email = ${readAddress(String(value)) ?? String(value)}`
+  if (name.standard === 'subscribed') return sql`subscribed::text = ${String(value)}`
+  const column = sql.ref(name.standard === 'createdAt' ? 'created_at' : 'updated_at')
+  const moment = readMoment(String(value))
+  return moment ? sql`(${column} >= ${new Date(moment.start)} and ${column} < ${new Date(moment.end)})` : sql`false`
+}
+
+/** The key as it is written, or else a path into objects. */
+const storedValue = (key: string) =>
+  key.includes('.')
+    ? sql`case when data ? ${key} then data -> ${key}::text else data #> ${key.split('.')}::text[] end`
+    : sql`(data -> ${key}::text)`
+
+/** A URL holds only text, so `42` means the number as well as the text. */
+function asJson(value: string | number | boolean) {
+  const literal = typeof value !== 'string' || LITERAL.test(value) ? [String(value)] : []
+  return [JSON.stringify(String(value)), ...literal].map((json) => sql`${json}::jsonb`)
+}
+const LITERAL = /^(true|false|-?(0|[1-9]\d{0,14})(\.\d{1,15})?)$/
+
+/** In milliseconds; `end` is the first after it. */
+function readMoment(text: string | undefined): { start: number; end: number } | undefined {
+  if (!text || !DATE.test(text)) return undefined
+  const [day, time] = [new Date(text.slice(0, 10)).getTime(), new Date(text).getTime()]
+  // 30 February would silently be 2 March.
+  if (Number.isNaN(time) || Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
+  const within = (at: number) => Math.min(LATEST, Math.max(EARLIEST, at))
+  return { start: within(time), end: within(time + (text.length === 10 ? DAY_MS : 1)) }
+}
