@@ -1,11 +1,14 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import type { Composed } from './compose.ts'
 
-/** Signed when present. From twice: then nobody can add a second one. The last two are what one-click unsubscribing rests on. */
+/**
+ * Signed once more often than they occur, also where they do not occur at all: then nobody can add one on top, which some readers would
+ * show instead of ours, without breaking the signature.
+ */
 const SIGNED = [
   'from',
-  'from',
   'to',
+  'cc',
   'reply-to',
   'subject',
   'date',
@@ -15,17 +18,17 @@ const SIGNED = [
   'content-transfer-encoding',
   'in-reply-to',
   'references',
-  'list-id',
-  'list-unsubscribe',
-  'list-unsubscribe-post',
 ]
+/** The same, but only where they occur: mailing lists add their own to a message that has none, and that must not break the signature. */
+const SIGNED_IF_PRESENT = ['list-id', 'list-unsubscribe', 'list-unsubscribe-post']
 
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
 /** The DKIM-Signature header of a mail (RFC 6376), relaxed in header and body. */
 export function dkimSignature({ head, body }: Composed, { domain, selector, key }: DkimKey, now: Date) {
   const fields = readFields(head)
-  const names = SIGNED.filter((name) => fields.has(name))
+  const names = [...SIGNED, ...SIGNED_IF_PRESENT.filter((name) => fields.has(name))]
+  const overSigned = names.flatMap((name) => [...(fields.get(name) ?? []), ''].map(() => name))
   const tags = [
     'v=1',
     'a=rsa-sha256',
@@ -33,7 +36,7 @@ export function dkimSignature({ head, body }: Composed, { domain, selector, key 
     `d=${domain}`,
     `s=${selector}`,
     `t=${Math.floor(now.getTime() / 1000)}`,
-    `h=${names.join(':')}`,
+    `h=${foldNames(overSigned)}`,
     `bh=${bodyHash(body)}`,
     'b=',
   ]
@@ -42,16 +45,32 @@ export function dkimSignature({ head, body }: Composed, { domain, selector, key 
   return `${unsigned}${signature.toString('base64').replace(/.{70}/g, '$&\r\n ')}\r\n`
 }
 
-/** The fields by lower-case name, each as it stands. */
+/** Fifteen names in one line would be longer than a header line should be. */
+function foldNames(names: string[]) {
+  const lines = ['']
+  for (const name of names) {
+    if (lines.at(-1)!.length + name.length > MAX_NAMES_LINE) lines.push('')
+    lines[lines.length - 1] += `${name}:`
+  }
+  return lines.join('\r\n  ').slice(0, -1)
+}
+
+const MAX_NAMES_LINE = 70
+
+/** The fields by lower-case name, each as it stands, from the last to the first: the order in which a verifier takes them. */
 function readFields(head: string) {
-  const fields = new Map<string, string>()
-  for (const field of head.split(/\r\n(?![ \t])/)) if (field) fields.set(field.slice(0, field.indexOf(':')).toLowerCase(), field)
+  const fields = new Map<string, string[]>()
+  for (const field of head.split(/\r\n(?![ \t])/).reverse()) {
+    if (!field) continue
+    const name = field.slice(0, field.indexOf(':')).toLowerCase()
+    fields.set(name, [...(fields.get(name) ?? []), field])
+  }
   return fields
 }
 
-/** The second From stands for the one that is not there: it adds nothing to what is signed. */
-const canonicalHeaders = (fields: Map<string, string>, names: string[]) =>
-  [...new Set(names)].map((name) => `${canonicalHeader(fields.get(name)!)}\r\n`).join('')
+/** A name listed beyond the last field of that name adds nothing to the signed text. */
+const canonicalHeaders = (fields: Map<string, string[]>, names: string[]) =>
+  names.flatMap((name) => (fields.get(name) ?? []).map((field) => `${canonicalHeader(field)}\r\n`)).join('')
 
 function canonicalHeader(field: string) {
   const colon = field.indexOf(':')
