@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { expect, test } from 'vitest'
 import { type Attachment, compose, type Mail } from './compose.ts'
-import { mail, plainMail, sourceOf } from './mail.arbitrary.ts'
+import { mail, plainMail, sourceOf, structuredValue } from './mail.arbitrary.ts'
 
 const parse = (given: Mail) => PostalMime.parse(sourceOf(compose(given)))
 
@@ -222,13 +222,66 @@ test('an address beyond ASCII is written as it is, for servers that take it, and
   expect((await parse(given)).to).toEqual([given.to])
 })
 
-test('a name of a file that old programs can read stands beside the one that is right', () => {
-  const file = { contentType: 'image/png', contentId: null, inline: false, content: Buffer.from('a') }
-  const nameIn = (filename: string) =>
-    /Content-Disposition: attachment; ([\s\S]*?)\r\n(?! )/.exec(compose({ ...plainMail, attachments: [{ ...file, filename }] }).body)![1]
-  expect(nameIn('logo 1.png')).toBe('filename="logo 1.png"')
-  expect(nameIn('Grüße.png')).toBe(`filename="Gr__e.png";\r\n filename*=UTF-8''Gr%C3%BC%C3%9Fe.png`)
-  expect(nameIn(`${'ü'.repeat(20)}.png`)).toMatch(
-    /^filename="_+\.png";\r\n filename\*0\*=UTF-8''[%C3B]+(;\r\n filename\*\d\*=[%C3B]+)*;\r\n filename\*\d\*=[%C3B]+\.png$/,
+const structured = (name: string, value: string) =>
+  /\r\nX-Sterna-Id: [^\r]*\r\n(.*?)MIME-Version/s
+    .exec(compose({ ...plainMail, headers: { [name]: value } }).head)![1]!
+    .replace(/\r\n(?= )|\r\n$/g, '')
+
+test.each([
+  ['Reply-To', '"Foo  Bar" <foo@example.com>', '"Foo Bar" <foo@example.com>'],
+  ['Reply-To', '\tAda <ada@example.com>,\t  Bob <bob@example.com> ', 'Ada <ada@example.com>, Bob <bob@example.com>'],
+  ['Reply-To', '"Müller,  Jörg" <j@example.com>', '=?UTF-8?B?TcO8bGxlciwgSsO2cmc=?= <j@example.com>'],
+  ['reply-to', 'Jörg  <j@example.com>, Ada <ada@example.com>', '=?UTF-8?B?SsO2cmc=?= <j@example.com>, Ada <ada@example.com>'],
+  ['Reply-To', 'Jörg <jörg@example.com>', '=?UTF-8?B?SsO2cmc=?= <jörg@example.com>'],
+  ['List-Unsubscribe', '<https://example.com/a>,  <mailto:u@example.com>', '<https://example.com/a>, <mailto:u@example.com>'],
+  ['List-Unsubscribe', '<https://example.com/?q=ü ü>', '<https://example.com/?q=%C3%BC%20%C3%BC>'],
+  ['List-Id', 'News\tof  Ünal <news.example.com>', 'News of =?UTF-8?B?w5xuYWw=?= <news.example.com>'],
+  ['References', '<a@example.com>  <b@example.com>\t<c@example.com>', '<a@example.com> <b@example.com> <c@example.com>'],
+  ['In-Reply-To', '  <=?a?=@example.com>', '<=?a?=@example.com>'],
+])('a structured header keeps its structure: %s: %j leaves as %j', (name, given, expected) => {
+  expect(structured(name, given)).toBe(`${name}: ${expected}`)
+})
+
+test('the longest URI in a structured header stays one, in a line of its own', () => {
+  const value = `<https://example.com/${'x'.repeat(997 - 22)}>`
+  expect(compose({ ...plainMail, headers: { 'List-Unsubscribe': value } }).head).toContain(`\r\nList-Unsubscribe:\r\n ${value}\r\n`)
+})
+
+test('no value of a structured header makes a line that is too long or adds a header', () => {
+  const name = fc.constantFrom('Reply-To', 'List-Unsubscribe', 'References', 'In-Reply-To', 'List-Id')
+  fc.assert(
+    fc.property(name, structuredValue, (each, value) => {
+      const { head } = compose({ ...plainMail, headers: { [each]: value } })
+      for (const line of head.split('\r\n')) expect(line.length).toBeLessThanOrEqual(998)
+      expect(namesIn(head)).toEqual([...namesIn(compose(plainMail).head).slice(0, 6), each, 'MIME-Version', 'Content-Type'])
+    }),
+    { numRuns: 200 },
+  )
+})
+
+const nameIn = (head: 'Content-Disposition' | 'Content-Type', filename: string) => {
+  const file = { filename, contentType: 'image/png', contentId: null, inline: false, content: Buffer.from('a') }
+  const { body } = compose({ ...plainMail, attachments: [file] })
+  const unfolded = body.replace(/\r\n(?= )/g, '')
+  return new RegExp(`${head}: (?:attachment|image/png); (.*)\\r\\n`).exec(unfolded)![1]!
+}
+
+test('the name of a file beyond ASCII has no fallback that a parser could take instead', () => {
+  expect(nameIn('Content-Disposition', 'logo 1.png')).toBe('filename="logo 1.png"')
+  expect(nameIn('Content-Disposition', 'Grüße.png')).toBe(`filename*=UTF-8''Gr%C3%BC%C3%9Fe.png`)
+  expect(nameIn('Content-Disposition', `${'ü'.repeat(20)}.png`)).toMatch(
+    /^filename\*0\*=UTF-8''[%C3B]+(; filename\*\d\*=[%C3B]+)*; filename\*\d\*=[%C3B]+\.png$/,
+  )
+  expect(nameIn('Content-Type', 'logo 1.png')).toBe('name="logo 1.png"')
+  expect(nameIn('Content-Type', 'Grüße.png')).toBe('name="=?UTF-8?B?R3LDvMOfZS5wbmc=?="')
+})
+
+test('no piece of the name of a file ends in the middle of a character', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 20, maxLength: 255 }), (filename) => {
+      const pieces = [...nameIn('Content-Disposition', `ü${filename}`).matchAll(/filename\*\d+\*=(?:UTF-8'')?(\S*?)(?:;|$)/g)]
+      for (const [, piece] of pieces) expect(() => decodeURIComponent(piece!)).not.toThrow()
+    }),
+    { numRuns: 200 },
   )
 })

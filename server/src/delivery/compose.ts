@@ -1,4 +1,4 @@
-import { BOUNDARY, base64Lines, encodeBody, header, mailbox, parameter, plainHeader } from './encode.ts'
+import { BOUNDARY, base64Lines, encodeBody, filenameParameter, header, mailbox, nameParameter, plainHeader } from './encode.ts'
 
 type Mailbox = { name?: string | null; address: string }
 export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Uint8Array }
@@ -108,9 +108,9 @@ function withAttachments({ id, attachments }: Mail, content: Part): Part {
 
 function filePart({ filename, contentType, contentId, inline, content }: Attachment): Part {
   const head = [
-    plainHeader('Content-Type', `${isComposite(contentType) ? 'application/octet-stream' : contentType}; ${parameter('name', filename)}`),
+    plainHeader('Content-Type', `${isComposite(contentType) ? 'application/octet-stream' : contentType}; ${nameParameter(filename)}`),
     'Content-Transfer-Encoding: base64\r\n',
-    plainHeader('Content-Disposition', `${inline ? 'inline' : 'attachment'}; ${parameter('filename', filename)}`),
+    plainHeader('Content-Disposition', `${inline ? 'inline' : 'attachment'}; ${filenameParameter(filename)}`),
     ...(contentId ? [plainHeader('Content-ID', `<${contentId}>`)] : []),
   ]
   return { head: head.join(''), body: base64Lines(content) }

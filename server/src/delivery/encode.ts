@@ -26,10 +26,20 @@ const oneLine = (text: string) =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
 
-/** A header, folded. The value is text for people: a subject, anything a customer gave. */
+/** Headers with a grammar, most of them addresses, message ids or URIs in `<…>`, where blanks mean nothing and encoded words have no place. */
+const STRUCTURED = /^(reply-to|references|in-reply-to|list-.*|errors-to|disposition-notification-to|return-receipt-to|feedback-id)$/i
+
+/** A header, folded. The value is text for people, such as a subject, or anything a customer gave. */
 export function header(name: string, value: string) {
-  const room = LONGEST_LINE - name.length - 2
-  return fold(`${refuseBreaks(name)}: ${encodeText(oneLine(value), room)}`)
+  return fold(`${refuseBreaks(name)}: ${encodeValue(name, oneLine(value))}`)
+}
+
+function encodeValue(name: string, text: string) {
+  if (STRUCTURED.test(name)) {
+    const encoded = encodeStructured(text, /^list-/i.test(name))
+    if (encoded.split(' ').every((word) => word.length < LONGEST_LINE)) return encoded
+  }
+  return encodeText(text, LONGEST_LINE - name.length - 2)
 }
 
 /** A header whose value is written as it is: ours, or made of what was checked. */
@@ -42,7 +52,7 @@ function fold(line: string) {
   let length = 0
   for (const [index, word] of line.split(' ').entries()) {
     // After the name only where nothing else helps: some readers take such a header for an empty one.
-    const mayBreak = index > 1 || (index === 1 && word.startsWith('=?'))
+    const mayBreak = index > 1 || (index === 1 && (word.startsWith('=?') || length + 1 + word.length > LONGEST_LINE))
     const breaks = mayBreak && length + 1 + word.length > MAX_LINE
     folded += index === 0 ? word : `${breaks ? CRLF : ''} ${word}`
     length = breaks ? word.length + 1 : length + word.length + 1
@@ -80,6 +90,30 @@ function encodeText(text: string, room: number) {
   return out.join(' ')
 }
 
+/** One `<…>`, one quoted string, or the text between them. */
+const TOKENS = /<[^<>]*>|"(?:[^"\\]|\\.)*"|[^<"]+|./gs
+
+/** Collapses blanks and encodes names that need it; never anything in `<…>`. */
+function encodeStructured(text: string, holdsUris: boolean) {
+  const tokens =
+    text
+      .replace(/[ \t]+/g, ' ')
+      .trim()
+      .match(TOKENS) ?? []
+  return tokens.map((token) => (token.startsWith('<') ? inBrackets(token, holdsUris) : encodeName(token))).join('')
+}
+
+/** A URI beyond ASCII has a form in ASCII. An address has none and stays as it is, for servers that take it. */
+const inBrackets = (token: string, isUri: boolean) =>
+  isUri ? token.replace(/[^\x21-\x7e]+/g, (part) => encodeURIComponent(part.toWellFormed())) : token
+
+/** A quoted string must not hold an encoded word, so its text is encoded without the quotes. */
+function encodeName(token: string) {
+  if (token.startsWith('"') && !isAscii(token)) return encodeWords(token.slice(1, -1).replace(/\\(.)/gs, '$1'))
+  const [, before, name, after] = /^([ ,;]*)(.*?)([ ,;]*)$/s.exec(token)!
+  return before + encodeText(name!, LONGEST_LINE - 1) + after
+}
+
 /** 52 characters of base64 and 12 around them: short enough to stand behind "Subject:" in a line of 76. */
 const BYTES_PER_WORD = 39
 
@@ -113,31 +147,43 @@ export function mailbox({ name, address }: { name?: string | null; address: stri
 
 const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-/** What stands between two names of a parameter in pieces: `; filename*12*=`, and the rest of the line is the value's. */
-const BYTES_PER_PIECE = 60
+const canStandInQuotes = (text: string) => isAscii(text) && isEvenlySpaced(text) && !looksEncoded(text) && text.length <= 300
 
-/** A parameter such as the name of a file, for those who know RFC 2231 and for those who do not. */
-export function parameter(name: string, value: string) {
-  // An empty one is read as none by some, and a file that cannot be named cannot be saved.
-  const clean = oneLine(value) || 'unnamed'
-  if (isAscii(clean) && isEvenlySpaced(clean) && !looksEncoded(clean) && clean.length <= 300) return `${name}=${quote(clean)}`
-  // The end is what tells the kind of file.
-  const plain = clean.replace(/[^\x21-\x7e]|["\\]/g, '_').slice(-300)
-  const pieces = percentEncoded(`UTF-8''`, clean)
-  const encoded = pieces.map((piece, index) => `${name}*${pieces.length > 1 ? `${index}*` : ''}=${piece}`)
-  return `${name}="${plain}"; ${encoded.join('; ')}`
+/** An empty name is read as none by some programs, and a file without a name cannot be saved. */
+const nameOfFile = (given: string) => oneLine(given) || 'unnamed'
+
+/**
+ * The `filename` of Content-Disposition (RFC 2231). There is no plain `filename` beside the encoded one: some parsers, such as Python's,
+ * take that and show a name full of underscores.
+ */
+export function filenameParameter(given: string) {
+  const name = nameOfFile(given)
+  if (canStandInQuotes(name)) return `filename=${quote(name)}`
+  const pieces = percentEncoded(`UTF-8''`, name)
+  return pieces.map((piece, index) => `filename*${pieces.length > 1 ? `${index}*` : ''}=${piece}`).join('; ')
 }
 
+/** The `name` of Content-Type as encoded words: for programs that know no RFC 2231. It is what mail programs write themselves. */
+export function nameParameter(given: string) {
+  const name = nameOfFile(given)
+  return `name=${canStandInQuotes(name) ? quote(name) : `"${encodeWords(name)}"`}`
+}
+
+/** Room for the value between `filename*12*=` and the end of the line. */
+const BYTES_PER_PIECE = 60
+
+/** In pieces that each hold whole characters: some programs decode each piece by itself. */
 function percentEncoded(charset: string, text: string) {
   const pieces = [charset]
-  for (const byte of Buffer.from(text)) {
-    const character = String.fromCharCode(byte)
-    const encoded = /[\w.-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  for (const character of text) {
+    const encoded = /[\w.-]/.test(character) ? character : [...Buffer.from(character)].map(percent).join('')
     if (pieces.at(-1)!.length + encoded.length > BYTES_PER_PIECE) pieces.push('')
     pieces[pieces.length - 1] += encoded
   }
   return pieces
 }
+
+const percent = (byte: number) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
 
 // Bodies ---------------------------------------------------------------------------------------------------------------
 

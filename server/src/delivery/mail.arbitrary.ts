@@ -94,6 +94,20 @@ const subject = fc.oneof(
   fc.constantFrom('x'.repeat(998), 'ab '.repeat(332), `${'ü'.repeat(997)}x`, ' '.repeat(998), '=?'.repeat(499), '🦜'.repeat(499)),
 )
 
+/** For headers with addresses, message ids or URIs; without line breaks, which are refused. */
+export const structuredValue = fc
+  .oneof(
+    anyText(12),
+    fc.constantFrom(`<${'x'.repeat(996)}>`, `<${'ü'.repeat(500)}>`, `"${'ü'.repeat(500)}" <a@example.com>`, '<'.repeat(998)),
+  )
+  .map((value) =>
+    value
+      .toWellFormed()
+      .replace(/[\r\n]/g, ' ')
+      .slice(0, 998)
+      .toWellFormed(),
+  )
+
 /** What an encoded word in it turns into depends on the reader, so there is none. */
 const filename = anyText(12).filter((name) => !/=\?[^?\s]+\?[qb]\?[^?]*\?=/i.test(name))
 
