@@ -7,11 +7,10 @@ import { type Finding, recordsFor, type Site } from './records.ts'
 const STATUSES = ['pending', 'verified', 'failed'] as const
 
 const DomainRecord = z.object({
-  type: z.enum(['TXT', 'MX', 'CNAME']),
+  type: z.enum(['TXT', 'CNAME']),
   name: z.string(),
   value: z.string(),
-  priority: z.int().optional(),
-  purpose: z.enum(['dkim', 'return-path', 'spf', 'dmarc']),
+  purpose: z.enum(['dkim', 'dmarc']),
   required: z.boolean().describe('The domain is verified when all required records are found.'),
   status: z
     .enum(['pending', 'found', 'missing', 'mismatch', 'unknown', 'sandbox'])

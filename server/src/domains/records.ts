@@ -1,21 +1,18 @@
-import type { MxRecord } from 'node:dns'
-import { readDomain } from '../lib/address.ts'
 import type { Config } from '../lib/config.ts'
 import type { Dns, Outcome } from '../lib/dns.ts'
 
 /** A record to publish, and how to tell that it is there. */
 type DnsRecord = {
-  type: 'TXT' | 'MX' | 'CNAME'
+  type: 'TXT' | 'CNAME'
   name: string
   value: string
-  priority?: number
-  purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+  purpose: 'dkim' | 'dmarc'
   required: boolean
   isMetBy(found: string): boolean
 }
 type Keyed = { domain: string; dkimSelector: string; dkimPublicKey: string; sesTokens: string[]; sesZone: string | null }
-/** Hosts of this installation that the world can know by name. */
-export type Site = { host: string | null; relay: string | null; usesSes: boolean }
+/** The part of an installation on which the records depend. */
+export type Site = { usesSes: boolean }
 export type Finding = { type: string; name: string; status: 'found' | 'missing' | 'mismatch' | 'unknown'; found: string[] }
 /** What one check says of the domain. `unknown` says nothing. */
 export type Verdict = { is: 'proven' } | { is: 'missing' | 'unknown'; why: string }
@@ -25,20 +22,16 @@ const LOOKUP_MS = 4_000
 const MAX_SHOWN = 10
 const MAX_SHOWN_LENGTH = 500
 
-export const siteOf = ({ publicUrl, smtpUrl, mailMode }: Pick<Config, 'publicUrl' | 'smtpUrl' | 'mailMode'>): Site => ({
-  host: readDomain(new URL(publicUrl).hostname),
-  relay: smtpUrl ? readDomain(new URL(smtpUrl).hostname) : null,
-  usesSes: mailMode === 'ses',
-})
+export const siteOf = ({ mailMode }: Pick<Config, 'mailMode'>): Site => ({ usesSes: mailMode === 'ses' })
 
 /**
- * What a domain should publish. Only the DKIM key is required: it is what receivers check, and no other project has it, so
- * it also proves whose domain this is. Amazon SES brings keys of its own, and a return path.
+ * What a domain should publish. Only the DKIM key is required: it is what receivers check, and no other project has it, so it also proves
+ * whose domain this is. Amazon SES brings keys of its own. Neither MX nor SPF: no envelope names a host below this domain.
  */
-export function recordsFor(domain: Keyed, site: Site): DnsRecord[] {
-  if (site.usesSes) return [...sesDkim(domain), dmarc(domain.domain)]
-  return [dkim(domain), ...returnPath(domain.domain, site), dmarc(domain.domain)]
-}
+export const recordsFor = (domain: Keyed, { usesSes }: Site): DnsRecord[] => [
+  ...(usesSes ? sesDkim(domain) : [dkim(domain)]),
+  dmarc(domain.domain),
+]
 
 function dkim({ domain, dkimSelector, dkimPublicKey }: Keyed): DnsRecord {
   return {
@@ -62,38 +55,6 @@ const sesDkim = ({ domain, sesTokens, sesZone }: Keyed): DnsRecord[] =>
     isMetBy: (found) => found.toLowerCase() === `${token}.${sesZone}`.toLowerCase(),
   }))
 
-/** Where bounces go, and who may send in its name. Left out as long as this installation has no name to write there. */
-function returnPath(domain: string, { host, relay }: Site): DnsRecord[] {
-  const name = `bounce.${domain}`
-  const senders = [...new Set([host, relay])].flatMap((each) => (each ? [`a:${each}`] : []))
-  const mx: DnsRecord[] = host
-    ? [
-        {
-          type: 'MX',
-          name,
-          value: host,
-          priority: 10,
-          purpose: 'return-path',
-          required: false,
-          isMetBy: (found) => found.endsWith(` ${host}`),
-        },
-      ]
-    : []
-  const spf: DnsRecord[] = senders.length
-    ? [
-        {
-          type: 'TXT',
-          name,
-          value: `v=spf1 ${senders.join(' ')} ~all`,
-          purpose: 'spf',
-          required: false,
-          isMetBy: (found) => /^v=spf1 /i.test(found) && senders.every((sender) => found.toLowerCase().split(/\s+/).includes(sender)),
-        },
-      ]
-    : []
-  return [...mx, ...spf]
-}
-
 const dmarc = (domain: string): DnsRecord => ({
   type: 'TXT',
   name: `_dmarc.${domain}`,
@@ -110,19 +71,12 @@ const readTags = (text: string): Record<string, string | undefined> =>
 /** Looks for all records at once. Never throws, and always ends in time. */
 export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<Finding[]> =>
   Promise.all(
-    records.map(async (record) => {
-      const outcome =
-        record.type === 'MX'
-          ? inText(await dns.lookUp('MX', record.name, LOOKUP_MS))
-          : await dns.lookUp(record.type, record.name, LOOKUP_MS)
-      return { type: record.type, name: record.name, ...compare(record, outcome) }
-    }),
+    records.map(async (record) => ({
+      type: record.type,
+      name: record.name,
+      ...compare(record, await dns.lookUp(record.type, record.name, LOOKUP_MS)),
+    })),
   )
-
-const inText = (outcome: Outcome<MxRecord>): Outcome<string> =>
-  outcome.is === 'found'
-    ? { is: 'found', records: outcome.records.map(({ priority, exchange }) => `${priority} ${exchange.toLowerCase()}`) }
-    : outcome
 
 function compare(record: DnsRecord, outcome: Outcome<string>): Pick<Finding, 'status' | 'found'> {
   if (outcome.is === 'unknown') return { status: 'unknown', found: [] }
