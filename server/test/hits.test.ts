@@ -404,6 +404,22 @@ describe.concurrent('a hit', () => {
     await soon(async () => expect(await read()).toMatchObject({ opens: 1 }))
   })
 
+  test('by the image proxy of Gmail is a reader’s, unless it comes right after sending', async ({ expect }) => {
+    const agent = 'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)'
+    const { id, pixel, read, events } = await (await newShop()).deliver(LINK)
+    const leaves = (when: string) => sql`update emails set sent_at = now() + ${when}::interval where id = ${id}`.execute(sterna.db)
+    await leaves('1 minute')
+    await visit(pixel, { agent, from: '66.249.84.1' })
+    await soon(async () => expect(await events()).toHaveLength(1))
+    await leaves('-1 hour')
+    await visit(pixel, { agent, from: '66.249.84.1' })
+    await soon(async () => expect(await read()).toMatchObject({ status: 'OPENED', opens: 1 }))
+    expect((await events()).map(({ data }) => [data.machine, data.reason ?? data.by])).toEqual([
+      [true, 'too soon after sending'],
+      [false, 'human'],
+    ])
+  })
+
   test('by HEAD, by a proxy, a program or ahead of time is answered the same, and a machine’s', async ({ expect }) => {
     const { links, pixel, read, events } = await (await newShop()).deliver(LINK)
     const head = await visit(links[0]!, { method: 'HEAD' })

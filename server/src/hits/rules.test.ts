@@ -8,7 +8,8 @@ test.each<[agent: string | undefined, by: string]>([
   ['', 'no user agent'],
   ['  ', 'no user agent'],
   ['Mozilla/5.0', 'Apple Mail Privacy Protection'],
-  ['Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)', 'Gmail image proxy'],
+  ['Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)', 'human'],
+  ['GoogleImageProxy', 'human'],
   ['YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html', 'Yahoo image proxy'],
   ['Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5', 'Microsoft link check'],
   ['Mozilla/5.0 (Windows NT 6.1; WOW64) AppleWebKit/534+ (KHTML, like Gecko) BingPreview/1.0b', 'Microsoft link check'],
@@ -55,6 +56,7 @@ test.each<[method: string, headers: Record<string, string>, by: string]>([
   ['GET', { 'x-moz': 'prefetch' }, 'prefetch'],
   ['GET', { 'x-purpose': 'preview' }, 'prefetch'],
   ['GET', { purpose: 'reading' }, 'human'],
+  ['GET', { 'user-agent': 'Mozilla/5.0 (via ggpht.com GoogleImageProxy)', purpose: 'prefetch' }, 'prefetch'],
 ])('a %s with %j is judged as: %s', (method, headers, by) => {
   const opinion = judgeRequest({ method, headers: { 'user-agent': CHROME, ...headers } })
   expect(opinion.by === 'machine' ? opinion.reason : opinion.by).toBe(by)

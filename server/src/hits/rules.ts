@@ -18,7 +18,6 @@ const MACHINES: [reason: string, agent: RegExp][] = [
   ['no user agent', /^\s*$/],
   // Apple's proxy loads every image, whether the mail is read or not, and says no more than this.
   ['Apple Mail Privacy Protection', /^Mozilla\/5\.0$/],
-  ['Gmail image proxy', /GoogleImageProxy|ggpht\.com/i],
   ['Yahoo image proxy', /YahooMailProxy|YahooCacheSystem/i],
   ['Microsoft link check', /SkypeUriPreview|BingPreview|SafeLinks|Microsoft Office Existence Discovery|MicrosoftPreview|OneOutlook/i],
   ['Barracuda', /Barracuda/i],
@@ -41,9 +40,9 @@ const MACHINES: [reason: string, agent: RegExp][] = [
   ['crawler', /(?<!cu)bot\b|crawl|spider|scanner|link ?check|monitoring|uptime|prefetch|preview/i],
 ]
 
-/** Browsers and mail programs. */
+/** Browsers and mail programs; and the image proxy of Gmail, which loads an image when a person opens the mail. */
 const HUMANS =
-  /^Mozilla\/\d.*(?:AppleWebKit|Gecko|Trident|MSIE|ms-office|Thunderbird|Outlook)|^(?:Opera|Outlook|Microsoft Office|Thunderbird|Mail\/|Airmail|Spark|eM Client)/i
+  /GoogleImageProxy|^Mozilla\/\d.*(?:AppleWebKit|Gecko|Trident|MSIE|ms-office|Thunderbird|Outlook)|^(?:Opera|Outlook|Microsoft Office|Thunderbird|Mail\/|Airmail|Spark|eM Client)/i
 
 /** Longer ones are cut: nobody needs so many words to say what it is. */
 const MAX_AGENT = 500
