@@ -1373,6 +1373,11 @@ describe('addresses of the sandbox that behave', () => {
     expect(what).toEqual(['queued', 'email.sent'])
   })
 
+  test.each(['constructor', '__proto__'])('%s@: it is sent like to anybody', async (local) => {
+    const { events } = await tell(`${local}@example.com`, 'SENT')
+    expect(events.map(({ name }) => name)).toEqual(['email.sent'])
+  })
+
   test('delivered@: it is delivered', async () => {
     const { shop, events, mail, what } = await tell('delivered+1@example.com', 'DELIVERED')
     expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])

@@ -6,14 +6,16 @@ import type { Outcome, Outgoing, Transport } from './transport.ts'
 const KEPT: Outcome = { is: 'accepted', response: '250 kept in the sandbox' }
 
 /** Addresses that behave: the part before the @, or before a plus sign in it. */
-const BEHAVIOURS: Record<string, Outcome> = {
-  delivered: { ...KEPT, feedback: [{ is: 'delivery' }] },
-  bounce: { ...KEPT, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
-  full: { ...KEPT, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
-  complaint: { ...KEPT, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
-  delay: { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
-  refuse: { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' },
-}
+const BEHAVIOURS = new Map<string, Outcome>(
+  Object.entries({
+    delivered: { ...KEPT, feedback: [{ is: 'delivery' }] },
+    bounce: { ...KEPT, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
+    full: { ...KEPT, feedback: [{ is: 'soft-bounce', reason: '552 5.2.2 Mailbox full (sandbox)' }] },
+    complaint: { ...KEPT, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
+    delay: { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
+    refuse: { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' },
+  } satisfies Record<string, Outcome>),
+)
 
 const MB = 1024 * 1024
 const MAX_MESSAGES = 1_000
@@ -28,7 +30,7 @@ export function createSandbox(db: Pool): Transport {
   return {
     async send(mail, handOver) {
       if (!isOfProject(mail)) return { is: 'not-sent', at: 'message', error: 'the sandbox keeps the mails of projects' }
-      const outcome = BEHAVIOURS[mail.recipient.split(/[+@]/)[0]!] ?? KEPT
+      const outcome = BEHAVIOURS.get(mail.recipient.split(/[+@]/)[0]!) ?? KEPT
       if (outcome.is === 'refused') return outcome
       const permit = await handOver()
       if (!permit?.()) return { is: 'withheld' }
