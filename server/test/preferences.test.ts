@@ -631,7 +631,9 @@ describe('a mail', () => {
     expect(headerOf(source, 'List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click')
     const { results } = await dkimVerify(Buffer.from(source), { resolver })
     expect(results.map(({ status }) => status)).toMatchObject([{ result: 'pass', aligned: shop.domain }])
-    expect(/\bh=([^;]+);/.exec(source)![1]!.split(':')).toEqual(expect.arrayContaining(['list-unsubscribe', 'list-unsubscribe-post']))
+    expect(/\bh=([^;]+);/.exec(source)![1]!.replace(/\s/g, '').split(':')).toEqual(
+      expect.arrayContaining(['list-unsubscribe', 'list-unsubscribe-post']),
+    )
     for (const name of ['List-Unsubscribe', 'List-Unsubscribe-Post']) {
       const forged = await dkimVerify(Buffer.from(source.replace(new RegExp(`^${name}: .`, 'm'), `${name}: x`)), { resolver })
       expect([name, forged.results[0]!.status.result]).toEqual([name, 'fail'])

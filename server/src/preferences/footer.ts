@@ -1,26 +1,19 @@
 import { escapeHtml } from '../lib/html.ts'
 import type { Links } from './link.ts'
 import { type Language, textsIn } from './texts.ts'
+import { readVisible } from './visible.ts'
 
 type Mail = { type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'; html: string; links: Links; language: Language; sender: string }
 
-/** Every marketing mail shows a way out. Where its author has put one, that is it. */
+/** Every marketing email shows a link to unsubscribe: the author's, if a reader can see it, else ours. */
 export function withFooter({ type, html, links, language, sender }: Mail) {
-  if (type !== 'MARKETING' || showsWayOut(html, links)) return html
-  const end = endOfBody(html)
-  return html.slice(0, end) + printFooter(links.unsubscribeUrl, language, sender) + html.slice(end)
+  if (type !== 'MARKETING') return html
+  const { holdsToken, end } = readVisible(html, [links.unsubscribeUrl, links.manageUrl].map(tokenOf))
+  return holdsToken ? html : html.slice(0, end) + printFooter(links.unsubscribeUrl, language, sender) + html.slice(end)
 }
 
-/** By the tokens: a link may stand there encoded, as the target of another. */
-const showsWayOut = (html: string, { unsubscribeUrl, manageUrl }: Links) =>
-  [unsubscribeUrl, manageUrl].some((url) => html.includes(url.slice(url.lastIndexOf('/') + 1)))
-
-/** Before the last `</body>`. In a comment it ends nothing, and what stands there nobody sees. */
-function endOfBody(html: string) {
-  let end = html.length
-  for (const { 0: found, index } of html.matchAll(/<!--[\s\S]*?(?:-->|$)|<\/body/gi)) if (!found.startsWith('<!')) end = index
-  return end
-}
+/** Looked for instead of the link: that may stand there encoded, as the target of another. */
+const tokenOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
 function printFooter(url: string, language: Language, sender: string) {
   const { footer, unsubscribe } = textsIn(language)

@@ -1,0 +1,179 @@
+/** The part of the HTML standard that decides what a reader can see: comments, raw text, attributes in quotes, and elements never shown. */
+
+/** Elements whose content is text up to their own end tag. */
+const RAW = new Set(['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes'])
+/** Elements whose content is a fallback or never shown. A link among the options of a `select` is none. */
+const UNSEEN = new Set(['template', 'noscript', 'svg', 'math', 'object', 'video', 'audio', 'canvas', 'select', 'datalist', 'plaintext'])
+/** Only these can be closed by the slash of their own tag. */
+const FOREIGN = new Set(['svg', 'math'])
+const VOID = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'track', 'wbr'])
+const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))/i
+const MAY_HIDE = /hidden|display|visibility/i
+
+/** Bound of the work for one email: this runs on the main thread. A newsletter of 100 KB has 3,000 tags. */
+const MAX_TAGS = 20_000
+const MAX_ATTRIBUTES = 500
+
+type Tag = { name: string; closes: boolean; start: number; source: string }
+/** A comment, tag or raw element; without an end when nothing ends it. Only tags say more. */
+type Markup = { start: number; end: number | undefined; tag?: Tag }
+type Unseen = { name: string; start: number; depth: number }
+
+/**
+ * Whether a visible link or text holds one of these tokens, and where something can be added that a reader sees: before the last
+ * `</body>`, or at the end, but always before a comment, tag or unseen element that does not end.
+ */
+export function readVisible(html: string, tokens: string[]): { holdsToken: boolean; end: number } {
+  const sought = tokens.filter((token) => html.includes(token))
+  const holds = (text: string) => sought.some((token) => text.includes(token))
+  const mayHide = MAY_HIDE.test(html)
+  const found = { holdsToken: true, end: html.length }
+  let bodyEnd: number | undefined
+  /** The outermost unseen element that is open, with the depth of elements of its name. */
+  let unseen: Unseen | undefined
+  /** Within a link that holds a token. It counts once there is something to click on. */
+  let inLink = false
+
+  for (let at = 0, count = 0; ; count++) {
+    const markup = nextMarkup(html, at)
+    if (!unseen && sought.length) {
+      const text = html.slice(at, markup?.start)
+      if (inLink ? !isBlank(text) : holds(text)) return found
+    }
+    if (markup?.end === undefined || count === MAX_TAGS)
+      return { holdsToken: false, end: bodyEnd ?? unseen?.start ?? markup?.start ?? html.length }
+    at = markup.end
+    const { tag } = markup
+    if (!tag) continue
+    if (unseen) unseen = within(unseen, tag)
+    else if (tag.closes) {
+      if (tag.name === 'body') bodyEnd = tag.start
+      if (tag.name === 'a') inLink = false
+    } else if (isUnseen(tag, mayHide)) unseen = { name: tag.name, start: tag.start, depth: 1 }
+    else if (sought.length && (tag.name === 'a' || tag.name === 'area')) {
+      inLink = holds(attributesOf(tag).get('href') ?? '')
+      if (inLink && tag.name === 'area') return found
+    } else if (inLink && tag.name === 'img') return found
+  }
+}
+
+function isUnseen(tag: Tag, mayHide: boolean) {
+  const { name, source } = tag
+  if (VOID.has(name)) return false
+  if (UNSEEN.has(name)) return !(FOREIGN.has(name) && source.endsWith('/>'))
+  if (name !== 'dialog' && !(mayHide && MAY_HIDE.test(source))) return false
+  const attributes = attributesOf(tag)
+  return (name === 'dialog' && !attributes.has('open')) || attributes.has('hidden') || HIDING_STYLE.test(attributes.get('style') ?? '')
+}
+
+function within(unseen: Unseen, { name, closes }: Tag): Unseen | undefined {
+  if (name !== unseen.name) return unseen
+  const depth = unseen.depth + (closes ? -1 : 1)
+  return depth ? { ...unseen, depth } : undefined
+}
+
+const isBlank = (text: string) => /^(?:\s|&nbsp;|&#160;|&#xa0;|&zwnj;|&#820[3-5];|[\u200b-\u200d\u2060\ufeff])*$/i.test(text)
+
+// Tokens ---------------------------------------------------------------------------------------------------------------
+
+const [TAB, LF, FF, CR, SPACE, QUOTE, APOSTROPHE, SLASH, EQUALS, GREATER] = [0x09, 0x0a, 0x0c, 0x0d, 0x20, 0x22, 0x27, 0x2f, 0x3d, 0x3e]
+const isSpace = (code: number) => code === SPACE || code === LF || code === TAB || code === CR || code === FF
+const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a
+
+/** Undefined when only text is left. */
+function nextMarkup(html: string, from: number): Markup | undefined {
+  for (let start = html.indexOf('<', from); start >= 0; start = html.indexOf('<', start + 1)) {
+    const closes = html[start + 1] === '/'
+    if (isLetter(html.charCodeAt(start + (closes ? 2 : 1)))) return readTag(html, start, closes)
+    if (html.startsWith('<!--', start)) return { start, end: endOfComment(html, start) }
+    if (closes || html[start + 1] === '!' || html[start + 1] === '?') return { start, end: after(html.indexOf('>', start)) }
+  }
+  return undefined
+}
+
+const after = (index: number) => (index < 0 ? undefined : index + 1)
+
+function readTag(html: string, start: number, closes: boolean): Markup {
+  const nameAt = start + (closes ? 2 : 1)
+  let nameEnd = nameAt
+  for (let code = html.charCodeAt(nameEnd); !isSpace(code) && code !== SLASH && code !== GREATER && nameEnd < html.length; )
+    code = html.charCodeAt(++nameEnd)
+  const name = html.slice(nameAt, nameEnd).toLowerCase()
+  const end = readAttributes(html, nameEnd)
+  if (end === undefined) return { start, end }
+  if (!closes && RAW.has(name)) return { start, end: endOfRaw(html, name, end) }
+  return { start, end, tag: { name, closes, start, source: html.slice(nameEnd, end) } }
+}
+
+const COMMENT_END = /--!?>/g
+
+/** `<!-->` and `<!--->` are whole comments. */
+function endOfComment(html: string, start: number) {
+  const short = /^-?>/.exec(html.slice(start + 4, start + 6))
+  if (short) return start + 4 + short[0].length
+  COMMENT_END.lastIndex = start + 4
+  return COMMENT_END.test(html) ? COMMENT_END.lastIndex : undefined
+}
+
+function endOfRaw(html: string, name: string, from: number) {
+  const close = new RegExp(`</${name}(?=[\\t\\n\\f\\r />])`, 'gi')
+  close.lastIndex = from
+  return close.test(html) ? readAttributes(html, close.lastIndex) : undefined
+}
+
+function attributesOf({ source }: Tag) {
+  const attributes = new Map<string, string>()
+  readAttributes(source, 0, attributes)
+  return attributes
+}
+
+/** Returns the position behind the `>` that ends the tag, which is not one within quotes. Two attributes of one name: the first counts. */
+function readAttributes(html: string, from: number, into?: Map<string, string>): number | undefined {
+  for (let at = from; at < html.length; ) {
+    const code = html.charCodeAt(at)
+    if (code === GREATER) return at + 1
+    if (isSpace(code) || code === SLASH) {
+      at++
+      continue
+    }
+    const nameEnd = endOfName(html, at + 1)
+    const value = readValue(html, nameEnd)
+    if (!value) return undefined
+    if (into && into.size < MAX_ATTRIBUTES) {
+      const name = html.slice(at, nameEnd).toLowerCase()
+      if (!into.has(name)) into.set(name, html.slice(value.start, value.end))
+    }
+    at = value.next
+  }
+  return undefined
+}
+
+function endOfName(html: string, from: number) {
+  let at = from
+  for (; at < html.length; at++) {
+    const code = html.charCodeAt(at)
+    if (code === EQUALS || code === GREATER || code === SLASH || isSpace(code)) break
+  }
+  return at
+}
+
+/** The value behind the name of an attribute, empty when there is none. Undefined when its quotes do not close. */
+function readValue(html: string, nameEnd: number): { start: number; end: number; next: number } | undefined {
+  let start = skipSpace(html, nameEnd)
+  if (html.charCodeAt(start) !== EQUALS) return { start, end: start, next: start }
+  start = skipSpace(html, start + 1)
+  const quote = html.charCodeAt(start)
+  if (quote === QUOTE || quote === APOSTROPHE) {
+    const end = html.indexOf(quote === QUOTE ? '"' : "'", start + 1)
+    return end < 0 ? undefined : { start: start + 1, end, next: end + 1 }
+  }
+  let end = start
+  while (end < html.length && html.charCodeAt(end) !== GREATER && !isSpace(html.charCodeAt(end))) end++
+  return { start, end, next: end }
+}
+
+function skipSpace(html: string, from: number) {
+  let at = from
+  while (isSpace(html.charCodeAt(at))) at++
+  return at
+}
