@@ -9,7 +9,7 @@ import { connect, many } from '../src/db/index.ts'
 import { findReturnPath, returnPathOf } from '../src/delivery/return-path.ts'
 import { startListener } from '../src/inbound/listener.ts'
 import { loadConfig } from '../src/lib/config.ts'
-import { newId } from '../src/lib/id.ts'
+import { lowestId, newId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
 import { wayOut } from '../src/worker.ts'
 import { cloneDatabase } from './database.ts'
@@ -367,6 +367,27 @@ describe('a complaint', () => {
   })
 })
 
+describe('a report about an email', () => {
+  /** The email as if it had been sent that long ago: the time is in its id. */
+  async function sentDaysAgo(days: number) {
+    const shop = await newShop()
+    const mail = await shop.send()
+    const id = `${lowestId(new Date(Date.now() - days * 24 * 60 * 60_000)).slice(0, 13)}${mail.id.slice(13)}`
+    await sql`update emails set id = ${id} where id = ${mail.id}`.execute(sterna.db)
+    return { ...mail, id, returnPath: returnPathOf(sterna.secrets, { projectId: shop.id, emailId: id }, BOUNCES) }
+  }
+
+  test.each([
+    ['complaint', complaint()],
+    ['bounce', postfix],
+  ])('counts for 60 days, and no longer: a %s', async (_, shape) => {
+    const old = await sentDaysAgo(61)
+    expect(await changes(async () => expect(await bounceTo(old, shape(old))).toMatch(/^250 /))).toBe(false)
+    const recent = await sentDaysAgo(59)
+    expect(await changes(async () => expect(await bounceTo(recent, shape(recent))).toMatch(/^250 /))).toBe(true)
+  })
+})
+
 // Received mail ------------------------------------------------------------------------------------------------------------
 
 const LETTER = `From: =?utf-8?q?Gr=C3=A4ce?= <grace@example.com>
@@ -459,6 +480,70 @@ describe('other mail to a verified domain', () => {
     }
     await deliver(port, { from: 'x@example.com', to: `other@${shop.domain}`, message: LETTER })
     expect((await shop.received()).map(({ to }) => to)).toEqual([`help@${shop.domain}`, `help@${shop.domain}`, `other@${shop.domain}`])
+  })
+
+  test('that differs from another one under the same Message-ID is kept as well, once', async () => {
+    const shop = await newShop()
+    const to = `help@${shop.domain}`
+    const other = LETTER.replace('Subject: ', 'Subject: Another: ')
+    for (const message of [LETTER, other, LETTER, other])
+      expect(await deliver(port, { from: 'x@example.com', to, message })).toMatch(/^250 /)
+    const received = await shop.received()
+    expect(received.map(({ subject }) => /^Another/.test(subject as string))).toEqual([false, true])
+    const [first, second] = received.map(({ messageId }) => messageId)
+    expect(first).toBe('letter-1@example.com')
+    expect(second).toMatch(/^[0-9a-f]{64}@unnamed\.invalid$/)
+    expect(received[1]!.headers).toMatchObject({ 'message-id': '<letter-1@example.com>' })
+    const listed = (await shop.get('/emails?limit=10')).data.map(({ messageId }: { messageId: string }) => messageId)
+    expect(listed.toSorted()).toEqual([first, second].toSorted())
+  })
+
+  test('that comes many times at once beside another one under its Message-ID is kept once', async () => {
+    const shop = await newShop()
+    const messages = Array.from({ length: 8 }, (_, index) => LETTER.replace('Subject: ', `Subject: ${index % 2} `))
+    const answers = await Promise.all(
+      messages.map((message) => deliver(port, { from: 'x@example.com', to: `help@${shop.domain}`, message })),
+    )
+    expect(answers.filter((answer) => !answer.startsWith('250'))).toEqual([])
+    expect((await shop.received()).map(({ subject }) => (subject as string).slice(0, 1)).toSorted()).toEqual(['0', '1'])
+  })
+
+  test('in windows-1252, or of no charset at all, keeps its euro sign', async () => {
+    const shop = await newShop()
+    const head = 'From: a@example.com\nSubject: =?windows-1252?Q?5_=80?=\nMIME-Version: 1.0\nContent-Transfer-Encoding: 8bit\n'
+    for (const type of ['text/plain; charset=windows-1252', 'text/plain']) {
+      const message = Buffer.from(`${head}Content-Type: ${type}\n\n5 \x80 \x93ok\x94\n`, 'latin1')
+      expect(await deliver(port, { from: 'a@example.com', to: `help@${shop.domain}`, message })).toMatch(/^250 /)
+    }
+    expect((await shop.received()).map(({ subject, text }) => [subject, (text as string).trim()])).toEqual([
+      ['5 €', '5 € “ok”'],
+      ['5 €', '5 € “ok”'],
+    ])
+  })
+
+  test('for a disabled project is refused for now, while reports about its emails count', async () => {
+    const shop = await newShop()
+    const mail = await shop.send()
+    const disable = (disabled: boolean) => sql`update projects set disabled = ${disabled} where id = ${shop.id}`.execute(sterna.db)
+    await disable(true)
+    const letter = { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER }
+    expect(await deliver(port, letter)).toMatch(/^451 /)
+    await bounceTo(mail, postfix(mail))
+    expect(await shop.bouncesOf(mail.id)).toHaveLength(1)
+    await disable(false)
+    expect(await deliver(port, letter)).toMatch(/^250 /)
+    expect(await shop.received()).toHaveLength(1)
+  })
+
+  test('for a project that is disabled while it comes in is refused for now', async () => {
+    const shop = await newShop()
+    const client = await connectSmtp(port)
+    await client.say('EHLO x')
+    for (const line of ['MAIL FROM:<>', `RCPT TO:<help@${shop.domain}>`, 'DATA']) expect(await client.say(line)).toMatch(/^[23]/)
+    await sql`update projects set disabled = true where id = ${shop.id}`.execute(sterna.db)
+    expect(await client.sendBody(LETTER)).toMatch(/^451 /)
+    client.end()
+    expect(await shop.received()).toEqual([])
   })
 
   test('goes to each of those it is for, in whatever project', async () => {
@@ -595,6 +680,52 @@ describe('the listener', () => {
     expect(answers.map((answer) => answer.slice(0, 3))).toEqual(['250', '250', '451'])
     await client.say('RSET')
     expect(await client.deliver({ to: mail.returnPath, message: postfix(mail) })).toMatch(/^250 /)
+  })
+
+  test('counts messages, not recipients that are only named', async () => {
+    const shop = await newShop()
+    const own = await listen({ limits: { messagesPerMinute: 2 } })
+    const idle = await greeted(own.port)
+    for (let round = 0; round < 10; round++) {
+      await idle.say('MAIL FROM:<a@example.com>')
+      expect(await idle.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
+      await idle.say('RSET')
+    }
+    const client = await greeted(own.port)
+    expect(await client.deliver({ to: `help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
+    expect(await shop.received()).toHaveLength(1)
+  })
+
+  test('counts each message when it begins, also those that were let in before the limit was reached', async () => {
+    const shop = await newShop()
+    const own = await listen({ limits: { messagesPerMinute: 2 } })
+    const clients = await Promise.all(Array.from({ length: 4 }, () => greeted(own.port)))
+    for (const client of clients) {
+      await client.say('MAIL FROM:<a@example.com>')
+      expect(await client.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
+    }
+    const answers = []
+    for (const [index, client] of clients.entries()) {
+      await client.say('DATA')
+      answers.push((await client.sendBody(LETTER.replace('letter-1', `letter-${index}`))).slice(0, 3))
+    }
+    expect(answers).toEqual(['250', '250', '451', '451'])
+    expect(await shop.received()).toHaveLength(2)
+  })
+
+  test('takes mail for the postmaster without a domain', async () => {
+    const client = await greeted()
+    await client.say('MAIL FROM:<>')
+    expect(await client.say('RCPT TO:<Postmaster>')).toMatch(/^250 /)
+  })
+
+  test('refuses parameters of extensions that it does not offer', async () => {
+    const shop = await newShop()
+    const client = await greeted()
+    expect(await client.say('MAIL FROM:<a@example.com> X-UNKNOWN=1')).toMatch(/^555 /)
+    expect(await client.say('MAIL FROM:<a@example.com> SIZE=100 BODY=8BITMIME')).toMatch(/^250 /)
+    expect(await client.say(`RCPT TO:<help@${shop.domain}> NOTIFY=SUCCESS`)).toMatch(/^555 /)
+    expect(await client.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
   })
 
   test('hangs up on those who are silent, and on those who are never quite', async () => {

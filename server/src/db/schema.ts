@@ -81,6 +81,7 @@ export interface Schema {
     headers: Generated<Json>
     template_id: string | null
     created_at: Generated<Timestamp>
+    fingerprint: Buffer | null
   }
   domains: {
     project_id: string

@@ -13,10 +13,25 @@ export type ReceivedMail = {
   replyTo: string | null
   subject: string
   body: string
+  /** In hexadecimal digits. */
+  fingerprint: string
 }
 
-/** The record of a mail that came in. False when it was there before: the same mail to the same address is one. */
-export async function keepReceived(tx: Tx, mail: ReceivedMail): Promise<boolean> {
+/**
+ * Records a received email and returns the Message-ID under which it is kept, or undefined when it is a repetition: the same message to the
+ * same address. A Message-ID that another message to this address already has identifies neither, so the later one gets one of its own.
+ */
+export async function keepReceived(tx: Tx, mail: ReceivedMail): Promise<string | undefined> {
+  if (await insert(tx, mail)) return mail.messageId
+  if (await isRepetition(tx, mail)) return undefined
+  const messageId = unnamedId(mail.fingerprint)
+  return (await insert(tx, { ...mail, messageId })) ? messageId : undefined
+}
+
+/** For a message without a Message-ID that identifies it. */
+export const unnamedId = (hash: string) => `${hash}@unnamed.invalid`
+
+async function insert(tx: Tx, mail: ReceivedMail): Promise<boolean> {
   const contentId = newId()
   const kept = await maybeOne(
     tx,
@@ -30,8 +45,20 @@ export async function keepReceived(tx: Tx, mail: ReceivedMail): Promise<boolean>
   )
   if (!kept) return false
   await sql`
-    insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to)
-    values (${mail.projectId}, ${contentId}, 'TRANSACTIONAL', ${mail.subject}, ${mail.body}, ${mail.from}, ${mail.fromName}, ${mail.replyTo})
+    insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, fingerprint)
+    values (${mail.projectId}, ${contentId}, 'TRANSACTIONAL', ${mail.subject}, ${mail.body}, ${mail.from}, ${mail.fromName}, ${mail.replyTo},
+      decode(${mail.fingerprint}, 'hex'))
   `.execute(tx)
   return true
 }
+
+/** Emails received before there were fingerprints count as other messages: one too many is better than one lost. */
+const isRepetition = (tx: Tx, { projectId, to, messageId, fingerprint }: ReceivedMail) =>
+  maybeOne(
+    tx,
+    sql`
+      select 1 from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
+      where e.project_id = ${projectId} and e.to_address = ${to} and e.message_id = ${messageId} and e.source_type = 'INBOUND'
+        and c.fingerprint = decode(${fingerprint}, 'hex')
+    `,
+  )

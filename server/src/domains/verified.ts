@@ -31,8 +31,8 @@ export const requireVerified = (senders: Sender[]) => sql`${prepared}
 export const findOwner = (db: Db, domain: string) =>
   maybeOne(
     db,
-    sql<{ projectId: string }>`
-      select d.project_id as "projectId" from domains d join projects p on p.id = d.project_id
+    sql<{ projectId: string; isDisabled: boolean }>`
+      select d.project_id as "projectId", p.disabled as "isDisabled" from domains d join projects p on p.id = d.project_id
       where d.domain = ${domain} and d.status = 'verified' and p.deleted_at is null
     `,
   )

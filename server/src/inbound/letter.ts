@@ -12,6 +12,8 @@ export type Letter = {
   headers: Record<string, string>
   attachments: { filename: string | null; contentType: string; size: number }[]
   report: Report | null
+  /** The same for a message that is sent again; different messages under one Message-ID differ in it. */
+  fingerprint: string
 }
 
 /** The part of a report that machines read, and the header of the mail that it is about, if it came along. */

@@ -15,6 +15,8 @@ export const LIMITS = {
   connectionMs: 600 * SECOND,
   /** For one project; reports about mails do not count. */
   messagesPerMinute: 600,
+  /** The part of those that may come from one client network. */
+  messagesOfOneNetwork: 300,
   /** When this process stops, what has begun to arrive has so long. */
   closingMs: 3 * SECOND,
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import type { SMTPServer, SMTPServerOptions } from 'smtp-server'
+import type { SMTPServer, SMTPServerAddress, SMTPServerOptions } from 'smtp-server'
 import type { Pool } from '../db/index.ts'
 import { ConfigError, type InboundConfig } from '../lib/config.ts'
 import type { Log } from '../lib/log.ts'
@@ -34,7 +34,12 @@ export async function startListener({ db, secrets, log, inbound, bounceDomain, n
     ...settings(inbound, limits),
     name,
     onConnect: ({ remoteAddress }, done) => done(sockets.areTooMany(remoteAddress) ? new Refusal(421, 'Too many connections') : null),
-    onRcptTo: ({ address }, session, done) => void receiver.checkRecipient(address, session).then(done),
+    onMailFrom: (sender, _session, done) => done(refuseUnknown(sender, SENDER_PARAMETERS)),
+    onRcptTo(recipient, session, done) {
+      const refusal = refuseUnknown(recipient, [])
+      if (refusal) done(refusal)
+      else void receiver.checkRecipient(recipient, session).then(done)
+    },
     onData: (stream, session, done) => void receiver.receive(stream, session).then(done),
   })
   server.server.on('connection', sockets.add)
@@ -68,6 +73,15 @@ function settings({ keyFile, certFile }: InboundConfig, limits: Limits): SMTPSer
     socketTimeout: limits.idleMs,
     closeTimeout: limits.closingMs,
   }
+}
+
+/** Parameters of the extensions that we announce. */
+const SENDER_PARAMETERS = ['SIZE', 'BODY', 'SMTPUTF8']
+
+/** RFC 5321 section 4.1.1.11: what is not understood must not be silently ignored. */
+function refuseUnknown({ args }: SMTPServerAddress, known: string[]) {
+  const unknown = Object.keys(args || {}).find((name) => !known.includes(name))
+  return unknown ? new Refusal(555, 'Unsupported parameter') : null
 }
 
 /** Every open connection, and how many each network has. */

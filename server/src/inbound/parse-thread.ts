@@ -1,7 +1,12 @@
-import PostalMime, { type Attachment, decodeWords, type Email } from 'postal-mime'
+import { createHash } from 'node:crypto'
+import type { Attachment, Email } from 'postal-mime'
+import { decodeMailCharsets } from './charsets.ts'
 import type { Letter, Report } from './letter.ts'
 
 // Runs in a thread. Whatever a message does here, it does to this thread, which can be killed.
+
+decodeMailCharsets()
+const { default: PostalMime, decodeWords } = await import('postal-mime')
 
 /** A mail of 25 MB as programs write them has 350,000 lines; each takes memory, and somebody may send nothing but line ends. */
 const MAX_LINES = 1_000_000
@@ -16,10 +21,10 @@ const MAX_REPORT_BYTES = 64 * 1024
 export async function parse(bytes: Uint8Array): Promise<Letter | undefined> {
   if (hasTooManyLines(bytes)) return undefined
   const mail = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true }).catch(() => undefined)
-  return mail && letterOf(mail)
+  return mail && { ...letterOf(mail), fingerprint: fingerprintOf(bytes, mail) }
 }
 
-function letterOf(mail: Email): Letter {
+function letterOf(mail: Email): Omit<Letter, 'fingerprint'> {
   const from = mail.from?.address ? { name: cut(mail.from.name), address: cut(mail.from.address) } : null
   return {
     messageId: mail.messageId ? storable(mail.messageId).replace(/^\s*<|>\s*$/g, '') : null,
@@ -38,6 +43,18 @@ function letterOf(mail: Email): Letter {
     })),
     report: reportIn(mail),
   }
+}
+
+/** Over the body and the headers that make a message what it is; servers on the way add others, also when they send it again. */
+function fingerprintOf(bytes: Uint8Array, { headers }: Email) {
+  const headerOf = (name: string) => headers.find(({ key }) => key === name)?.value ?? ''
+  const hash = createHash('sha256').update(JSON.stringify(['from', 'subject', 'date'].map(headerOf)))
+  return hash.update(bytes.subarray(startOfBody(bytes))).digest('hex')
+}
+
+function startOfBody(bytes: Uint8Array) {
+  const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf('\r\n\r\n')
+  return at < 0 ? 0 : at + 4
 }
 
 function hasTooManyLines(bytes: Uint8Array) {

@@ -1,7 +1,7 @@
-import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
-import { createTally } from '../lib/tally.ts'
+import { createInboxQuota } from './inbox-quota.ts'
 import type { Limits } from './limits.ts'
 import { createParser, UnreadableError } from './parse.ts'
 import { findRecipient, type Site } from './recipient.ts'
@@ -18,31 +18,43 @@ export class Refusal extends Error {
 }
 
 const BUSY = 'Try again in a moment'
-const MINUTE_MS = 60_000
 /** In the middle of a message. */
 const HUNG_UP = new Set(['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 /** What is done with the recipients and the messages of all connections. Whatever fails is a Refusal. */
 export function createReceiver({ db, log, site, limits }: { db: Pool; log: Log; site: Site; limits: Limits }) {
   const parser = createParser()
-  const messages = createTally({ limit: limits.messagesPerMinute, windowMs: MINUTE_MS })
+  const quota = createInboxQuota(limits)
+  /** The project of each recipient that was accepted; reports about emails have none. */
+  const projects = new WeakMap<SMTPServerAddress, string>()
   const refusals = new WeakMap<SMTPServerSession, number>()
   const working = new Set<Promise<void>>()
   let held = 0
 
-  async function checkRecipient(address: string, session: SMTPServerSession) {
-    const recipient = await findRecipient(db, site, address)
-    if (recipient?.is === 'project' && messages.hit(recipient.projectId)) throw new Refusal(451, BUSY)
+  async function checkRecipient(given: SMTPServerAddress, session: SMTPServerSession) {
+    const recipient = await findRecipient(db, site, given.address)
+    if (recipient?.is === 'project') {
+      if (recipient.isDisabled || quota.isUsedUp(recipient.projectId, session.remoteAddress)) throw new Refusal(451, BUSY)
+      projects.set(given, recipient.projectId)
+    }
     if (recipient) return
     const count = (refusals.get(session) ?? 0) + 1
     refusals.set(session, count)
     throw new Refusal(count > limits.refusals ? 421 : 550, 'No such address here')
   }
 
+  /** When a message begins, not when it is announced: RCPT commands cost nothing and could use up a project's inbox. */
+  function countRecipients({ envelope, remoteAddress }: SMTPServerSession): Refusal | undefined {
+    const projectIds = envelope.rcptTo.flatMap((address) => projects.get(address) ?? [])
+    if (projectIds.some((projectId) => quota.isUsedUp(projectId, remoteAddress))) return new Refusal(451, BUSY)
+    for (const projectId of projectIds) quota.count(projectId, remoteAddress)
+    return undefined
+  }
+
   async function receive(stream: SMTPServerDataStream, session: SMTPServerSession) {
     const chunks: Buffer[] = []
     let size = 0
-    let refusal: Refusal | undefined
+    let refusal = countRecipients(session)
     const letGo = () => {
       held -= size
       size = 0
@@ -88,7 +100,7 @@ export function createReceiver({ db, log, site, limits }: { db: Pool; log: Log; 
   const outcomeOf = (work: Promise<void>): Promise<Refusal | null> => work.then(() => null, refuse)
 
   return {
-    checkRecipient: (address: string, session: SMTPServerSession) => outcomeOf(checkRecipient(address, session)),
+    checkRecipient: (given: SMTPServerAddress, session: SMTPServerSession) => outcomeOf(checkRecipient(given, session)),
     receive(stream: SMTPServerDataStream, session: SMTPServerSession) {
       const work = receive(stream, session).finally(() => working.delete(work))
       working.add(work)

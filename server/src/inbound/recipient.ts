@@ -10,7 +10,7 @@ export type Recipient =
   | { is: 'return-path'; projectId: string; emailId: string }
   /** Ours, for whoever tells of complaints about mails. */
   | { is: 'operator' }
-  | { is: 'project'; projectId: string; address: string }
+  | { is: 'project'; projectId: string; address: string; isDisabled: boolean }
 
 /** Registered where complaints come from, or expected of every domain. */
 const OPERATOR = new Set(['abuse', 'complaints', 'fbl', 'postmaster'])
@@ -19,6 +19,8 @@ export type Site = { secrets: Secrets; bounceDomain: string | undefined }
 
 /** Undefined when nobody here has this address. Whatever domain stands behind a signed one: it may have been ours when the mail left. */
 export async function findRecipient(db: Db, { secrets, bounceDomain }: Site, given: string): Promise<Recipient | undefined> {
+  // The one address that needs no domain (RFC 5321 section 4.1.1.3).
+  if (given.toLowerCase() === 'postmaster') return { is: 'operator' }
   const address = readAddress(given)
   if (!address) return undefined
   const mail = await findReturnPath(db, secrets, address)
@@ -26,5 +28,5 @@ export async function findRecipient(db: Db, { secrets, bounceDomain }: Site, giv
   const [local = '', domain = ''] = address.split('@')
   if (domain === bounceDomain) return OPERATOR.has(local) ? { is: 'operator' } : undefined
   const owner = await findOwner(db, domain)
-  return owner && { is: 'project', projectId: owner.projectId, address }
+  return owner && { is: 'project', address, ...owner }
 }

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { maybeOne, type Tx } from '../db/index.ts'
 import { applyReport, type Told } from '../delivery/notifications/apply.ts'
-import { keepReceived } from '../delivery/received.ts'
+import { keepReceived, unnamedId } from '../delivery/received.ts'
 import { findReturnPath } from '../delivery/return-path.ts'
 import { recordEvents } from '../events/record.ts'
 import { readAddress } from '../lib/address.ts'
-import { newId } from '../lib/id.ts'
+import { lowestId, newId } from '../lib/id.ts'
 import type { Letter } from './letter.ts'
 import { readReport } from './read-report.ts'
 import { findRecipient, type Recipient, type Site } from './recipient.ts'
@@ -30,6 +30,7 @@ export async function takeMessage(tx: Tx, site: Site, arrival: Arrival): Promise
 
 async function takeFor(tx: Tx, { secrets }: Site, arrival: Arrival, recipient: Recipient): Promise<Taken> {
   if (recipient.is === 'return-path') return report(tx, arrival, recipient)
+  if (recipient.is === 'project' && recipient.isDisabled) throw new Error('the project was disabled while the message came in')
   const { report: about } = arrival.letter
   if (!about) return recipient.is === 'project' ? receive(tx, arrival, recipient) : 'ignored'
   // Anybody can write a report to an address that anybody knows. It counts only with the signed return path of the mail it is about.
@@ -40,8 +41,15 @@ async function takeFor(tx: Tx, { secrets }: Site, arrival: Arrival, recipient: R
 // Reports about mails --------------------------------------------------------------------------------------------------
 
 const MAX_KEPT = 64 * 1024
+/**
+ * Age of an email up to which reports about it count. Its return path is in its source, which may end up in a public archive, and anybody who
+ * reads it there can complain. Receivers report bounces within days, and complaints within weeks.
+ */
+const REPORTABLE_DAYS = 60
+const DAY_MS = 24 * 60 * 60 * 1_000
 
 async function report(tx: Tx, { letter, sender, message }: Arrival, { projectId, emailId }: Told['mail']): Promise<Taken> {
+  if (emailId < lowestId(new Date(Date.now() - REPORTABLE_DAYS * DAY_MS))) return 'ignored'
   const says = readReport(letter, sender)
   if (!says) return 'ignored'
   const told = { ...says, mail: { projectId, emailId } }
@@ -60,13 +68,14 @@ async function receive(tx: Tx, arrival: Arrival, { projectId, address }: Address
   const { letter } = arrival
   const id = newId()
   const from = readAddress(letter.from?.address ?? '') ?? letter.from?.address ?? arrival.sender
-  const messageId = messageIdOf(arrival)
   // Whoever writes becomes no contact: From is what its sender likes it to be.
   const contact = await maybeOne(tx, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${from}`)
-  const facts = { messageId, from, fromName: letter.from?.name || null, to: address, replyTo: letter.replyTo, subject: letter.subject }
-  const mail = { ...facts, projectId, id, contactId: contact?.id ?? null, body: letter.html ?? letter.text ?? '' }
-  if (!(await keepReceived(tx, mail))) return 'repeated'
-  const data = { emailId: id, ...facts, ...OF_EVERY_MAIL, ...contentOf(letter), automatic: isAutomatic(arrival) }
+  const facts = { from, fromName: letter.from?.name || null, to: address, replyTo: letter.replyTo, subject: letter.subject }
+  const { fingerprint } = letter
+  const mail = { ...facts, projectId, id, contactId: contact?.id ?? null, body: letter.html ?? letter.text ?? '', fingerprint }
+  const messageId = await keepReceived(tx, { ...mail, messageId: messageIdOf(arrival) })
+  if (!messageId) return 'repeated'
+  const data = { emailId: id, messageId, ...facts, ...OF_EVERY_MAIL, ...contentOf(letter), automatic: isAutomatic(arrival) }
   await recordEvents(tx, [{ projectId, name: 'email.received', emailId: id, data, ...(contact ? { contactId: contact.id } : {}) }])
   return 'received'
 }
@@ -86,7 +95,7 @@ const MAX_MESSAGE_ID = 500
 
 /** Of one that has none, or one too long to be looked up by, what is in it: who sends it again sends the same bytes. */
 function messageIdOf({ letter: { messageId }, message }: Arrival) {
-  return messageId && messageId.length <= MAX_MESSAGE_ID ? messageId : `${hashOf(message)}@unnamed.invalid`
+  return messageId && messageId.length <= MAX_MESSAGE_ID ? messageId : unnamedId(hashOf(message))
 }
 
 /** Written by a machine, or to many: who answers it may get an answer from the machine, and so on. */

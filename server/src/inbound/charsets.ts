@@ -1,0 +1,39 @@
+import { isUtf8 } from 'node:buffer'
+import { decodeWindows1252 } from '../lib/windows-1252.ts'
+
+/** Labels of windows-1252 in the WHATWG encoding standard, under which latin1 is decoded too. */
+const WINDOWS_1252 = new Set(
+  'cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 windows-1252 x-cp1252'.split(
+    ' ',
+  ),
+)
+/** `utf8` is what postal-mime asks for when a part names no charset. Text in ASCII with bytes beyond it has not named its charset either. */
+const UNNAMED = new Set(['utf8', 'ascii', 'us-ascii', 'ansi_x3.4-1968'])
+
+const Native = globalThis.TextDecoder
+
+/**
+ * A TextDecoder for received mail: windows-1252 as the standard says, which Node 20 decodes as latin1, and text of no named charset as UTF-8
+ * if it is valid UTF-8, else as windows-1252. Header lines count as such text; postal-mime reads them with `ignoreBOM`.
+ */
+class MailTextDecoder extends Native {
+  readonly #decodes: 'windows-1252' | 'guess' | 'named'
+
+  constructor(label = 'utf-8', options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
+    const name = label.trim().toLowerCase()
+    const isUnnamed = UNNAMED.has(name) || options.ignoreBOM
+    super(isUnnamed ? 'utf-8' : label, options)
+    this.#decodes = WINDOWS_1252.has(name) ? 'windows-1252' : isUnnamed ? 'guess' : 'named'
+  }
+
+  override decode(input?: ArrayBuffer | NodeJS.ArrayBufferView | null, options?: { stream?: boolean }) {
+    if (this.#decodes === 'named' || !input) return super.decode(input, options)
+    const bytes = ArrayBuffer.isView(input) ? new Uint8Array(input.buffer, input.byteOffset, input.byteLength) : new Uint8Array(input)
+    return this.#decodes === 'guess' && isUtf8(bytes) ? super.decode(bytes) : decodeWindows1252(bytes)
+  }
+}
+
+/** For this thread. Before postal-mime is loaded: it makes decoders then. */
+export function decodeMailCharsets() {
+  globalThis.TextDecoder = MailTextDecoder
+}
