@@ -444,6 +444,17 @@ test('those who say the same at the same time share it, and everyone else says w
 })
 
 describe('a template', () => {
+  test('does not leave under the address of somebody else as its name: not by the project, nor by an older template', async () => {
+    const nameOf = async (shop: Shop, more: object = {}) => (await shop.deliver(more)).from
+    const named = await newShop({ name: 'Billing of ceo@bank.com' })
+    expect(await nameOf(named)).toEqual({ name: 'Billing of', address: `hello@${named.domain}` })
+    const template = await named.template({ fromName: 'Ada' })
+    await sql`update templates set from_name = 'ceo@bank.com' where id = ${template}`.execute(sterna.db)
+    expect(await nameOf(named, { template, subject: undefined, body: undefined })).toMatchObject({ name: 'Billing of' })
+    const bare = await newShop({ name: 'CEO＠bank.com' })
+    expect(await nameOf(bare)).toEqual({ name: bare.domain, address: `hello@${bare.domain}` })
+  })
+
   test('gives subject, body, sender and reply address, and each can be overridden', async () => {
     const shop = await newShop()
     const template = await shop.template({ from: `t@${shop.domain}`, fromName: 'Of the template', replyTo: 'r@example.com' })

@@ -118,6 +118,29 @@ describe('creating a template', () => {
     expect((await shelf.call('POST', '/templates', { ...WELCOME, from: `ada@${domain}` })).status).toBe(403)
   })
 
+  test('with another address as the name of its sender is refused', async () => {
+    const shelf = await newShelf()
+    const domain = `${randomUUID()}.example`
+    await shelf.call('POST', '/domains', { domain })
+    const refused = [422, ['fromName']]
+    const post = async (more: object) => {
+      const answer = await shelf.call('POST', '/templates', { ...WELCOME, ...more })
+      return answer.status === 201 ? 201 : [answer.status, fieldsOf(answer)]
+    }
+    for (const fromName of ['ceo@bank.com', 'The Boss <CEO@bank.com>', 'ceo＠bank.com']) {
+      expect(await post({ fromName })).toEqual(refused)
+      expect(await post({ fromName, from: `ada@${domain}` })).toEqual(refused)
+    }
+    expect(await post({ fromName: `ada@${domain}`, from: `ada@${domain}` })).toBe(201)
+    expect(await post({ fromName: 'Ada @ home' })).toBe(201)
+
+    const { id } = await shelf.add({ from: `ada@${domain}`, fromName: `ada@${domain}` })
+    const patch = async (change: object) => (await shelf.call('PATCH', `/templates/${id}`, change)).status
+    expect(await patch({ fromName: 'ceo@bank.com' })).toBe(422)
+    expect(await patch({ from: `bob@${domain}` })).toBe(422)
+    expect(await patch({ from: `bob@${domain}`, fromName: 'Bob' })).toBe(200)
+  })
+
   test('sets nothing that is not the caller’s to set', async () => {
     const shelf = await newShelf()
     const other = await newShelf()

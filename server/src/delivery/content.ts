@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../db/index.ts'
+import { withoutOtherAddresses } from '../lib/address.ts'
 import type { Attachment } from './compose.ts'
 import type { Taken } from './outbox.ts'
 import type { EmailType } from './queue.ts'
@@ -84,8 +85,15 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   const [found, attachments] = await Promise.all([contents, files])
   return found.map((content) => ({
     ...content,
+    ...namesOf(content),
     attachments: attachments
       .filter(({ contentId }) => contentId === content.id)
       .map(({ filename, contentType, cid, inline, bytes }) => ({ filename, contentType, contentId: cid, inline, content: bytes })),
   }))
 }
+
+/** A project may be called after an address, and a template may be older than the check of its name. Neither may leave as another sender. */
+const namesOf = ({ fromAddress, fromName, projectName }: Pick<Content, 'fromAddress' | 'fromName' | 'projectName'>) => ({
+  fromName: (fromName && withoutOtherAddresses(fromName, fromAddress)) || null,
+  projectName: withoutOtherAddresses(projectName, fromAddress) || fromAddress.slice(fromAddress.lastIndexOf('@') + 1),
+})

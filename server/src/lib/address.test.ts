@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readAddress } from './address.ts'
+import { readAddress, showsOtherAddress, withoutOtherAddresses } from './address.ts'
 
 const text = fc.oneof(
   fc.emailAddress(),
@@ -22,6 +22,29 @@ test('what is read never holds a character that could start another header, addr
     fc.property(text, (given) => {
       const read = readAddress(given)
       if (read !== null) expect(read).toMatch(/^[^\s<>,;:"()[\]\\\p{C}]+@[a-z0-9.-]+$/u)
+    }),
+  )
+})
+
+test.each([
+  ['Ada', 'Ada', false],
+  ['Ada @ home', 'Ada @ home', false],
+  ['ada@example.com', 'ada@example.com', false],
+  ['Ada (ADA@example.com)', 'Ada (ADA@example.com)', false],
+  ['ceo@bank.com', '', true],
+  ['The Boss <ceo@bank.com>', 'The Boss', true],
+  ['ada@example.com for ceo@bank.com', 'for', true],
+  ['ceo＠bank．com', '', true],
+])('the display name %j of ada@example.com leaves as %j', (name, expected, shows) => {
+  expect(showsOtherAddress(name, 'ada@example.com')).toBe(shows)
+  expect(withoutOtherAddresses(name, 'ada@example.com')).toBe(expected)
+})
+
+test('a display name without other addresses shows none', () => {
+  const piece = fc.constantFrom('a', '@', '.', ' ', '<', '>', '"', '＠', 'b.c', '@d.e', 'x@y.z')
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
+      expect(showsOtherAddress(withoutOtherAddresses(pieces.join(''), 'a@b.c'), 'a@b.c')).toBe(false)
     }),
   )
 })

@@ -31,3 +31,23 @@ export function readDomain(text: string): string | null {
   if (labels.length < 2 || domain.length > 253 || !labels.every((label) => LABEL.test(label))) return null
   return /^\d+$/.test(labels.at(-1)!) ? null : domain
 }
+
+const IN_TEXT = /[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g
+/** No display name is longer; a longer text would take long to search. */
+const MAX_DISPLAY_NAME = 255
+
+/** Full-width forms of `@` and of letters look like the plain ones. */
+const asSeen = (name: string) => name.slice(0, MAX_DISPLAY_NAME).normalize('NFKC')
+
+/** Whether a display name shows an address other than the sender's own: most mail programs show the name only, so it deceives the reader. */
+export const showsOtherAddress = (name: string | null | undefined, own: string | null | undefined) =>
+  (asSeen(name ?? '').match(IN_TEXT) ?? []).some((address) => address.toLowerCase() !== own)
+
+/** A display name that shows another address, without any address in it; may be empty. Other names stay as they are. */
+export const withoutOtherAddresses = (name: string, own: string) =>
+  showsOtherAddress(name, own)
+    ? asSeen(name)
+        .replace(IN_TEXT, ' ')
+        .replace(/["'<>()@\s]+/g, ' ')
+        .trim()
+    : name

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
 import { MAX_MESSAGE } from '../delivery/compose.ts'
 import { Address } from '../http/validate.ts'
-import { readAddress } from '../lib/address.ts'
+import { readAddress, showsOtherAddress } from '../lib/address.ts'
 import { Body, SenderName } from '../templates/content.ts'
 
 const MAX_RECIPIENTS = 1_000
@@ -33,12 +33,6 @@ function problemOfName(name: string) {
   if (name.length > MAX_NAME) return `Must have at most ${MAX_NAME} characters.`
   return /[\p{Cc}\u2028\u2029]/u.test(name) ? 'Must be one line of text.' : undefined
 }
-
-/** A name that shows another address is made to deceive whoever reads it. Cut: a long one is refused anyway, and would take long to search. */
-const showsAnother = (name: string | null | undefined, own: string | undefined) =>
-  (name?.slice(0, MAX_NAME).match(/[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g) ?? []).some(
-    (address) => address.toLowerCase() !== own,
-  )
 
 const mailboxSchema = {
   anyOf: [
@@ -153,8 +147,8 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       if (!template && subject === undefined) issue(['subject'], 'Required without a template.', 'required')
       if (!template && body === undefined) issue(['body'], 'Required without a template.', 'required')
       if (!template && from === undefined) issue(['from'], 'Required without a template.', 'required')
-      if (showsAnother(from?.name, from?.email)) issue(['from', 'name'], 'Must not show another email address.', 'custom')
-      if (showsAnother(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
+      if (showsOtherAddress(from?.name, from?.email)) issue(['from', 'name'], 'Must not show another email address.', 'custom')
+      if (showsOtherAddress(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
       if (to.length > 1 && to.length * sizeOf(data) > MAX_COPIES)
         issue(['data'], 'This much data for so many recipients must be sent in several requests.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)

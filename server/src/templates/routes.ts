@@ -6,7 +6,8 @@ import { assertVerified } from '../domains/verified.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
-import { fail } from '../lib/errors.ts'
+import { showsOtherAddress } from '../lib/address.ts'
+import { AppError, fail } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { assertRenderable, Body, SenderName, Subject } from './content.ts'
 import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
@@ -49,6 +50,13 @@ const BODY_LIMIT = 2 * 1024 * 1024 + 64 * 1024
 export const templateNotFound = (id: string): never =>
   fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
 
+function assertOwnName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
+  if (!showsOtherAddress(fromName, from)) return
+  throw new AppError('VALIDATION_ERROR', {
+    errors: [{ field: 'fromName', message: 'Must not show another email address.', code: 'custom' }],
+  })
+}
+
 export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const tags = ['Templates']
   const config = { caller: 'project' as const }
@@ -65,6 +73,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     { config, bodyLimit, schema: { tags, summary: 'Create a template', body: NewTemplate, response: { 201: Template } } },
     async (req, reply) => {
       await assertRenderable(req.body)
+      assertOwnName(req.body)
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
       return reply.status(201).send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body)))
     },
@@ -95,8 +104,10 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     '/templates/:id',
     { config, bodyLimit, schema: { tags, summary: 'Change a template', params: TemplateId, body: Changes, response: { 200: Template } } },
     async (req) => {
-      const { id } = await find(req.project.id, req.params.id)
+      const stored = await find(req.project.id, req.params.id)
+      const { id } = stored
       await assertRenderable(req.body)
+      if (req.body.from !== undefined || req.body.fromName !== undefined) assertOwnName({ ...stored, ...req.body })
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
       const changed = await transact(db, (tx) => changeTemplate(tx, { projectId: req.project.id, id, changes: req.body }))
       return changed ?? templateNotFound(id)
