@@ -49,11 +49,10 @@ export type Domain = {
   /** Says so when the domain counts as verified only because no mail leaves this installation. */
   notice: string | null
   records: {
-    type: 'TXT' | 'MX' | 'CNAME'
+    type: 'TXT' | 'CNAME'
     name: string
     value: string
-    priority?: number
-    purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+    purpose: 'dkim' | 'dmarc'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
@@ -79,11 +78,10 @@ export type DomainCheck = {
   /** Says so when the domain counts as verified only because no mail leaves this installation. */
   notice: string | null
   records: {
-    type: 'TXT' | 'MX' | 'CNAME'
+    type: 'TXT' | 'CNAME'
     name: string
     value: string
-    priority?: number
-    purpose: 'dkim' | 'return-path' | 'spf' | 'dmarc'
+    purpose: 'dkim' | 'dmarc'
     /** The domain is verified when all required records are found. */
     required: boolean
     /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
