@@ -1,10 +1,14 @@
-import { describe, expect, test } from 'vitest'
-import { parse } from './parse-thread.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createParser } from './parse.ts'
+
+/** In its thread, as always: decoding is a matter of the whole thread. */
+const parser = createParser()
+afterAll(() => parser.close())
 
 /** A message given byte by byte: each character of the text is one byte. */
 const bytesOf = (text: string) => Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
 const utf8 = (text: string) => Buffer.from(text).toString('latin1')
-const read = async (text: string) => (await parse(bytesOf(text)))!
+const read = (text: string) => parser.parse(bytesOf(text))
 
 const message = (type: string, body: string, encoding = '8bit') =>
   `Subject: x\nMIME-Version: 1.0\nContent-Type: ${type}\nContent-Transfer-Encoding: ${encoding}\n\n${body}\n`
