@@ -61,15 +61,25 @@ export async function startApp(url: string, { env = {}, log = createLog('silent'
 }
 
 /** As the product does before it starts its worker. */
-export async function joinAsWorker({ db, log, secrets, config: { mailMode: transport } }: Deps, url: string) {
+export async function joinAsWorker(
+  { db, log, secrets, config: { mailMode: transport } }: Deps,
+  url: string,
+  options: Partial<Parameters<typeof announce>[0]> = {},
+) {
   await checkSecret(db, secrets)
-  return joinNodes({ db, log, transport, announce: () => announce({ url, kind: 'worker', transport, log }), follow: followMode })
+  return joinNodes({
+    db,
+    log,
+    transport,
+    announce: () => announce({ url, kind: 'worker', transport, log, ...options }),
+    follow: followMode,
+  })
 }
 
 type Sterna = ReturnType<typeof createSterna>
 let people = 0
 
-function createSterna(app: App, db: Pool, secrets: Secrets) {
+export function createSterna(app: App, db: Pool, secrets: Secrets) {
   async function call(method: string, url: string, { body, cookie, key, headers = {} }: Call = {}): Promise<Answer> {
     const answer = await app.inject({
       method: method as 'GET',

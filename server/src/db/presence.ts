@@ -13,9 +13,9 @@ const CLASS = 7_357_002
 const OWN_CLASS = 7_357_004
 const KINDS = { api: 1, worker: 2 } as const
 const RECONNECT_MS = 500
-const HEARTBEAT_MS = 2_000
-/** Deadline for a heartbeat, for taking the locks and for connecting: a network that drops packets reports no error. */
-const DEADLINE_MS = 3_000
+/** Heartbeat interval, and the deadline for every answer: a network that drops packets reports no error. */
+type Timing = { heartbeatMs: number; deadlineMs: number }
+const TIMING: Timing = { heartbeatMs: 2_000, deadlineMs: 3_000 }
 const GOODBYE_MS = 1_000
 
 export type Presence = {
@@ -25,24 +25,25 @@ export type Presence = {
   leave(): Promise<void>
 }
 
-type Options = { url: string; kind: keyof typeof KINDS; transport?: TransportKind | undefined; log: Log }
+type Options = { url: string; kind: keyof typeof KINDS; transport?: TransportKind | undefined; log: Log; timing?: Timing }
 
 /**
  * Holds a shared session lock for as long as this process lives: PostgreSQL frees it within milliseconds of a kill -9,
  * so counting the holders counts the living. A heartbeat finds out when the connection is dead; then the lock is taken on another one.
  */
-export async function announce({ url, kind, transport, log }: Options): Promise<Presence> {
+export async function announce({ url, kind, transport, log, timing = TIMING }: Options): Promise<Presence> {
   const key = randomInt(2 ** 31)
   const over = new AbortController()
   let client: pg.Client | undefined
   let held = false
+  const inTime = <T>(work: Promise<T>) => within(timing.deadlineMs, work)
 
   async function join({ again = false } = {}) {
     const joining = new pg.Client({
       connectionString: url,
       application_name: `sterna-${kind}:${process.pid}`,
       keepAlive: true,
-      connectionTimeoutMillis: DEADLINE_MS,
+      connectionTimeoutMillis: timing.deadlineMs,
       // A machine that loses its power says no goodbye; the server must find out in seconds, or its lock outlives it by hours.
       options: '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
     })
@@ -67,12 +68,13 @@ export async function announce({ url, kind, transport, log }: Options): Promise<
 
   async function stay() {
     while (!over.signal.aborted) {
-      const reason = await beatUntilLost(client!, over.signal)
+      const former = client!
+      const reason = await beatUntilLost(former, timing, over.signal)
       held = false
-      destroy(client)
       if (over.signal.aborted) return
       log.warn({ reason }, 'lost the liveness connection; nothing is claimed until it is back')
-      await rejoin()
+      // Not before: should the server only be slow, the lock passes to the new connection without a gap.
+      await rejoin().finally(() => destroy(former))
     }
   }
 
@@ -108,13 +110,13 @@ async function sayGoodbye(client: pg.Client) {
 }
 
 /** Returns the reason. */
-async function beatUntilLost(client: pg.Client, signal: AbortSignal): Promise<string> {
+async function beatUntilLost(client: pg.Client, { heartbeatMs, deadlineMs }: Timing, signal: AbortSignal): Promise<string> {
   const ended = new Promise<string>((resolve) => client.once('end', () => resolve('the connection was closed')))
   const beat = async () => {
     for (;;) {
-      await pause(HEARTBEAT_MS, signal)
+      await pause(heartbeatMs, signal)
       if (signal.aborted) return 'left'
-      await inTime(client.query('select 1'))
+      await within(deadlineMs, client.query('select 1'))
     }
   }
   return Promise.race([ended, beat().catch((err: Error) => err.message)])
@@ -123,10 +125,10 @@ async function beatUntilLost(client: pg.Client, signal: AbortSignal): Promise<st
 const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal, ref: false }).catch(() => {})
 
 /** After a blocked event loop the deadline fires before the answer is read, so the answer gets one more turn of the loop. */
-async function inTime<T>(work: Promise<T>): Promise<T> {
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => setImmediate(reject, new Error('no answer in time')), DEADLINE_MS).unref()
+    timer = setTimeout(() => setImmediate(reject, new Error('no answer in time')), ms).unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
@@ -188,6 +190,11 @@ export async function listPresent(db: Db) {
 
 /** True in a statement for a process that is gone: its own lock can be had. Held until the transaction ends. */
 export const isGone = (key: RawBuilder<number>) => sql<boolean>`pg_try_advisory_xact_lock(${OWN_CLASS}::int, ${key}::int)`
+
+/** True in a statement while that process holds its own lock, whatever it believes itself. */
+export const isPresent = (key: number) => sql<boolean>`exists (
+  select from pg_locks
+  where locktype = 'advisory' and classid = ${OWN_CLASS} and objid::bigint = ${key}::bigint and granted and ${HERE})`
 
 const STEADY = sql`interval '1.5 s'`
 
