@@ -127,6 +127,9 @@ function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
   }
 }
 
+/** Ctrl-C reaches this process from the terminal and once more from npm: signals this close together are one. */
+const SAME_SIGNAL_MS = 500
+
 /** The first signal drains, within a deadline. The second means now. */
 function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
   const exitNow = () => {
@@ -142,10 +145,13 @@ function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
     stop().then(() => process.exit(code))
   }
   let asked = false
+  let askedAt = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
+      if (asked && performance.now() - askedAt < SAME_SIGNAL_MS) return
       if (asked) exitNow()
       asked = true
+      askedAt = performance.now()
       drain({ signal }, 0)
     })
   }

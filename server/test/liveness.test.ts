@@ -31,10 +31,10 @@ async function newStage(undo: Undo) {
   undo(proxy.stop)
   undo(() => db.destroy())
 
-  async function startWorkerBehindProxy(env: Record<string, string> = {}) {
+  async function startWorkerBehindProxy(env: Record<string, string> = {}, timing?: typeof TIMING) {
     const deps = { config: loadConfig({ SECRET_KEY, DATABASE_URL: database.url, ...env }), db, secrets: deriveSecrets(SECRET_KEY), log }
     const app = await buildApp(deps)
-    const presence = await joinAsWorker(deps, proxy.url, { timing: TIMING })
+    const presence = await joinAsWorker(deps, proxy.url, timing && { timing })
     const worker = await startWorker(deps, { url: database.url, presence })
     undo(presence.leave)
     undo(worker.stop)
@@ -67,7 +67,7 @@ async function newStage(undo: Undo) {
 describe('a worker whose liveness connection loses every packet', () => {
   test('claims no email and no job until it has its lock back, and then goes on', async ({ onTestFinished: undo }) => {
     const { proxy, db, startWorkerBehindProxy, newSender, holders, loseLock } = await newStage(undo)
-    const { presence, sterna } = await startWorkerBehindProxy()
+    const { presence, sterna } = await startWorkerBehindProxy({}, TIMING)
     const { id, send } = await newSender(sterna)
     await loseLock(presence)
     await expect.poll(() => presence.isHeld(), PATIENCE).toBe(false)
@@ -114,6 +114,7 @@ describe('a worker whose liveness connection loses every packet', () => {
     // It greets nobody, so that the emails stay in the worker's hands.
     const sink = await startSink({ silent: true })
     undo(sink.stop)
+    // With the usual timing: it takes longer to notice the loss than to renew its lease.
     const { presence, sterna } = await startWorkerBehindProxy({ SMTP_URL: sink.url })
     const other = await announce({ url: database.url, kind: 'worker', log })
     undo(other.leave)
