@@ -33,7 +33,7 @@ import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
-import { accountMailsLeave, type Config } from './lib/config.ts'
+import { accountMailsLeave, type Config, lacksSender, WITHOUT_SENDER } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
@@ -91,6 +91,7 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
 
 export async function startWorker(deps: Deps, { url, presence }: { url: string; presence: Presence }) {
   const { key: livenessKey, isHeld } = presence
+  if (lacksSender(deps.config)) deps.log.warn({}, WITHOUT_SENDER)
   await createPartitions(deps.db, deps.log)
   // First, because its port may be taken: then nothing else has begun.
   const listener = await listenForMail(deps)

@@ -20,7 +20,7 @@ export interface Schema {
     worker: number | null
     handed_over_at: Timestamp | null
     error: string | null
-    link_expires_at: Timestamp | null
+    link_expires_at: Generated<Timestamp>
   }
   attachments: {
     project_id: string

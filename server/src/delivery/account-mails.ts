@@ -3,7 +3,7 @@ import { escapeHtml } from '../lib/html.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { letGo, mark, settle, type Taken, take } from '../mail/queue.ts'
+import { letGo, mark, releaseKept, settle, type Taken, take } from '../mail/queue.ts'
 import { type Meaning, meaningOf, waitBeforeRetry } from './classify.ts'
 import { bytesOf, compose } from './compose.ts'
 import { insist } from './settle.ts'
@@ -40,6 +40,7 @@ export function startAccountMails({ db, secrets, log, worker, isHeld, transport,
   async function pass() {
     if (!isHeld()) return
     await transact(db, (tx) => letGo(tx, worker, [...inHand.keys()]))
+    await transact(db, (tx) => releaseKept(tx))
     const taken = await transact(db, (tx) => take(tx, worker, AT_ONCE - inHand.size))
     for (const mail of taken) {
       const sending = send(mail)

@@ -166,11 +166,16 @@ function readMailMode({ SMTP_URL, SES_REGION, ROLE }: z.output<typeof Environmen
   return ROLE === 'api' ? undefined : 'sandbox'
 }
 
-/** Whether this node has a transport on which email leaves the machine. */
-export const hasTransport = ({ mailMode }: Pick<Config, 'mailMode'>) => mailMode === 'smtp' || mailMode === 'ses'
+/** Whether this node has a transport by which email leaves the machine. */
+const hasTransport = ({ mailMode }: Config) => mailMode === 'smtp' || mailMode === 'ses'
 
 /** Account mails need a sender address and a transport. */
 export const accountMailsLeave = (config: Config) => config.mailFrom !== undefined && hasTransport(config)
+
+/** Easily overlooked: a person who asks for a new password is told that it was mailed. Workers send account mails, so an API node needs no sender. */
+export const lacksSender = (config: Config) => config.role !== 'api' && hasTransport(config) && !config.mailFrom
+export const WITHOUT_SENDER =
+  'MAIL_FROM is not set: mails to account holders (confirmations, password resets, invitations) are kept, not sent'
 
 export type InboundConfig = NonNullable<Config['inbound']>
 export type SesConfig = NonNullable<Config['ses']>
