@@ -1,15 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { buildApp } from '../src/app.ts'
 import { connect, many, one, type Pool } from '../src/db/index.ts'
 import { checkSecret } from '../src/db/instance.ts'
 import { joinNodes } from '../src/db/join.ts'
 import { announce } from '../src/db/presence.ts'
 import { followMode } from '../src/domains/follow-mode.ts'
+import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
 import { cloneDatabase } from './database.ts'
 import { startDns } from './dns-server.ts'
-import { SECRET_KEY } from './helpers.ts'
+import { createSterna, SECRET_KEY } from './helpers.ts'
 import { type Running, spawnNode, startNode } from './process.ts'
 import { startSink } from './sink.ts'
 
@@ -168,6 +170,21 @@ test('a node that starts alone changes the transport, says so, and takes back wh
   const real = await start(smtp())
   expect(real.output()).toMatch(/"level":"warn".*"from":"sandbox","to":"smtp".*this installation now sends another way/)
   expect(await many(db, sql`select status, verified_by as "verifiedBy" from domains`)).toEqual([{ status: 'pending', verifiedBy: null }])
+})
+
+test('an API node without access to Amazon SES adds and checks no domain of an installation that sends by it', async () => {
+  const config = loadConfig({ SECRET_KEY, DATABASE_URL: database.url, ROLE: 'api' })
+  const deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log: createLog('silent') }
+  await checkSecret(db, deps.secrets)
+  const sterna = createSterna(await buildApp(deps), db, deps.secrets)
+  const { sk } = await sterna.newProject()
+  const { body: domain } = await sterna.call('POST', '/domains', { key: sk, body: { domain: 'shop.example' } })
+  await sql`update instance set transport = 'ses'`.execute(db)
+  const refused = await sterna.call('POST', '/domains', { key: sk, body: { domain: 'other.example' } })
+  expect([refused.status, refused.body.error.message]).toEqual([503, expect.stringContaining('Amazon SES')])
+  const checked = await sterna.call('GET', `/domains/${domain.id}/verify`, { key: sk })
+  expect([checked.status, checked.body.status, checked.body.lastCheckedAt]).toEqual([200, 'pending', null])
+  await sterna.app.close()
 })
 
 test('when two nodes with different transports start at the same moment, exactly one gets in', async () => {

@@ -113,4 +113,5 @@ const refuseWithoutSes = () =>
   fail('SERVICE_UNAVAILABLE', {
     message: 'This installation sends by Amazon SES, and this node has no access to it.',
     suggestion: 'The operator sets SES_REGION and the AWS credentials on every node.',
+    retryAfter: 60,
   })
