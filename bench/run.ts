@@ -57,13 +57,13 @@ for (const name of named.length ? named : (Object.keys(PARTS) as Part[])) {
 async function measureTracks() {
   const floor = await measureFloor('/track', ECHO_BODY)
   add([[FLOOR, floor]], floor)
-  await withProduct('api', async (product) => void add(await measureTracking(product, scale), floor))
+  await withProduct('api', {}, async (product) => void add(await measureTracking(product, scale), floor))
 }
 
 async function measureRequests() {
   const floor = await measureFloor('/track', ECHO_BODY)
   const sendFloor = await measureFloor('/send', SEND_FLOOR.body)
-  await withProduct('api', async (product) => {
+  await withProduct('api', {}, async (product) => {
     add([[FLOOR, floor]], floor)
     add([await measurePlumbing(product, scale)], floor)
     add(await measureUpserts(product, scale), floor)
@@ -75,7 +75,7 @@ async function measureRequests() {
 }
 
 async function timeData() {
-  await withProduct('all', async (product) => {
+  await withProduct('all', {}, async (product) => {
     timings.push(...(await timeEvents(product, dataScale)))
     timings.push(...(await timeLargeProject(product, dataScale)))
     timings.push(await timeImport(product, dataScale))
@@ -86,7 +86,7 @@ async function timeData() {
 /** By one worker, which does nothing else. */
 async function timeSending() {
   const sink = await startSink()
-  await withProduct('api', async (product) => {
+  await withProduct('api', { SMTP_URL: sink.url }, async (product) => {
     await emptyQueue(product)
     const worker = await startScript('./server.mjs', {
       ROLE: 'worker',
@@ -112,8 +112,8 @@ async function measureFloor(path: string, body: string) {
   return measure(node.pid, target, scale).finally(node.stop)
 }
 
-async function withProduct(role: 'api' | 'all', work: (product: Product) => Promise<void>) {
-  const settings = { DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY }
+async function withProduct(role: 'api' | 'all', env: Record<string, string>, work: (product: Product) => Promise<void>) {
+  const settings = { ...env, DATA_DIR, ROLE: role, RATE_LIMIT_PER_MINUTE: '1000000000', SNS_TOPIC_ARNS: TOPIC, BENCH_SNS_KEY: PUBLIC_KEY }
   const node = await startScript('./server.mjs', settings)
   try {
     await work({ url: node.url, pid: node.pid, dataDir: DATA_DIR, ...(await newProject(node.url)) })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Measured, measure, type Scale, type Target } from '../load.ts'
-import { type Product, send } from './contacts.ts'
+import type { Product } from './contacts.ts'
+import { ownDomain } from './drain.ts'
 
 const EXISTING = 10_000
 /** A new one each time: a domain has one owner, and each run is a project. */
@@ -17,7 +18,7 @@ export const SEND_FLOOR = { name: `floor: an echo of the body of /v1/send, ${SIZ
 
 /** One mail per request, accepted and written down; nobody sends them meanwhile. */
 export async function measureSending(product: Product, scale: Scale): Promise<[string, Measured][]> {
-  await send(product, 'POST', '/domains', { domain: DOMAIN })
+  await ownDomain(product, DOMAIN)
   const same = Array.from({ length: EXISTING }, (_, n) => requestFor(n))
   const target = (body: () => string): Target => ({
     url: `${product.url}/v1/send`,

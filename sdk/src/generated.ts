@@ -473,7 +473,8 @@ export interface Operations {
           signupsDisabled: boolean
         }
         email: {
-          transport: 'sandbox' | 'smtp' | 'ses'
+          /** How email leaves. `null` until the first worker has started. */
+          transport: 'sandbox' | 'smtp' | 'ses' | null
           sandbox: boolean
         }
         smtp: {

@@ -50,6 +50,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
 
 /** Runs one command; the returned number is the exit code. */
 export async function run(argv: string[], env: Record<string, string | undefined>): Promise<number> {
+  if (asksForHelp(argv)) return print(USAGE)
   try {
     const { values: options, positionals } = parseArgs({
       args: argv,
@@ -62,6 +63,9 @@ export async function run(argv: string[], env: Record<string, string | undefined
     return 1
   }
 }
+
+/** `--help` and `-h` with any command, and `help` in place of one. */
+const asksForHelp = (argv: string[]) => argv[0] === 'help' || argv.some((word) => word === '--help' || word === '-h')
 
 async function dispatch(words: string[], options: Options, env: Record<string, string | undefined>) {
   if (words[0] === 'doctor') return report(await diagnose(env))

@@ -3,15 +3,17 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { connect, type Pool } from './db/index.ts'
-import { checkSecret } from './db/instance.ts'
+import { checkSecret, readTransport } from './db/instance.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { borrowDatabase, type Database } from './db/open.ts'
+import { listPresent } from './db/presence.ts'
 import { readPauses } from './delivery/pauses.ts'
 import { createSes } from './delivery/transport/ses.ts'
-import { type Config, loadConfig } from './lib/config.ts'
+import { accountMailsLeave, type Config, lacksSender, loadConfig, WITHOUT_SENDER } from './lib/config.ts'
 import { nearestFolder } from './lib/folder.ts'
 import { createLog } from './lib/log.ts'
 import { readMasterKey } from './lib/master-key.ts'
+import { isLocalHost } from './lib/network.ts'
 import { deriveSecrets } from './lib/secrets.ts'
 import { folderOf, openStorage } from './uploads/storage.ts'
 
@@ -37,6 +39,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
     await checkPort(config),
     ...(await checkInbound(config)),
     ...(await checkSes(config)),
+    ...checkAccountMails(config),
     ...(await checkDatabase(config)),
   )
   return checks
@@ -52,15 +55,13 @@ function checkNode() {
   return enough ? ok('node', process.version) : failed('node', `${process.version} is too old; install Node 20.19 or newer`)
 }
 
-const isHere = (hostname: string) => /^(localhost|127(\.\d+){3}|\[::1\])$|\.localhost$/.test(hostname)
-
 /** Where links in mails lead. On a machine where somebody tries things, and no mail leaves, anything will do. */
 function checkPublicUrl({ publicUrl, mailMode, environment }: Config) {
   const { protocol, hostname } = new URL(publicUrl)
-  const isTrial = mailMode === 'sandbox' && environment !== 'production'
-  if (isHere(hostname) && !isTrial)
+  const isTrial = (mailMode ?? 'sandbox') === 'sandbox' && environment !== 'production'
+  if (isLocalHost(hostname) && !isTrial)
     return warn('public url', `${publicUrl} leads nowhere from outside, and links in mails begin with it; set PUBLIC_URL=https://…`)
-  if (protocol === 'https:' || isHere(hostname)) return ok('public url', publicUrl)
+  if (protocol === 'https:' || isLocalHost(hostname)) return ok('public url', publicUrl)
   return warn(
     'public url',
     `${publicUrl} is not https, and mail programs unsubscribe by https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
@@ -83,6 +84,12 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   } finally {
     await transport.close()
   }
+}
+
+function checkAccountMails(config: Config): Check[] {
+  const { mailFrom } = config
+  if (lacksSender(config)) return [warn('account mails', `${WITHOUT_SENDER}; set MAIL_FROM`)]
+  return mailFrom && accountMailsLeave(config) ? [ok('account mails', `leave from ${mailFrom.address}`)] : []
 }
 
 function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
@@ -193,7 +200,7 @@ async function inspect(config: Config, url: string): Promise<Check[]> {
 async function checkContents(config: Config, url: string): Promise<Check[]> {
   const db = connect({ url, max: 1, log: createLog('silent') })
   try {
-    return [await checkSealing(config, db), ...(await checkPauses(db))]
+    return [await checkSealing(config, db), await checkTransport(config, db), ...(await checkPauses(db))]
   } finally {
     await db.destroy()
   }
@@ -218,4 +225,17 @@ async function checkPauses(db: Pool): Promise<Check[]> {
     const what = domain ? `${domain} (project ${projectId})` : 'all sending'
     return warn('sending', `${what} is paused since ${since.toISOString()}, probed ${failedProbes} times without success: ${reason}`)
   })
+}
+
+/** All nodes must agree on how email leaves. */
+async function checkTransport({ mailMode }: Config, db: Pool) {
+  const stored = await readTransport(db)
+  if (!stored) return ok('transport', mailMode ? `${mailMode}, from the first start on` : 'not known until the first worker starts')
+  if (!mailMode || mailMode === stored) return ok('transport', stored)
+  const others = await listPresent(db)
+  if (!others.length) return warn('transport', `${stored} until now; the next start with these settings changes it to ${mailMode}`)
+  return failed(
+    'transport',
+    `${mailMode} here, ${stored} on running nodes (${others.join(', ')}); give all nodes the same SMTP_URL or SES_…`,
+  )
 }

@@ -4,9 +4,11 @@ import { setFlagsFromString } from 'node:v8'
 import type { Parts } from './app.ts'
 import { connect } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
+import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { announce } from './db/presence.ts'
+import { followMode } from './domains/follow-mode.ts'
 import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
 import { type Config, ConfigError, loadConfig } from './lib/config.ts'
@@ -61,11 +63,18 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const kind = config.role === 'worker' ? 'worker' : 'api'
   const app = kind === 'api' ? await buildWholeApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
 
-  const presence = await announce({ url: database.url, kind, log })
+  const transport = config.mailMode
+  const presence = await joinNodes({
+    db,
+    log,
+    transport,
+    announce: () => announce({ url: database.url, kind, transport, log }),
+    follow: followMode,
+  })
   undo.push({ step: 'presence', run: presence.leave })
   if (config.role !== 'api') {
     const { startWorker } = await import('./worker.ts')
-    const worker = await startWorker(deps, { url: database.url, livenessKey: presence.key })
+    const worker = await startWorker(deps, { url: database.url, presence })
     undo.push({ step: 'worker', run: worker.stop })
   }
   undo.push({ step: 'http', run: () => close(app) })
@@ -118,6 +127,9 @@ function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
   }
 }
 
+/** Ctrl-C reaches this process from the terminal and once more from npm: signals this close together are one. */
+const SAME_SIGNAL_MS = 500
+
 /** The first signal drains, within a deadline. The second means now. */
 function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
   const exitNow = () => {
@@ -133,10 +145,13 @@ function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
     stop().then(() => process.exit(code))
   }
   let asked = false
+  let askedAt = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
+      if (asked && performance.now() - askedAt < SAME_SIGNAL_MS) return
       if (asked) exitNow()
       asked = true
+      askedAt = performance.now()
       drain({ signal }, 0)
     })
   }

@@ -7,6 +7,7 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { type Pool, transact } from './db/index.ts'
+import type { Presence } from './db/presence.ts'
 import { startAccountMails } from './delivery/account-mails.ts'
 import { dropOldNotifications } from './delivery/notifications/accept.ts'
 import { startNotifications } from './delivery/notifications/apply.ts'
@@ -19,7 +20,6 @@ import { createSmtp } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { wipeContents, wipeEmails, wipeNotifications, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
-import { followMode } from './domains/follow-mode.ts'
 import { forgetIdentity } from './domains/forget-identity.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { addUpDeltas } from './events/counts.ts'
@@ -33,7 +33,7 @@ import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
-import { accountMailsLeave, type Config } from './lib/config.ts'
+import { accountMailsLeave, type Config, lacksSender, WITHOUT_SENDER } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
@@ -89,16 +89,17 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 
-export async function startWorker(deps: Deps, { url, livenessKey }: { url: string; livenessKey: number }) {
+export async function startWorker(deps: Deps, { url, presence }: { url: string; presence: Presence }) {
+  const { key: livenessKey, isHeld } = presence
+  if (lacksSender(deps.config)) deps.log.warn({}, WITHOUT_SENDER)
   await createPartitions(deps.db, deps.log)
-  await transact(deps.db, (tx) => followMode(tx, deps.config.mailMode))
   // First, because its port may be taken: then nothing else has begun.
   const listener = await listenForMail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
-  const engine = await startEngine({ url, livenessKey, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
+  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
   const way = wayOut(deps)
-  const sender = await startSender({ ...deps, url, worker: livenessKey, ...way })
-  const accountMails = sendAccountMails(deps, way.transport, livenessKey)
+  const sender = await startSender({ ...deps, url, worker: livenessKey, isHeld, ...way })
+  const accountMails = sendAccountMails(deps, way.transport, presence)
   const notifications = startNotifications(deps)
   return {
     async stop() {
@@ -127,8 +128,10 @@ function transportFor({ ses, smtpUrl, publicUrl }: Config, db: Pool): Transport 
   return smtpUrl ? createSmtp({ url: smtpUrl, name: new URL(publicUrl).hostname }) : createSandbox(db)
 }
 
-const sendAccountMails = ({ config, ...deps }: Deps, transport: Transport, worker: number) =>
-  config.mailFrom && accountMailsLeave(config) ? startAccountMails({ ...deps, worker, transport, from: config.mailFrom }) : undefined
+const sendAccountMails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>
+  config.mailFrom && accountMailsLeave(config)
+    ? startAccountMails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
+    : undefined
 
 type Removal = Parameters<typeof transact<number>>[1]
 

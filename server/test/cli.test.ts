@@ -117,6 +117,14 @@ test('without a command it shows what there is', async () => {
   for (const command of ['user create', 'project create', 'mail list', 'mail show', 'migrate', 'doctor']) expect(output).toContain(command)
 })
 
+test.each([[['--help']], [['-h']], [['help']], [['user', 'create', '--help']], [['doctor', '-h']]])(
+  '%j prints the usage on standard output and is no error',
+  async (args) => {
+    // On standard output alone: a complaint on standard error would come behind it.
+    expect(await sterna(args)).toMatchObject({ code: 0, output: expect.stringMatching(/^Usage: [\s\S]*disk and ports\n$/) })
+  },
+)
+
 test('migrate says when there is nothing to do', async () => {
   expect(await sterna(['migrate'])).toEqual({ code: 0, output: 'The database is up to date.\n' })
 })
@@ -162,6 +170,11 @@ test('doctor says what failed and how to fix it', async () => {
     ],
     [{ NODE_ENV: 'production', PUBLIC_URL: 'https://127.0.0.1' }, /^warn {2}public url: https:\/\/127\.0\.0\.1 leads nowhere/m],
     [{ PUBLIC_URL: 'https://mail.example.com', SMTP_URL: 'smtp://localhost' }, /^ok {4}public url: https:\/\/mail\.example\.com$/m],
+    [
+      { SMTP_URL: 'smtp://localhost' },
+      /^warn {2}account mails: MAIL_FROM is not set: .*kept, not sent; set MAIL_FROM$[\s\S]*^FAIL {2}transport: smtp here, sandbox on running nodes \(sterna-api:\d+\); give all nodes the same SMTP_URL/m,
+    ],
+    [{ SMTP_URL: 'smtp://localhost', MAIL_FROM: 'Ops <ops@example.com>' }, /^ok {4}account mails: leave from ops@example\.com$/m],
     [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR\nFAIL {2}uploads: .*set DATA_DIR/m],
   ]
   const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
@@ -170,7 +183,15 @@ test('doctor says what failed and how to fix it', async () => {
 
 test('doctor asks Amazon SES whether it may send, and how fast', async () => {
   const ses = await startSes()
-  const env = { SES_REGION: 'eu-central-1', AWS_SECRET_ACCESS_KEY: 'secret', AWS_EC2_METADATA_DISABLED: 'true' }
+  // Not the one of the running node, which is a sandbox.
+  const fresh = await cloneDatabase()
+  const env = {
+    DATABASE_URL: fresh.url,
+    MAIL_FROM: 'mail@example.com',
+    SES_REGION: 'eu-central-1',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    AWS_EC2_METADATA_DISABLED: 'true',
+  }
   const known = { ...env, SES_ENDPOINT: ses.url, AWS_ACCESS_KEY_ID: 'AKIDTEST' }
   const topic = { SNS_TOPIC_ARNS: 'arn:aws:sns:eu-central-1:123456789012:sterna' }
   const [good, stranger, nobody] = await Promise.all([
@@ -181,6 +202,7 @@ test('doctor asks Amazon SES whether it may send, and how fast', async () => {
   ses.account.SendQuota.SentLast24Hours = 50_000
   const { output: usedUp } = await sterna(['doctor'], known)
   ses.stop()
+  await fresh.drop()
   expect(good).toMatchObject({ code: 0, output: expect.stringMatching(/^ok {4}ses: lets us send 1000 .*\nok {4}sns: believed: arn/m) })
   expect(stranger).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: .*token is invalid.*check SES_REGION/m) })
   expect(nobody).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: cannot be asked/m) })

@@ -3,7 +3,10 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll } from 'vitest'
 import { buildApp, type Parts } from '../src/app.ts'
 import { connect, many, type Pool } from '../src/db/index.ts'
+import { checkSecret } from '../src/db/instance.ts'
+import { joinNodes } from '../src/db/join.ts'
 import { announce } from '../src/db/presence.ts'
+import { followMode } from '../src/domains/follow-mode.ts'
 import type { App, Deps } from '../src/http/server.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog, type Log } from '../src/lib/log.ts'
@@ -44,8 +47,8 @@ export async function startApp(url: string, { env = {}, log = createLog('silent'
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   const app = await buildApp(deps, parts)
-  const presence = await announce({ url, kind: 'worker', log })
-  const worker = await startWorker(deps, { url, livenessKey: presence.key })
+  const presence = await joinAsWorker(deps, url)
+  const worker = await startWorker(deps, { url, presence })
   return {
     sterna: createSterna(app, db, deps.secrets),
     async close() {
@@ -57,10 +60,26 @@ export async function startApp(url: string, { env = {}, log = createLog('silent'
   }
 }
 
+/** As the product does before it starts its worker. */
+export async function joinAsWorker(
+  { db, log, secrets, config: { mailMode: transport } }: Deps,
+  url: string,
+  options: Partial<Parameters<typeof announce>[0]> = {},
+) {
+  await checkSecret(db, secrets)
+  return joinNodes({
+    db,
+    log,
+    transport,
+    announce: () => announce({ url, kind: 'worker', transport, log, ...options }),
+    follow: followMode,
+  })
+}
+
 type Sterna = ReturnType<typeof createSterna>
 let people = 0
 
-function createSterna(app: App, db: Pool, secrets: Secrets) {
+export function createSterna(app: App, db: Pool, secrets: Secrets) {
   async function call(method: string, url: string, { body, cookie, key, headers = {} }: Call = {}): Promise<Answer> {
     const answer = await app.inject({
       method: method as 'GET',

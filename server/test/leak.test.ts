@@ -4,11 +4,10 @@ import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { connect, many } from '../src/db/index.ts'
-import { announce } from '../src/db/presence.ts'
 import type { App } from '../src/http/server.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { startWorker } from '../src/worker.ts'
-import { type Answer, cookieOf, SECRET_KEY, useApp } from './helpers.ts'
+import { type Answer, cookieOf, joinAsWorker, SECRET_KEY, useApp } from './helpers.ts'
 import { probe } from './probe.ts'
 
 /** The database and the mails; the app under test is a second one on it, with a log of its own. */
@@ -25,8 +24,8 @@ beforeAll(async () => {
   const db = connect({ url: sterna.url, max: 5, log })
   const deps = { config, db, secrets: sterna.secrets, log }
   app = await buildApp(deps, { extend: probe })
-  const presence = await announce({ url: sterna.url, kind: 'worker', log })
-  const worker = await startWorker(deps, { url: sterna.url, livenessKey: presence.key })
+  const presence = await joinAsWorker(deps, sterna.url)
+  const worker = await startWorker(deps, { url: sterna.url, presence })
   close = async () => {
     await app.close()
     await worker.stop()

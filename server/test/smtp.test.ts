@@ -116,6 +116,20 @@ describe('the SMTP transport', () => {
     await until('the connection is gone', () => sink.openConnections() === 0)
   })
 
+  test('a password crosses no network in clear, unless the URL says so', async () => {
+    const { sink } = await open({ refuseLogins: true })
+    // This machine, spelt in a way that is not taken for it.
+    const url = sink.url.replace('//127.0.0.1', '//user:secret@[::ffff:127.0.0.1]')
+    const saidBy = async (given: string) => {
+      sink.commands.splice(0)
+      const outcome = await createSmtp({ url: given, name: 'sender.example' }).send(mailTo('a@example.com'), yes)
+      return { outcome: outcome.is, login: sink.commands.some((line) => line.startsWith('AUTH')) }
+    }
+    expect(await saidBy(url.replace('?tls=off', ''))).toEqual({ outcome: 'not-sent', login: false })
+    expect((await saidBy(url)).login).toBe(true)
+    expect((await saidBy(sink.url.replace('//', '//user:secret@').replace('?tls=off', ''))).login).toBe(true)
+  })
+
   test('a server that goes while it is greeted, or was never there, is a mail not sent', async () => {
     const { sink, smtp } = await open({ silent: true })
     const sent = smtp.send(mailTo('a@example.com'), yes)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { ConfigError } from '../lib/config.ts'
+import { ConfigError, type TransportKind } from '../lib/config.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
-import { one, type Pool, transact } from './index.ts'
+import { type Db, maybeOne, one, type Pool, transact } from './index.ts'
 
 /** Refuses a SECRET_KEY other than the one this database was filled with: every API key and session would silently fail. */
 export async function checkSecret(db: Pool, secrets: Secrets) {
@@ -15,4 +15,10 @@ export async function checkSecret(db: Pool, secrets: Secrets) {
       'SECRET_KEY is not the one this database was set up with. Restore it, or every API key and session stops working.',
     )
   }
+}
+
+/** How email leaves this installation. Undefined until the first node that knows it has started. */
+export async function readTransport(db: Db) {
+  const row = await maybeOne(db, sql<{ transport: TransportKind | null }>`select transport from instance`)
+  return row?.transport ?? undefined
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 
@@ -13,13 +14,17 @@ const LOCK_WAIT_MS = 600_000
 /** A migration waits this long for a table lock, then lets the traffic behind it pass and tries again. */
 const TABLE_LOCK_TIMEOUT = '2s'
 const TABLE_LOCK_TRIES = 30
+/** How often a process that waits for another one's migration looks again. */
+const LOCK_POLL_MS = 200
+/** First line of a file whose statements run one by one, each committed at once; see `runStatements`. */
+const NO_TRANSACTION = '-- sterna: no transaction'
 
-const migrations = (): Migration[] =>
-  readdirSync(FOLDER)
+const migrations = (folder: URL): Migration[] =>
+  readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort()
     .map((name) => {
-      const text = readFileSync(new URL(name, FOLDER), 'utf8')
+      const text = readFileSync(new URL(name, folder), 'utf8')
       return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
     })
 
@@ -27,7 +32,7 @@ const migrations = (): Migration[] =>
  * Brings the database to this version and returns the names it applied. Each file and the row that says it was applied
  * commit together under one lock, so two processes may start at once and a kill at any moment leaves a state to go on from.
  */
-export async function migrate(url: string, log?: Log): Promise<string[]> {
+export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'sterna-migrate' })
   client.on('error', () => {}) // the failing query reports it
   await client.connect()
@@ -35,8 +40,8 @@ export async function migrate(url: string, log?: Log): Promise<string[]> {
     await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`)
     await createLedger(client)
     const applied: string[] = []
-    for (const migration of migrations()) if (await apply(client, migration, log)) applied.push(migration.name)
-    await warnOfNewerSchema(client, log)
+    for (const migration of migrations(folder)) if (await apply(client, migration, log)) applied.push(migration.name)
+    await warnOfNewerSchema(client, folder, log)
     // The job queue brings its own schema, migrated by its own rules: each step once, whoever comes first.
     await runMigrations({ connectionString: url })
     return applied
@@ -49,7 +54,7 @@ export async function migrate(url: string, log?: Log): Promise<string[]> {
 export async function pendingMigrations(query: (text: string) => Promise<{ rows: { name: string }[] }>): Promise<string[]> {
   const { rows } = await query('select name from migrations')
   const done = new Set(rows.map((row) => row.name))
-  return migrations()
+  return migrations(FOLDER)
     .map(({ name }) => name)
     .filter((name) => !done.has(name))
 }
@@ -62,36 +67,96 @@ const createLedger = (client: pg.Client) =>
   )
 
 async function apply(client: pg.Client, migration: Migration, log?: Log) {
+  const isSplit = migration.text.startsWith(NO_TRANSACTION)
+  const attemptOnce = () => (isSplit ? runStatements(client, migration) : inTransaction(client, () => runOnce(client, migration)))
   for (let attempt = 1; ; attempt++) {
     try {
-      const ran = await inTransaction(client, () => runOnce(client, migration))
+      const ran = await attemptOnce()
       if (ran) log?.info({ migration: migration.name }, 'migrated')
       return ran
     } catch (err) {
-      const lockTimeout = (err as { code?: string }).code === '55P03'
-      if (!lockTimeout || attempt === TABLE_LOCK_TRIES) throw err
+      if (!isInUse(err) || attempt === TABLE_LOCK_TRIES) throw err
       log?.warn({ migration: migration.name, attempt }, 'a table is in use; trying this migration again')
     }
   }
 }
 
-async function runOnce(client: pg.Client, { name, text, checksum }: Migration) {
+/** Lock timeout, and deadlock: an older version waits for the lock in a transaction, which an index build waits for in turn. */
+const isInUse = (err: unknown) => ['55P03', '40P01'].includes((err as { code?: string }).code ?? '')
+
+async function runOnce(client: pg.Client, migration: Migration) {
+  if (await isApplied(client, migration)) return false
+  await client.query(`set local lock_timeout = '${TABLE_LOCK_TIMEOUT}'`)
+  await client.query(migration.text)
+  await noteApplied(client, migration)
+  return true
+}
+
+/**
+ * Runs the statements of a file one by one outside a transaction, as `create index concurrently` must. After a kill the next start runs
+ * all of them again, so each must be repeatable; the row that says the file was applied comes last.
+ */
+async function runStatements(client: pg.Client, migration: Migration) {
+  await pollForLock(() => isTrue(client, 'select pg_try_advisory_lock($1) as yes', [LOCK]))
+  try {
+    if (await isApplied(client, migration)) return false
+    for (const statement of splitStatements(migration.text)) await runStatement(client, statement)
+    await noteApplied(client, migration)
+    return true
+  } finally {
+    await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`).catch(() => {})
+    await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => {})
+  }
+}
+
+/** A statement ends with a semicolon at the end of a line. */
+const splitStatements = (text: string) =>
+  text
+    .replace(/^\s*--.*$/gm, '')
+    .split(/;[ \t]*$/m)
+    .map((statement) => statement.trim())
+    .filter(Boolean)
+
+async function runStatement(client: pg.Client, statement: string) {
+  const [, repeatable, index] = /^create\s+(?:unique\s+)?index\s+concurrently\s+(if\s+not\s+exists\s+)?(\w+)/i.exec(statement) ?? []
+  if (index && !repeatable) throw new Error(`Write "if not exists ${index}": after a kill this statement runs again.`)
+  const isConcurrent = /^(create\s+(unique\s+)?|drop\s+)index\s+concurrently\b/i.test(statement)
+  // These block no reader and no writer while they wait, and an index build that gives up begins anew.
+  await client.query(isConcurrent ? `set lock_timeout = ${LOCK_WAIT_MS}` : `set lock_timeout = '${TABLE_LOCK_TIMEOUT}'`)
+  if (index) await dropInvalid(client, index)
+  await client.query(statement)
+}
+
+/** A build that was killed leaves an index that costs every write and serves no read, and `if not exists` would keep it. */
+async function dropInvalid(client: pg.Client, index: string) {
+  const isInvalid = await isTrue(
+    client,
+    'select exists (select from pg_index where indexrelid = to_regclass($1) and not indisvalid) as yes',
+    [index],
+  )
+  if (isInvalid) await client.query(`drop index concurrently if exists ${index}`)
+}
+
+async function isTrue(client: pg.Client, question: string, values: unknown[]) {
+  const { rows } = await client.query<{ yes: boolean }>(question, values)
+  return rows[0]!.yes
+}
+
+async function isApplied(client: pg.Client, { name, checksum }: Migration) {
   const { rows } = await client.query<{ checksum: string }>('select checksum from migrations where name = $1', [name])
   if (rows[0] && rows[0].checksum !== checksum) {
     throw new Error(`Migration ${name} was changed after it had been applied. Restore the file and put the change in a new one.`)
   }
-  if (rows[0]) return false
-  await client.query(`set local lock_timeout = '${TABLE_LOCK_TIMEOUT}'`)
-  await client.query(text)
-  await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
-  return true
+  return rows[0] !== undefined
 }
+
+const noteApplied = (client: pg.Client, { name, checksum }: Migration) =>
+  client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
 
 /** The lock belongs to the transaction, not the session: it works through a pooler and dies with a killed process. */
 async function inTransaction<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
-  await client.query('begin')
+  await pollForLock(() => beginWithLock(client))
   try {
-    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
     const result = await work()
     await client.query('commit')
     return result
@@ -101,10 +166,24 @@ async function inTransaction<T>(client: pg.Client, work: () => Promise<T>): Prom
   }
 }
 
+async function beginWithLock(client: pg.Client) {
+  await client.query('begin')
+  const isOurs = await isTrue(client, 'select pg_try_advisory_xact_lock($1) as yes', [LOCK])
+  if (!isOurs) await client.query('rollback')
+  return isOurs
+}
+
+/** Never waits inside a statement: an index build waits for every statement that began before it, so both would wait for each other. */
+async function pollForLock(take: () => Promise<boolean>) {
+  for (const deadline = performance.now() + LOCK_WAIT_MS; !(await take()); await sleep(LOCK_POLL_MS)) {
+    if (performance.now() > deadline) throw new Error('Another process has been migrating this database for too long.')
+  }
+}
+
 /** During a rolling deploy old code meets the next schema. Migrations only ever add first, so it may go on. */
-async function warnOfNewerSchema(client: pg.Client, log?: Log) {
+async function warnOfNewerSchema(client: pg.Client, folder: URL, log?: Log) {
   const { rows } = await client.query<{ name: string }>('select name from migrations order by name')
-  const known = new Set(migrations().map(({ name }) => name))
+  const known = new Set(migrations(folder).map(({ name }) => name))
   const newer = rows.map((row) => row.name).filter((name) => !known.has(name))
   if (newer.length) log?.warn({ newer }, 'the database was migrated by a newer version of Sterna')
 }

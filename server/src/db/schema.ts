@@ -20,6 +20,7 @@ export interface Schema {
     worker: number | null
     handed_over_at: Timestamp | null
     error: string | null
+    link_expires_at: Generated<Timestamp>
   }
   attachments: {
     project_id: string
@@ -186,6 +187,7 @@ export interface Schema {
     singleton: Generated<boolean>
     secret_check: Buffer
     created_at: Generated<Timestamp>
+    transport: string | null
   }
   invitations: {
     project_id: string

@@ -3,13 +3,21 @@ import { escapeHtml } from '../lib/html.ts'
 import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { letGo, mark, settle, type Taken, take } from '../mail/queue.ts'
+import { letGo, mark, releaseKept, settle, type Taken, take } from '../mail/queue.ts'
 import { type Meaning, meaningOf, waitBeforeRetry } from './classify.ts'
 import { bytesOf, compose } from './compose.ts'
 import { insist } from './settle.ts'
 import { permitSince, type Transport } from './transport/transport.ts'
 
-type Options = { db: Pool; secrets: Secrets; log: Log; worker: number; transport: Transport; from: { name: string; address: string } }
+type Options = {
+  db: Pool
+  secrets: Secrets
+  log: Log
+  worker: number
+  isHeld: () => boolean
+  transport: Transport
+  from: { name: string; address: string }
+}
 
 const POLL_MS = 1_000
 const AT_ONCE = 10
@@ -24,13 +32,15 @@ const GIVE_UP_AFTER_MS = 7 * 86_400_000
  * Sends mails to account holders: few, sealed, and nobody's project, so beside the big queue. The same promise: on record before the
  * last byte. Of an unknown outcome nothing follows; whoever misses a link asks for another.
  */
-export function startAccountMails({ db, secrets, log, worker, transport, from }: Options) {
+export function startAccountMails({ db, secrets, log, worker, isHeld, transport, from }: Options) {
   const inHand = new Map<string, Promise<void>>()
   const handedOver = new Map<string, Promise<void>>()
   let stopping = false
 
   async function pass() {
+    if (!isHeld()) return
     await transact(db, (tx) => letGo(tx, worker, [...inHand.keys()]))
+    await transact(db, (tx) => releaseKept(tx))
     const taken = await transact(db, (tx) => take(tx, worker, AT_ONCE - inHand.size))
     for (const mail of taken) {
       const sending = send(mail)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../db/index.ts'
-import { isGone, isSteady } from '../db/presence.ts'
+import { isGone, isPresent, isSteady } from '../db/presence.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
 export type Taken = {
@@ -148,10 +148,14 @@ export const claimSuspicious = (db: Pool, worker: number) =>
     ),
   )
 
-/** Says that this process lives. Without it, and without its lock, its mails go to others. */
+/**
+ * Says that this process lives. Without it, and without its lock, its mails go to others. A process that lost its lock without knowing
+ * gets no lease: it would claim again and again what others take back.
+ */
 export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
   sql`
-    insert into senders (worker, lease_until) values (${worker}, now() + make_interval(secs => ${leaseMs / 1_000}))
+    insert into senders (worker, lease_until)
+    select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}) where ${isPresent(worker)}
     on conflict (worker) do update set lease_until = excluded.lease_until
   `.execute(tx)
 

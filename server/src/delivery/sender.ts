@@ -34,6 +34,8 @@ type Options = {
   secrets: Secrets
   log: Log
   worker: number
+  /** False while this process counts as dead: what it claims then, others take back. */
+  isHeld: () => boolean
   transport: Transport
   publicUrl: string
   signs: boolean
@@ -179,7 +181,7 @@ export async function startSender(options: Options) {
 
   /** One at a time: what is not held when it begins, and was not just taken, is not ours. */
   async function claimFor(lane: number): Promise<Taken[]> {
-    if (stopping) return []
+    if (stopping || !options.isHeld()) return []
     if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
     const room = roomFor(lane)
     if (solitary || health.isProviderPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && hasMore(lane))) return []
@@ -304,7 +306,7 @@ export async function startSender(options: Options) {
 
   /** What may have killed processes goes with nothing else in hand. */
   async function sendSuspicious() {
-    if (stopping || health.isProviderPaused() || !(await hasSuspicious(db))) return
+    if (stopping || !options.isHeld() || health.isProviderPaused() || !(await hasSuspicious(db))) return
     solitary = true
     try {
       const isFree = () => holding.size <= lingering.size

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
-import type { Config } from '../lib/config.ts'
 import type { Dns } from '../lib/dns.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -9,12 +8,16 @@ import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 import { newDkimKey } from './key.ts'
+import { isProven } from './proof.ts'
 import { removeDomain } from './remove.ts'
 import { explainToCaller, type Identities, type Identity } from './ses-identity.ts'
 
-type Port = { db: Pool; secrets: Secrets; dns: Dns; log: Log; mode: Config['mailMode']; identities: Identities | undefined }
+type Port = { db: Pool; secrets: Secrets; dns: Dns; log: Log; identities: Identities | undefined }
 type Wanted = { projectId: string; name: string }
-type Holder = { id: string; projectId: string; isVerified: boolean; isGone: boolean }
+type Holder = { id: string; projectId: string; isVerified: boolean; isGone: boolean; inSandbox: boolean }
+
+/** Only the installation knows: a node without transport settings would take any installation for a sandbox. */
+const inSandbox = sql<boolean>`exists (select from instance where transport = 'sandbox')`
 
 const MAX_DOMAINS = 500
 const LOOKUP_MS = 4_000
@@ -83,16 +86,17 @@ const findHolder = (db: Db, name: string) =>
   maybeOne(
     db,
     sql<Holder>`
-      select d.id, d.project_id as "projectId", d.status = 'verified' as "isVerified", p.deleted_at is not null as "isGone"
+      select d.id, d.project_id as "projectId", coalesce(${isProven}, false) as "isVerified", p.deleted_at is not null as "isGone",
+        ${inSandbox} as "inSandbox"
       from domains d join projects p on p.id = d.project_id
       where d.domain = ${name}
     `,
   )
 
-async function mayReplace({ dns, secrets, mode }: Port, wanted: Wanted, holder: Holder) {
+async function mayReplace({ dns, secrets }: Port, wanted: Wanted, holder: Holder) {
   if (holder.projectId === wanted.projectId) return false
   if (holder.isGone) return true
-  if (holder.isVerified || mode === 'sandbox') return false
+  if (holder.isVerified || holder.inSandbox) return false
   return hasPublishedClaim({ dns, secrets }, wanted)
 }
 
@@ -125,12 +129,12 @@ function refuse({ secrets }: Port, wanted: Wanted, holder: Holder | undefined): 
 const dropClaim = (tx: Tx, { projectId, id }: Holder) =>
   sql`
     delete from domains where project_id = ${projectId} and id = ${id}
-      and (status <> 'verified' or exists (select from projects where id = ${projectId} and deleted_at is not null))
+      and (${isProven} is not true or exists (select from projects where id = ${projectId} and deleted_at is not null))
   `.execute(tx)
 
 const insertDomain = (
   tx: Tx,
-  { secrets, mode }: Port,
+  { secrets }: Port,
   { projectId, name, publicKey, privateKey }: Wanted & Awaited<ReturnType<typeof newDkimKey>>,
 ) =>
   maybeOne(
@@ -138,9 +142,9 @@ const insertDomain = (
     sql<DomainRow>`
       insert into domains (project_id, id, domain, status, verified_by, verified_at, dkim_selector, dkim_public_key, dkim_private_key_sealed)
       select ${projectId}, ${newId()}, ${name},
-        ${mode === 'sandbox' ? 'verified' : 'pending'},
-        ${mode === 'sandbox' ? 'sandbox' : null},
-        ${mode === 'sandbox' ? sql`now()` : null},
+        case when ${inSandbox} then 'verified' else 'pending' end,
+        case when ${inSandbox} then 'sandbox' end,
+        case when ${inSandbox} then now() end,
         ${`sterna-${randomBytes(4).toString('hex')}`}, ${publicKey}, ${secrets.seal('dkim-key', privateKey)}
       where (select count(*) from domains where project_id = ${projectId}) < ${MAX_DOMAINS}
       on conflict (domain) do nothing

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { readTransport } from '../db/instance.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import type { Config } from '../lib/config.ts'
 import { createDns } from '../lib/dns.ts'
@@ -14,8 +15,9 @@ const WORK_MS = 5_000
 
 /** Checks what is due, a batch at a time. The rest is a new job, so that a worker that wants to stop waits for a batch only. */
 export async function checkDueDomains({ db, config, log }: { db: Pool; config: Config; log: Log }) {
-  await transact(db, (tx) => followMode(tx, config.mailMode))
-  if (config.mailMode === 'sandbox') return
+  const transport = await readTransport(db)
+  if (transport) await transact(db, (tx) => followMode(tx, transport))
+  if (transport === 'sandbox' || transport !== config.mailMode) return
   const identities = config.ses && createIdentities(config.ses)
   const port = { db, log, dns: createDns({ servers: config.dnsServers }), site: siteOf(config), identities }
   for (const deadline = performance.now() + WORK_MS; performance.now() < deadline; ) {

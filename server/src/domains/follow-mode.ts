@@ -1,15 +1,13 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
-import type { Config } from '../lib/config.ts'
-
-/** How a domain is proven. What was proven to our DNS look-ups says nothing of Amazon's keys, and the other way round. */
-const proofOf = (mode: Config['mailMode']) => (mode === 'ses' ? ('ses' as const) : ('dns' as const))
+import type { TransportKind } from '../lib/config.ts'
+import { proofOf } from './proof.ts'
 
 /**
- * Without a mail transport every domain counts as verified; with one, none does that has not been proven to it. Only workers send,
- * and a worker does this before it starts, so no mail leaves on the word of a sandbox.
+ * Brings the status of all domains in line with the transport. In the sandbox every domain counts as verified; with a real transport,
+ * a domain that was not proven to it is pending again. What may be sent does not depend on it: `isProven` is asked about each email.
  */
-export const followMode = (tx: Tx, mode: Config['mailMode']) =>
+export const followMode = (tx: Tx, mode: TransportKind) =>
   mode === 'sandbox'
     ? sql`
         update domains set status = 'verified', verified_by = 'sandbox', verified_at = now(), last_error = null, failures = 0,

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { readTransport } from '../db/instance.ts'
 import { createAttempts } from '../http/attempts.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { createDns } from '../lib/dns.ts'
-import { notFound } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors.ts'
 import { addDomain } from './add.ts'
 import { checkNow } from './check.ts'
 import { Checked, Domain, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
@@ -17,10 +18,12 @@ const DomainId = z.object({ id: Id('domain') })
 
 export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
   const tags = ['Domains']
-  const site = siteOf(config)
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const attempts = createAttempts(db, secrets)
+  /** An API node may have no transport settings: then those of the installation count. */
+  const readMode = async () => config.mailMode ?? (await readTransport(db))
+  const readSite = async () => siteOf({ ...config, mailMode: await readMode() })
 
   app.post(
     '/domains',
@@ -39,7 +42,9 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       if (req.body.projectId && req.body.projectId.toLowerCase() !== projectId) return notFound('project', req.body.projectId)
       // Each makes a key (about 100 ms of a core) and may ask DNS.
       await attempts.take({ scope: 'add-domain', subject: projectId, limit: 100, windowSeconds: 3600 })
-      const row = await addDomain({ db, secrets, dns, log, mode: config.mailMode, identities }, { projectId, name: req.body.domain })
+      const site = await readSite()
+      if (site.usesSes && !identities) refuseWithoutSes()
+      const row = await addDomain({ db, secrets, dns, log, identities }, { projectId, name: req.body.domain })
       log.info({ domain: row.domain, projectId, requestId: req.id }, 'domain added')
       return reply.status(201).send(showDomain(row, site))
     },
@@ -60,6 +65,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
     async (req) => {
       const { projectId } = req.params
       if (projectId !== 'current' && projectId.toLowerCase() !== req.project.id) return notFound('list of domains', projectId)
+      const site = await readSite()
       return (await listDomains(db, req.project.id)).map((row) => showDomain(row, site))
     },
   )
@@ -78,7 +84,10 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
-      return showCheck(config.mailMode === 'sandbox' ? row : await checkNow({ db, dns, site, log, identities }, row), site)
+      const mode = await readMode()
+      const site = siteOf({ ...config, mailMode: mode })
+      const canCheck = mode === 'smtp' || (mode === 'ses' && identities)
+      return showCheck(canCheck ? await checkNow({ db, dns, site, log, identities }, row) : row, site)
     },
   )
 
@@ -90,10 +99,19 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req, reply) => {
       const { id } = req.params
-      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes: site.usesSes }))
+      const { usesSes } = await readSite()
+      const removed = await transact(db, (tx) => removeDomain(tx, { projectId: req.project.id, id, usesSes }))
       if (!removed) return notFound('domain', id)
       log.info({ domain: removed.domain, projectId: req.project.id, requestId: req.id }, 'domain removed')
       return reply.status(204).send(null)
     },
   )
 }
+
+/** Amazon SES makes the keys of a domain, so a node that cannot ask it must not add one. */
+const refuseWithoutSes = () =>
+  fail('SERVICE_UNAVAILABLE', {
+    message: 'This installation sends by Amazon SES, and this node has no access to it.',
+    suggestion: 'The operator sets SES_REGION and the AWS credentials on every node.',
+    retryAfter: 60,
+  })

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
 import { fail } from '../lib/errors.ts'
+import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }
 type SenderDomain = { id: string; domain: string; dkimSelector: string }
@@ -25,7 +26,7 @@ export const requireVerified = (senders: Sender[]) => sql`${prepared}
   select ${orFail(sql`count(*) = ${senders.length}`)}
   from domains d join ${listed(senders.map(({ projectId, address }) => ({ projectId, name: domainOf(address) })))}
     on s.project = d.project_id and s.name = d.domain
-  where d.status = 'verified'`
+  where ${isProven}`
 
 /** Whose domain this is, proven. At most one project has a name. */
 export const findOwner = (db: Db, domain: string) =>
@@ -33,7 +34,7 @@ export const findOwner = (db: Db, domain: string) =>
     db,
     sql<{ projectId: string; isDisabled: boolean }>`
       select d.project_id as "projectId", p.disabled as "isDisabled" from domains d join projects p on p.id = d.project_id
-      where d.domain = ${domain} and d.status = 'verified' and p.deleted_at is null
+      where d.domain = ${domain} and ${isProven} and p.deleted_at is null
     `,
   )
 
@@ -47,7 +48,7 @@ export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: 
     sql<SenderDomain & { projectId: string }>`${prepared}
       select d.project_id as "projectId", d.id, d.domain, d.dkim_selector as "dkimSelector"
       from domains d join ${listed([...asked.values()])} on s.project = d.project_id and s.name = d.domain
-      where d.status = 'verified'
+      where ${isProven}
     `,
   )
   const found = new Map(verified.map(({ projectId, ...domain }) => [`${projectId} ${domain.domain}`, domain]))

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { readTransport } from '../db/instance.ts'
+import type { Config, TransportKind } from '../lib/config.ts'
 import type { App, Deps } from './server.ts'
 
 const ConfigView = z.object({
@@ -9,30 +11,38 @@ const ConfigView = z.object({
     storage: z.object({ kind: z.enum(['disk', 's3']) }),
     authProviders: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }),
     signup: z.object({ signupsDisabled: z.boolean() }),
-    email: z.object({ transport: z.enum(['sandbox', 'smtp', 'ses']), sandbox: z.boolean() }),
+    email: z.object({
+      transport: z.enum(['sandbox', 'smtp', 'ses']).nullable().describe('How email leaves. `null` until the first worker has started.'),
+      sandbox: z.boolean(),
+    }),
     smtp: z.object({ enabled: z.boolean() }),
   }),
 })
 
 /** What this installation can do, for anyone who asks. Names no secret and no host but its own. */
-export function configRoutes(app: App, { config }: Deps) {
+export function configRoutes(app: App, { config, db }: Deps) {
+  /** An API node without transport settings adopts the installation's. */
+  const readMode = async () => config.mailMode ?? (await readTransport(db)) ?? null
+
   app.get(
     '/config',
     {
       config: { caller: 'anyone' },
       schema: { tags: ['Service'], summary: 'Which integrations are enabled', response: { 200: ConfigView } },
     },
-    () => ({
-      environment: config.environment,
-      urls: { api: config.publicUrl, dashboard: config.publicUrl },
-      features: {
-        billing: { enabled: false },
-        storage: { kind: config.s3 ? ('s3' as const) : ('disk' as const) },
-        authProviders: { github: false, google: false, oidc: false },
-        signup: { signupsDisabled: config.signupsDisabled },
-        email: { transport: config.mailMode, sandbox: config.mailMode === 'sandbox' },
-        smtp: { enabled: false },
-      },
-    }),
+    async () => showConfig(config, await readMode()),
   )
 }
+
+const showConfig = (config: Config, transport: TransportKind | null): z.output<typeof ConfigView> => ({
+  environment: config.environment,
+  urls: { api: config.publicUrl, dashboard: config.publicUrl },
+  features: {
+    billing: { enabled: false },
+    storage: { kind: config.s3 ? 's3' : 'disk' },
+    authProviders: { github: false, google: false, oidc: false },
+    signup: { signupsDisabled: config.signupsDisabled },
+    email: { transport, sandbox: transport === 'sandbox' },
+    smtp: { enabled: false },
+  },
+})

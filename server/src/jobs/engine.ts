@@ -14,14 +14,14 @@ export type Handlers = { [Name in keyof Jobs]: (payload: Jobs[Name]) => Promise<
 /** Work by the clock: once per time, whichever node gets it. */
 export type Cron = { name: string; match: string; run: () => Promise<unknown> }
 
-type Options = { url: string; db: Pool; log: Log; livenessKey: number; handlers: Handlers; crons: Cron[] }
+type Options = { url: string; db: Pool; log: Log; livenessKey: number; isHeld: () => boolean; handlers: Handlers; crons: Cron[] }
 
 const CONCURRENCY = 4
 const POLL_MS = 2_000
 const SWEEP_MS = 500
 const RESTART_MS = 500
 
-export async function startEngine({ url, db, log, livenessKey, handlers, crons }: Options) {
+export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons }: Options) {
   const events = new EventEmitter() as WorkerEvents
   // The queue notes its pool as the holder of a job.
   const workerIds: string[] = []
@@ -41,13 +41,13 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
   let runner: Runner = await start()
   let stopping = false
 
-  // The queue gives up for good when the database is away at the wrong moment. We do not.
+  // The queue gives up for good when the database is away at the wrong moment. We do not. Nor do we start it while we count as dead.
   const keepRunning = async () => {
     while (!stopping) {
       await runner.promise.catch((err: Error) => log.error({ reason: err.message }, 'the job queue stopped'))
       while (!stopping) {
         await sleep(RESTART_MS)
-        const started = stopping ? undefined : await start().catch(() => undefined)
+        const started = stopping || !isHeld() ? undefined : await start().catch(() => undefined)
         if (!started) continue
         runner = started
         if (stopping) await runner.stop()
@@ -56,7 +56,12 @@ export async function startEngine({ url, db, log, livenessKey, handlers, crons }
     }
   }
   const running = keepRunning()
-  const sweep = every(SWEEP_MS, 'look after jobs', () => lookAfter(db, { workerIds, livenessKey }), log)
+  const sweep = every(SWEEP_MS, 'look after jobs', async () => (isHeld() ? lookAfter(db, { workerIds, livenessKey }) : takeNoMore()), log)
+
+  /** Without its lock this process counts as dead, and others take over its jobs. Jobs under way go on: their position is checked when they commit. */
+  function takeNoMore() {
+    runner.stop().catch(() => {}) // it may have stopped already
+  }
 
   return {
     async stop() {

@@ -84,6 +84,10 @@ test.each([
   [{}, 'sandbox'],
   [{ SMTP_URL: 'smtps://user:p%40ss@relay.example.com:465' }, 'smtp'],
   [{ SES_REGION: 'us-gov-west-1' }, 'ses'],
+  [{ ROLE: 'worker' }, 'sandbox'],
+  [{ ROLE: 'api', SMTP_URL: 'smtp://localhost' }, 'smtp'],
+  // Whatever the installation uses.
+  [{ ROLE: 'api' }, undefined],
 ])('%j means that mail leaves by %s', (env, mode) => {
   expect(loadConfig(env).mailMode).toBe(mode)
 })

@@ -136,8 +136,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
     trustProxy: env.TRUST_PROXY,
-    // Neither: nothing leaves this machine.
-    mailMode: env.SMTP_URL ? ('smtp' as const) : env.SES_REGION ? ('ses' as const) : ('sandbox' as const),
+    mailMode: readMailMode(env),
     smtpUrl: env.SMTP_URL,
     ses: env.SES_REGION ? { region: env.SES_REGION, endpoint: env.SES_ENDPOINT, configurationSet: env.SES_CONFIGURATION_SET } : undefined,
     snsTopics: env.SNS_TOPIC_ARNS ?? [],
@@ -157,8 +156,26 @@ export function loadConfig(source: Record<string, string | undefined>) {
   }
 }
 
-/** Mails to account holders need somebody to come from, and a way out. */
-export const accountMailsLeave = ({ mailFrom, mailMode }: Config) => mailFrom !== undefined && mailMode !== 'sandbox'
+/** How email leaves an installation. */
+export type TransportKind = 'sandbox' | 'smtp' | 'ses'
+
+/** Without a setting nothing leaves this machine. An API node sends nothing, so without a setting it has no say: it adopts what the installation uses. */
+function readMailMode({ SMTP_URL, SES_REGION, ROLE }: z.output<typeof Environment>): TransportKind | undefined {
+  if (SMTP_URL) return 'smtp'
+  if (SES_REGION) return 'ses'
+  return ROLE === 'api' ? undefined : 'sandbox'
+}
+
+/** Whether this node has a transport by which email leaves the machine. */
+const hasTransport = ({ mailMode }: Config) => mailMode === 'smtp' || mailMode === 'ses'
+
+/** Account mails need a sender address and a transport. */
+export const accountMailsLeave = (config: Config) => config.mailFrom !== undefined && hasTransport(config)
+
+/** Easily overlooked: a person who asks for a new password is told that it was mailed. Workers send account mails, so an API node needs no sender. */
+export const lacksSender = (config: Config) => config.role !== 'api' && hasTransport(config) && !config.mailFrom
+export const WITHOUT_SENDER =
+  'MAIL_FROM is not set: mails to account holders (confirmations, password resets, invitations) are kept, not sent'
 
 export type InboundConfig = NonNullable<Config['inbound']>
 export type SesConfig = NonNullable<Config['ses']>

@@ -20,3 +20,6 @@ export function isPublic(ip: string) {
   known.set(ip, found)
   return found
 }
+
+/** Whether a host of a URL is this machine, by its name. */
+export const isLocalHost = (hostname: string) => /^(localhost|127(\.\d+){3}|\[::1\])$|\.localhost$/.test(hostname)

@@ -10,21 +10,22 @@ export type MailPort = {
   secrets: Secrets
   log: Log
   publicUrl: string
-  /** Whether mails to account holders leave this machine. If not, they are kept to be read with the CLI. */
+  /** Whether this node knows a sender for account mails. If not, they are kept until a worker has one, or to be read with the CLI. */
   leaves: boolean
 }
-type AccountMail = { to: string; subject: string; lines: string[] }
+type AccountMail = { to: string; subject: string; lines: string[]; linkHours?: number }
 
 /**
  * Writes the mail in the caller's transaction: it exists exactly when its cause does. Its text holds a one-time link, so
  * it is sealed; the log names the mail, never the link.
  */
-export async function writeAccountMail(tx: Tx, { secrets, log, leaves }: MailPort, { to, subject, lines }: AccountMail) {
+export async function writeAccountMail(tx: Tx, { secrets, log, leaves }: MailPort, { to, subject, lines, linkHours = 1 }: AccountMail) {
   const id = newId()
   const sealed = secrets.seal('account-mail', lines.join('\n'))
   await sql`
-    insert into account_mails (id, recipient, subject, sealed_text, state, message_token)
-    values (${id}, ${to}, ${subject}, ${sealed}, ${leaves ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')})
+    insert into account_mails (id, recipient, subject, sealed_text, state, message_token, link_expires_at)
+    values (${id}, ${to}, ${subject}, ${sealed}, ${leaves ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')},
+      now() + make_interval(hours => ${linkHours}))
   `.execute(tx)
   log.info({ mail: id, subject }, `account mail ${leaves ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
 }

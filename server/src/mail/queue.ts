@@ -14,6 +14,24 @@ export type Taken = {
 }
 type End = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
 
+/** Bounds one pass; the next one is a second later. */
+const RELEASED_AT_ONCE = 100
+
+/**
+ * Queues what was kept for want of a sender, while its link still works. A later mail with the same subject holds a newer link, which
+ * made the earlier one worthless. `message_token` is null in mails of before they could be sent.
+ */
+export const releaseKept = (tx: Tx) =>
+  sql`
+    update account_mails set state = 'queued', due_at = now()
+    where id in (
+      select id from account_mails kept
+      where state = 'kept' and link_expires_at > now() and message_token is not null
+        and not exists (select from account_mails newer
+          where newer.recipient = kept.recipient and newer.subject = kept.subject and newer.created_at > kept.created_at)
+      order by link_expires_at limit ${RELEASED_AT_ONCE} for update skip locked)
+  `.execute(tx)
+
 export const take = (tx: Tx, worker: number, limit: number) =>
   many(
     tx,

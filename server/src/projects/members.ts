@@ -89,6 +89,7 @@ async function addMember(
   await writeAccountMail(tx, port, {
     to: email,
     subject: `You now have access to ${project}`,
+    linkHours: INVITATION_DAYS * 24,
     lines: [`You were added to the project "${project}" on Sterna.`, '', `Open it: ${port.publicUrl}/app`],
   })
   return { userId, email, role, status: 'MEMBER' as const, createdAt: added.createdAt.toISOString() }
@@ -111,6 +112,7 @@ async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, 
   await writeAccountMail(tx, port, {
     to: email,
     subject: `You are invited to ${project}`,
+    linkHours: INVITATION_DAYS * 24,
     lines: [
       `You are invited to the project "${project}" on Sterna.`,
       '',

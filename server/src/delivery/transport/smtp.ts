@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash.ts'
+import { isLocalHost } from '../../lib/network.ts'
 import type { Outcome, Outgoing, Permit, Stage, Transport } from './transport.ts'
 
 const SECOND = 1_000
@@ -82,8 +83,9 @@ async function open({ url, name }: Options): Promise<Line> {
     port: Number(port || (secure ? 465 : 587)),
     secure,
     name,
-    // Encrypted whenever the other side offers it; `?tls=required` insists, `?tls=off` is for a relay on the same machine.
-    requireTLS: searchParams.get('tls') === 'required',
+    // Encrypted whenever the other side offers it; `?tls=required` insists, as a password does that would cross a network in clear.
+    // `?tls=off` is for a relay on the same machine.
+    requireTLS: searchParams.get('tls') === 'required' || (password !== '' && searchParams.get('tls') !== 'off' && !isLocalHost(hostname)),
     ignoreTLS: searchParams.get('tls') === 'off',
     connectionTimeout: CONNECT_MS,
     greetingTimeout: GREETING_MS,

@@ -1,0 +1,64 @@
+import { sql } from 'kysely'
+import { ConfigError, type TransportKind } from '../lib/config.ts'
+import type { Log } from '../lib/log.ts'
+import { one, type Pool, type Tx, transact } from './index.ts'
+import { listPresent, type Presence } from './presence.ts'
+
+type Options = {
+  db: Pool
+  log: Log
+  /** Undefined: this node adopts the transport of the installation. */
+  transport: TransportKind | undefined
+  announce(): Promise<Presence>
+  /** Brings in line what depends on the transport, in the transaction that changes it. */
+  follow(tx: Tx, transport: TransportKind): Promise<unknown>
+}
+
+/** Nodes that start at the same time wait for each other here. */
+const WAIT_MS = 15_000
+
+/**
+ * Makes this node one of the installation's. A node with another transport would deliver to the wrong place and verify domains by the
+ * wrong proof, so it is refused while other nodes run; alone, it changes the transport of the installation. The row of `instance` stays
+ * locked until this node can be seen by the next one: when two nodes with different transports start together, one of them gets in.
+ */
+export async function joinNodes({ db, log, transport, announce, follow }: Options): Promise<Presence> {
+  let presence: Presence | undefined
+  try {
+    await transact(db, async (tx) => {
+      const stored = await lockTransport(tx)
+      if (transport && transport !== stored) await changeTransport(tx, { log, stored, transport, follow })
+      presence = await announce()
+    })
+    return presence!
+  } catch (err) {
+    await presence?.leave()
+    throw err
+  }
+}
+
+async function lockTransport(tx: Tx) {
+  await sql`select set_config('lock_timeout', ${`${WAIT_MS}`}, true), set_config('statement_timeout', ${`${WAIT_MS}`}, true)`.execute(tx)
+  const { transport } = await one(tx, sql<{ transport: TransportKind | null }>`select transport from instance for update`)
+  return transport
+}
+
+type Change = Pick<Options, 'log' | 'follow'> & { stored: TransportKind | null; transport: TransportKind }
+
+async function changeTransport(tx: Tx, { log, stored, transport, follow }: Change) {
+  const others = stored ? await listPresent(tx) : []
+  if (stored && others.length) throw new ConfigError(refusal({ stored, transport, others }))
+  await sql`update instance set transport = ${transport}`.execute(tx)
+  await follow(tx, transport)
+  if (stored) log.warn({ from: stored, to: transport }, 'this installation now sends another way; domains count only if proven to it')
+}
+
+const SETTINGS: Record<TransportKind, string> = {
+  sandbox: 'neither SMTP_URL nor SES_REGION (sandbox)',
+  smtp: 'SMTP_URL',
+  ses: 'SES_REGION',
+}
+
+const refusal = ({ stored, transport, others }: { stored: TransportKind; transport: TransportKind; others: string[] }) =>
+  `This node has ${SETTINGS[transport]}, but the installation runs with ${SETTINGS[stored]}. Running nodes: ${others.join(', ')}.\n` +
+  'Give every node the same transport settings. To change how email leaves, stop all nodes first, then start them with the new settings.'
