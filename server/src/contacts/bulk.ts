@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { refusedPlainly } from '../http/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, type JobId, keepErrors, takeJob } from '../jobs/job.ts'
 import { failPlainly } from '../lib/errors.ts'
@@ -15,7 +16,8 @@ type Operation = (typeof OPERATIONS)[number]
 const MAX_IDS = 1_000
 const PAGE = MAX_IDS
 
-const Ids = z.array(z.string().max(100))
+const SIZE = `Give 1 to ${MAX_IDS} contact ids.`
+const Ids = refusedPlainly(z.array(z.string().max(100)).max(MAX_IDS), SIZE)
 export const BulkBody = z.object({
   mode: z.enum(['ids', 'query']).optional(),
   contactIds: Ids.optional(),
@@ -33,7 +35,7 @@ type Result = { operation: Operation; totalRequested: number; successCount: numb
 export function readSelection({ mode, contactIds, ids, filter, excludeIds }: z.output<typeof BulkBody>): Selection {
   if (mode === 'query') return { filter: filter ?? {}, excludeIds: excludeIds ?? [] }
   const given = contactIds ?? ids ?? []
-  if (given.length < 1 || given.length > MAX_IDS) failPlainly('BAD_REQUEST', `Give 1 to ${MAX_IDS} contact ids.`)
+  if (!given.length) failPlainly('BAD_REQUEST', SIZE)
   return { ids: given }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
+import { refusedPlainly } from '../http/bounds.ts'
 import { PlainError } from '../http/errors.ts'
 import { CursorQuery, cursorList, readCursor, writeCursor } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -17,6 +18,7 @@ import { upsertContacts, want } from './upsert.ts'
 
 const ContactId = z.object({ id: z.string() })
 const MAX_LOOKUP = 500
+const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
@@ -61,13 +63,13 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags,
         summary: 'Which of these addresses are contacts?',
-        body: z.object({ emails: z.array(z.string().max(1000)) }),
+        body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP), LOOKUP_SIZE) }),
         response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
       },
     },
     (req) => {
       const { emails } = req.body
-      if (emails.length < 1 || emails.length > MAX_LOOKUP) failPlainly('BAD_REQUEST', `Give 1 to ${MAX_LOOKUP} email addresses.`)
+      if (!emails.length) failPlainly('BAD_REQUEST', LOOKUP_SIZE)
       return lookUp(db, req.project.id, emails)
     },
   )
