@@ -176,7 +176,7 @@ beforeAll(async () => {
         const [first] = (await sterna.call('GET', '/sandbox/messages', { key: sk })).body.data
         expect(first).toBeDefined()
         return first as { id: string; emailId: string }
-      })
+      }, 10_000)
       return [whose, message] as const
     })
     const { own, foreign } = Object.fromEntries(await Promise.all(made)) as Record<'own' | 'foreign', { id: string; emailId: string }>

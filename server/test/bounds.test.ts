@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../src/app.ts'
 import { loadConfig } from '../src/lib/config.ts'
@@ -68,5 +70,125 @@ describe('bodies', () => {
     const { body, status } = await sterna.call('POST', '/v1/send', { key: sk, body: { headers: { ['x'.repeat(1_000_000)]: 0 } } })
     expect(status).toBe(422)
     expect(JSON.stringify(body).length).toBeLessThan(2_000)
+  })
+})
+
+describe('request bodies in flight', () => {
+  const small = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', REQUEST_BODY_BUDGET_MB: '1' } })
+  let port: number
+  beforeAll(async () => {
+    await small.app.listen({ host: '127.0.0.1', port: 0 })
+    port = (small.app.server.address() as AddressInfo).port
+  })
+
+  type Sending = { key?: string; path?: string; announced: number | 'chunked'; type?: string }
+  const KB = 1024
+
+  /** A request whose body does not end until `finish` says so. */
+  function begin({ key, path = '/contacts', announced, type = 'application/json' }: Sending) {
+    const request = httpRequest({
+      port,
+      path,
+      method: 'POST',
+      headers: {
+        'content-type': type,
+        ...(announced === 'chunked' ? {} : { 'content-length': announced }),
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+      },
+    })
+    const answer = new Promise<{ status: number; headers: IncomingHttpHeaders; body: string }>((resolve, reject) => {
+      request.on('error', reject)
+      request.on('response', async (response) => {
+        let body = ''
+        for await (const chunk of response) body += chunk
+        resolve({ status: response.statusCode!, headers: response.headers, body })
+      })
+    })
+    answer.catch(() => {})
+    request.flushHeaders()
+    return { request, answer, finish: (text: string) => request.end(text) }
+  }
+
+  const bodyOf = (bytes: number) => {
+    const around = JSON.stringify({ email: 'a@example.com', ignored: '' }).length
+    return JSON.stringify({ email: 'a@example.com', ignored: 'x'.repeat(bytes - around) })
+  }
+  /** Sends all of it, and says how it was answered. */
+  const send = async (given: Sending & { announced: number }) => {
+    const { answer, finish } = begin(given)
+    finish(bodyOf(given.announced))
+    return (await answer).status
+  }
+  const whenRefused = async (given: Sending & { announced: number }, status: number) =>
+    vi.waitFor(async () => expect(await send(given)).toBe(status), { timeout: 10_000 })
+
+  test('take up half of the budget of a node for one project, and all of it for all together', async () => {
+    const [mine, theirs, third] = [await small.newProject(), await small.newProject(), await small.newProject()]
+    const first = begin({ key: mine.sk, announced: 400 * KB })
+    // Nothing of it has come yet: what it announced counts.
+    await whenRefused({ key: mine.sk, announced: 200 * KB }, 503)
+    const refused = begin({ key: mine.sk, announced: 200 * KB })
+    const { status, headers, body } = await refused.answer
+    expect([status, headers['retry-after'], JSON.parse(body).error]).toEqual([
+      503,
+      '1',
+      expect.objectContaining({ code: 'SERVICE_UNAVAILABLE', details: { retryAfter: 1 } }),
+    ])
+    refused.request.destroy()
+    // Others are served, and so are small bodies of this one.
+    expect(await send({ key: theirs.sk, announced: 200 * KB })).toBe(201)
+    expect(await send({ key: mine.sk, announced: 16 * KB })).toBe(201)
+
+    const second = begin({ key: theirs.sk, announced: 500 * KB })
+    await whenRefused({ key: third.sk, announced: 200 * KB }, 503)
+    expect(await send({ key: third.sk, announced: 10 * KB })).toBe(201)
+
+    first.finish(bodyOf(400 * KB))
+    second.finish(bodyOf(500 * KB))
+    expect([(await first.answer).status, (await second.answer).status]).toEqual([200, 200])
+    expect(await send({ key: third.sk, announced: 500 * KB })).toBe(200)
+    expect(await send({ key: mine.sk, announced: 500 * KB })).toBe(200)
+  })
+
+  test('are given back by clients that go away, and by refusals', async () => {
+    const { sk } = await small.newProject()
+    const gone = begin({ key: sk, announced: 500 * KB })
+    await whenRefused({ key: sk, announced: 300 * KB }, 503)
+    gone.request.destroy()
+    await whenRefused({ key: sk, announced: 300 * KB }, 201)
+    // Not JSON, for one that does not exist, and not even with a key: nothing stays held.
+    for (const given of [{ path: '/contacts' }, { path: '/nowhere' }, { path: '/templates/lint', type: 'text/plain' }]) {
+      const bad = begin({ key: sk, announced: 500 * KB, ...given })
+      bad.finish('x'.repeat(500 * KB))
+      expect((await bad.answer).status).toBeGreaterThanOrEqual(400)
+    }
+    expect(await send({ key: sk, announced: 500 * KB })).toBe(200)
+  })
+
+  test('count while they arrive when they have no length', async () => {
+    const { sk } = await small.newProject()
+    const first = begin({ key: sk, announced: 'chunked' })
+    first.request.write(bodyOf(400 * KB).slice(0, -1))
+    await whenRefused({ key: sk, announced: 300 * KB }, 503)
+    const second = begin({ key: sk, announced: 'chunked' })
+    second.request.write('x'.repeat(300 * KB))
+    const { status, headers } = await second.answer
+    expect([status, headers['retry-after']]).toEqual([503, '1'])
+    second.request.destroy()
+    first.finish('}')
+    expect((await first.answer).status).toBe(201)
+    expect(await send({ key: sk, announced: 500 * KB })).toBe(200)
+  })
+
+  test('count for uploads as well, and callers without a key share one bucket', async () => {
+    const { sk } = await small.newProject()
+    const upload = begin({ key: sk, path: '/contacts/import', announced: 400 * KB, type: 'multipart/form-data; boundary=x' })
+    await whenRefused({ key: sk, announced: 200 * KB }, 503)
+    upload.request.destroy()
+    const stranger = begin({ path: '/auth/login', announced: 400 * KB })
+    await whenRefused({ path: '/auth/signup', announced: 200 * KB }, 503)
+    expect(await send({ key: sk, announced: 200 * KB })).toBe(201)
+    expect((await small.call('POST', '/auth/login', { body: { email: 'a@example.com', password: 'wrong wrong' } })).status).toBe(401)
+    stranger.request.destroy()
   })
 })

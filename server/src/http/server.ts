@@ -18,6 +18,7 @@ import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { authenticate, type Caller } from './auth.ts'
+import { limitBodies } from './body-budget.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
 import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './other-origins.ts'
@@ -89,6 +90,7 @@ export async function createServer(deps: Deps): Promise<App> {
   allowOtherOrigins(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
+  limitBodies(app, deps.config)
   app.addHook('preValidation', refuseBadInput)
   return app
 }
