@@ -426,7 +426,8 @@ describe('every property of every body refuses, by name,', () => {
     ['-1e400', '-1e400', always],
     ['2^53 + 1', '9007199254740993', always],
     ['-2^53 - 1', '-9007199254740993', always],
-    ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', always],
+    // Where the keys are known, others are ignored with all that they hold.
+    ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', (schema) => !resolve(schema).properties],
   ])('%s', async (_, json, applies) => {
     const affected = properties().filter(({ schema }) => applies(schema))
     const before = await sterna.digest(UNCOUNTED)
@@ -458,9 +459,10 @@ describe('every property of every body refuses, by name,', () => {
     )
     for (const { operation, name, schema, valid } of lists) {
       const { of, max } = boundOf(schema)!
-      const bad = (many: number) =>
-        of === 'items' ? Array(many).fill(0) : Object.fromEntries(Array.from({ length: many }, (_, n) => [`\u00e9${n}`.repeat(40), {}]))
-      for (const value of [bad(max + 1), bad(99_000), ...(of === 'items' ? [bad(max)] : [])]) {
+      const keys = (many: number, length: number) =>
+        Object.fromEntries(Array.from({ length: many }, (_, n) => [`${n}`.padEnd(length, 'é'), {}]))
+      const bad = (many: number, length = 8) => (of === 'items' ? Array(many).fill(0) : keys(many, length))
+      for (const value of [bad(max + 1, 400), bad(99_000), ...(of === 'items' ? [bad(max)] : [])]) {
         const answer = await refuse(operation, { payload: JSON.stringify({ ...valid, [name]: value }), headers: JSON_TYPE })
         answer.check(answer.status < 500, 'expected a refusal')
         answer.check(answer.fields.length <= 50, `${answer.fields.length} errors`)

@@ -1,11 +1,12 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../src/app.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
-import { SECRET_KEY, useApp } from './helpers.ts'
+import { type Answer, SECRET_KEY, useApp } from './helpers.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
@@ -190,5 +191,72 @@ describe('request bodies in flight', () => {
     expect(await send({ key: sk, announced: 200 * KB })).toBe(201)
     expect((await small.call('POST', '/auth/login', { body: { email: 'a@example.com', password: 'wrong wrong' } })).status).toBe(401)
     stranger.request.destroy()
+  })
+})
+
+describe('slow reads', () => {
+  let running = 0
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const slow: string[] = []
+  const node = useApp({
+    env: { RATE_LIMIT_PER_MINUTE: '0' },
+    extend: (app) =>
+      void app.get(
+        '/probe/slow-read',
+        { config: { caller: 'project', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
+        async (req) => {
+          if (!('slow' in (req.query as object))) return {}
+          running++
+          await gate
+          running--
+          return {}
+        },
+      ),
+  })
+  subscribe('fastify.initialization', (message) =>
+    (message as { fastify: FastifyInstance }).fastify.addHook('onRoute', ({ method, url, config }) => {
+      if (config?.slowRead && method === 'GET') slow.push(url)
+    }),
+  )
+  const ask = (key: string, url: string, count: number) => Array.from({ length: count }, () => node.call('GET', url, { key }))
+  const statuses = (answers: Answer[]) => answers.map(({ status }) => status)
+
+  test('of one project run four at a time, some wait, the rest is told when to come back; others do not notice', async () => {
+    const [mine, theirs] = [await node.newProject(), await node.newProject()]
+    const asked = ask(mine.sk, '/probe/slow-read?slow', 30)
+    const first = await Promise.race(asked)
+    expect([first.status, first.headers['retry-after'], first.body.error.code]).toEqual([503, '1', 'SERVICE_UNAVAILABLE'])
+    expect(running).toBe(4)
+    expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read', 4)))).toEqual([200, 200, 200, 200])
+    const others = ask(theirs.sk, '/probe/slow-read?slow', 4)
+    await vi.waitFor(() => expect(running).toBe(8))
+    open()
+    expect(statuses(await Promise.all(others))).toEqual([200, 200, 200, 200])
+    const served = statuses(await Promise.all(asked)).filter((status) => status === 200)
+    expect(served.length).toBeGreaterThanOrEqual(4)
+    expect(served.length).toBeLessThanOrEqual(20)
+    expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read?slow', 8)))).toEqual(Array(8).fill(200))
+  })
+
+  test('are the ones whose cost grows with what a project has', () => {
+    expect([...new Set(slow)].sort()).toEqual([
+      '/contacts',
+      '/contacts/fields',
+      '/contacts/fields/:field/usage',
+      '/contacts/fields/:field/values',
+      '/emails',
+      '/events/:eventName/usage',
+      '/events/contact/:contactId',
+      '/events/contact/usage',
+      '/events/names',
+      '/events/stats',
+      '/probe/slow-read',
+      '/sandbox/messages/:id',
+      '/templates',
+      '/templates/:id/usage',
+    ])
   })
 })

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { refusedPlainly } from '../http/bounds.ts'
@@ -22,13 +23,19 @@ const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
+/** Part of an address: no index serves that. */
+const isSearch = ({ query }: FastifyRequest) => Boolean((query as z.output<typeof ContactsQuery>).search)
+
 export function contactRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Contacts']
   const config = { caller: 'project' as const }
 
   app.get(
     '/contacts',
-    { config, schema: { tags, summary: 'List contacts', querystring: ContactsQuery, response: { 200: cursorList(Contact) } } },
+    {
+      config: { ...config, slowRead: isSearch },
+      schema: { tags, summary: 'List contacts', querystring: ContactsQuery, response: { 200: cursorList(Contact) } },
+    },
     (req) => listContacts(db, secrets, req.project.id, req.query),
   )
 

@@ -23,6 +23,7 @@ import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
 import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './other-origins.ts'
 import { securityHeaders } from './security-headers.ts'
+import { limitSlowReads } from './slow-reads.ts'
 import { compileValidator } from './validate.ts'
 
 export type App = FastifyInstance<
@@ -91,6 +92,7 @@ export async function createServer(deps: Deps): Promise<App> {
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
   limitBodies(app, deps.config)
+  limitSlowReads(app, deps.config)
   app.addHook('preValidation', refuseBadInput)
   return app
 }
