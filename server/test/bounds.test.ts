@@ -1,3 +1,4 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
