@@ -61,7 +61,7 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
     // While draining every answer says "Connection: close"; nothing that reached us is turned away.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 2_000 },
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     clientErrorHandler: refuseAtSocket,
   }) satisfies FastifyHttpOptions<RawServerDefault>
 
