@@ -109,7 +109,7 @@ const tooMuch = () =>
   new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large request bodies at once. Try again shortly.', retryAfter: 1 })
 
 /** Half of it for one owner. A body that comes alone is taken whatever its size: the routes bound that. */
-export function createBudget(total: number) {
+function createBudget(total: number) {
   let held = 0
   const byOwner = new Map<string, number>()
   return {
@@ -127,6 +127,5 @@ export function createBudget(total: number) {
       if (left > 0) byOwner.set(owner, left)
       else byOwner.delete(owner)
     },
-    held: () => held,
   }
 }

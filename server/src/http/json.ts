@@ -83,7 +83,7 @@ function endOfString(text: string, from: number) {
   return text.length
 }
 
-export function refuseIssues(find: (issues: Issue[]) => void) {
+function refuseIssues(find: (issues: Issue[]) => void) {
   const errors: Issue[] = []
   find(errors)
   if (errors.length) fail('VALIDATION_ERROR', { errors })
