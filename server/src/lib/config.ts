@@ -43,7 +43,7 @@ const Environment = z.object({
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
   SECRET_KEY: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32').optional(),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
-  REQUEST_BODY_BUDGET_MB: wholeNumber(1, 1_000_000).default(192),
+  REQUEST_BODY_BUDGET_MB: wholeNumber(1, 1_000_000).default(128),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
   EVENT_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   DISABLE_SIGNUPS: flag.default(false),
