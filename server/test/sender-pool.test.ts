@@ -9,7 +9,7 @@ import { startSink } from './sink.ts'
 /** What `startApp` gives the API and the jobs. */
 const POOL = 10
 /** More than the buffers of a connection take, so that sending it stops where the relay stops reading. */
-const LARGE = Buffer.alloc(9_500_000).toString('base64')
+const LARGE = Buffer.alloc(4_500_000).toString('base64')
 
 let sink: Awaited<ReturnType<typeof startSink>>
 let node: Awaited<ReturnType<typeof startApp>>
