@@ -6,7 +6,7 @@ import { continueDeleteField } from './contacts/delete-field.ts'
 import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
-import { type Pool, transact } from './db/index.ts'
+import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
 import { startAccountMails } from './delivery/account-mails.ts'
 import { dropOldNotifications } from './delivery/notifications/accept.ts'
@@ -43,6 +43,8 @@ import { openStorage, type Storage } from './uploads/storage.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 
 const CHUNK = 5_000
+/** Two batches of marks and two of settlements at once. */
+const SENDER_CONNECTIONS = 4
 
 /** What a project reset or deletion removes, in one list. */
 const WIPERS: Wiper[] = [
@@ -98,13 +100,14 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
   const way = wayOut(deps)
-  const sender = await startSender({ ...deps, url, worker: livenessKey, isHeld, ...way })
+  const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
+  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...way })
   const accountMails = sendAccountMails(deps, way.transport, presence)
   const notifications = startNotifications(deps)
   return {
     async stop() {
       await Promise.all([engine.stop(), notifications.stop(), listener?.stop(), accountMails?.stop(), sender.stop()])
-      await way.transport.close()
+      await Promise.all([way.transport.close(), ownDb.destroy()])
     },
   }
 }

@@ -50,9 +50,19 @@ describe('the list of routes', () => {
     expect(routes.filter(({ caller, role, url }) => caller === 'session' && role === '-' && url.includes(':'))).toEqual([])
   })
 
+  test('has a HEAD for every GET, for the same callers, but for signing out: a HEAD must change nothing', () => {
+    const as = (wanted: string) =>
+      routes
+        .filter(({ method }) => method === wanted)
+        .map(({ url, caller, role }) => `${url} ${caller} ${role}`)
+        .sort()
+    expect(as('HEAD')).toEqual(as('GET').filter((line) => line !== '/auth/logout anyone -'))
+  })
+
   // A new or changed route is a visible difference here; `vitest -u` writes it down once it is meant.
   test('is the one that was reviewed', async () => {
-    const lines = routes.filter((route) => !isProbe(route)).map(({ method, url, caller, role }) => `${method} ${url} ${caller} ${role}`)
+    const reviewed = routes.filter((route) => !isProbe(route) && route.method !== 'HEAD')
+    const lines = reviewed.map(({ method, url, caller, role }) => `${method} ${url} ${caller} ${role}`)
     await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('./routes.golden.txt')
   })
 })
@@ -296,7 +306,8 @@ const isPlain = (body: Answer['body']) => typeof body?.error === 'string'
 
 const verdictOf = (answer: Answer, route: Route): Verdict => (isIn(answer, route) ? 'in' : `${answer.status} ${answer.body?.error?.code}`)
 
-const byCaller = () => routes.filter(({ caller }) => caller !== '-')
+// HEAD is held to be as GET above.
+const byCaller = () => routes.filter(({ caller, method }) => caller !== '-' && method !== 'HEAD')
 
 /** A few at a time: the pool has ten connections and nobody waits longer than two seconds for one. */
 async function forEach<Item>(items: Item[], work: (item: Item) => Promise<void>) {

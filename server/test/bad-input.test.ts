@@ -36,6 +36,8 @@ type Schema = {
   required?: string[]
   minLength?: number
   maxLength?: number
+  maxItems?: number
+  maxProperties?: number
   minimum?: number
 }
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema?: Schema }
@@ -115,6 +117,14 @@ function sample(given: Schema): unknown {
   return 'sample text'.padEnd(schema.minLength ?? 0, 'x').slice(0, schema.maxLength)
 }
 
+/** How much an array or record may hold, when the schema is one or has one among its options. */
+function boundOf(given: Schema): { of: 'items' | 'keys'; max: number } | undefined {
+  const schema = resolve(given)
+  if (schema.maxItems !== undefined) return { of: 'items', max: schema.maxItems }
+  if (schema.maxProperties !== undefined) return { of: 'keys', max: schema.maxProperties }
+  return (schema.anyOf ?? schema.oneOf)?.map(boundOf).find((bound) => bound !== undefined)
+}
+
 const sampleObject = (schema: Schema): Record<string, unknown> =>
   Object.fromEntries((schema.required ?? []).map((name) => [name, sample(schema.properties![name]!)]))
 
@@ -166,7 +176,7 @@ beforeAll(async () => {
         const [first] = (await sterna.call('GET', '/sandbox/messages', { key: sk })).body.data
         expect(first).toBeDefined()
         return first as { id: string; emailId: string }
-      })
+      }, 10_000)
       return [whose, message] as const
     })
     const { own, foreign } = Object.fromEntries(await Promise.all(made)) as Record<'own' | 'foreign', { id: string; emailId: string }>
@@ -253,8 +263,12 @@ async function refuse(operation: Operation, { url = fill(operation), payload, he
   const asDocumented = operation.plain.includes(answer.statusCode) && Object.keys(body).join() === 'error' && typeof body.error === 'string'
   check(asDocumented || isEnvelope(body, answer.statusCode, answer.headers['x-request-id']), 'not the envelope')
   check(!TELLTALE.test(answer.body), 'tells too much')
+  check(Buffer.byteLength(answer.body) < MAX_ANSWER, `an answer of ${Buffer.byteLength(answer.body)} bytes`)
   return { status: answer.statusCode, code: asDocumented ? 'PLAIN' : body.error?.code, fields: fieldsOf(body), complaints, check }
 }
+
+/** Whatever is wrong with a request, and however often. */
+const MAX_ANSWER = 64 * 1024
 
 const NOT_FOUND = ['RESOURCE_NOT_FOUND', 'CONTACT_NOT_FOUND', 'TEMPLATE_NOT_FOUND', 'PLAIN']
 
@@ -292,7 +306,7 @@ describe('every operation with a body refuses', () => {
     ['null', MALFORMED, 'null'],
     ['nothing', MALFORMED, ''],
     ['spaces', MALFORMED, '  \n'],
-    ['a byte order mark', MALFORMED, '\ufeff{}'],
+    ['two byte order marks', MALFORMED, '\ufeff\ufeff{}'],
     ['UTF-16', MALFORMED, Buffer.from('{"name":"x"}', 'utf16le')],
     ['UTF-16 with its mark', MALFORMED, Buffer.from('\ufeff{"name":"x"}', 'utf16le')],
     ['bytes that are not UTF-8', MALFORMED, Buffer.from([...Buffer.from('{"a":"'), 0xff, 0xfe, ...Buffer.from('"}')])],
@@ -412,7 +426,8 @@ describe('every property of every body refuses, by name,', () => {
     ['-1e400', '-1e400', always],
     ['2^53 + 1', '9007199254740993', always],
     ['-2^53 - 1', '-9007199254740993', always],
-    ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', always],
+    // Where the keys are known, others are ignored with all that they hold.
+    ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', (schema) => !resolve(schema).properties],
   ])('%s', async (_, json, applies) => {
     const affected = properties().filter(({ schema }) => applies(schema))
     const before = await sterna.digest(UNCOUNTED)
@@ -430,6 +445,29 @@ describe('every property of every body refuses, by name,', () => {
         `expected ${name} and nothing else to be named`,
       )
       complaints.push(...answer.complaints)
+    }
+    expect(complaints).toEqual([])
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('more items or keys than fit, and as many bad ones as fit', async () => {
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    const lists = properties().filter(({ schema }) => boundOf(schema) !== undefined)
+    expect(lists.map(({ operation, name }) => `${nameOf(operation)} ${name}`)).toEqual(
+      expect.arrayContaining(['POST /contacts/lookup emails', 'POST /v1/send headers', 'POST /v1/send to', 'POST /v1/track data']),
+    )
+    for (const { operation, name, schema, valid } of lists) {
+      const { of, max } = boundOf(schema)!
+      const keys = (many: number, length: number) =>
+        Object.fromEntries(Array.from({ length: many }, (_, n) => [`${n}`.padEnd(length, 'é'), {}]))
+      const bad = (many: number, length = 8) => (of === 'items' ? Array(many).fill(0) : keys(many, length))
+      for (const value of [bad(max + 1, 400), bad(99_000), ...(of === 'items' ? [bad(max)] : [])]) {
+        const answer = await refuse(operation, { payload: JSON.stringify({ ...valid, [name]: value }), headers: JSON_TYPE })
+        answer.check(answer.status < 500, 'expected a refusal')
+        answer.check(answer.fields.length <= 50, `${answer.fields.length} errors`)
+        complaints.push(...answer.complaints)
+      }
     }
     expect(complaints).toEqual([])
     expect(await sterna.digest(UNCOUNTED)).toBe(before)

@@ -9,7 +9,7 @@ import { newId } from '../src/lib/id.ts'
 
 /** Routes that stand in for features: each takes one kind of caller and exercises one piece of the plumbing. */
 export const probe: Extend = (app, { secrets, db, config }) => {
-  const Anything = z.object({}).loose()
+  const Anything = z.object({}).loose().meta({ maxProperties: 100_000 })
   const echo = { schema: { body: Anything } }
 
   app.get('/probe/secret', { config: { caller: 'secret-key' } }, (req) => ({ project: req.project.id }))

@@ -369,8 +369,8 @@ describe.each(BOTH)('%s', (_, track) => {
     ['a key with U+0000', `{"a\\u0000":1}`, [['data', 'invalid_string']]],
     ['a key of 10 kB', `{"${'k'.repeat(10_000)}":1}`, [[`data.${'k'.repeat(50)}`, 'too_big']]],
     ['5,000 keys', `{${times(5_000, (n) => `"k${n}":${n}`).join()}}`, [['data', 'too_big']]],
-    ['a value of 900 kB', `{"a":"${'x'.repeat(900_000)}"}`, [['data.a', 'too_big']]],
-    ['a large value that is not persistent', `{"a":{"value":"${'x'.repeat(70_000)}","persistent":false}}`, [['data.a', 'too_big']]],
+    ['a value of 900 kB', `{"a":"${'x'.repeat(900_000)}"}`, [['data', 'too_big']]],
+    ['a large value that is not persistent', `{"a":{"value":"${'x'.repeat(70_000)}","persistent":false}}`, [['data', 'too_big']]],
     ['a locale that is no text', `{"locale":7}`, [['data.locale', 'invalid_type']]],
     ['a list', '[]', [['data', 'invalid_type']]],
     ['a text', '"x"', [['data', 'invalid_type']]],
@@ -890,12 +890,42 @@ describe('on a node that knows the key', () => {
   })
 })
 
+describe('the data of an event', () => {
+  /** So many bytes as JSON, not all of them characters of one byte. */
+  const dataOf = (bytes: number) => {
+    const around = JSON.stringify({ a: { value: '', persistent: false } }).length
+    return { a: { value: 'é'.repeat(1_000).padEnd(bytes - around - 1_000, 'x'), persistent: false } }
+  }
+
+  test.each(['/v1/track', '/events/track'])('has at most 32 KB as JSON on %s', async (url) => {
+    const shop = await newShop()
+    const send = (data: unknown) =>
+      sterna.call('POST', url, {
+        key: url === '/v1/track' ? shop.pk : shop.sk,
+        body: JSON.stringify({ email: ADA, event: 'e', data }, null, 2),
+      })
+    const fits = dataOf(32 * 1024)
+    expect(Buffer.byteLength(JSON.stringify(fits))).toBe(32 * 1024)
+    expect((await send(fits)).status).toBe(200)
+    for (const data of [dataOf(32 * 1024 + 1), { many: times(90_000, () => 0) }, times(40_000, () => 1), 'x'.repeat(40_000)]) {
+      const answer = await send(data)
+      expect([answer.status, issues(answer)]).toEqual([422, [['data', 'too_big']]])
+    }
+    expect(await shop.names()).toEqual(['e'])
+  })
+
+  test('may stand in a larger body: what is ignored does not count', async () => {
+    const shop = await newShop()
+    expect((await shop.track({ email: ADA, event: 'e', data: { a: 1 }, ignored: 'x'.repeat(900_000) })).status).toBe(200)
+  })
+})
+
 describe('in one batch', () => {
   const large = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(65_000)]))
 
   test('who asks for more data than a contact holds is refused, and nobody else notices', async () => {
     const shop = await newShop()
-    expect((await shop.track({ email: 'full@example.com', event: 'filled', data: large })).status).toBe(200)
+    expect((await shop.call('POST', '/contacts', { email: 'full@example.com', data: large })).status).toBe(201)
     const bad = (n: number) => n % 17 === 3
     const answers = await Promise.all(
       times(150, (n) =>
@@ -910,10 +940,7 @@ describe('in one batch', () => {
     expect(answers.map(({ status }) => status)).toEqual(times(150, (n) => (bad(n) ? 422 : 200)))
     for (const answer of answers.filter((_, n) => bad(n))) expect(issues(answer)).toEqual([['data', 'too_big']])
     const { body } = await shop.call('GET', '/events/stats')
-    expect(body).toEqual([
-      { name: 'good', count: answers.filter(({ status }) => status === 200).length },
-      { name: 'filled', count: 1 },
-    ])
+    expect(body).toEqual([{ name: 'good', count: answers.filter(({ status }) => status === 200).length }])
     const full = await shop.contact('full@example.com')
     expect([full.subscribed, Object.keys(full.data).sort()]).toEqual([true, Object.keys(large)])
     expect(await shop.keys()).toEqual(
@@ -927,7 +954,7 @@ describe('in one batch', () => {
 
   test('also when nearly all of them are refused', async () => {
     const shop = await newShop()
-    await shop.track({ email: 'full@example.com', event: 'filled', data: large })
+    await shop.call('POST', '/contacts', { email: 'full@example.com', data: large })
     const good = (n: number) => n % 20 === 7
     const answers = await Promise.all(
       times(60, (n) =>
@@ -939,19 +966,18 @@ describe('in one batch', () => {
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(times(60, (n) => (good(n) ? 200 : 422)))
-    expect((await shop.call('GET', '/events/stats')).body).toEqual([
-      { name: 'good', count: 3 },
-      { name: 'filled', count: 1 },
-    ])
+    expect((await shop.call('GET', '/events/stats')).body).toEqual([{ name: 'good', count: 3 }])
   })
 
   test('two that fit alone but not together are one success and one refusal', async () => {
     const shop = await newShop()
-    const half = (name: string) => Object.fromEntries(times(3, (n) => [`${name}${n}`, 'x'.repeat(60_000)]))
+    const most = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(55_000)]))
+    await shop.call('POST', '/contacts', { email: ADA, data: most })
+    const half = (name: string) => ({ [name]: 'x'.repeat(25_000) })
     const answers = await Promise.all(['a', 'b'].map((name) => shop.track({ email: ADA, event: name, data: half(name) })))
     expect(statuses(answers)).toEqual([200, 422])
     const kept = answers[0]!.status === 200 ? 'a' : 'b'
-    expect(Object.keys((await shop.contact()).data).sort()).toEqual(Object.keys(half(kept)))
+    expect(Object.keys((await shop.contact()).data).sort()).toEqual([kept, ...Object.keys(most)])
     expect(await shop.names()).toEqual([kept])
   })
 
@@ -971,9 +997,12 @@ describe('in one batch', () => {
 })
 
 describe('too much waiting', () => {
+  /** 16 MB, and some more. */
+  const SENT = 560
+
   test('sends large bodies away with a time to come back, also those in chunks, and the others are written', async () => {
     const shop = await newShop()
-    const data = Object.fromEntries(times(16, (n) => [`k${n}`, { value: 'x'.repeat(62_000), persistent: false }]))
+    const data = { k: { value: 'x'.repeat(32_000), persistent: false } }
     const text = JSON.stringify({ email: ADA, event: 'large', data })
     const send = () =>
       sterna.app.inject({
@@ -986,7 +1015,7 @@ describe('too much waiting', () => {
     let sent: ReturnType<typeof send>[] = []
     await transact(sterna.db, async (tx) => {
       await sql`select 1 from contacts where project_id = ${shop.id} for update`.execute(tx)
-      sent = times(70, send)
+      sent = times(SENT, send)
       // Someone has been sent away while nothing could be written.
       await Promise.race(sent)
     })
@@ -997,8 +1026,8 @@ describe('too much waiting', () => {
       expect(body.error).toMatchObject({ code: 'SERVICE_UNAVAILABLE', message: expect.stringContaining('Too much is waiting') })
       expect(headers['retry-after']).toBe('1')
     }
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(70 - away.length)
-    expect((await shop.call('GET', '/events/large/usage')).body.totalCount).toBe(70 - away.length)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(SENT - away.length)
+    expect((await shop.call('GET', '/events/large/usage')).body.totalCount).toBe(SENT - away.length)
   })
 })
 

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, one, type Tx, transact } from '../db/index.ts'
 import { createAttempts } from '../http/attempts.ts'
+import { refuseForeign } from '../http/origin.ts'
 import type { App, Deps } from '../http/server.ts'
 import { readSessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
@@ -89,8 +90,10 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.get(
     '/auth/logout',
-    { config: { caller: 'anyone' }, schema: { tags, summary: 'Sign out', response: { 200: Done } } },
+    // A HEAD request must change nothing.
+    { config: { caller: 'anyone' }, exposeHeadRoute: false, schema: { tags, summary: 'Sign out', response: { 200: Done } } },
     async (req, reply) => {
+      refuseForeign(req, publicUrl)
       await transact(db, (tx) => endCurrentSession(tx, req))
       clearSessionCookie(reply, publicUrl)
       return { success: true as const }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { refusedPlainly } from '../http/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, type JobId, keepErrors, takeJob } from '../jobs/job.ts'
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
@@ -32,7 +33,8 @@ const Filter = z
   })
   .check(refuseHalfMatch)
 
-const Ids = z.array(z.string().max(100))
+const SIZE = `Give 1 to ${MAX_IDS} contact ids.`
+const Ids = refusedPlainly(z.array(z.string().max(100)).max(MAX_IDS), SIZE)
 export const BulkBody = z.object({
   mode: z.enum(['ids', 'query']).optional(),
   contactIds: Ids.optional(),
@@ -60,7 +62,7 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
     return { where, excludeIds }
   }
   const given = contactIds ?? ids ?? []
-  if (given.length < 1 || given.length > MAX_IDS) failPlainly('BAD_REQUEST', `Give 1 to ${MAX_IDS} contact ids.`)
+  if (!given.length) failPlainly('BAD_REQUEST', SIZE)
   return { ids: given }
 }
 

@@ -25,7 +25,10 @@ const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$/
 /** The one schema for `data`, used by every endpoint that takes it. Its output is the patch. */
 export const Data = z
   .record(z.string(), z.unknown())
-  .meta({ description: 'Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored.' })
+  .meta({
+    maxProperties: MAX_KEYS,
+    description: 'Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored.',
+  })
   .check(({ value: data, issues }) => {
     const issue = (path: string[], message: string, code = 'custom') =>
       issues.push({ code: 'custom', path, message, params: { code }, input: data })

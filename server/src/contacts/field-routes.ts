@@ -18,10 +18,11 @@ const Values = z.object({
 export function fieldRoutes(app: App, { db }: Deps) {
   const tags = ['Contact fields']
   const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
 
   app.get(
     '/contacts/fields',
-    { config, schema: { tags, summary: 'List fields', response: { 200: z.object({ fields: z.array(Field), count: z.int() }) } } },
+    { config: slow, schema: { tags, summary: 'List fields', response: { 200: z.object({ fields: z.array(Field), count: z.int() }) } } },
     async (req) => {
       const fields = await listFields(db, req.project.id)
       return { fields, count: fields.length }
@@ -31,7 +32,7 @@ export function fieldRoutes(app: App, { db }: Deps) {
   app.get(
     '/contacts/fields/:field/values',
     {
-      config,
+      config: slow,
       schema: {
         tags,
         summary: 'Sample the distinct values of a field',

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one, type Pool, transact } from '../db/index.ts'
-import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
+import { type Db, one, type Pool, transact } from '../db/index.ts'
+import { CursorQuery, readCursor, readPage, writeCursor } from '../http/paging.ts'
 import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
@@ -37,15 +37,14 @@ export async function listContacts(db: Pool, secrets: Secrets, projectId: string
   const scope = JSON.stringify(['contacts', projectId, sort, dir, ...listedBy(query)])
   const after = query.cursor === undefined ? sql`` : continueAfter(column, dir, readCursor(secrets, scope, query.cursor)[0] as string)
 
-  const rows = await many(
+  const { rows, hasMore } = await readPage(
     db,
     sql<ContactRow>`select ${CONTACT_COLUMNS} from contacts where ${where} ${after} order by ${column} ${sql.raw(dir)} limit ${limit + 1}`,
+    limit,
   )
-  const hasMore = rows.length > limit
-  const page = rows.slice(0, limit)
-  const last = page.at(-1)
+  const last = rows.at(-1)
   return {
-    data: page.map(showContact),
+    data: rows.map(showContact),
     cursor: hasMore && last ? writeCursor(secrets, scope, [sort === 'email' ? last.email : last.id]) : null,
     hasMore,
     total: query.cursor === undefined ? await countMatching(db, projectId, filter) : 0,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, maybeOne, one } from '../db/index.ts'
-import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
+import { type Db, maybeOne, one } from '../db/index.ts'
+import { CursorQuery, readCursor, readPage, writeCursor } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from './error-code.ts'
@@ -103,18 +103,17 @@ export async function listEmails(db: Db, secrets: Secrets, projectId: string, qu
   const scope = JSON.stringify(['emails', projectId, filter])
   const after = cursor === undefined ? sql`` : sql`and e.id < ${readCursor(secrets, scope, cursor)[0] as string}`
   const where = matching(projectId, filter)
-  const rows = await many(
+  const { rows, hasMore } = await readPage(
     db,
     sql<Row>`
       select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
       where ${where} ${after} order by e.id desc limit ${limit + 1}
     `,
+    limit,
   )
-  const hasMore = rows.length > limit
-  const page = rows.slice(0, limit)
   return {
-    data: page.map(show),
-    cursor: hasMore ? writeCursor(secrets, scope, [page.at(-1)!.id]) : null,
+    data: rows.map(show),
+    cursor: hasMore ? writeCursor(secrets, scope, [rows.at(-1)!.id]) : null,
     hasMore,
     total: cursor === undefined ? await countMatching(db, where) : 0,
   }

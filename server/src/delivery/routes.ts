@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { CursorQuery, cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -7,13 +8,19 @@ import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
 import { findMessage, listMessages, SandboxMessage, SandboxMessageSource } from './sandbox-list.ts'
 import { Moment, timelineOf } from './timeline.ts'
 
+/** A rare status, or a campaign among many, is looked for row by row. */
+const isFiltered = ({ query }: FastifyRequest) => {
+  const { status, campaignId } = query as z.output<typeof EmailsQuery>
+  return status !== undefined || campaignId !== undefined
+}
+
 export function emailRoutes(app: App, { db, secrets }: Deps) {
   const config = { caller: 'project' as const }
 
   app.get(
     '/emails',
     {
-      config,
+      config: { ...config, slowRead: isFiltered },
       schema: { tags: ['Emails'], summary: 'List emails, newest first', querystring: EmailsQuery, response: { 200: cursorList(Email) } },
     },
     (req) => listEmails(db, secrets, req.project.id, req.query),
@@ -53,7 +60,8 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
   app.get(
     '/sandbox/messages/:id',
     {
-      config,
+      // The source of one may have 40 MB.
+      config: { ...config, slowRead: true },
       schema: {
         tags: ['Sandbox'],
         summary: 'A mail of the sandbox with its source',

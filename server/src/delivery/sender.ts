@@ -30,6 +30,8 @@ import { resolveUnknown } from './unknown.ts'
 
 type Options = {
   db: Pool
+  /** A few connections that nothing else uses, for marks, leases and settlement: a busy API must not delay these. */
+  ownDb: Pool
   url: string
   secrets: Secrets
   log: Log
@@ -86,7 +88,7 @@ const ALONE_AT_MOST = 20
 
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */
 export async function startSender(options: Options) {
-  const { db, url, log, worker, timing = TIMING } = options
+  const { db, ownDb, url, log, worker, timing = TIMING } = options
   const over = new AbortController()
   const health = createHealth({ db, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
   const sending = createSending({ ...options, health, until: over.signal })
@@ -112,7 +114,7 @@ export async function startSender(options: Options) {
   let stopping = false
 
   const resolving = { afterMs: timing.unknownMs, limit: CHUNK }
-  const renew = () => transact(db, (tx) => renewLease(tx, worker, timing.leaseMs))
+  const renew = () => transact(ownDb, (tx) => renewLease(tx, worker, timing.leaseMs))
   /** There is room again. */
   const ring = () => {
     for (const [lane, bell] of Object.entries(bells)) if (stopping || !dry.has(Number(lane))) bell.ring()
@@ -234,7 +236,7 @@ export async function startSender(options: Options) {
   }
 
   async function tidyUp() {
-    await transact(db, (tx) => letGo(tx, worker, [...holding.keys()]))
+    await transact(ownDb, (tx) => letGo(tx, worker, [...holding.keys()]))
     forgetful = false
     tidiedAt = performance.now()
   }

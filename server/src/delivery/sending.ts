@@ -56,6 +56,8 @@ const TOO_LARGE = 'The mail has more than 40 MB.'
 
 type Port = {
   db: Pool
+  /** For marks and settlement. */
+  ownDb: Pool
   health: Health
   secrets: Secrets
   log: Log
@@ -70,12 +72,12 @@ type Port = {
 }
 
 /** The way of a mail: gate, render, compose, mark, transmit, settle. */
-export function createSending({ db, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Port) {
+export function createSending({ db, ownDb, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Port) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
-  const mark = createMark(db, worker)
+  const mark = createMark(ownDb, worker)
   const making = createMaking({ secrets, publicUrl, log })
-  const settling = createSettle(db, until)
+  const settling = createSettle(ownDb, until)
 
   /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
   async function prepare(mails: Taken[]): Promise<Ready[]> {

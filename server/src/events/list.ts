@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one } from '../db/index.ts'
-import { CursorQuery, readCursor, writeCursor } from '../http/paging.ts'
+import { type Db, one } from '../db/index.ts'
+import { CursorQuery, readCursor, readPage, writeCursor } from '../http/paging.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { countEvents } from './counts.ts'
 import { EVENT_COLUMNS, EventRecord, type EventRow, showEvent } from './event.ts'
@@ -17,6 +17,12 @@ export const EventList = z.object({
   total: z.int(),
 })
 
+/** `events` repeats `data`, which may have megabytes: turned into text once, sent twice. */
+export function printEventList({ data, events: _same, ...rest }: z.output<typeof EventList>) {
+  const records = JSON.stringify(data)
+  return `{"data":${records},"events":${records},${JSON.stringify(rest).slice(1)}`
+}
+
 type ListedRow = EventRow & { contactEmail: string | null }
 type Filter = { eventName?: string | undefined; contactId?: string | undefined }
 type Query = Filter & { limit: number; cursor?: string | undefined }
@@ -29,14 +35,12 @@ export async function listEvents(db: Db, secrets: Secrets, projectId: string, qu
   const { limit, cursor, ...filter } = query
   const scope = JSON.stringify(['events', projectId, filter.eventName ?? null, filter.contactId ?? null])
   const after = cursor === undefined ? undefined : (readCursor(secrets, scope, cursor)[0] as string)
-  const rows = await many(db, selectPage(projectId, filter, { after, limit: limit + 1 }))
-  const hasMore = rows.length > limit
-  const page = rows.slice(0, limit)
-  const data = page.map(showListed)
+  const { rows, hasMore } = await readPage(db, selectPage(projectId, filter, { after, limit: limit + 1 }), limit)
+  const data = rows.map(showListed)
   return {
     data,
     events: data,
-    cursor: hasMore ? writeCursor(secrets, scope, [page.at(-1)!.id]) : null,
+    cursor: hasMore ? writeCursor(secrets, scope, [rows.at(-1)!.id]) : null,
     hasMore,
     total: cursor === undefined ? await countMatching(db, projectId, filter) : 0,
   }

@@ -9,23 +9,30 @@ import { isId } from '../lib/id.ts'
 import { countByName, listNames } from './counts.ts'
 import { readDay } from './day.ts'
 import { deleteByName } from './delete-name.ts'
-import { EventList, EventsQuery, listEvents } from './list.ts'
+import { EventList, EventsQuery, listEvents, printEventList } from './list.ts'
 import { isReserved } from './name.ts'
 
 export function eventRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Events']
   const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
+  const serializerCompiler = () => printEventList
 
   app.get(
     '/events',
-    { config, schema: { tags, summary: 'List events, newest first', querystring: EventsQuery, response: { 200: EventList } } },
+    {
+      config,
+      serializerCompiler,
+      schema: { tags, summary: 'List events, newest first', querystring: EventsQuery, response: { 200: EventList } },
+    },
     (req) => listEvents(db, secrets, req.project.id, req.query),
   )
 
   app.get(
     '/events/contact/:contactId',
     {
-      config,
+      config: slow,
+      serializerCompiler,
       schema: {
         tags,
         summary: 'Events of a contact, newest first',
@@ -46,7 +53,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
   app.get(
     '/events/names',
     {
-      config,
+      config: slow,
       schema: { tags, summary: 'Names of events', response: { 200: z.object({ eventNames: z.array(z.string()) }) } },
     },
     async (req) => ({ eventNames: await listNames(db, req.project.id) }),
@@ -55,7 +62,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
   app.get(
     '/events/stats',
     {
-      config,
+      config: slow,
       schema: {
         tags,
         summary: 'How often each event happened',

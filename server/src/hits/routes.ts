@@ -36,7 +36,7 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
     }
   }
 
-  for (const method of ['GET', 'HEAD'] as const) {
+  for (const method of ['HEAD', 'GET'] as const) {
     app.route({
       method,
       url: '/t/o/:token',

@@ -12,8 +12,9 @@ export async function serveDashboard(app: App, folder: string) {
 
   app.setNotFoundHandler((req, reply) => {
     const path = req.url.split('?')[0]!
-    const wantsPage = req.method === 'GET' && req.headers.accept?.includes('text/html')
-    if (PUBLIC_FILE.test(path) && req.method === 'GET') return reply.header('cache-control', 'public, max-age=3600').sendFile(path.slice(1))
+    const isRead = req.method === 'GET' || req.method === 'HEAD'
+    const wantsPage = isRead && (path === '/' || req.headers.accept?.includes('text/html'))
+    if (PUBLIC_FILE.test(path) && isRead) return reply.header('cache-control', 'public, max-age=3600').sendFile(path.slice(1))
     if (!wantsPage) return notFound('route', `${req.method} ${path}`)
     return reply.header('cache-control', 'no-cache').sendFile('index.html')
   })

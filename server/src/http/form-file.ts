@@ -3,15 +3,19 @@ import type { FastifyRequest } from 'fastify'
 import { fail } from '../lib/errors.ts'
 import type { App } from './server.ts'
 
+type FormFile = { field: string; maxBytes: number }
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The field of a multipart form that holds the one file this route takes, and how large it may be. */
-    formFile?: { field: string; maxBytes: number }
+    formFile?: FormFile
   }
 }
 
 /** Around the file: its part headers and boundaries. */
 const AROUND = 64 * 1024
+
+export const maxFormBytes = ({ maxBytes }: FormFile) => maxBytes + AROUND
 
 /** Routes in a scope of their own: multipart bodies are read there and nowhere else. */
 export const withFormFiles = (app: App, addRoutes: (scope: App) => void) =>
@@ -26,9 +30,10 @@ export const withFormFiles = (app: App, addRoutes: (scope: App) => void) =>
 
 /** The one file of a form. `refuse` says what is wrong with it in the words of its route. */
 export async function readFormFile(req: FastifyRequest, refuse: (message: string) => never) {
-  const { field, maxBytes } = req.routeOptions.config.formFile!
+  const form = req.routeOptions.config.formFile!
+  const { field, maxBytes } = form
   if (!req.isMultipart()) fail('UNSUPPORTED_MEDIA_TYPE', { message: `Send the file as multipart/form-data, in the field "${field}".` })
-  if (Number(req.headers['content-length']) > maxBytes + AROUND) fail('PAYLOAD_TOO_LARGE')
+  if (Number(req.headers['content-length']) > maxFormBytes(form)) fail('PAYLOAD_TOO_LARGE')
   const files: { field: string; filename: string; content: Buffer }[] = []
   try {
     // To the end, although one is enough: a second file must not be lost without a word.

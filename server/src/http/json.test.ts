@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readJson } from './json.ts'
+import { readStorableJson } from './json.ts'
 
 const storable = fc
   .jsonValue({ maxDepth: 6, noUnicodeString: false })
@@ -12,7 +12,7 @@ test('a value that can be stored is read as JSON.parse reads it', () => {
       const text = JSON.stringify(value)
       const exact = !/\d{16}|e\+/.test(text)
       fc.pre(exact)
-      expect(readJson(Buffer.from(text))).toEqual(JSON.parse(text))
+      expect(readStorableJson(Buffer.from(text))).toEqual(JSON.parse(text))
     }),
   )
 })
@@ -21,7 +21,7 @@ test('any bytes at all are read or refused, never crash', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
-        readJson(Buffer.from(bytes))
+        readStorableJson(Buffer.from(bytes))
       } catch (err) {
         expect([400, 422]).toContain((err as { statusCode: number }).statusCode)
       }
@@ -33,7 +33,7 @@ test('depth is counted outside strings only, however they are escaped', () => {
   fc.assert(
     fc.property(fc.string(), fc.integer({ min: 0, max: 60 }), (text, depth) => {
       const body = `${'['.repeat(depth)}${JSON.stringify(text.replaceAll('\0', ''))}${']'.repeat(depth)}`
-      const read = () => readJson(Buffer.from(body))
+      const read = () => readStorableJson(Buffer.from(body))
       if (depth <= 32) expect(read).not.toThrow()
       else expect(read).toThrow('more than 32 levels deep')
     }),
@@ -54,10 +54,44 @@ test('a number is refused exactly when it is beyond what is exact, wherever it s
   ]
   fc.assert(
     fc.property(numbers, fc.constantFrom(...places), (text, place) => {
-      const read = () => readJson(Buffer.from(place(text)))
+      const read = () => readStorableJson(Buffer.from(place(text)))
       if (Math.abs(Number(text)) <= Number.MAX_SAFE_INTEGER) expect(read()).toEqual(JSON.parse(place(text)))
       else expect(read).toThrow(expect.objectContaining({ code: 'VALIDATION_ERROR' }))
     }),
     { numRuns: 1_000 },
   )
+})
+
+const list = (values: number) => `[${Array(values).fill('0').join()}]`
+
+test('100,000 values are read, one more is refused before the body is parsed', () => {
+  expect(readStorableJson(Buffer.from(list(100_000)))).toHaveLength(100_000)
+  const refused = expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', statusCode: 413 })
+  expect(() => readStorableJson(Buffer.from(list(100_001)))).toThrow(refused)
+  // Not valid JSON either, which only parsing would find out.
+  expect(() => readStorableJson(Buffer.from(list(100_001).slice(0, -1)))).toThrow(refused)
+})
+
+test('commas inside strings are no values', () => {
+  expect(readStorableJson(Buffer.from(JSON.stringify({ a: ','.repeat(200_000) })))).toEqual({ a: ','.repeat(200_000) })
+})
+
+test('a value that cannot be stored is named by its path, however long its keys are', () => {
+  const key = 'k'.repeat(100_000)
+  const issues = (json: string) => {
+    try {
+      readStorableJson(Buffer.from(json))
+      return []
+    } catch (err) {
+      return (err as { extra: { errors: { field: string }[] } }).extra.errors.map(({ field }) => field)
+    }
+  }
+  expect(issues('{"a":[1,{"b":["x","\\u0000"]},1e99],"c":"\\ud800"}')).toEqual(['a.1.b.1', 'a.2', 'c'])
+  expect(issues(`{"a":{"${key}":1e99}}`)).toEqual([`a.${key}`.slice(0, 200)])
+  expect(issues(`[${Array(1_000).fill('1e99').join()}]`)).toHaveLength(10)
+})
+
+test('a byte order mark before the document is skipped, a second one is not', () => {
+  expect(readStorableJson(Buffer.from('\ufeff{"a":1}'))).toEqual({ a: 1 })
+  expect(() => readStorableJson(Buffer.from('\ufeff\ufeff{}'))).toThrow('not valid JSON')
 })

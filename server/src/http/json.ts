@@ -1,21 +1,41 @@
 import { isUtf8 } from 'node:buffer'
 import { fail, type Issue } from '../lib/errors.ts'
+import { fieldOf } from './field.ts'
 
 const MAX_DEPTH = 32
+/** Values of a body, counted before it is parsed: 40 MB of `0,0,0…` would take seconds, and no endpoint has a use for as many. */
+const MAX_VALUES = 100_000
 const MAX_ISSUES = 10
-/** So many digits may be more than a number holds. */
+/** A number with this many digits may be beyond what is exact. */
 const LONG = 16
 const LONE_SURROGATE = /\p{Surrogate}/u
+const BYTE_ORDER_MARK = 0xfeff
 
-/** A JSON body as a value that can be stored as it is: bounded depth, no U+0000, whole surrogate pairs, exact numbers. */
+/** Parsed bodies that may hold a value that cannot be stored. Most cannot, by their text, and need no second look. */
+const suspects = new WeakSet<object>()
+
+/** Parses a JSON body of bounded depth and number of values. Known fields must then pass `refuseUnstorable`. */
 export function readJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) malformed('The body is not valid UTF-8.')
-  const text = bytes.toString('utf8')
+  const text = withoutMark(bytes.toString('utf8'))
   const hasOddNumbers = scan(text)
   const value = parse(text)
-  if (hasOddNumbers || text.includes('\\u') || text.includes('__proto__')) refuseUnstorable(value)
+  const isSuspect = hasOddNumbers || text.includes('\\u') || text.includes('__proto__')
+  if (isSuspect && typeof value === 'object' && value !== null) suspects.add(value)
   return value
 }
+
+/** RFC 8259 lets a reader skip it, and .NET clients send it. */
+const withoutMark = (text: string) => (text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
+
+/** For bodies without a schema: all of it must be storable. */
+export function readStorableJson(bytes: Buffer): unknown {
+  const value = readJson(bytes)
+  if (isSuspect(value)) refuseIssues((issues) => findUnstorable(value, [], issues))
+  return value
+}
+
+export const isSuspect = (value: unknown) => typeof value === 'object' && value !== null && suspects.has(value)
 
 function parse(text: string): unknown {
   try {
@@ -28,12 +48,13 @@ function parse(text: string): unknown {
 export const malformed = (message: string): never => fail('VALIDATION_ERROR', { statusCode: 400, message })
 
 /**
- * Looks only outside strings and before parsing: JSON.parse takes any depth, everything after it recurses. True when there is a
- * number with an exponent or so many digits that it may be too large. Most bodies have none.
+ * Looks only outside strings and before parsing: JSON.parse takes any depth and any number of values. True when there is a
+ * number with an exponent or enough digits to be too large. Most bodies have none.
  */
 function scan(text: string) {
   let depth = 0
   let digits = 0
+  let values = 1
   let odd = false
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -44,7 +65,9 @@ function scan(text: string) {
     if (digits && (char | 0x20) === 0x65) odd = true
     digits = 0
     if (char === 0x22) at = endOfString(text, at + 1)
-    else if (char === 0x7b || char === 0x5b) {
+    else if (char === 0x2c) {
+      if (++values > MAX_VALUES) fail('PAYLOAD_TOO_LARGE', { message: 'The body holds more than 100,000 values.' })
+    } else if (char === 0x7b || char === 0x5b) {
       if (++depth > MAX_DEPTH) malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`)
     } else if (char === 0x7d || char === 0x5d) depth--
   }
@@ -60,25 +83,43 @@ function endOfString(text: string, from: number) {
   return text.length
 }
 
-function refuseUnstorable(root: unknown) {
+function refuseIssues(find: (issues: Issue[]) => void) {
   const errors: Issue[] = []
-  const report = (path: string, code: string, message: string) => {
-    if (errors.length < MAX_ISSUES) errors.push({ field: path, message, code })
-  }
-  const walk = (value: unknown, path: string): void => {
-    if (typeof value === 'string') {
-      if (value.includes('\0')) report(path, 'invalid_string', 'Must not contain the character U+0000.')
-      else if (LONE_SURROGATE.test(value)) report(path, 'invalid_string', 'Must not contain half of a surrogate pair.')
-    } else if (typeof value === 'number') {
-      if (Math.abs(value) > Number.MAX_SAFE_INTEGER) report(path, 'too_big', 'Numbers beyond 2^53 lose digits; send it as a string.')
-    } else if (typeof value === 'object' && value !== null) {
-      for (const key of Object.keys(value)) {
-        if (key === '__proto__') delete (value as Record<string, unknown>)[key]
-        else if (key.includes('\0') || LONE_SURROGATE.test(key)) report(path, 'invalid_string', 'Has a key that cannot be stored.')
-        else walk((value as Record<string, unknown>)[key], path ? `${path}.${key}` : key)
-      }
+  find(errors)
+  if (errors.length) fail('VALIDATION_ERROR', { errors })
+}
+
+/**
+ * Finds text with U+0000 or half a surrogate pair and numbers that are not exact, and removes `__proto__` keys. `path` is one array
+ * that is written to on the way: a string per element would cost more than parsing did.
+ */
+export function findUnstorable(value: unknown, path: PropertyKey[], issues: Issue[]): void {
+  if (issues.length >= MAX_ISSUES) return
+  const report = (code: string, message: string) => issues.push({ field: fieldOf(path), message, code })
+  if (typeof value === 'string') {
+    if (value.includes('\0')) report('invalid_string', 'Must not contain the character U+0000.')
+    else if (LONE_SURROGATE.test(value)) report('invalid_string', 'Must not contain half of a surrogate pair.')
+  } else if (typeof value === 'number') {
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) report('too_big', 'Numbers beyond 2^53 lose digits; send it as a string.')
+  } else if (Array.isArray(value)) {
+    const last = path.push(0) - 1
+    for (let index = 0; index < value.length; index++) {
+      path[last] = index
+      findUnstorable(value[index], path, issues)
+    }
+    path.pop()
+  } else if (typeof value === 'object' && value !== null) findInObject(value as Record<string, unknown>, path, issues)
+}
+
+function findInObject(value: Record<string, unknown>, path: PropertyKey[], issues: Issue[]) {
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') delete value[key]
+    else if (key.includes('\0') || LONE_SURROGATE.test(key))
+      issues.push({ field: fieldOf(path), message: 'Has a key that cannot be stored.', code: 'invalid_string' })
+    else {
+      path.push(key)
+      findUnstorable(value[key], path, issues)
+      path.pop()
     }
   }
-  walk(root, '')
-  if (errors.length) fail('VALIDATION_ERROR', { errors })
 }

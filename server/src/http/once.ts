@@ -12,12 +12,17 @@ const KEY = /^[\x20-\x7e]{1,255}$/
  */
 export const lockTimeoutFor = (claims: number) => (claims === 1 ? 4_500 : 50)
 
+const countHeader = ({ raw: { rawHeaders } }: FastifyRequest, wanted: string) =>
+  rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === wanted).length
+
 export function readIdempotencyKey(req: FastifyRequest) {
   const key = req.headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key !== 'string' || !KEY.test(key)) {
     fail('BAD_REQUEST', { message: 'Idempotency-Key must be 1 to 255 printable ASCII characters.' })
   }
+  // Node joins several lines by this.
+  if (key.includes(', ') && countHeader(req, 'idempotency-key') > 1) fail('BAD_REQUEST', { message: 'Send one Idempotency-Key header.' })
   return key
 }
 

@@ -3,12 +3,16 @@ import { fail } from '../lib/errors.ts'
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
+/** A write that a browser sends on behalf of another site is refused. */
+export function refuseCrossSite(req: FastifyRequest, publicUrl: string) {
+  if (!READS.has(req.method)) refuseForeign(req, publicUrl)
+}
+
 /**
- * A write that a browser sends on behalf of another site is refused. Browsers say where a request comes from, in
+ * Also for the one read that changes something. Browsers say where a request comes from, in
  * `Sec-Fetch-Site` or at least in `Origin`; what sends neither is no browser and carries nobody's cookies by accident.
  */
-export function refuseCrossSite(req: FastifyRequest, publicUrl: string) {
-  if (READS.has(req.method)) return
+export function refuseForeign(req: FastifyRequest, publicUrl: string) {
   const site = req.headers['sec-fetch-site']
   const foreign = site ? site !== 'same-origin' && site !== 'none' : isForeignOrigin(req, publicUrl)
   if (foreign) fail('FORBIDDEN', { message: 'This request came from another web site.' })

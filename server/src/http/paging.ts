@@ -1,4 +1,6 @@
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { type Db, many } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 
@@ -13,7 +15,10 @@ export const count = (byDefault: number, max: number) =>
     })
     .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
 
-export const CursorQuery = z.object({ limit: count(20, 100), cursor: z.string().optional() })
+/** Many clients send an empty one for the first page. */
+const Cursor = z.preprocess((given) => (given === '' ? undefined : given), z.string().optional())
+
+export const CursorQuery = z.object({ limit: count(20, 100), cursor: Cursor })
 export const PageQuery = z.object({ page: count(1, 1_000_000_000), pageSize: count(20, 100) })
 
 export const cursorList = <Item extends z.ZodType>(item: Item) =>
@@ -21,6 +26,37 @@ export const cursorList = <Item extends z.ZodType>(item: Item) =>
 
 export const pageList = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), total: z.int(), page: z.int(), pageSize: z.int(), totalPages: z.int() })
+
+/** Bytes of rows, roughly, in one answer or one piece of it: 100 rows may have megabytes each. */
+export const PAGE_BYTES = 4 * 1024 * 1024
+
+type Found = { found: number; bytesBefore: number }
+
+/**
+ * The rows of a cursor page. `query` orders them and asks for one more than `limit`. Rows beyond PAGE_BYTES are left to the next page
+ * by the database, so that they are never in our memory; the first row always comes.
+ */
+export async function readPage<Row extends object>(
+  db: Db,
+  query: RawBuilder<Row>,
+  limit: number,
+): Promise<{ rows: Row[]; hasMore: boolean }> {
+  const read = await many(
+    db,
+    sql<Row & Found>`
+      with page as materialized (${query}),
+      sized as (
+        select page.*, (select count(*)::int from page) as "found",
+          coalesce(sum(octet_length(page::text)) over (rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
+        from page
+      )
+      select * from sized where "bytesBefore" < ${PAGE_BYTES}
+    `,
+  )
+  const found = read[0]?.found ?? 0
+  const rows = read.slice(0, limit).map(({ found: _found, bytesBefore: _bytes, ...row }) => row as unknown as Row)
+  return { rows, hasMore: found > rows.length }
+}
 
 type Position = (string | number | boolean | null)[]
 

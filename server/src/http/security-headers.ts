@@ -10,12 +10,13 @@ type Headers = Record<string, string>
  * with a key call answers with data that no page is made of, and has no need of those that protect pages.
  */
 export async function securityHeaders(config: Config): Promise<{ pages: Headers; data: Headers }> {
-  const pages = await headersOf(config)
+  // Answers hold keys and personal data. Files that may be kept say so themselves.
+  const pages = { ...(await headersOf(config)), 'cache-control': 'no-store' }
   const kept = Object.entries(pages).filter(([name]) => FOR_DATA.has(name))
   return { pages, data: { ...Object.fromEntries(kept), 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" } }
 }
 
-const FOR_DATA = new Set(['strict-transport-security', 'x-content-type-options', 'x-frame-options', 'referrer-policy'])
+const FOR_DATA = new Set(['cache-control', 'strict-transport-security', 'x-content-type-options', 'x-frame-options', 'referrer-policy'])
 
 function headersOf({ publicUrl }: Config): Promise<Headers> {
   const https = publicUrl.startsWith('https://')

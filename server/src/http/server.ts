@@ -18,10 +18,12 @@ import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { authenticate, type Caller } from './auth.ts'
+import { limitBodies } from './body-budget.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
 import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './other-origins.ts'
 import { securityHeaders } from './security-headers.ts'
+import { limitSlowReads } from './slow-reads.ts'
 import { compileValidator } from './validate.ts'
 
 export type App = FastifyInstance<
@@ -59,7 +61,7 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
     // While draining every answer says "Connection: close"; nothing that reached us is turned away.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 2_000 },
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     clientErrorHandler: refuseAtSocket,
   }) satisfies FastifyHttpOptions<RawServerDefault>
 
@@ -89,6 +91,8 @@ export async function createServer(deps: Deps): Promise<App> {
   allowOtherOrigins(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
+  limitBodies(app, deps.config)
+  limitSlowReads(app, deps.config)
   app.addHook('preValidation', refuseBadInput)
   return app
 }

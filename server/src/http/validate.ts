@@ -2,6 +2,9 @@ import type { FastifySchemaCompiler } from 'fastify'
 import { z } from 'zod'
 import { readAddress } from '../lib/address.ts'
 import { AppError, type Issue } from '../lib/errors.ts'
+import { compileBounds, MAX_ISSUES } from './bounds.ts'
+import { fieldOf } from './field.ts'
+import { isSuspect } from './json.ts'
 
 /** Zod's names on the left, our published ones on the right; the rest are the same. */
 const CODES: Record<string, string> = {
@@ -31,24 +34,37 @@ z.config({
 const unit = (origin: string, count: unknown) =>
   origin === 'string' ? (Number(count) === 1 ? ' character' : ' characters') : origin === 'array' ? ' items' : ''
 
-export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart, method, url }) => {
+  const checkBounds = httpPart === 'body' ? compileBodyBounds(schema, `${method} ${url}`) : undefined
   return (input) => {
+    const refusal = checkBounds?.(input, { isSuspect: isSuspect(input) })
+    if (refusal) return { error: refusal }
     const result = schema.safeParse(input, { reportInput: true })
     if (result.success) return { value: result.data }
     return { error: httpPart === 'params' ? unknownId(result.error, input) : toAppError(result.error) }
   }
 }
 
-/** Of a value that is of the wrong kind nothing else needs to be said. */
+/** A route whose body is not bounded does not boot. */
+function compileBodyBounds(schema: z.ZodType, route: string) {
+  try {
+    return compileBounds(schema)
+  } catch (err) {
+    throw new Error(`${route}: ${(err as Error).message}`)
+  }
+}
+
+/** A value of the wrong kind needs no other complaint. */
 function toAppError({ issues }: z.ZodError) {
-  const wrongKind = new Set(issues.filter(({ code }) => code === 'invalid_type').map(({ path }) => path.join('.')))
-  const errors = issues.filter(({ code, path }) => code === 'invalid_type' || !wrongKind.has(path.join('.'))).map(toIssue)
+  const first = issues.slice(0, MAX_ISSUES)
+  const wrongKind = new Set(first.filter(({ code }) => code === 'invalid_type').map(({ path }) => fieldOf(path)))
+  const errors = first.filter(({ code, path }) => code === 'invalid_type' || !wrongKind.has(fieldOf(path))).map(toIssue)
   return new AppError('VALIDATION_ERROR', { errors })
 }
 
 function toIssue(issue: z.core.$ZodIssue): Issue {
-  const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys[0]!.slice(0, 100) : undefined
-  const field = [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])].join('.')
+  const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
+  const field = fieldOf([...issue.path, ...unknownKey])
   if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: issue.message, code: 'required' }
   const own = issue.code === 'custom' ? (issue.params?.code as string | undefined) : undefined
   const code = own ?? CODES[issue.code] ?? issue.code

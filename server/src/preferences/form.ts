@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { readJson } from '../http/json.ts'
+import { readStorableJson } from '../http/json.ts'
 import type { App } from '../http/server.ts'
 
 export type Form = Record<string, unknown>
@@ -34,7 +34,7 @@ export function readForms(scope: App) {
 
 async function readForm(type: string, bytes: Buffer): Promise<Form> {
   if (/^application\/json\b/i.test(type)) {
-    const value = readJson(bytes)
+    const value = readStorableJson(bytes)
     return typeof value === 'object' && value !== null ? (value as Form) : {}
   }
   if (!/^multipart\/form-data\b/i.test(type)) return Object.fromEntries(new URLSearchParams(bytes.toString()))

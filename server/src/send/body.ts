@@ -71,19 +71,20 @@ const OURS =
   /^(from|sender|to|cc|bcc|subject|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-ses-.*|x-sterna-.*)$/i
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,76}$/
 
-const Headers = z.record(z.string(), z.string().max(998)).superRefine((headers, context) => {
-  const issue = reporter(context)
-  const names = Object.keys(headers)
-  if (names.length > MAX_HEADERS) issue([], `At most ${MAX_HEADERS} headers.`, 'too_big')
-  const seen = new Set<string>()
-  for (const name of names.slice(0, MAX_HEADERS)) {
-    if (!TOKEN.test(name)) issue([name.slice(0, 80)], 'Not a header name.', 'invalid_string')
-    else if (OURS.test(name)) issue([name], 'This header is set by the service.', 'custom')
-    else if (seen.has(name.toLowerCase())) issue([name], 'Given twice.', 'custom')
-    else if (/[\r\n\0]/.test(headers[name]!)) issue([name], 'Must not contain line breaks.', 'invalid_string')
-    seen.add(name.toLowerCase())
-  }
-})
+const Headers = z
+  .record(z.string(), z.string().max(998))
+  .meta({ maxProperties: MAX_HEADERS })
+  .superRefine((headers, context) => {
+    const issue = reporter(context)
+    const seen = new Set<string>()
+    for (const name of Object.keys(headers)) {
+      if (!TOKEN.test(name)) issue([name.slice(0, 80)], 'Not a header name.', 'invalid_string')
+      else if (OURS.test(name)) issue([name], 'This header is set by the service.', 'custom')
+      else if (seen.has(name.toLowerCase())) issue([name], 'Given twice.', 'custom')
+      else if (/[\r\n\0]/.test(headers[name]!)) issue([name], 'Must not contain line breaks.', 'invalid_string')
+      seen.add(name.toLowerCase())
+    }
+  })
 
 const oneLine = (text: string) => !/[\r\n\0]/.test(text)
 

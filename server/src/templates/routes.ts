@@ -3,6 +3,7 @@ import { findContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
+import { sendPage } from '../http/page-stream.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
@@ -64,8 +65,11 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
 
   app.get(
     '/templates',
-    { config, schema: { tags, summary: 'List templates', querystring: TemplatesQuery, response: { 200: pageList(Template) } } },
-    (req) => listTemplates(db, req.project.id, req.query),
+    {
+      config: { ...config, slowRead: true },
+      schema: { tags, summary: 'List templates', querystring: TemplatesQuery, response: { 200: pageList(Template) } },
+    },
+    async (req, reply) => sendPage(reply, await listTemplates(db, req.project.id, req.query)),
   )
 
   app.post(

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { portionsOf } from '../http/page-stream.ts'
 import { PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
@@ -55,20 +56,32 @@ export const TemplatesQuery = PageQuery.extend({
 /** Ids are made in the order of time, so the primary key is the order of creation. */
 const ORDERS = { name: sql`lower(name)`, createdAt: sql`id`, updatedAt: sql`updated_at` }
 
+/** A page as ids, in portions that fit into memory, and a way to read them: a template may have 2 MB. */
 export async function listTemplates(db: Db, projectId: string, query: z.output<typeof TemplatesQuery>) {
   const { page, pageSize, sort = 'createdAt', dir = 'desc' } = query
   const where = matching(projectId, query)
   const way = sql.raw(dir)
-  const rows = await many(
+  const sizes = await many(
     db,
-    sql<Row>`
-      select ${COLUMNS} from templates where ${where}
+    sql<{ id: string; bytes: number }>`
+      select id, octet_length(body) as bytes from templates where ${where}
       order by ${ORDERS[sort]} ${way}, id ${way}
       limit ${pageSize} offset ${(page - 1) * pageSize}
     `,
   )
   const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from templates where ${where}`)
-  return { data: rows.map(show), total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
+  return {
+    portions: portionsOf(sizes),
+    read: (ids: string[]) => readTemplates(db, projectId, ids),
+    rest: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
+  }
+}
+
+async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<TemplateJson[]> {
+  const rows = await many(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`)
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  // One that was deleted meanwhile is left out.
+  return ids.flatMap((id) => byId.get(id) ?? []).map(show)
 }
 
 function matching(projectId: string, { type, search }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {

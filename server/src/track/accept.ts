@@ -36,7 +36,7 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
     maxWaitMs: 4,
     lanes: 2,
     maxPending: 10_000,
-    maxPendingWeight: 64 * MB,
+    maxPendingWeight: 16 * MB,
   })
 
 /** SQLSTATE classes of bad data, constraints and sizes; a key that a twin elsewhere holds; together, the time they take. */

@@ -9,7 +9,7 @@ import { EventName } from '../events/name.ts'
 import { readIdempotencyKey } from '../http/once.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
-import { fail } from '../lib/errors.ts'
+import { AppError, fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { createTracker, type Tracked, type Tracking } from './accept.ts'
 import { createTrackLimits } from './limits.ts'
@@ -28,6 +28,19 @@ const Answer = z.object({
   data: z.object({ contact: z.uuid(), event: z.uuid(), timestamp: Timestamp }),
 })
 
+/** An event keeps its data; a public key is in every web page, and must not fill the disk. */
+const MAX_EVENT_DATA = 32 * 1024
+/** What else of a body is kept: address, name, and the JSON around them. */
+const MAX_AROUND = 4 * 1024
+
+/** Before the schema walks it. Only a body that is larger can hold so much. */
+function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Error) => void) {
+  const { data } = req.body as { data?: unknown }
+  const tooLarge = req.bodySize > MAX_EVENT_DATA && Buffer.byteLength(JSON.stringify(data ?? null)) > MAX_EVENT_DATA
+  const errors = [{ field: 'data', message: 'The data of an event has at most 32 KB as JSON.', code: 'too_big' }]
+  done(tooLarge ? new AppError('VALIDATION_ERROR', { errors }) : undefined)
+}
+
 export function trackRoutes(app: App, { db, config }: Deps) {
   const tags = ['Events']
   const tracker = createTracker(db, config)
@@ -42,7 +55,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
         event: body.event,
         subscribed: body.subscribed,
         patch: body.data ?? NO_DATA,
-        size: req.bodySize,
+        size: Math.min(req.bodySize, MAX_EVENT_DATA + MAX_AROUND),
         ...more,
       })
       .then(answer, explainSize)
@@ -51,6 +64,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
     '/v1/track',
     {
       config: { caller: 'public-key', keyCheckedLater: true },
+      preValidation: refuseLargeData,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,
       schema: {
@@ -73,6 +87,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
     '/events/track',
     {
       config: { caller: 'project' },
+      preValidation: refuseLargeData,
       schema: {
         tags,
         summary: 'Track an event from a server or the dashboard',

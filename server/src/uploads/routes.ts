@@ -61,7 +61,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
     )
   })
 
-  for (const method of ['GET', 'HEAD'] as const) {
+  for (const method of ['HEAD', 'GET'] as const) {
     app.route({
       method,
       url: '/uploads/:key',

@@ -18,7 +18,7 @@ const EventUsage = z.object({ ...Places, totalCount: z.int(), uniqueContacts: z.
 /** Where something is used: the question spans features, so it lives above them. */
 export function usageRoutes(app: App, { db }: Deps) {
   const tags = ['Usage']
-  const config = { caller: 'project' as const }
+  const config = { caller: 'project' as const, slowRead: true }
   const usageOf = async (projectId: string, eventName: string) => ({ ...NOWHERE, ...(await describeEvent(db, projectId, eventName)) })
 
   app.get(

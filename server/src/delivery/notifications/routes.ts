@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { readJson } from '../../http/json.ts'
+import { readStorableJson } from '../../http/json.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { fail } from '../../lib/errors.ts'
 import { createRareWarning } from '../../lib/rare-warning.ts'
@@ -38,7 +38,7 @@ export async function notificationRoutes(app: App, { db, config, log }: Deps, sn
 
   // In a scope of its own: SNS says that its JSON is text, and nobody else may.
   await app.register(async (scope) => {
-    scope.addContentTypeParser('text/plain', { parseAs: 'buffer' }, async (_req: unknown, bytes: Buffer) => readJson(bytes))
+    scope.addContentTypeParser('text/plain', { parseAs: 'buffer' }, async (_req: unknown, bytes: Buffer) => readStorableJson(bytes))
     scope.post(
       '/webhooks/sns',
       {

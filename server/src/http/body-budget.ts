@@ -1,0 +1,131 @@
+import { Transform } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../lib/config.ts'
+import { AppError } from '../lib/errors.ts'
+import { maxFormBytes } from './form-file.ts'
+import type { App } from './server.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What this request takes up of the budget of body bytes; null for small ones. */
+    bodyHold: Hold | null
+  }
+}
+
+type Hold = { owner: string; bytes: number }
+
+const MB = 1024 * 1024
+/** Bodies up to this size are not counted: a connection costs as much, and the budget must not refuse a sign-in. */
+const SMALL = 16 * 1024
+/** A caller who is nobody's project or session shares one bucket with all others. */
+const ANONYMOUS = 'anonymous'
+const HAS_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * Bounds the bytes of request bodies that this node holds at once, half of them for one project. Bytes count from before they are
+ * read until the answer is sent: what was parsed is still in memory while it waits to be written. As bytes, text,
+ * parsed value and garbage a body takes three to four times its size: 60 at a time of 39 MB with the default of 128 MB peaked at 555 MB.
+ */
+export function limitBodies(app: App, { bodyBudgetMb }: Config) {
+  const budget = createBudget(bodyBudgetMb * MB)
+  app.decorateRequest('bodyHold', null)
+
+  function hold(req: FastifyRequest, reply: FastifyReply) {
+    const held = { owner: ownerOf(req), bytes: 0 }
+    req.bodyHold = held
+    // Only for a client that goes away while it sends: what has arrived is still worked on, and held until that ends.
+    reply.raw.once('close', () => req.raw.complete || release(req))
+    return held
+  }
+
+  function grow(held: Hold, bytes: number) {
+    if (!budget.take(held.owner, bytes)) throw tooMuch()
+    held.bytes += bytes
+  }
+
+  function release(req: FastifyRequest) {
+    if (req.bodyHold) budget.give(req.bodyHold.owner, req.bodyHold.bytes)
+    req.bodyHold = null
+  }
+
+  /** A body without a length counts as it arrives. */
+  function counted(req: FastifyRequest, reply: FastifyReply, held: Hold) {
+    let arrived = 0
+    const counter = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        arrived += chunk.length
+        try {
+          if (arrived > SMALL) grow(held, arrived - held.bytes)
+          done(null, chunk)
+        } catch (err) {
+          done(err as Error)
+        }
+      },
+    })
+    // After a refusal nobody listens, and an error that nobody hears would end the process.
+    counter.on('error', () => {})
+    req.raw.once('error', (err) => counter.destroy(err))
+    // What is not read any more must still be drained, or the connection cannot be used again.
+    reply.raw.once('finish', () => req.raw.unpipe(counter).resume())
+    return req.raw.pipe(counter)
+  }
+
+  app.addHook('onRequest', (req, reply, done) => {
+    const bytes = announcedBytes(req)
+    if (bytes === undefined) return done()
+    const held = hold(req, reply)
+    try {
+      if (bytes !== 'counted') grow(held, bytes)
+      done()
+    } catch (err) {
+      done(err as Error)
+    }
+  })
+  app.addHook('preParsing', (req, reply, payload, done) => {
+    const held = req.bodyHold
+    done(null, held && !held.bytes ? counted(req, reply, held) : payload)
+  })
+  app.addHook('onSend', (req, _reply, payload, done) => {
+    if (req.bodyHold) release(req)
+    done(null, payload)
+  })
+}
+
+/** `counted` as it arrives when it has no length; undefined when it is small, or too large to be read at all. */
+function announcedBytes({ headers, method, routeOptions }: FastifyRequest): number | 'counted' | undefined {
+  const isChunked = headers['transfer-encoding'] !== undefined
+  const length = Number(headers['content-length'] ?? 0)
+  if ((!isChunked && !(length > SMALL)) || !HAS_BODY.has(method)) return undefined
+  const form = routeOptions.config.formFile
+  const limit = form ? maxFormBytes(form) : routeOptions.bodyLimit
+  // The reader of forms takes the socket's own stream, where nothing can be counted in between.
+  if (isChunked) return form ? limit : 'counted'
+  return length <= limit ? length : undefined
+}
+
+const ownerOf = (req: FastifyRequest) => req.project?.id ?? req.person?.userId ?? ANONYMOUS
+
+const tooMuch = () =>
+  new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large request bodies at once. Try again shortly.', retryAfter: 1 })
+
+/** Half of it for one owner. A body that comes alone is taken whatever its size: the routes bound that. */
+function createBudget(total: number) {
+  let held = 0
+  const byOwner = new Map<string, number>()
+  return {
+    /** False when it does not fit; then nothing is held. */
+    take(owner: string, bytes: number) {
+      const mine = byOwner.get(owner) ?? 0
+      if ((held && held + bytes > total) || (mine && mine + bytes > total / 2)) return false
+      held += bytes
+      byOwner.set(owner, mine + bytes)
+      return true
+    },
+    give(owner: string, bytes: number) {
+      held -= bytes
+      const left = (byOwner.get(owner) ?? 0) - bytes
+      if (left > 0) byOwner.set(owner, left)
+      else byOwner.delete(owner)
+    },
+  }
+}

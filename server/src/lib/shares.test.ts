@@ -1,0 +1,72 @@
+import { expect, test, vi } from 'vitest'
+import { createShares } from './shares.ts'
+
+/** Work that ends when it is told to; says what runs, in the order in which it began. */
+function newBench(options: Partial<Parameters<typeof createShares>[0]> = {}) {
+  const share = createShares({ total: 3, each: 2, maxWaiting: 2, maxWaitMs: 60_000, refusal: () => new Error('refused'), ...options })
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const start = (name: string) =>
+    share(name[0]!, () => {
+      begun.push(name)
+      return new Promise<string>((resolve) => ends.set(name, () => resolve(name)))
+    })
+  const end = async (name: string) => {
+    ends.get(name)!()
+    await new Promise(setImmediate)
+  }
+  return { start, end, begun }
+}
+
+test('one owner runs its share at once, and the others still run', async () => {
+  const { start, end, begun } = newBench()
+  const work = ['a1', 'a2', 'a3', 'b1'].map(start)
+  expect(begun).toEqual(['a1', 'a2', 'b1'])
+  await end('b1')
+  expect(begun).not.toContain('a3')
+  await end('a1')
+  expect(begun).toEqual(['a1', 'a2', 'b1', 'a3'])
+  await end('a2')
+  await end('a3')
+  expect(await Promise.all(work)).toEqual(['a1', 'a2', 'a3', 'b1'])
+})
+
+test('a free place goes to the owner that has the fewest, however long another has waited', async () => {
+  const { start, end, begun } = newBench({ total: 2 })
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1']) start(name)
+  await end('a1')
+  await end('b1')
+  await end('c1')
+  expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3'])
+})
+
+test('beyond what may wait it is refused at once, for that owner only', async () => {
+  const { start, begun } = newBench()
+  for (const name of ['a1', 'a2', 'a3', 'a4']) start(name)
+  await expect(start('a5')).rejects.toThrow('refused')
+  start('b1')
+  expect(begun).toContain('b1')
+})
+
+test('what has waited too long is refused and never begins', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const { start, end, begun } = newBench({ maxWaitMs: 1_000 })
+    for (const name of ['a1', 'a2']) start(name)
+    const late = expect(start('a3')).rejects.toThrow('refused')
+    vi.advanceTimersByTime(1_001)
+    await late
+    await end('a1')
+    expect(begun).toEqual(['a1', 'a2'])
+    start('a4')
+    expect(begun).toEqual(['a1', 'a2', 'a4'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('work that fails gives its place back', async () => {
+  const share = createShares({ total: 1, each: 1, maxWaiting: 1, maxWaitMs: 1_000, refusal: () => new Error('refused') })
+  await expect(share('a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+  expect(await share('a', async () => 'done')).toBe('done')
+})
