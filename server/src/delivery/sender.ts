@@ -90,7 +90,7 @@ const ALONE_AT_MOST = 20
 export async function startSender(options: Options) {
   const { db, ownDb, url, log, worker, timing = TIMING } = options
   const over = new AbortController()
-  const health = createHealth({ db, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
+  const health = createHealth({ db: ownDb, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
   const sending = createSending({ ...options, health, until: over.signal })
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
