@@ -34,6 +34,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
   }
   checks.push(
     checkPublicUrl(config),
+    ...checkProxy(config),
     ...checkDisk(config),
     await checkUploads(config),
     await checkPort(config),
@@ -66,6 +67,15 @@ function checkPublicUrl({ publicUrl, mailMode, environment }: Config) {
     'public url',
     `${publicUrl} is not https, and mail programs unsubscribe by https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
   )
+}
+
+/** Behind a proxy that is not trusted all clients have one address, and limits by address count them together. */
+function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
+  const { protocol, hostname } = new URL(publicUrl)
+  if (protocol !== 'https:' || isLocalHost(hostname) || trustProxy?.length) return []
+  return [
+    warn('proxy', 'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: limits by address would count all clients as one'),
+  ]
 }
 
 async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {

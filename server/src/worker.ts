@@ -35,6 +35,7 @@ import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { accountMailsLeave, type Config, lacksSender, WITHOUT_SENDER } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
+import { runEach } from './lib/run-each.ts'
 import { dropOldAccountMails } from './mail/account-mail.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
@@ -84,7 +85,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
 
 /** Everything that happens by the clock, once per time over all nodes, in one list. */
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
-  { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
+  { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, log, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
   { name: 'cron.check-domains', match: '*/5 * * * *', run: () => checkDueDomains({ db, config, log }) },
@@ -147,16 +148,23 @@ async function keepPartitions(db: Pool, log: Log, months: number) {
   await dropOldEvents(db, log, { months })
 }
 
-async function keepHouse(db: Pool, ttlHours: number) {
-  await transact(db, (tx) => dropExpiredSessions(tx))
-  await transact(db, (tx) => dropExpiredTokens(tx))
-  await transact(db, (tx) => dropExpiredInvitations(tx))
-  await transact(db, (tx) => dropOldAccountMails(tx))
-  await transact(db, (tx) => dropEndedAttempts(tx))
-  await transact(db, (tx) => resumeWipes(tx))
-  await dropExpiredKeys(db, ttlHours)
-  await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
-  await untilNone(db, (tx) => dropOldAttachments(tx, CHUNK))
-  await untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK))
-  await untilNone(db, (tx) => dropOldNotifications(tx, CHUNK))
-}
+/** Contents whose files are deleted together. Files have megabytes, and a statement has five seconds. */
+const FILES_CHUNK = 20
+
+const keepHouse = (db: Pool, log: Log, ttlHours: number) =>
+  runEach(
+    {
+      sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),
+      tokens: () => transact(db, (tx) => dropExpiredTokens(tx)),
+      invitations: () => transact(db, (tx) => dropExpiredInvitations(tx)),
+      'account emails': () => transact(db, (tx) => dropOldAccountMails(tx)),
+      attempts: () => transact(db, (tx) => dropEndedAttempts(tx)),
+      wipes: () => transact(db, (tx) => resumeWipes(tx)),
+      'idempotency keys': () => dropExpiredKeys(db, ttlHours),
+      jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
+      attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, FILES_CHUNK)),
+      'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
+      notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
+    },
+    log,
+  )

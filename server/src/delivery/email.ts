@@ -128,7 +128,17 @@ function matching(
   const by = (column: RawBuilder<unknown>, id: string | undefined) =>
     id === undefined ? sql`` : isUuid(id) ? sql`and ${column} = ${id}` : sql`and false`
   return sql`e.project_id = ${projectId} ${by(sql`e.contact_id`, contactId)} ${by(sql`e.campaign_id`, campaignId)}
-    ${status === undefined ? sql`` : sql`and ${STATUS} = ${status}`}`
+    ${status === undefined ? sql`` : sql`and ${NARROWED[status] ?? sql`true`} and ${STATUS} = ${status}`}`
+}
+
+/** Conditions of partial indexes: without one, a rare status would be searched for among all emails of the project. */
+const NARROWED: Partial<Record<string, RawBuilder<unknown>>> = {
+  FAILED: sql`e.state = 'failed'`,
+  SKIPPED: sql`e.state in ('skipped', 'cancelled')`,
+  BOUNCED: sql`(e.bounced_at is not null or e.state = 'failed')`,
+  COMPLAINED: sql`e.complained_at is not null`,
+  CLICKED: sql`e.clicked_at is not null`,
+  OPENED: sql`e.opened_at is not null`,
 }
 
 async function countMatching(db: Db, where: RawBuilder<unknown>) {

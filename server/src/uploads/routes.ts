@@ -35,8 +35,8 @@ const HEADERS = {
 export async function uploadRoutes(app: App, { db, config }: Deps) {
   const tags = ['Uploads']
   const storage = openStorage(config)
-  // Each of them holds its file in memory.
-  const admit = createDoor({ inside: 24, ofOneProject: 8 })
+  // Memory is bounded by the budget of request bodies, work by `recode`. Slow clients of a few projects must not take every place.
+  const admit = createDoor({ inside: 200, ofOneProject: 8 })
 
   await withFormFiles(app, (scope) => {
     scope.post(
