@@ -31,7 +31,7 @@ const CLIPPED_BYTES = 102 * 1024
 const MAX_ISSUES = 200
 
 export async function lintTemplate(db: Db, projectId: string, template: Template & { type?: (typeof TYPES)[number] | undefined }) {
-  const { problems, references } = await inspectTemplate(template)
+  const { problems, references } = await inspectTemplate(template, projectId)
   if (problems.length) return problems.map(toIssue)
   const issues: Issue[] = [
     ...(await unknownFields(db, projectId, references)).map((path) => ({
