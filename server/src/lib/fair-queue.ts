@@ -89,6 +89,7 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs }: Options) {
         }),
       }
       const patience = setTimeout(() => call.refuse(), maxWaitMs)
+      patience.unref()
       const calls = queue.get(key)
       if (calls) calls.push(call)
       else queue.set(key, [call])

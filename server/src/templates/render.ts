@@ -19,8 +19,8 @@ import { TemplateSyntaxError } from './language/syntax-error.ts'
 import type { Recipient } from './language/variables.ts'
 import { COMPILING, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template, WAITING } from './mail.ts'
 
-/** Asked before each attempt in a thread, and told about each result: a template that keeps timing out is given up. */
-export type Guard = { refusal: () => string | undefined; timedOut: (reason: string) => void; succeeded: () => void }
+/** Asked for a reason not to try before each attempt in a thread, so that a template that keeps timing out is given up. */
+type Guard = { refusal: () => string | undefined; timedOut: (reason: string) => void }
 
 type Options = {
   withText?: boolean
@@ -144,18 +144,13 @@ async function renderSome(template: Template, recipients: Recipient[], { withTex
   if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal })).entries()
   const outcome = await runInThread<Rendered[]>('render', { template, recipients, withText })
   const results: [number, Rendered][] = outcome.done ? [...outcome.done.entries()] : failuresOf(outcome, recipients.length)
-  for (const [, result] of results) report(result, guard)
+  for (const [, result] of results) if (!result.ok && result.reason === REASONS.time) guard?.timedOut(result.reason)
   return results
 }
 
 /** The thread is gone. A template that cannot even be read fails for all; otherwise one recipient did that. */
 const failuresOf = ({ at, reason }: { at: number; reason: string }, count: number): [number, Rendered][] =>
   at === COMPILING ? Array.from({ length: count }, (_, index) => [index, { ok: false, reason }]) : [[at, { ok: false, reason }]]
-
-function report(result: Rendered, guard: Guard | undefined) {
-  if (result.ok) guard?.succeeded()
-  else if (result.reason === REASONS.time) guard?.timedOut(result.reason)
-}
 
 type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason: string }
 
@@ -193,7 +188,8 @@ function threads() {
   pool ??= createThreads({
     file: 'render-thread',
     from: import.meta.url,
-    least: 1,
+    // One for a newcomer beside a project that keeps the other busy: starting a thread takes longer than most of its work.
+    least: 2,
     most: MOST_THREADS,
     heapMb: THREAD_HEAP_MB,
   })

@@ -6,7 +6,7 @@ import { fallBack, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 import { lookUp, type Recipient } from './variables.ts'
 
 /** Characters that may still be processed on this thread; below zero, the rest is left to the threads. */
-export type Budget = { characters: number }
+type Budget = { characters: number }
 /** Undefined once the budget is used up. */
 type Piece = string | ((recipient: Recipient, budget: Budget) => string | undefined)
 /** A template that only fills in variables. Undefined as a result: too long, or too much work, for this thread. */
