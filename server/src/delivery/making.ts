@@ -18,7 +18,10 @@ const TOGETHER_BYTES = 4 * MB
 const IN_HAND = 2
 const MAX_PENDING = 10_000
 const MAX_WAIT_MS = 120_000
-/** Time limit of one email, not counting its wait. Ordinary ones take a millisecond; what is encoded and signed takes time by its size. */
+/**
+ * Time limit of one email, not counting its wait. Ordinary ones take a millisecond. What is encoded and signed takes time by its size: 40 MB
+ * take up to two seconds.
+ */
 const LIMIT_MS = 1_000
 const LIMIT_MS_PER_MB = 250
 /** Attempts of an email whose thread ended before its turn came. */

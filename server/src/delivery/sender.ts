@@ -190,8 +190,14 @@ export async function startSender(options: Options) {
     return mails
   }
 
+  function isStopped() {
+    return stopping
+  }
+
   /** Emails that take up capacity. */
-  const inHand = () => [...holding.values()].filter((mail) => !lingering.has(mail))
+  function inHand() {
+    return [...holding.values()].filter((mail) => !lingering.has(mail))
+  }
 
   /** A moment ago nothing of other projects waited. News are a reason to ask again, though not at once. */
   function isKnownToBeEmpty(lane: number, { except }: Room) {
@@ -209,7 +215,7 @@ export async function startSender(options: Options) {
     beingMade[lane]! += mails.length
     const rows = portionsOf(mails).map((portions) => makePortions(lane, portions))
     const failure = (await Promise.allSettled(rows)).find((each) => each.status === 'rejected')
-    if (failure) throw failure.reason
+    if (failure && !stopping) throw failure.reason
   }
 
   async function makePortions(lane: number, portions: Taken[][]) {
@@ -217,13 +223,15 @@ export async function startSender(options: Options) {
     try {
       for (const portion of portions) {
         while (isTooMuchReady(Object.values(ready).flat(), portion) && !stopping) await sleep(FULL_MS)
-        await sending.prepare(portion, (done, made) => {
+        if (stopping) return
+        const onPrepared = (done: Taken[], made: Ready[]) => {
           for (const mail of done) waiting.delete(mail)
           keepReady(lane, done, made)
-        })
+        }
+        await sending.prepare(portion, onPrepared, isStopped)
       }
     } finally {
-      // After a failure these are nobody's, and will be let go.
+      // After a failure, or when the process stops, these are nobody's, and will be let go.
       for (const mail of waiting) holding.delete(mail.id)
       beingMade[lane]! -= waiting.size
     }
@@ -345,7 +353,7 @@ export async function startSender(options: Options) {
         code: 'crashed',
       }))
     const made: Ready[] = []
-    await sending.prepare([mail], (_, ready) => made.push(...ready))
+    await sending.prepare([mail], (_, ready) => made.push(...ready), isStopped)
     for (const each of made) await send(each)
   }
 

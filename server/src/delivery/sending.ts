@@ -10,7 +10,7 @@ import { linksOf } from '../preferences/link.ts'
 import { languageFor } from '../preferences/texts.ts'
 import type { Recipient } from '../templates/language/variables.ts'
 import type { Rendered } from '../templates/mail.ts'
-import { renderMails } from '../templates/render.ts'
+import { renderMails, StoppedError } from '../templates/render.ts'
 import { type Meaning, meaningOf, waitBeforeRetry } from './classify.ts'
 import { MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
@@ -53,6 +53,7 @@ type Content = { subject: string; html: string }
 type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
 /** Called for each part of what is prepared, as soon as it is: the emails of that part, and which of them are ready. The others are settled. */
 type OnPrepared = (mails: Taken[], ready: Ready[]) => void
+type Circumstances = { probes: Set<Taken>; askedAt: number; isStopped: () => boolean }
 type Made = Omit<Ready, 'askedAt'> | { settlement: Settlement }
 
 /** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
@@ -88,13 +89,13 @@ export function createSending({ db, health, secrets, log, worker, transport, pub
    * Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. One question to the gate for all; then
    * each content on its own, because what one template takes must not delay the others.
    */
-  async function prepare(mails: Taken[], onPrepared: OnPrepared) {
+  async function prepare(mails: Taken[], onPrepared: OnPrepared, isStopped: () => boolean) {
     const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentsOf)
     const { pass, heldBack, probes } = await askHealth(admitted)
     const passing = new Set(mailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map(async (part) =>
-      onPrepared(mailsOf(part), await prepareContent(part, probes, askedAt)),
+      onPrepared(mailsOf(part), await prepareContent(part, { probes, askedAt, isStopped })),
     )
     const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settling.submit)).then(() =>
       onPrepared(
@@ -107,12 +108,13 @@ export function createSending({ db, health, secrets, log, worker, transport, pub
     if (failure) throw failure.reason
   }
 
-  /** Mails of one content are rendered together. */
-  async function prepareContent(admitted: Admitted[], probes: Set<Taken>, askedAt: number): Promise<Ready[]> {
+  /** Mails of one content are rendered together. Throws when the process stops meanwhile: then they are given back. */
+  async function prepareContent(admitted: Admitted[], { probes, askedAt, isStopped }: Circumstances): Promise<Ready[]> {
     const [{ content, mail }] = admitted as [Admitted]
     const recipients = admitted.map(recipientOf)
-    const options = { projectId: mail.projectId, priority: mail.lane, guard: timeouts.guardOf(content.id) }
+    const options = { projectId: mail.projectId, priority: mail.lane, guard: timeouts.guardOf(content.id), isStopped }
     const results = await renderMails(content, recipients, options).catch((err) => {
+      if (err instanceof StoppedError) throw err
       log.error({ err, contentId: content.id, projectId: mail.projectId }, 'could not render mails')
       return []
     })

@@ -29,9 +29,13 @@ type Options = {
   /** Lower ones first. */
   priority?: number
   guard?: Guard
+  /** Asked before each attempt in a thread. True: the caller no longer wants the results, and gets a StoppedError. */
+  isStopped?: () => boolean
 }
 
-/** Throws nothing; a mail that cannot be rendered is a result like any other. */
+export class StoppedError extends Error {}
+
+/** A mail that cannot be rendered is a result like any other. */
 export async function renderMail(template: Template, recipient: Recipient, options: Options = {}): Promise<Rendered> {
   const [rendered] = await renderMails(template, [recipient], options)
   return rendered!
@@ -139,7 +143,8 @@ async function renderInThreads(template: Template, recipients: Recipient[], opti
 }
 
 /** Results by position, at least one: as many as a thread returned in its turn, or that of the recipient it was killed at. */
-async function renderSome(template: Template, recipients: Recipient[], { withText = false, guard }: Options) {
+async function renderSome(template: Template, recipients: Recipient[], { withText = false, guard, isStopped }: Options) {
+  if (isStopped?.()) throw new StoppedError()
   const refusal = guard?.refusal()
   if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal })).entries()
   const outcome = await runInThread<Rendered[]>('render', { template, recipients, withText })
