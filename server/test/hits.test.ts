@@ -198,9 +198,11 @@ describe('a link', () => {
     expect(links).toEqual([])
   })
 
-  test('in a mail that nests too deep to be read stays as it was', async () => {
-    const body = `${'<div>'.repeat(5_000)}${LINK}`
-    expect((await (await newShop()).deliver(body)).html).toContain(body)
+  test('in a mail that nests deeper than the parser follows is tracked like any other', async () => {
+    const deep = '<div>'.repeat(5_000)
+    const { html, links } = await (await newShop()).deliver(`${deep}${LINK}`)
+    expect(html).toContain(`${deep}<p>See <a href="${links[0]}">`)
+    expect(links.map((link) => link.includes('/t/c/'))).toEqual([true])
   })
 })
 

@@ -3,6 +3,7 @@ import { filters, Liquid } from 'liquidjs'
 import { describe, expect, test } from 'vitest'
 import { compile } from '../src/templates/language/compile.ts'
 import { FILTERS } from '../src/templates/language/filters.ts'
+import { MAX_PROCESSED_HERE } from '../src/templates/language/limits.ts'
 import { prepare } from '../src/templates/language/prepare.ts'
 import { createRecent } from '../src/templates/language/recent.ts'
 import { simplify } from '../src/templates/language/simple.ts'
@@ -507,6 +508,44 @@ describe('the fast path', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  /** Counts how often a template looks at a value. */
+  const counting = (value: unknown) => {
+    const data = {
+      reads: 0,
+      get w() {
+        data.reads++
+        return value
+      },
+    }
+    return data
+  }
+  const FILTERED = `{{ w ${'| upcase | downcase '.repeat(24)}| strip }}`
+
+  test.each<[string, string, unknown, number]>([
+    ['filters on a text that prints nothing', FILTERED.repeat(200), '\u2003'.repeat(65_000), 1],
+    ['a stripped text that prints nothing', '{{ w | strip }}'.repeat(200), ' '.repeat(65_000), 4],
+    ['a list that prints little', '{{ w | upcase }}'.repeat(200), Array.from({ length: 20_000 }, () => [[]]), 4],
+    ['many texts that each print a little', '{{ w | upcase }}'.repeat(200), 'x'.repeat(1_000), 129],
+  ])('gives up %s after 256,000 characters', (_, body, value, reads) => {
+    const data = counting(value)
+    const render = simplify(prepare(body, { html: true }), { html: true })!
+    expect(render(recipient(data), { characters: MAX_PROCESSED_HERE })).toBeUndefined()
+    expect(data.reads).toBeLessThanOrEqual(reads)
+  })
+
+  test('processes a bounded number of characters for all recipients of a call', async () => {
+    const data = counting('x'.repeat(20_000))
+    const { reads } = data
+    const others = Array.from({ length: 100 }, () => recipient({ w: 'y' }))
+    const results = await renderMails({ subject: 'x', body: '{{ w | strip }}'.repeat(6) }, [
+      ...Array.from({ length: 40 }, () => recipient(data)),
+      ...others,
+    ])
+    expect(results.every(({ ok }) => ok)).toBe(true)
+    // 17 recipients of 240,000 characters; the rest is read once more when it is handed to a thread.
+    expect(data.reads - reads).toBeLessThanOrEqual(18 * 6 + 40)
   })
 
   test('leaves what is too long for it to the threads', async () => {

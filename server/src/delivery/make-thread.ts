@@ -4,7 +4,7 @@ import type { Outcome } from '../lib/batch.ts'
 import { createLog } from '../lib/log.ts'
 import { deriveSecrets } from '../lib/secrets.ts'
 import { type Composed, sizeOf, writeTo } from './compose.ts'
-import { createMake, type Order } from './make.ts'
+import { ALL_BUILT, createMake, type Order } from './make.ts'
 import type { Known } from './making.ts'
 
 // Runs in a thread: making a mail is the longest work on its way, and half of that is signing it.
@@ -12,9 +12,18 @@ import type { Known } from './making.ts'
 const { master, publicUrl, logLevel }: Known = workerData
 const makeOne = createMake({ secrets: deriveSecrets(master), publicUrl, log: createLog(logLevel) })
 
-/** In order. All bytes lie in one piece, which is handed over and not copied. */
-export function make(orders: Order[]) {
-  const composed = orders.map(attempt)
+/** Others wait for this thread; and what is returned is not lost should the thread be killed at a later email. */
+const TURN_MS = 100
+
+type Work = { orders: Order[]; progress: Int32Array }
+
+/**
+ * In order, and the first ones only when these took long. Says in `progress` which one it is at, so that the one that takes too long is
+ * known. All bytes lie in one piece, which is handed over and not copied.
+ */
+export function make({ orders, progress }: Work) {
+  const composed = composeInTime(orders, progress)
+  Atomics.store(progress, 0, ALL_BUILT)
   const bytes = Buffer.allocUnsafeSlow(composed.reduce((sum, each) => sum + ('error' in each ? 0 : sizeOf(each)), 0))
   let end = 0
   const made = composed.map((each): Outcome<Uint8Array> => {
@@ -24,6 +33,17 @@ export function make(orders: Order[]) {
     return { value: bytes.subarray(start, end) }
   })
   return move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: made })
+}
+
+function composeInTime(orders: Order[], progress: Int32Array) {
+  const composed: ReturnType<typeof attempt>[] = []
+  const began = performance.now()
+  for (const order of orders) {
+    Atomics.store(progress, 0, composed.length)
+    composed.push(attempt(order))
+    if (performance.now() - began > TURN_MS) break
+  }
+  return composed
 }
 
 function attempt(order: Order): Composed | { error: Error } {

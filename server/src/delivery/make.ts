@@ -19,6 +19,10 @@ export type Order = {
   signer: DkimKey | undefined
 }
 
+/** What a thread says before the first and after the last of a group; between them, the index of the one it is at. */
+export const NOT_BEGUN = -2
+export const ALL_BUILT = -1
+
 /** How a mail is made: its words for those who read no HTML, its links, its parts, its signature. */
 export function createMake(means: Parameters<typeof createTracking>[0]) {
   const trackHits = createTracking(means)

@@ -1,12 +1,13 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import PostalMime from 'postal-mime'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { newId } from '../lib/id.ts'
 import { createLog } from '../lib/log.ts'
 import { deriveSecrets } from '../lib/secrets.ts'
 import type { Order } from './make.ts'
 import { createMaking } from './making.ts'
 import { LANES } from './outbox.ts'
+import { createTimeouts } from './timeouts.ts'
 
 const secrets = deriveSecrets('a master key of more than 32 characters')
 const making = createMaking({ secrets, publicUrl: 'https://mail.example', log: createLog('silent') })
@@ -58,4 +59,60 @@ test('a mail that cannot even be handed to a thread takes no other along', async
   const guilty = order({ headers: { 'X-Bad': (() => {}) as unknown as string } })
   const outcomes = await Promise.allSettled([order(), guilty, order(), order(), order()].map((each) => making.make(0, each)))
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'])
+})
+
+describe('an email that takes too long', () => {
+  /** Building it takes some hundred milliseconds, and is allowed none. */
+  const SLOW = 'slow'
+  const impatient = createMaking({
+    secrets,
+    publicUrl: 'https://mail.example',
+    log: createLog('silent'),
+    limitMsOf: ({ subject }) => (subject === SLOW ? 0 : 60_000),
+  })
+  afterAll(() => impatient.close())
+  const file = {
+    filename: 'a.bin',
+    contentType: 'application/octet-stream',
+    contentId: null,
+    inline: false,
+    content: Buffer.alloc(2 ** 24),
+  }
+  const slow = (projectId = newId()) =>
+    order({ subject: SLOW, mail: { ...order().mail, projectId }, content: { ...order().content, attachments: [file] } })
+  const quick = (projectId: string) => order({ mail: { ...order().mail, projectId } })
+  const REASON = 'Building the message took longer than 0 s.'
+  const endsOf = async (outcomes: Promise<Buffer>[]) =>
+    (await Promise.allSettled(outcomes)).map((each) => (each.status === 'fulfilled' ? 'made' : each.reason.message))
+
+  test('fails alone, with the reason, and the others of its group are made', async () => {
+    const projectId = newId()
+    const orders = [quick(projectId), quick(projectId), slow(projectId), quick(projectId)]
+    expect(await endsOf(orders.map((each) => impatient.make(LANES.transactional, each)))).toEqual(['made', 'made', REASON, 'made'])
+  })
+
+  test('does not end the emails of other projects, in whichever thread they are', async () => {
+    const others = Array.from({ length: 40 }, () => quick(newId()))
+    const outcomes = [slow(), ...others, slow()].map((each, n) => impatient.make(n % 2, each))
+    expect(await endsOf(outcomes)).toEqual([REASON, ...others.map(() => 'made'), REASON])
+  })
+
+  test('is tried three times for one content; the emails that wait then fail without being tried', async () => {
+    const projectId = newId()
+    const guard = createTimeouts().guardOf('content')
+    let attempts = 0
+    const counting = {
+      ...guard,
+      timedOut(reason: string) {
+        attempts++
+        guard.timedOut(reason)
+      },
+    }
+    const ends = await endsOf(Array.from({ length: 12 }, () => impatient.make(LANES.bulk, slow(projectId), counting)))
+    // Three, and what the other slots had begun.
+    expect(attempts).toBeGreaterThanOrEqual(3)
+    expect(attempts).toBeLessThanOrEqual(3 + 8)
+    expect(ends.filter((each) => each === REASON)).toHaveLength(attempts)
+    expect(ends.filter((each) => each === `${REASON} Not tried: 3 emails with this content did.`)).toHaveLength(12 - attempts)
+  })
 })

@@ -31,27 +31,29 @@ const MAX_STREAMS = 64
 const SUSPICIOUS = 3
 
 type Stream = Pick<Taken, 'projectId' | 'streamId'>
+type Wanted = { limit: number; except: string[] }
 const LOWEST = '00000000-0000-0000-0000-000000000000'
+const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const START: Stream = { projectId: LOWEST, streamId: LOWEST }
 
 /**
  * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
- * ended. However long one queue is, nobody stands behind it.
+ * ended. However long one queue is, nobody stands behind it. Takes none of the projects in `except`.
  */
 export function createClaim(db: Pool, worker: number) {
   const last: Record<number, Stream> = {}
 
-  async function claimFrom(lane: number, limit: number, from: Stream): Promise<Taken[]> {
-    const [, taken] = await transactAtOnce(db, [QUICKLY, claimStatement({ lane, limit, worker, from })])
+  async function claimFrom(lane: number, { limit, except }: Wanted, from: Stream): Promise<Taken[]> {
+    const [, taken] = await transactAtOnce(db, [QUICKLY, claimStatement({ lane, limit, except, worker, from })])
     last[lane] = taken.length < limit || servedAll(taken) ? START : taken.reduce<Stream>(later, START)
     return taken
   }
 
-  return async (lane: number, limit: number) => {
+  return async (lane: number, wanted: Wanted) => {
     const from = last[lane] ?? START
-    const taken = await claimFrom(lane, limit, from)
+    const taken = await claimFrom(lane, wanted, from)
     // Then the next claim starts over. Is there nothing behind the last one, that must not wait.
-    return taken.length || from === START ? taken : claimFrom(lane, limit, START)
+    return taken.length || from === START ? taken : claimFrom(lane, wanted, START)
   }
 }
 
@@ -80,7 +82,7 @@ function servedAll(taken: (Stream & { streams: number })[]) {
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
-const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: number; worker: number; from: Stream }) => sql<
+const claimStatement = ({ lane, limit, except, worker, from }: Wanted & { lane: number; worker: number; from: Stream }) => sql<
   Taken & { streams: number }
 >`${prepared}
   with recursive me as materialized (
@@ -94,12 +96,16 @@ const claimStatement = ({ lane, limit, worker, from }: { lane: number; limit: nu
     select next.project_id, next.stream_id, next.id
     from streams s cross join lateral (
       select project_id, stream_id, id from emails
-      where state = 'queued' and lane = ${lane}::smallint and (project_id, stream_id) > (s.project_id, s.stream_id)
+      where state = 'queued' and lane = ${lane}::smallint
+        -- An excluded project is one step, however many streams it has.
+        and (project_id, stream_id) > (s.project_id, case when s.project_id = any(${except}::uuid[]) then ${HIGHEST}::uuid else s.stream_id end)
       order by lane, project_id, stream_id, id limit 1
     ) as next
   ), waiting as materialized (
     -- With the first mail of each: those before it were taken, and it need not be found out twice.
-    select project_id, stream_id, id, count(*) over ()::int as streams from (select * from streams limit ${MAX_STREAMS}) as nearest
+    select project_id, stream_id, id, count(*) over ()::int as streams from (
+      select * from streams where project_id <> all(${except}::uuid[]) limit ${MAX_STREAMS}
+    ) as nearest
     where exists (select from me)
   ), chosen as materialized (
     select mine.project_id, mine.id, w.streams

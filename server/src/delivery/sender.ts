@@ -6,6 +6,7 @@ import type { Log } from '../lib/log.ts'
 import { every } from '../lib/recurring.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { createTurns } from '../lib/turns.ts'
+import { BULK_SHARE, isTooMuchReady, nextInTurn, portionsOf, type Room, roomFor } from './capacity.ts'
 import type { Meaning } from './classify.ts'
 import { expireQueued } from './expire.ts'
 import { createHealth } from './health.ts'
@@ -52,18 +53,10 @@ const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000, resolveMs: 5_0
 
 /** Mails on the wire at once. */
 const CONCURRENCY = 16
-/** Those, what is made ready meanwhile, and what is being written down. */
-const CAPACITY = 96
-/** So many are made ready together; the first of them need not wait for all that were taken. */
-const PORTION = 24
-/** So much may lie ready. Mails may have files of megabytes. */
-const MAX_READY_BYTES = 32 * 1024 * 1024
-/** Then it is looked again after so long. */
+/** Poll interval while too many bytes lie ready. */
 const FULL_MS = 20
-/** So much of both at most is for campaigns: the rest stays free for what cannot wait. */
-const BULK_SHARE = 0.7
-/** Less is not worth asking for while there is something to send. */
-const WORTHWHILE = 32
+/** Shortest time between two claims that find nothing but excluded projects. Each costs a statement, and news may come with every email. */
+const OTHERS_MS = 25
 /** Who waits so long for its answer gives its place to another, up to so many. */
 const LINGER_MS = 15_000
 const MAX_LINGERING = 100
@@ -107,6 +100,8 @@ export async function startSender(options: Options) {
   const handedOver = new Set<Taken>()
   /** Lanes in which nothing waited when last asked. Only news, or time, is a reason to ask again. */
   const dry = new Set<number>()
+  /** Per lane, the last claim that found nothing of any other project than the excluded ones. */
+  const noOthers: Record<number, { except: string[]; at: number; news: number; asksAgain?: boolean }> = {}
   let news = 0
   let solitary = false
   let forgetful = true
@@ -185,54 +180,73 @@ export async function startSender(options: Options) {
   async function claimFor(lane: number): Promise<Taken[]> {
     if (stopping || !options.isHeld()) return []
     if (forgetful || performance.now() - tidiedAt > LET_GO_MS) await tidyUp()
-    const room = roomFor(lane)
-    if (solitary || health.isProviderPaused() || dry.has(lane) || room < 1 || (room < WORTHWHILE && hasMore(lane))) return []
+    if (solitary || health.isProviderPaused() || dry.has(lane)) return []
+    const room = roomFor(lane, inHand(), ready[lane]!.length + beingMade[lane]! > 0)
+    if (!room || isKnownToBeEmpty(lane, room)) return []
     const known = news
-    const mails = await claim(lane, health.isProbing() ? 1 : room)
+    const mails = await claim(lane, health.isProbing() ? { ...room, limit: 1 } : room)
     crash('claimed')
-    if (!mails.length && known === news) dry.add(lane)
+    if (!mails.length && room.except.length) noOthers[lane] = { except: room.except, at: performance.now(), news: known }
+    else if (!mails.length && known === news) dry.add(lane)
     for (const mail of mails) holding.set(mail.id, mail)
     return mails
   }
 
+  function isStopped() {
+    return stopping
+  }
+
+  /** Emails that take up capacity. */
+  function inHand() {
+    return [...holding.values()].filter((mail) => !lingering.has(mail))
+  }
+
+  /** A moment ago nothing of other projects waited. News are a reason to ask again, though not at once. */
+  function isKnownToBeEmpty(lane: number, { except }: Room) {
+    const last = noOthers[lane]
+    if (!last?.except.every((projectId) => except.includes(projectId))) return false
+    const age = performance.now() - last.at
+    if (last.news === news) return age < POLL_MS
+    if (age < OTHERS_MS && !last.asksAgain) setTimeout(() => bells[lane]!.ring(), OTHERS_MS - age + 1).unref()
+    last.asksAgain = true
+    return age < OTHERS_MS
+  }
+
   /** While the next are taken already: what they wait for is the database here, and a processor there. */
   async function makeReady(lane: number, mails: Taken[]) {
-    const waiting = [...mails]
     beingMade[lane]! += mails.length
+    const rows = portionsOf(mails).map((portions) => makePortions(lane, portions))
+    const failure = (await Promise.allSettled(rows)).find((each) => each.status === 'rejected')
+    if (failure && !stopping) throw failure.reason
+  }
+
+  async function makePortions(lane: number, portions: Taken[][]) {
+    const waiting = new Set(portions.flat())
     try {
-      while (waiting.length) {
-        while (readyBytes() > MAX_READY_BYTES && !stopping) await sleep(FULL_MS)
-        ready[lane]!.push(...(await prepare(waiting.slice(0, PORTION))))
-        beingMade[lane]! -= waiting.splice(0, PORTION).length
-        pump()
-        ring()
+      for (const portion of portions) {
+        while (isTooMuchReady(Object.values(ready).flat(), portion) && !stopping) await sleep(FULL_MS)
+        if (stopping) return
+        const onPrepared = (done: Taken[], made: Ready[]) => {
+          for (const mail of done) waiting.delete(mail)
+          keepReady(lane, done, made)
+        }
+        await sending.prepare(portion, onPrepared, isStopped)
       }
     } finally {
-      // After a failure these are nobody's, and will be let go.
+      // After a failure, or when the process stops, these are nobody's, and will be let go.
       for (const mail of waiting) holding.delete(mail.id)
-      beingMade[lane]! -= waiting.length
+      beingMade[lane]! -= waiting.size
     }
   }
 
-  const readyBytes = () =>
-    Object.values(ready)
-      .flat()
-      .reduce((sum, { outgoing }) => sum + outgoing.message.length, 0)
-
-  const hasMore = (lane: number) => ready[lane]!.length + beingMade[lane]! > 0
-
-  function roomFor(lane: number) {
-    const room = CAPACITY - holding.size + lingering.size
-    if (lane === LANES.transactional) return room
-    return Math.min(room, Math.floor(CAPACITY * BULK_SHARE) - countBulk(holding.values()) + countBulk(lingering))
-  }
-
   /** What was settled on the way is no longer held. */
-  async function prepare(mails: Taken[]) {
-    const made = mails.length ? await sending.prepare(mails) : []
+  function keepReady(lane: number, done: Taken[], made: Ready[]) {
     const left = new Set(made.map(({ mail }) => mail))
-    for (const mail of mails) if (!left.has(mail)) holding.delete(mail.id)
-    return made
+    for (const mail of done) if (!left.has(mail)) holding.delete(mail.id)
+    ready[lane]!.push(...made)
+    beingMade[lane]! -= done.length
+    pump()
+    ring()
   }
 
   async function tidyUp() {
@@ -251,10 +265,12 @@ export async function startSender(options: Options) {
     ring()
   }
 
-  /** A probe of the provider preferably belongs to a project that nothing is held against. */
+  /** A probe of the provider preferably belongs to a project that nothing is held against. Otherwise projects share the connections. */
   function takeFrom(waiting: Ready[]) {
-    const healthy = health.isProbing() ? waiting.findIndex(({ mail }) => !health.hasPausedDomain(mail.projectId)) : 0
-    return waiting.splice(Math.max(0, healthy), 1)[0]!
+    const index = health.isProbing()
+      ? waiting.findIndex(({ mail }) => !health.hasPausedDomain(mail.projectId))
+      : nextInTurn(waiting, onTheWire, CONCURRENCY)
+    return waiting.splice(Math.max(0, index), 1)[0]!
   }
 
   function nextReady() {
@@ -338,7 +354,9 @@ export async function startSender(options: Options) {
         error: 'Sending it ended the process, several times.',
         code: 'crashed',
       }))
-    for (const made of await prepare([mail])) await send(made)
+    const made: Ready[] = []
+    await sending.prepare([mail], (_, ready) => made.push(...ready), isStopped)
+    for (const each of made) await send(each)
   }
 
   return {

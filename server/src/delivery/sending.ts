@@ -9,18 +9,21 @@ import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
 import { linksOf } from '../preferences/link.ts'
 import { languageFor } from '../preferences/texts.ts'
 import type { Recipient } from '../templates/language/variables.ts'
-import { renderMails } from '../templates/render.ts'
+import type { Rendered } from '../templates/mail.ts'
+import { renderMails, StoppedError } from '../templates/render.ts'
 import { type Meaning, meaningOf, waitBeforeRetry } from './classify.ts'
 import { MAX_MESSAGE } from './compose.ts'
 import { createContents } from './content.ts'
 import { recordFeedback } from './feedback.ts'
 import { type Admitted, passGate, type Refused, type Signer } from './gate.ts'
 import type { Health } from './health.ts'
-import { createMaking } from './making.ts'
+import type { Order } from './make.ts'
+import { BuildError, createMaking } from './making.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { returnPathOf } from './return-path.ts'
 import { createSettle, type Settlement, storable } from './settle.ts'
+import { createTimeouts } from './timeouts.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
 /** A mail that may leave, as of a moment ago. */
@@ -46,7 +49,11 @@ type Hooks = {
 }
 
 type Content = { subject: string; html: string }
-type RenderedFor = Awaited<ReturnType<typeof renderAll>>[number]
+/** Without a result when rendering did not work at all. */
+type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
+/** Called for each part of what is prepared, as soon as it is: the emails of that part, and which of them are ready. The others are settled. */
+type OnPrepared = (mails: Taken[], ready: Ready[]) => void
+type Circumstances = { probes: Set<Taken>; askedAt: number; isStopped: () => boolean }
 type Made = Omit<Ready, 'askedAt'> | { settlement: Settlement }
 
 /** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
@@ -77,19 +84,50 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(ownDb, worker)
   const making = createMaking({ secrets, publicUrl, log })
+  const timeouts = createTimeouts()
   const settling = createSettle(ownDb, until)
 
-  /** Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. */
-  async function prepare(mails: Taken[]): Promise<Ready[]> {
+  /**
+   * Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. One question to the gate for all; then
+   * each content on its own, because what one template takes must not delay the others.
+   */
+  async function prepare(mails: Taken[], onPrepared: OnPrepared, isStopped: () => boolean) {
     const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentsOf)
     const { pass, heldBack, probes } = await askHealth(admitted)
-    const made = await Promise.all((await renderAll(pass, recipientOf, log)).map((each) => make(each, probes.has(each.admitted.mail))))
+    const passing = new Set(mailsOf(pass))
+    const parts = [...groupBy(pass, ({ content }) => content).values()].map(async (part) =>
+      onPrepared(mailsOf(part), await prepareContent(part, { probes, askedAt, isStopped })),
+    )
+    const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settling.submit)).then(() =>
+      onPrepared(
+        mails.filter((mail) => !passing.has(mail)),
+        [],
+      ),
+    )
+    // All of them come to their end before a failure is reported: the caller must not hear of an email twice.
+    const failure = (await Promise.allSettled([...parts, refusing])).find((each) => each.status === 'rejected')
+    if (failure) throw failure.reason
+  }
+
+  /** Mails of one content are rendered together. Throws when the process stops meanwhile: then they are given back. */
+  async function prepareContent(admitted: Admitted[], { probes, askedAt, isStopped }: Circumstances): Promise<Ready[]> {
+    const [{ content, mail }] = admitted as [Admitted]
+    const recipients = admitted.map(recipientOf)
+    const options = { projectId: mail.projectId, priority: mail.lane, guard: timeouts.guardOf(content.id), isStopped }
+    const results = await renderMails(content, recipients, options).catch((err) => {
+      if (err instanceof StoppedError) throw err
+      log.error({ err, contentId: content.id, projectId: mail.projectId }, 'could not render mails')
+      return []
+    })
+    const made = await Promise.all(
+      admitted.map((each, index) => make({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.mail))),
+    )
     const unsent = made.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
-    for (const { mail, signer } of pass)
-      if (probes.has(mail) && unsent.some(({ id }) => id === mail.id))
-        health.probed({ mail, domain: signer.domain }, { domain: true, provider: false })
-    await Promise.all([...refused.map(settlementOfRefused), ...heldBack, ...unsent].map(settling.submit))
+    for (const each of admitted)
+      if (probes.has(each.mail) && unsent.some(({ id }) => id === each.mail.id))
+        health.probed({ mail: each.mail, domain: each.signer.domain }, { domain: true, provider: false })
+    await Promise.all(unsent.map(settling.submit))
     crash('rendered')
     return made.flatMap((each) => ('outgoing' in each ? [{ ...each, askedAt }] : []))
   }
@@ -120,6 +158,8 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
         return { settlement: { ...idOf(mail), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
       return { mail, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL', subject }
     } catch (err) {
+      if (err instanceof BuildError)
+        return { settlement: { ...idOf(mail), state: 'failed', error: err.message, code: 'rendering', subject } }
       log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not compose a mail')
       return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be composed.'), subject } }
     }
@@ -140,7 +180,7 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
     const sender = content.fromName ?? content.projectName
     const language = languageFor(recipient.data.locale, content.projectLanguage)
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
-    const message = await making.make(lane, {
+    const order: Order = {
       mail: { projectId, id, messageId, createdAt, toAddress, toName },
       content: { type, fromAddress, replyTo, attachments },
       sender,
@@ -150,7 +190,8 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
       tracking,
       returnPath,
       signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
-    })
+    }
+    const message = await making.make(lane, order, timeouts.guardOf(content.id))
     return { projectId, id, sender: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
@@ -197,6 +238,8 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
   return { prepare, transmit, settle: settling.submit, close: making.close }
 }
 
+const mailsOf = (all: { mail: Taken }[]) => all.map(({ mail }) => mail)
+
 const settlementOfRefused = ({ mail, error, ...how }: Refused): Settlement => ({ ...idOf(mail), error, code: error, ...how })
 
 export const idOf = ({ projectId, id, attempts }: Taken) => ({ projectId, id, attempts })
@@ -221,22 +264,6 @@ function tryLater(mail: Taken, error: string | null): Pick<Settlement, 'state' |
   return waitSeconds === null
     ? { state: 'failed', error, code: 'transient' }
     : { state: 'deferred', error, code: 'transient', waitSeconds, failed: true }
-}
-
-/** Mails of one content are rendered together. Undefined for those of a content for which that did not work at all. */
-async function renderAll(admitted: Admitted[], recipientOf: (each: Admitted) => Recipient, log: Log) {
-  const byContent = groupBy(admitted, ({ content }) => content)
-  const groups = await Promise.all(
-    [...byContent].map(async ([content, mails]) => {
-      const recipients = mails.map(recipientOf)
-      const results = await renderMails(content, recipients).catch((err) => {
-        log.error({ err, contentId: content.id, projectId: content.projectId }, 'could not render mails')
-        return []
-      })
-      return mails.map((each, index) => ({ admitted: each, recipient: recipients[index]!, result: results[index] }))
-    }),
-  )
-  return groups.flat()
 }
 
 /** Opened once per domain and kept: reading one takes four times as long as signing with it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readHtml } from './text.ts'
+import { MAX_READ, readHtml } from './text.ts'
 
 const toText = (html: string) => readHtml(html).text
 
@@ -130,4 +130,25 @@ test.each<[string, string]>([
   const began = performance.now()
   toText(html)
   expect(performance.now() - began).toBeLessThan(3_000)
+})
+
+test('HTML beyond a megabyte is read up to there, and no link of it is noted', () => {
+  const html = `<p>Start</p><a href="https://example.com">x</a>${'<p>word</p>'.repeat(200_000)}<p>End</p>`
+  const { text, anchors, end } = readHtml(html)
+  expect(text).toMatch(/^Start\n\nx \(https:\/\/example.com\)\n\nword/)
+  expect(text).not.toContain('End')
+  expect(text.match(/word/g)!.length).toBeLessThanOrEqual(MAX_READ / '<p>word</p>'.length)
+  expect([anchors, end]).toEqual([[], html.length])
+})
+
+test('HTML of exactly a megabyte is read to its end, and not cut inside a character beyond it', () => {
+  const whole = `${'x'.repeat(MAX_READ - 30)}<a href="https://e.example">`
+  expect(readHtml(whole.padEnd(MAX_READ)).anchors).toHaveLength(1)
+  expect(toText(`${'x'.repeat(MAX_READ - 1)}🦜🦜`)).toBe(`${'x'.repeat(MAX_READ - 1)}\n`)
+})
+
+test('links in elements that nest deeper than the parser follows are still noted', () => {
+  const { text, anchors } = readHtml(`${'<div>'.repeat(1_000)}<a href="https://example.com">Shop</a>${'</div>'.repeat(1_000)}`)
+  expect(anchors.map(({ target }) => target)).toEqual(['https://example.com'])
+  expect(text).toContain('Shop')
 })

@@ -1,4 +1,5 @@
-import { type Handler, Parser } from 'htmlparser2'
+import type { Handler } from 'htmlparser2'
+import { HtmlParser } from '../lib/html-parser.ts'
 
 const UNSEEN = new Set(['style', 'script', 'title', 'template', 'noscript'])
 const PARAGRAPHS = new Set([
@@ -32,11 +33,22 @@ export type Read = {
   end: number
 }
 
+/** Longer HTML is read up to here, and its links stay as they are. Mail programs show a tenth of that. */
+export const MAX_READ = 1024 * 1024
+
 /**
  * The mail for those who read no HTML: its words, with the targets of its links; and where these stand. One pass, linear in its
  * length: what was written is never looked at again, because each look at a string that is being built copies all of it.
  */
 export function readHtml(html: string): Read {
+  if (html.length <= MAX_READ) return readAll(html)
+  return { text: readAll(beginningOf(html)).text, anchors: [], end: html.length }
+}
+
+/** Without half of a character at its end. */
+const beginningOf = (html: string) => html.slice(0, MAX_READ).replace(/[\ud800-\udbff]$/, '')
+
+function readAll(html: string): Read {
   let text = ''
   const anchors: Anchor[] = []
   let end = html.length
@@ -121,8 +133,7 @@ export function readHtml(html: string): Read {
     },
   }
   // With no entities to decode it goes from tag to tag instead of looking at each character.
-  const parser = new Parser(handler, { decodeEntities: html.includes('&') })
-  if (nestsTooDeep(html)) return { text: stripTags(html), anchors, end }
+  const parser = new HtmlParser(handler, { decodeEntities: html.includes('&') })
   parser.end(html)
   return { text: `${text}\n`, anchors, end }
 }
@@ -131,48 +142,3 @@ const isUnseen = (name: string, { hidden, style }: Record<string, string>) =>
   UNSEEN.has(name) || hidden !== undefined || (style !== undefined && /display\s*:\s*none/i.test(style))
 
 const bulletOf = (list: { next: number } | undefined) => (list && list.next > 0 ? `${list.next++}. ` : '- ')
-
-/** The parser's time grows with how deep elements are open, so that a megabyte of open ones takes it half a minute. */
-const MAX_DEPTH = 2_000
-/** Shorter than this it cannot be deep enough to matter. */
-const HARMLESS = 16_384
-const TAG = /<(\/?)([a-z][a-z0-9]*)/gi
-/** Those that need no end: a long list of them is not deep. */
-const ENDS_BY_ITSELF = new Set([
-  'br',
-  'hr',
-  'img',
-  'input',
-  'meta',
-  'link',
-  'col',
-  'area',
-  'base',
-  'wbr',
-  'source',
-  'p',
-  'li',
-  'td',
-  'th',
-  'tr',
-  'dt',
-  'dd',
-  'option',
-])
-
-function nestsTooDeep(html: string) {
-  if (html.length < HARMLESS) return false
-  let depth = 0
-  for (const [, closes, name] of html.matchAll(TAG)) {
-    if (closes) depth = Math.max(0, depth - 1)
-    else if (!ENDS_BY_ITSELF.has(name!.toLowerCase()) && ++depth > MAX_DEPTH) return true
-  }
-  return false
-}
-
-/** For what no mail program shows as it was meant either. */
-function stripTags(html: string) {
-  const [first = '', ...rest] = html.split('<')
-  const words = [first, ...rest.map((piece) => piece.slice(piece.indexOf('>') + 1))]
-  return `${words.join(' ').replace(/\s+/g, ' ').trim()}\n`
-}

@@ -44,3 +44,45 @@ export function createThreads({ file, from, least, most, heapMb, youngMb = 32, i
 
 /** Of all cores but the one that the main thread has. */
 export const spareCores = (least: number, most: number) => Math.min(most, Math.max(least, availableParallelism() - 1))
+
+// Time limits ---------------------------------------------------------------------------------------------------------
+
+const LOOK_EVERY_MS = 10
+type Watched = { progress: Int32Array; at: number; spentMs: number; limitMs: (at: number) => number; onOverrun: () => void }
+const watched = new Set<Watched>()
+let looking: NodeJS.Timeout | undefined
+let lookedAt = 0
+
+/** One item of shared memory in which a thread says which piece of its work it is at. */
+export const createProgress = (at: number) => new Int32Array(new SharedArrayBuffer(4)).fill(at)
+
+/** Calls `onOverrun` once when the thread stays at one piece of work for longer than its limit. Returns how to stop watching. */
+export function watchProgress(progress: Int32Array, limitMs: Watched['limitMs'], onOverrun: () => void) {
+  const one: Watched = { progress, at: Atomics.load(progress, 0), spentMs: 0, limitMs, onOverrun }
+  if (!watched.size) {
+    lookedAt = performance.now()
+    looking = setInterval(look, LOOK_EVERY_MS)
+  }
+  watched.add(one)
+  return () => forget(one)
+}
+
+function forget(one: Watched) {
+  watched.delete(one)
+  if (!watched.size) clearInterval(looking)
+}
+
+function look() {
+  const now = performance.now()
+  // Looks that come late count as one: on a machine that stands still or is overloaded, this thread is starved as the other is.
+  const passedMs = Math.min(now - lookedAt, LOOK_EVERY_MS)
+  lookedAt = now
+  for (const one of watched) {
+    const at = Atomics.load(one.progress, 0)
+    one.spentMs = at === one.at ? one.spentMs + passedMs : 0
+    one.at = at
+    if (one.spentMs <= one.limitMs(at)) continue
+    forget(one)
+    one.onOverrun()
+  }
+}

@@ -76,7 +76,7 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
   if (body.template !== undefined && !template) templateNotFound(body.template)
   const subject = body.subject ?? template!.subject
   const text = body.body ?? template!.body
-  if (body.subject !== undefined || body.body !== undefined) await assertRenderable({ subject, body: text })
+  if (body.subject !== undefined || body.body !== undefined) await assertRenderable(projectId, { subject, body: text })
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'The template has no sender, so the request must.', 'required')
   return {
     type: template?.type ?? 'TRANSACTIONAL',

@@ -16,8 +16,8 @@ export const Body = z.string().min(1).max(MAX_SOURCE)
 export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 
 /** Refuses with each field that is no template, and where in it. */
-export async function assertRenderable({ subject = '', body = '' }: Partial<Template>) {
-  const problems = await checkTemplate({ subject, body })
+export async function assertRenderable(projectId: string, { subject = '', body = '' }: Partial<Template>) {
+  const problems = await checkTemplate({ subject, body }, projectId)
   if (!problems.length) return
   const errors = problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' }))
   throw new AppError('VALIDATION_ERROR', { errors })

@@ -1,7 +1,7 @@
-import { Parser } from 'htmlparser2'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
+import { HtmlParser } from '../lib/html-parser.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
 import { isStandard } from './language/variables.ts'
@@ -31,7 +31,7 @@ const CLIPPED_BYTES = 102 * 1024
 const MAX_ISSUES = 200
 
 export async function lintTemplate(db: Db, projectId: string, template: Template & { type?: (typeof TYPES)[number] | undefined }) {
-  const { problems, references } = await inspectTemplate(template)
+  const { problems, references } = await inspectTemplate(template, projectId)
   if (problems.length) return problems.map(toIssue)
   const issues: Issue[] = [
     ...(await unknownFields(db, projectId, references)).map((path) => ({
@@ -85,7 +85,7 @@ function lintHtml(body: string): Issue[] {
   const line = lineCounter(body)
   const add = (code: Issue['code'], severity: Issue['severity'], message: string) =>
     issues.push({ code, severity, message, line: line(parser.startIndex) })
-  const parser = new Parser({
+  const parser = new HtmlParser({
     onopentag(name, { href, name: anchor, id, alt }) {
       if (issues.length >= MAX_ISSUES) return
       if (name === 'img' && alt === undefined) add('image_without_alt', 'warning', 'An image has no alt text.')

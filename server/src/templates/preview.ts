@@ -19,11 +19,11 @@ export const Preview = z.object({
 type Sample = { email?: string | undefined; subscribed?: boolean | undefined; locale?: string | undefined; data?: DataPatch | undefined }
 
 /** The mail as this recipient would get it. */
-export async function previewTemplate(template: Template, recipient: Recipient): Promise<z.output<typeof Preview>> {
-  const rendered = await renderMail(template, recipient, { withText: true })
+export async function previewTemplate(projectId: string, template: Template, recipient: Recipient): Promise<z.output<typeof Preview>> {
+  const rendered = await renderMail(template, recipient, { withText: true, projectId })
   if (!rendered.ok) return invalid('body', rendered.reason)
   const { subject, html, text = '' } = rendered
-  return { subject, html, text, missingVariables: missing((await inspectTemplate(template)).references, recipient) }
+  return { subject, html, text, missingVariables: missing((await inspectTemplate(template, projectId)).references, recipient) }
 }
 
 const missing = (references: Reference[], recipient: Recipient) => [

@@ -1,6 +1,6 @@
 import { convert } from 'html-to-text'
 import { compile, sentence, TooLongError } from './language/compile.ts'
-import { MAX_OUTPUT } from './language/limits.ts'
+import { MAX_OUTPUT, TURN_MS } from './language/limits.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
 import { COMPILING, describeProblem, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template } from './mail.ts'
@@ -10,21 +10,30 @@ import { referencesOf } from './references.ts'
 
 type Work = { template: Template; recipients: Recipient[]; withText: boolean; progress: Int32Array }
 
-/** Renders for all, one after the other, and says in `progress` for whom, so that the one who takes too long is known. */
+/**
+ * Renders for one recipient after the other, and says in `progress` for which, so that the one that takes too long is known. Returns
+ * the results of the first ones only when these took long: others wait for this thread, and what is returned is not lost should
+ * the thread be killed at a later recipient.
+ */
 export function render({ template, recipients, withText, progress }: Work): Rendered[] {
   Atomics.store(progress, 0, COMPILING)
   const [problem] = problemsOf(template)
   if (problem) return recipients.map(() => ({ ok: false, reason: describeProblem(problem) }))
   const subject = compile(template.subject, { html: false })
   const body = compile(template.body, { html: true })
-  return recipients.map((recipient, index) => {
-    Atomics.store(progress, 0, index)
-    return attempt(() => {
+  const results: Rendered[] = []
+  const began = performance.now()
+  for (const recipient of recipients) {
+    Atomics.store(progress, 0, results.length)
+    const result = attempt(() => {
       const scope = scopeOf(recipient)
       const html = body(scope)
       return finish({ subject: subject(scope), html, ...(withText ? { text: toText(html) } : {}) })
     })
-  })
+    results.push(result)
+    if (performance.now() - began > TURN_MS) break
+  }
+  return results
 }
 
 export function inspect({ template, progress }: { template: Template; progress: Int32Array }): Inspection {

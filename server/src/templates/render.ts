@@ -1,7 +1,17 @@
 import { AppError } from '../lib/errors.ts'
+import { createFairQueue } from '../lib/fair-queue.ts'
 import { createPauses } from '../lib/pauses.ts'
-import { createThreads, spareCores } from '../lib/threads.ts'
-import { COMPILE_MS, MAX_SOURCE_HERE, MAX_VARIABLES_HERE, RENDER_MS, THREAD_HEAP_MB, WAIT_MS } from './language/limits.ts'
+import { createProgress, createThreads, spareCores, watchProgress } from '../lib/threads.ts'
+import {
+  COMPILE_MS,
+  MAX_PROCESSED_HERE,
+  MAX_PROCESSED_PER_CALL,
+  MAX_SOURCE_HERE,
+  MAX_VARIABLES_HERE,
+  RENDER_MS,
+  THREAD_HEAP_MB,
+  WAIT_MS,
+} from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
 import { createRecent } from './language/recent.ts'
 import { type Simple, simplify } from './language/simple.ts'
@@ -9,38 +19,54 @@ import { TemplateSyntaxError } from './language/syntax-error.ts'
 import type { Recipient } from './language/variables.ts'
 import { COMPILING, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template, WAITING } from './mail.ts'
 
-/** Throws nothing; a mail that cannot be rendered is a result like any other. */
-export async function renderMail(template: Template, recipient: Recipient, options: { withText?: boolean } = {}): Promise<Rendered> {
+/** Asked for a reason not to try before each attempt in a thread, so that a template that keeps timing out is given up. */
+type Guard = { refusal: () => string | undefined; timedOut: (reason: string) => void }
+
+type Options = {
+  withText?: boolean
+  /** Projects share the threads. Calls without one share a turn. */
+  projectId?: string
+  /** Lower ones first. */
+  priority?: number
+  guard?: Guard
+  /** Asked before each attempt in a thread. True: the caller no longer wants the results, and gets a StoppedError. */
+  isStopped?: () => boolean
+}
+
+export class StoppedError extends Error {}
+
+/** A mail that cannot be rendered is a result like any other. */
+export async function renderMail(template: Template, recipient: Recipient, options: Options = {}): Promise<Rendered> {
   const [rendered] = await renderMails(template, [recipient], options)
   return rendered!
 }
 
 /**
- * One template for many. Whoever's mail takes too long or too much fails alone, with the reason; all others are rendered.
+ * One template for many. A recipient whose mail takes too long or too much fails alone, with the reason; all others are rendered.
  * Templates that only fill in variables are rendered here, all others in threads that can be killed.
  */
-export async function renderMails(template: Template, recipients: Recipient[], { withText = false } = {}): Promise<Rendered[]> {
-  const simple = withText ? undefined : simpleOf(template)
-  if (!simple) return renderInThreads(template, recipients, withText)
+export async function renderMails(template: Template, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
+  const simple = options.withText ? undefined : simpleOf(template)
+  if (!simple) return renderInThreads(template, recipients, options)
   const results = await renderHere(simple, recipients)
   const tooLong = recipients.filter((_, index) => !results[index])
-  const others = tooLong.length ? await renderInThreads(template, tooLong, withText) : []
+  const others = tooLong.length ? await renderInThreads(template, tooLong, options) : []
   return results.map((result) => result ?? others.shift()!)
 }
 
 /** What is wrong with a template, if anything. Nothing is rendered. */
-export async function checkTemplate(template: Template): Promise<SyntaxProblem[]> {
+export async function checkTemplate(template: Template, projectId?: string): Promise<SyntaxProblem[]> {
   if (simpleOf(template)) return []
   const known = checked.get(keyOf(template))
   if (known) return known
-  const { problems } = await inspectTemplate(template)
+  const { problems } = await inspectTemplate(template, projectId)
   checked.set(keyOf(template), problems, 2 * keyOf(template).length)
   return problems
 }
 
 /** The same, and which variables it uses if nothing is wrong. */
-export async function inspectTemplate(template: Template): Promise<Inspection> {
-  const outcome = await runInThread<Inspection>('inspect', { template })
+export async function inspectTemplate(template: Template, projectId?: string): Promise<Inspection> {
+  const outcome = await inTurn(projectId, () => runInThread<Inspection>('inspect', { template }))
   return outcome.done ?? Promise.reject(new Error(`a template could not be read: ${outcome.reason}`))
 }
 
@@ -84,52 +110,60 @@ function readSimple(source: string, html: boolean) {
 
 // On the main thread --------------------------------------------------------------------------------------------------
 
-/** Undefined for those whose mail is too long to be made here. */
+/** Undefined for recipients whose mail is too long, or too much work, to be made here. */
 async function renderHere({ subject, body }: SimpleMail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
   const results: (Rendered | undefined)[] = []
   const pause = createPauses()
+  let left = MAX_PROCESSED_PER_CALL
   for (const recipient of recipients) {
-    const mail = { subject: subject(recipient), html: body(recipient) }
+    const allowed = Math.min(left, MAX_PROCESSED_HERE)
+    const budget = { characters: allowed }
+    const mail = left > 0 ? { subject: subject(recipient, budget), html: body(recipient, budget) } : NOTHING
+    left -= allowed - budget.characters
     results.push(mail.subject === undefined || mail.html === undefined ? undefined : finish(mail as { subject: string; html: string }))
     await pause()
   }
   return results
 }
 
+const NOTHING = { subject: undefined, html: undefined }
+
 // In threads ----------------------------------------------------------------------------------------------------------
 
-async function renderInThreads(template: Template, recipients: Recipient[], withText: boolean): Promise<Rendered[]> {
+async function renderInThreads(template: Template, recipients: Recipient[], options: Options): Promise<Rendered[]> {
   const results: Rendered[] = []
-  for (let waiting = recipients.map((_, index) => index); waiting.length; ) {
-    const outcome = await runInThread<Rendered[]>('render', { template, recipients: waiting.map((index) => recipients[index]!), withText })
-    if (outcome.done) {
-      waiting.forEach((index, position) => {
-        results[index] = outcome.done[position]!
-      })
-      break
-    }
-    // The thread is gone, with what it had done. The one it was at has failed; everyone else is rendered again.
-    const guilty = outcome.at === COMPILING ? waiting : [waiting[outcome.at]!]
-    for (const index of guilty) results[index] = { ok: false, reason: outcome.reason }
-    waiting = waiting.filter((index) => !guilty.includes(index))
+  let waiting = recipients.map((_, index) => index)
+  while (waiting.length) {
+    const batch = waiting.map((index) => recipients[index]!)
+    const some = await inTurn(options.projectId, () => renderSome(template, batch, options), options.priority)
+    for (const [position, result] of some) results[waiting[position]!] = result
+    waiting = waiting.filter((index) => !results[index])
   }
   return results
 }
 
-type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason: string }
+/** Results by position, at least one: as many as a thread returned in its turn, or that of the recipient it was killed at. */
+async function renderSome(template: Template, recipients: Recipient[], { withText = false, guard, isStopped }: Options) {
+  if (isStopped?.()) throw new StoppedError()
+  const refusal = guard?.refusal()
+  if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal })).entries()
+  const outcome = await runInThread<Rendered[]>('render', { template, recipients, withText })
+  const results: [number, Rendered][] = outcome.done ? [...outcome.done.entries()] : failuresOf(outcome, recipients.length)
+  for (const [, result] of results) if (!result.ok && result.reason === REASONS.time) guard?.timedOut(result.reason)
+  return results
+}
 
-const LOOK_EVERY_MS = 10
+/** The thread is gone. A template that cannot even be read fails for all; otherwise one recipient did that. */
+const failuresOf = ({ at, reason }: { at: number; reason: string }, count: number): [number, Rendered][] =>
+  at === COMPILING ? Array.from({ length: count }, (_, index) => [index, { ok: false, reason }]) : [[at, { ok: false, reason }]]
+
+type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason: string }
 
 /** Watches how far the thread is, and kills it when one mail takes too long: no engine's own limit holds in every filter. */
 async function runInThread<Result>(name: 'render' | 'inspect', work: object): Promise<Outcome<Result>> {
-  const progress = new Int32Array(new SharedArrayBuffer(4)).fill(WAITING)
+  const progress = createProgress(WAITING)
   const killer = new AbortController()
-  let last = { at: WAITING, since: performance.now() }
-  const watch = setInterval(() => {
-    const at = Atomics.load(progress, 0)
-    if (at !== last.at) last = { at, since: performance.now() }
-    else if (performance.now() - last.since > patience(at)) killer.abort()
-  }, LOOK_EVERY_MS)
+  const stopWatching = watchProgress(progress, patience, () => killer.abort())
   try {
     return { done: await threads().run({ ...work, progress }, { name, signal: killer.signal }) }
   } catch (err) {
@@ -141,11 +175,16 @@ async function runInThread<Result>(name: 'render' | 'inspect', work: object): Pr
     if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: REASONS.memory }
     throw err
   } finally {
-    clearInterval(watch)
+    stopWatching()
   }
 }
 
 const patience = (at: number) => (at === WAITING ? WAIT_MS : at === COMPILING ? COMPILE_MS : RENDER_MS)
+
+const MOST_THREADS = spareCores(2, 4)
+const MAX_WAITING = 1_000
+const queue = createFairQueue({ slots: MOST_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
+const inTurn = <T>(projectId = '', work: () => Promise<T>, priority = 0) => queue.run(projectId, priority, work)
 
 let pool: ReturnType<typeof createThreads> | undefined
 
@@ -154,8 +193,9 @@ function threads() {
   pool ??= createThreads({
     file: 'render-thread',
     from: import.meta.url,
-    least: 1,
-    most: spareCores(2, 4),
+    // One for a newcomer beside a project that keeps the other busy: starting a thread takes longer than most of its work.
+    least: 2,
+    most: MOST_THREADS,
     heapMb: THREAD_HEAP_MB,
   })
   return pool

@@ -76,7 +76,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     '/templates',
     { config, bodyLimit, schema: { tags, summary: 'Create a template', body: NewTemplate, response: { 201: Template } } },
     async (req, reply) => {
-      await assertRenderable(req.body)
+      await assertRenderable(req.project.id, req.body)
       assertOwnName(req.body)
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
       return reply.status(201).send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body)))
@@ -110,7 +110,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     async (req) => {
       const stored = await find(req.project.id, req.params.id)
       const { id } = stored
-      await assertRenderable(req.body)
+      await assertRenderable(req.project.id, req.body)
       if (req.body.from !== undefined || req.body.fromName !== undefined) assertOwnName({ ...stored, ...req.body })
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
       const changed = await transact(db, (tx) => changeTemplate(tx, { projectId: req.project.id, id, changes: req.body }))
@@ -162,7 +162,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       const { contactId, ...sample } = req.body
       const contact = contactId === undefined ? undefined : await findContact(db, req.project.id, contactId)
       if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
-      return previewTemplate(template, sampleRecipient({ publicUrl, secrets }, contact, sample))
+      return previewTemplate(req.project.id, template, sampleRecipient({ publicUrl, secrets }, contact, sample))
     },
   )
 

@@ -16,10 +16,15 @@ export const MAX_SUBJECT = 998
 export const MAX_SOURCE_HERE = 100_000
 export const MAX_VARIABLES_HERE = 200
 export const MAX_OUTPUT_HERE = 256_000
+/** Characters that filters, escaping and printing may read there for one recipient, and for all of one call. */
+export const MAX_PROCESSED_HERE = 256_000
+export const MAX_PROCESSED_PER_CALL = 16 * MAX_PROCESSED_HERE
 
 /** The engine looks at the clock itself, between tags; the thread is killed when that was not enough. */
 export const ENGINE_RENDER_MS = 200
 export const RENDER_MS = 250
+/** After this a thread returns the results it has, and another project gets its turn. */
+export const TURN_MS = 100
 /** For a free thread. */
 export const WAIT_MS = 30_000
 /** For parsing, which is bounded by the limits above, on a busy machine. */
