@@ -27,8 +27,8 @@ export type Taken = {
 export const LANES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
-/** What a process had three times when it died goes alone from then on, so that it takes nobody with it. */
-const SUSPICIOUS = 3
+/** An email that two processes held when they died goes alone from then on, so that it takes no others with it. */
+const SUSPICIOUS = 2
 
 type Stream = Pick<Taken, 'projectId' | 'streamId'>
 type Wanted = { limit: number; except: string[] }

@@ -17,8 +17,8 @@ type Pause = Paused & {
   failedProbes: number
   /** By this process's clock. */
   until: number
-  /** One email of this process is on its way to find out. */
-  probing: boolean
+  /** Until then one email of this process is on its way to find out. It may never report: the process may give it back. */
+  probingUntil: number
   /** Not yet in the database. */
   unsaved: boolean
 }
@@ -27,6 +27,8 @@ type Pause = Paused & {
 const PROBE_SECONDS = 300
 /** Far beyond what there can be; a bound all the same. */
 const MAX_PAUSES = 10_000
+
+const isProbing = ({ probingUntil }: Pause) => performance.now() < probingUntil
 
 const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
 
@@ -50,12 +52,12 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   /** Refusals that arrive during a pause do not prolong it: they belong to emails that were under way. A refused probe does. */
   function pause(paused: Paused, reason: string, fingerprint: string | null = null) {
     const known = find(paused)
-    if (known && !known.probing) return
+    if (known && !isProbing(known)) return
     if (!known && pauses.size >= MAX_PAUSES) return
     const failedProbes = known ? known.failedProbes + 1 : 0
     const until = performance.now() + durationOf(paused, failedProbes)
     const { projectId, domain } = paused
-    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, failedProbes, until, probing: false, unsaved: true })
+    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, failedProbes, until, probingUntil: 0, unsaved: true })
     ended.delete(keyOf(paused))
     const seconds = Math.round((until - performance.now()) / 1_000)
     const what = isProvider(paused) ? 'all sending' : 'a sender domain'
@@ -88,10 +90,10 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   /** What this process has changed meanwhile is newer than what was read. */
   function adopt(stored: StoredPause[]) {
     const read = new Set(stored.map(keyOf))
-    for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !each.probing) pauses.delete(key)
+    for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !isProbing(each)) pauses.delete(key)
     for (const { secondsLeft, projectId, domain, reason, fingerprint, failedProbes } of stored) {
       const known = pauses.get(keyOf({ projectId, domain }))
-      if (known?.unsaved || known?.probing || ended.has(keyOf({ projectId, domain }))) continue
+      if (known?.unsaved || (known && isProbing(known)) || ended.has(keyOf({ projectId, domain }))) continue
       const until = performance.now() + secondsLeft * 1_000
       pauses.set(keyOf({ projectId, domain }), {
         projectId,
@@ -100,7 +102,7 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
         fingerprint,
         failedProbes,
         until,
-        probing: false,
+        probingUntil: 0,
         unsaved: false,
       })
     }
@@ -113,22 +115,22 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     async takeProbe(paused: Paused): Promise<boolean> {
       const due = () => {
         const known = find(paused)
-        return known && !known.probing && performance.now() >= known.until ? known : undefined
+        return known && !isProbing(known) && performance.now() >= known.until ? known : undefined
       }
       if (!due()) return false
       return inTurn(async () => {
         const known = due()
         if (!known || known.unsaved || !(await reserveProbe(db, paused))) return false
-        known.probing = true
+        known.probingUntil = performance.now() + PROBE_SECONDS * 1_000
         return true
       })
     },
     /** `works`: the pause is over. `undecided`: the probe said nothing about it, so another may follow. */
     probed(paused: Paused, result: 'works' | 'undecided') {
       const known = find(paused)
-      if (!known?.probing) return
+      if (!known || !isProbing(known)) return
       if (result === 'works') return end(paused)
-      Object.assign(known, { probing: false, unsaved: true, until: performance.now() })
+      Object.assign(known, { probingUntil: 0, unsaved: true, until: performance.now() })
     },
     isPaused: (paused: Paused) => pauses.size > 0 && find(paused) !== undefined,
     reasonOf: (paused: Paused) => find(paused)?.reason ?? '',

@@ -72,8 +72,8 @@ const LAST_ANSWERS_MS = 15_000
 const HEALTH_MS = 500
 const EXPIRE_MS = 600_000
 const CHUNK = 1_000
-/** Given up after so many deaths of the process that had it, the last two with nothing else in hand. */
-const MAX_CRASHES = 5
+/** An email is given up after this many deaths of the process that held it, the last one with nothing else in hand. */
+const MAX_CRASHES = 3
 /** Before one goes alone, what is in hand has so long to be done with. */
 const HANDS_FREE_MS = 10_000
 /** So many of them one after the other, before all others get their turn again. */
@@ -279,7 +279,7 @@ export async function startSender(options: Options) {
     return [LANES.transactional, ...(mayBulk ? [LANES.bulk] : [])].map((lane) => ready[lane]!).find((waiting) => waiting.length)
   }
 
-  async function send(made: Ready) {
+  async function send(made: Ready, onHandedOver = () => {}) {
     const { mail } = made
     onTheWire.add(mail)
     const freeLine = () => {
@@ -300,7 +300,11 @@ export async function startSender(options: Options) {
     try {
       await sending.transmit(made, {
         mayLeave: () => !stopping,
-        handedOver: (is) => (is ? handedOver.add(mail) : handedOver.delete(mail)),
+        handedOver(is) {
+          if (!is) return void handedOver.delete(mail)
+          handedOver.add(mail)
+          onHandedOver()
+        },
         offTheWire(said) {
           // Before the connection is free: the next email must know.
           meaning = said
@@ -327,12 +331,12 @@ export async function startSender(options: Options) {
     if (stopping || !options.isHeld() || health.isProviderPaused() || !(await hasSuspicious(db))) return
     solitary = true
     try {
-      const isFree = () => holding.size <= lingering.size
+      const isFree = () => [...holding.values()].every((mail) => lingering.has(mail) || handedOver.has(mail))
       for (const end = performance.now() + HANDS_FREE_MS; !isFree() && performance.now() < end && !stopping; ) await sleep(20)
       for (let sent = 0; sent < ALONE_AT_MOST && isFree() && !stopping; sent++) {
         const mail = await inTurn(claimAlone)
         if (!mail) return
-        await sendAlone(mail).finally(() => holding.delete(mail.id))
+        await sendAlone(mail)
       }
     } finally {
       solitary = false
@@ -347,16 +351,26 @@ export async function startSender(options: Options) {
   }
 
   async function sendAlone(mail: Taken) {
-    if (mail.crashes >= MAX_CRASHES)
-      return void (await sending.settle({
-        ...idOf(mail),
-        state: 'failed',
-        error: 'Sending it ended the process, several times.',
-        code: 'crashed',
-      }))
+    if (mail.crashes >= MAX_CRASHES) {
+      const error = 'Sending it ended the process, several times.'
+      await sending.settle({ ...idOf(mail), state: 'failed', error, code: 'crashed' }).finally(() => holding.delete(mail.id))
+      return
+    }
+    const [made] = await prepareAlone(mail)
+    if (!made) return void holding.delete(mail.id)
+    // Handed over, it has done no harm. Its answer may take ten minutes, and the others must not wait for that.
+    await new Promise<void>((resolve) => void send(made, resolve).finally(resolve))
+  }
+
+  async function prepareAlone(mail: Taken) {
     const made: Ready[] = []
-    await sending.prepare([mail], (_, ready) => made.push(...ready), isStopped)
-    for (const each of made) await send(each)
+    try {
+      await sending.prepare([mail], (_, ready) => made.push(...ready), isStopped)
+      return made
+    } catch (err) {
+      holding.delete(mail.id)
+      throw err
+    }
   }
 
   return {
