@@ -10,7 +10,7 @@ import { invalid } from '../lib/errors.ts'
 import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { createAcceptor, type Sending, type Sent } from './accept.ts'
+import { createAcceptor, refuseUnlessRepeat, type Sending, type Sent } from './accept.ts'
 import { type SendBody, sendBody, sizeOf } from './body.ts'
 
 const MB = 1024 * 1024
@@ -46,7 +46,10 @@ export function sendRoutes(app: App, { db, config }: Deps) {
     },
     async (req) => {
       const key = readIdempotencyKey(req)
-      const content = await contentOf(db, req.project.id, req.body)
+      if (req.body.subject !== undefined || req.body.body !== undefined) await assertRenderable(req.body)
+      const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
+        refuseUnlessRepeat(db, { project: req.project, key }, config.idempotencyTtlHours, reason),
+      )
       return acceptor.submit({ ...sendingOf(req, req.body), content, key }).then(answer, explainSize)
     },
   )
@@ -74,14 +77,11 @@ const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content'
 async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<Sending['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
   if (body.template !== undefined && !template) templateNotFound(body.template)
-  const subject = body.subject ?? template!.subject
-  const text = body.body ?? template!.body
-  if (body.subject !== undefined || body.body !== undefined) await assertRenderable({ subject, body: text })
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'The template has no sender, so the request must.', 'required')
   return {
     type: template?.type ?? 'TRANSACTIONAL',
-    subject,
-    body: text,
+    subject: body.subject ?? template!.subject,
+    body: body.body ?? template!.body,
     fromAddress,
     fromName: body.from?.name || body.name || template?.fromName || null,
     replyTo: body.reply ?? template?.replyTo ?? null,
