@@ -83,7 +83,7 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
     subject: body.subject ?? template!.subject,
     body: body.body ?? template!.body,
     fromAddress,
-    fromName: body.from?.name || body.name || template?.fromName || null,
+    fromName: body.from?.name || (body.from?.isText && body.name) || template?.fromName || null,
     replyTo: body.reply ?? template?.replyTo ?? null,
     headers: body.headers ?? {},
     templateId: template?.id ?? null,

@@ -20,6 +20,7 @@ export async function renderMail(template: Template, recipient: Recipient, optio
  * Templates that only fill in variables are rendered here, all others in threads that can be killed.
  */
 export async function renderMails(template: Template, recipients: Recipient[], { withText = false } = {}): Promise<Rendered[]> {
+  if (!withText && isLargeLiteral(template.body)) return renderAround(template, recipients)
   const simple = withText ? undefined : simpleOf(template)
   if (!simple) return renderInThreads(template, recipients, withText)
   const results = await renderHere(simple, recipients)
@@ -28,8 +29,20 @@ export async function renderMails(template: Template, recipients: Recipient[], {
   return results.map((result) => result ?? others.shift()!)
 }
 
+/** A body without tags is the same for every recipient and may be of any size: only the subject is rendered. */
+async function renderAround({ subject, body }: Template, recipients: Recipient[]): Promise<Rendered[]> {
+  const results = await renderMails({ subject, body: '' }, recipients)
+  return results.map((result) => (result.ok ? { ...result, html: body } : result))
+}
+
+export const hasTags = (source: string) => source.includes('{{') || source.includes('{%')
+
+/** Not for small ones: what is known of those is found without reading them in full. */
+const isLargeLiteral = (source: string) => source.length > MAX_SOURCE_HERE && !hasTags(source)
+
 /** What is wrong with a template, if anything. Nothing is rendered. */
 export async function checkTemplate(template: Template): Promise<SyntaxProblem[]> {
+  if (isLargeLiteral(template.body)) return checkTemplate({ ...template, body: '' })
   if (simpleOf(template)) return []
   const known = checked.get(keyOf(template))
   if (known) return known
