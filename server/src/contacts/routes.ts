@@ -66,7 +66,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/contacts/lookup',
     {
-      config,
+      config: { ...config, onlyReads: true },
       schema: {
         tags,
         summary: 'Which of these addresses are contacts?',

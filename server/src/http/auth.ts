@@ -28,6 +28,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     caller?: Caller
     role?: Role
+    /** Changes nothing although its method may: a disabled project may call it. */
+    onlyReads?: boolean
     /** The handler has `checkCallers` look at the key in its own transaction, so it need not be looked up before. */
     keyCheckedLater?: boolean
   }
@@ -61,7 +63,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   app.decorateRequest('role', null as unknown as Role)
 
   app.addHook('onRequest', async (req, reply) => {
-    const { caller, role } = req.routeOptions.config
+    const { caller, role, onlyReads } = req.routeOptions.config
     if (caller === undefined || caller === 'anyone') return
     if (caller === 'visitor') return refuseCrossSite(req, config.publicUrl)
     if (caller === 'session') {
@@ -71,7 +73,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     }
     if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role)
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
-    if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
+    if (req.project.disabled && !onlyReads && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
   // Whatever was refused, also for its body, was perhaps not checked: the next one with this key is looked up again.
   app.addHook('onError', async (req) => {

@@ -61,6 +61,7 @@ function assertOwnName({ from, fromName }: { from?: string | null | undefined; f
 export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const tags = ['Templates']
   const config = { caller: 'project' as const }
+  const reading = { ...config, onlyReads: true }
   const bodyLimit = BODY_LIMIT
 
   app.get(
@@ -86,7 +87,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.post(
     '/templates/lint',
     {
-      config,
+      config: reading,
       bodyLimit,
       schema: {
         tags,
@@ -141,7 +142,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.post(
     '/templates/:id/preview',
     {
-      config,
+      config: reading,
       schema: {
         tags,
         summary: 'Render a template for a contact or a sample',
@@ -168,7 +169,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
 
   app.post(
     '/templates/:id/lint',
-    { config, schema: { tags, summary: 'What could be better in a template', params: TemplateId, response: { 200: Linted } } },
+    { config: reading, schema: { tags, summary: 'What could be better in a template', params: TemplateId, response: { 200: Linted } } },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
   )
 
