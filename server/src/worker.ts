@@ -24,7 +24,7 @@ import { forgetIdentity } from './domains/forget-identity.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
-import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
+import { continueForgetting, sweepEvents, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
 import { wipeHits } from './hits/wipe.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
@@ -78,7 +78,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'domains.remove-identity': ({ domain }) => forgetIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
-  'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
+  'projects.wipe': (wipe) => wipeProject(db, wipe, { wipers: WIPERS, sweep: sweepEvents }),
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 

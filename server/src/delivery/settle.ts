@@ -5,6 +5,7 @@ import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
 import type { ErrorCode } from './error-code.ts'
+import { CONTACT } from './email.ts'
 import type { Taken } from './outbox.ts'
 import { keepRefusals } from './refusal.ts'
 
@@ -132,7 +133,7 @@ export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.mess
 export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** What a statement that ends mails `e` returns for `recordEnds`: asking for it afterwards would cost as much again. */
-export const TOLD = sql`e.project_id as "projectId", e.id, e.contact_id as "contactId", e.state, e.sent_at as "sentAt", e.error,
+export const TOLD = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error,
   (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
 export type Told = {
   projectId: string
