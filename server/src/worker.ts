@@ -87,7 +87,7 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
-  { name: 'cron.check-domains', match: '*/5 * * * *', run: () => checkDueDomains({ db, config, log }) },
+  { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 

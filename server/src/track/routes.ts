@@ -12,7 +12,7 @@ import { Address, Timestamp } from '../http/validate.ts'
 import { AppError, fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { createTracker, type Tracked, type Tracking } from './accept.ts'
-import { createTrackLimits } from './limits.ts'
+import { createSubscriptionLimit } from './limits.ts'
 import { RecordBody, recordOne } from './record.ts'
 
 export const TrackBody = z.object({
@@ -44,7 +44,7 @@ function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Erro
 export function trackRoutes(app: App, { db, config }: Deps) {
   const tags = ['Events']
   const tracker = createTracker(db, config)
-  const limit = createTrackLimits(config.rateLimitPerMinute)
+  const limitChanges = createSubscriptionLimit(config.rateLimitPerMinute)
   app.addHook('onClose', () => tracker.drain())
 
   const submit = (req: FastifyRequest, body: TrackBody, more: Pick<Tracking, 'source' | 'key'>) =>
@@ -78,7 +78,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
     (req) => {
       const key = readIdempotencyKey(req)
       const { email, subscribed } = req.body
-      limit({ projectId: req.project.id, email, ip: req.ip, choosing: subscribed !== undefined })
+      if (subscribed !== undefined) limitChanges({ projectId: req.project.id, email })
       return submit(req, req.body, { key, source: subscribed === undefined ? NO_SOURCE : publicSource(req) })
     },
   )
