@@ -316,6 +316,7 @@ export interface Operations {
   'POST /auth/accept-invitation': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       token: string
     }
@@ -333,6 +334,7 @@ export interface Operations {
   'POST /auth/change-password': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       currentPassword: string
       password: string
@@ -346,6 +348,7 @@ export interface Operations {
   'POST /auth/login': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
       password: string
@@ -361,6 +364,7 @@ export interface Operations {
   'GET /auth/logout': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       success: true
@@ -371,6 +375,7 @@ export interface Operations {
   'GET /auth/oauth-config': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       github: boolean
@@ -387,6 +392,7 @@ export interface Operations {
   'POST /auth/request-password-reset': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
     }
@@ -399,6 +405,7 @@ export interface Operations {
   'POST /auth/request-verification': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       success: true
@@ -409,6 +416,7 @@ export interface Operations {
   'POST /auth/reset-password': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       token: string
       password: string
@@ -422,6 +430,7 @@ export interface Operations {
   'POST /auth/signup': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
       password: string
@@ -438,6 +447,7 @@ export interface Operations {
   'POST /auth/verify-email': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       token: string
     }
@@ -450,6 +460,7 @@ export interface Operations {
   'GET /config': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       environment: string
@@ -504,6 +515,7 @@ export interface Operations {
       sort?: 'createdAt' | 'email'
       dir?: 'asc' | 'desc'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Contact[]
@@ -517,8 +529,9 @@ export interface Operations {
   'POST /contacts': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
-      email?: string
+      email?: string | null
       subscribed?: boolean
       data?: Record<string, unknown> | null
     }
@@ -529,6 +542,7 @@ export interface Operations {
   'POST /contacts/bulk-delete': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       mode?: 'ids' | 'query'
       contactIds?: string[]
@@ -560,6 +574,7 @@ export interface Operations {
   'POST /contacts/bulk-subscribe': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       mode?: 'ids' | 'query'
       contactIds?: string[]
@@ -591,6 +606,7 @@ export interface Operations {
   'POST /contacts/bulk-unsubscribe': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       mode?: 'ids' | 'query'
       contactIds?: string[]
@@ -624,6 +640,7 @@ export interface Operations {
       jobId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Job
   }
@@ -632,6 +649,7 @@ export interface Operations {
   'GET /contacts/fields': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       fields: {
@@ -651,6 +669,7 @@ export interface Operations {
       field: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       deletedFrom: number
@@ -663,6 +682,7 @@ export interface Operations {
       field: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       usedInSegments: {
@@ -678,7 +698,7 @@ export interface Operations {
         name: string
       }[]
       contactCount: number
-      canDelete: true
+      canDelete: boolean
     }
   }
 
@@ -694,6 +714,7 @@ export interface Operations {
     query: {
       limit?: number
     }
+    headers: undefined
     body: undefined
     response: {
       field: string
@@ -709,6 +730,7 @@ export interface Operations {
   'POST /contacts/import': {
     params: undefined
     query: undefined
+    headers: undefined
     body: FormData
     response: {
       message: string
@@ -722,6 +744,7 @@ export interface Operations {
       jobId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Job
   }
@@ -732,6 +755,7 @@ export interface Operations {
       jobId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -740,6 +764,7 @@ export interface Operations {
   'POST /contacts/lookup': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       emails: string[]
     }
@@ -755,6 +780,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Contact
   }
@@ -765,6 +791,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       email?: string
       subscribed?: boolean
@@ -779,6 +806,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -796,6 +824,7 @@ export interface Operations {
       limit?: number
       cursor?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: Consent[]
@@ -813,6 +842,7 @@ export interface Operations {
   'POST /domains': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       domain: string
       projectId?: string
@@ -830,6 +860,7 @@ export interface Operations {
       projectId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Domain[]
   }
@@ -840,6 +871,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -847,13 +879,14 @@ export interface Operations {
   /**
    * Check the records of a domain now
    *
-   * DNS is asked at most every 5 seconds; in between the answer is that of the latest check.
+   * While another check of it is under way, the answer is the result of that one.
    */
   'GET /domains/{id}/verify': {
     params: {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: DomainCheck
   }
@@ -878,6 +911,7 @@ export interface Operations {
         | 'FAILED'
         | 'SKIPPED'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Email[]
@@ -893,6 +927,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       id: string
@@ -972,6 +1007,7 @@ export interface Operations {
       cursor?: string
       eventName?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: {
@@ -1016,6 +1052,7 @@ export interface Operations {
       limit?: number
       cursor?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: {
@@ -1051,13 +1088,16 @@ export interface Operations {
     }
   }
 
-  /** Names of events */
+  /** List event names, most frequent first */
   'GET /events/names': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       eventNames: string[]
+      /** There are more than 10,000. */
+      truncated: boolean
     }
   }
 
@@ -1072,6 +1112,7 @@ export interface Operations {
       startDate?: string
       endDate?: string
     }
+    headers: undefined
     body: undefined
     response: {
       name: string
@@ -1087,6 +1128,7 @@ export interface Operations {
   'POST /events/track': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       name?: string
       contactId?: string
@@ -1116,6 +1158,7 @@ export interface Operations {
       eventName: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       deletedCount: number
@@ -1128,6 +1171,7 @@ export interface Operations {
       eventName: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       usedInSegments: {
@@ -1152,6 +1196,7 @@ export interface Operations {
   'GET /health': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       status: 'ok'
@@ -1166,6 +1211,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Invitation[]
   }
@@ -1177,6 +1223,7 @@ export interface Operations {
       invitationId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1187,6 +1234,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Member[]
   }
@@ -1197,6 +1245,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       email: string
       role: 'ADMIN' | 'MEMBER'
@@ -1218,6 +1267,7 @@ export interface Operations {
       userId: string
     }
     query: undefined
+    headers: undefined
     body: {
       role: 'ADMIN' | 'MEMBER'
     }
@@ -1231,6 +1281,7 @@ export interface Operations {
       userId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1241,6 +1292,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       hasVerifiedDomain: boolean
@@ -1256,6 +1308,7 @@ export interface Operations {
   'GET /ready': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       status: 'ok'
@@ -1275,6 +1328,7 @@ export interface Operations {
       limit?: number
       cursor?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: {
@@ -1297,6 +1351,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       id: string
@@ -1318,6 +1373,7 @@ export interface Operations {
       cursor?: string
       reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Suppression[]
@@ -1335,6 +1391,7 @@ export interface Operations {
   'POST /suppressions': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       address?: string
       domain?: string
@@ -1352,6 +1409,7 @@ export interface Operations {
       address: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1368,6 +1426,7 @@ export interface Operations {
       sort?: 'name' | 'createdAt' | 'updatedAt'
       dir?: 'asc' | 'desc'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Template[]
@@ -1382,6 +1441,7 @@ export interface Operations {
   'POST /templates': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       name: string
       subject: string
@@ -1400,6 +1460,7 @@ export interface Operations {
   'POST /templates/lint': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       subject: string
       body: string
@@ -1430,6 +1491,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Template
   }
@@ -1440,6 +1502,10 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: {
+      /** The `ETag` of the revision to change, which is its `updatedAt` in quotes. Refused with 409 when there is a newer one. */
+      'If-Match'?: string
+    }
     body: {
       name?: string
       subject?: string
@@ -1460,6 +1526,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1470,6 +1537,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Template
   }
@@ -1480,6 +1548,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       issues: {
@@ -1510,6 +1579,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       contactId?: string
       email?: string
@@ -1533,6 +1603,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       campaigns: {
@@ -1557,6 +1628,7 @@ export interface Operations {
   'POST /uploads/image': {
     params: undefined
     query: undefined
+    headers: undefined
     body: FormData
     response: Upload
   }
@@ -1567,6 +1639,7 @@ export interface Operations {
       key: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1575,6 +1648,7 @@ export interface Operations {
   'GET /users/@me': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: User
   }
@@ -1583,6 +1657,7 @@ export interface Operations {
   'GET /users/@me/projects': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: Project[]
   }
@@ -1591,6 +1666,7 @@ export interface Operations {
   'POST /users/@me/projects': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       name: string
     }
@@ -1603,6 +1679,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       name?: string
       tracking?: 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
@@ -1617,6 +1694,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1631,6 +1709,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Project
   }
@@ -1638,13 +1717,14 @@ export interface Operations {
   /**
    * Wipe all data of a project
    *
-   * Irreversible. Keeps domains, members and keys.
+   * Irreversible. Keeps domains, members, keys and suppressions. What was under way stops and leaves nothing behind.
    */
   'POST /users/@me/projects/{id}/reset': {
     params: {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       success: true
@@ -1660,6 +1740,10 @@ export interface Operations {
   'POST /v1/send': {
     params: undefined
     query: undefined
+    headers: {
+      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made. */
+      'Idempotency-Key'?: string
+    }
     body: {
       to: string | {
         name?: string
@@ -1675,7 +1759,7 @@ export interface Operations {
         name?: string
         email: string
       }
-      /** Deprecated: use `from.name`. */
+      /** Deprecated: use `from.name`. Counts only when `from` is a string without a name. */
       name?: string
       subscribed?: boolean
       data?: Record<string, unknown> | null
@@ -1683,7 +1767,9 @@ export interface Operations {
       reply?: string
       attachments?: {
         filename: string
+        /** Base64, also in lines or without padding. */
         content: string
+        /** A MIME type, perhaps with parameters: `text/csv; charset=utf-8`. */
         contentType: string
         contentId?: string
         disposition?: 'attachment' | 'inline'
@@ -1712,6 +1798,10 @@ export interface Operations {
   'POST /v1/track': {
     params: undefined
     query: undefined
+    headers: {
+      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made. */
+      'Idempotency-Key'?: string
+    }
     body: {
       email: string
       event: string
@@ -1736,6 +1826,7 @@ export interface Operations {
   'POST /v1/verify': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
     }

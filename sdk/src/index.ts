@@ -1,4 +1,14 @@
-import { type Answer, type Body, type Connection, type Input, type Once, type Operation, type Query, send } from './request.ts'
+import {
+  type Answer,
+  type Body,
+  type Connection,
+  type HeadersOf,
+  type Input,
+  type Once,
+  type Operation,
+  type Query,
+  send,
+} from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
 export type {
@@ -155,7 +165,8 @@ export class Sterna {
     list: (query: Query<'GET /templates'> = {}) => this.request('GET /templates', { query }),
     create: (body: Body<'POST /templates'>) => this.request('POST /templates', { body }),
     get: (id: string) => this.request('GET /templates/{id}', { params: { id } }),
-    update: (id: string, body: Body<'PATCH /templates/{id}'>) => this.request('PATCH /templates/{id}', { params: { id }, body }),
+    update: (id: string, body: Body<'PATCH /templates/{id}'>, headers: HeadersOf<'PATCH /templates/{id}'> = {}) =>
+      this.request('PATCH /templates/{id}', { params: { id }, headers, body }),
     delete: (id: string) => this.request('DELETE /templates/{id}', { params: { id } }),
     duplicate: (id: string) => this.request('POST /templates/{id}/duplicate', { params: { id } }),
     usage: (id: string) => this.request('GET /templates/{id}/usage', { params: { id } }),

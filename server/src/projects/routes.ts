@@ -115,7 +115,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: {
         tags,
         summary: 'Wipe all data of a project',
-        description: 'Irreversible. Keeps domains, members and keys.',
+        description: 'Irreversible. Keeps domains, members, keys and suppressions. What was under way stops and leaves nothing behind.',
         params: ProjectId,
         response: { 200: z.object({ success: z.literal(true), message: z.string() }) },
       },

@@ -4,6 +4,7 @@ import { explainSize } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
 import { readIdempotencyKey } from '../http/once.ts'
+import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
@@ -31,7 +32,7 @@ export function sendRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/v1/send',
     {
-      config: { caller: 'secret-key', keyCheckedLater: true },
+      config: { caller: 'secret-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY] },
       bodyLimit: BODY_LIMIT,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,

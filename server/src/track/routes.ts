@@ -7,6 +7,7 @@ import type { Source } from '../contacts/subscription.ts'
 import { EventRecord } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { readIdempotencyKey } from '../http/once.ts'
+import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { AppError, fail } from '../lib/errors.ts'
@@ -63,7 +64,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/v1/track',
     {
-      config: { caller: 'public-key', keyCheckedLater: true },
+      config: { caller: 'public-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY] },
       preValidation: refuseLargeData,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,
