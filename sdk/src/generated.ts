@@ -143,6 +143,8 @@ export type Email = {
     | 'throttled'
     | 'project_disabled' | null
   attempts: number
+  /** The failed email that this one repeats. */
+  resentFrom: string | null
   createdAt: string
   updatedAt: string
 }
@@ -989,6 +991,8 @@ export interface Operations {
         | 'throttled'
         | 'project_disabled' | null
       attempts: number
+      /** The failed email that this one repeats. */
+      resentFrom: string | null
       createdAt: string
       updatedAt: string
       timeline: {
@@ -997,6 +1001,21 @@ export interface Operations {
         details: Record<string, unknown>
       }[]
     }
+  }
+
+  /**
+   * Resend a failed transactional email
+   *
+   * As a new email with `resentFrom`. Possible for 7 days after the failure, as long as the data of the request is kept.
+   */
+  'POST /emails/{id}/resend': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Email
   }
 
   /** List events, newest first */

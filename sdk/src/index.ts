@@ -146,6 +146,7 @@ export class Sterna {
     send: (body: Body<'POST /v1/send'>, once: Once = {}) => this.request('POST /v1/send', { body, ...once }),
     list: (query: Query<'GET /emails'> = {}) => this.request('GET /emails', { query }),
     get: (id: string) => this.request('GET /emails/{id}', { params: { id } }),
+    resend: (id: string) => this.request('POST /emails/{id}/resend', { params: { id } }),
   }
 
   /** Whom nobody writes to: addresses, and whole domains. */

@@ -9,6 +9,7 @@ import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
 import { startAccountMails } from './delivery/account-mails.ts'
+import { clearVars } from './delivery/clear-vars.ts'
 import { dropOldNotifications } from './delivery/notifications/accept.ts'
 import { startNotifications } from './delivery/notifications/apply.ts'
 import { dropOldAttachments } from './delivery/retention.ts'
@@ -157,6 +158,7 @@ async function keepHouse(db: Pool, ttlHours: number) {
   await dropExpiredKeys(db, ttlHours)
   await untilNone(db, (tx) => dropOldJobs(tx, CHUNK))
   await untilNone(db, (tx) => dropOldAttachments(tx, CHUNK))
+  await untilNone(db, (tx) => clearVars(tx, CHUNK))
   await untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK))
   await untilNone(db, (tx) => dropOldNotifications(tx, CHUNK))
 }

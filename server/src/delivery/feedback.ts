@@ -38,7 +38,7 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
   const news = await many(
     tx,
     sql<Told>`${prepared}
-      update emails e set ${time} = ${HAPPENED}, updated_at = now()
+      update emails e set ${time} = ${HAPPENED}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
       from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
       returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, ${HAPPENED} as at,

@@ -95,7 +95,7 @@ function settling(settlements: Settlement[]) {
         error_code = s.code,
         subject = coalesce(s.subject, e.subject),
         -- What only the request knew, one-time codes among it, is not kept longer than needed.
-        vars = case when s.state in ('sent', 'skipped') or s.nobody then '{}' else e.vars end,
+        vars = case when s.state in ('sent', 'skipped') or s.nobody then null else e.vars end,
         provider_id = coalesce(s."providerId", e.provider_id),
         worker = case when s.state = 'unknown' then e.worker end,
         handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
