@@ -1490,6 +1490,7 @@ export interface Operations {
         code:
           | 'syntax_error'
           | 'missing_variable'
+          | 'ambiguous_name'
           | 'empty_link'
           | 'broken_link'
           | 'insecure_link'
@@ -1574,6 +1575,7 @@ export interface Operations {
         code:
           | 'syntax_error'
           | 'missing_variable'
+          | 'ambiguous_name'
           | 'empty_link'
           | 'broken_link'
           | 'insecure_link'

@@ -163,6 +163,20 @@ describe('a body', () => {
       '{% capture c %}<i>{{ html }}</i>{% endcapture %}{{ c }}',
       '<i>&lt;b&gt;&quot;Tom&quot; &amp; &#39;Jerry&#39;&lt;/b&gt;</i>',
     ],
+    ['takes captured text for a text in size', '{% capture y %}-{{ name }}-{% endcapture %}{{ y | size }} {{ y.size }}', '5 5'],
+    ['takes captured text for a text in json', '{% capture y %}-{{ name }}-{% endcapture %}{{ y | json | raw }}', '"-Ada-"'],
+    ['takes captured text for a text in inspect', '{% capture y %}-{{ name }}-{% endcapture %}{{ y | inspect | raw }}', '"-Ada-"'],
+    [
+      'takes captured text for a text in arguments',
+      '{% capture y %}da{% endcapture %}{{ name | remove: y }}{{ "x" | append: y | size }}',
+      'A3',
+    ],
+    [
+      'takes captured text for a text in lists',
+      '{% capture y %}a,b{% endcapture %}{% assign z = y | split: "," %}{{ z | first }}{{ y | slice: 2 }}',
+      'ab',
+    ],
+    ['keeps captured markup through a fallback', '{% capture c %}<i>x</i>{% endcapture %}{{ c ?? "y" }}', '<i>x</i>'],
     ['escapes captured markup that was filtered', '{% capture c %}<i>{% endcapture %}{{ c | upcase }}', '&lt;I&gt;'],
     ['breaks lines without letting markup through', '{{ "a<\n" | newline_to_br }}', 'a&lt;<br />\n'],
     // Links

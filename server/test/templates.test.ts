@@ -397,6 +397,16 @@ describe('lint', () => {
       [],
     ],
     ['images without a text', { body: '<p>\n<img src="x"></p>' }, [['image_without_alt', 'warning', 2]]],
+    [
+      'names with words that are operators',
+      {
+        body: '{{ plan and plan ?? "x" }}\n{{ not plan }} {{ data["plan and plan"] ?? "" }} {{ plan ?? "a and b" }}{% if plan and plan %}{% endif %}',
+      },
+      [
+        ['ambiguous_name', 'warning', 1],
+        ['ambiguous_name', 'warning', 2],
+      ],
+    ],
     ['bodies that are clipped', { body: 'x'.repeat(105_000) }, [['too_large', 'warning']]],
     ['no link to unsubscribe', { body: 'x', type: 'MARKETING' }, [['no_unsubscribe_link', 'info']]],
     ['that there is one', { body: '<a href="{{unsubscribeUrl}}">x</a>', type: 'MARKETING' }, []],

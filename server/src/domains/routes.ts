@@ -41,7 +41,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       const projectId = req.project.id
       if (req.body.projectId && req.body.projectId.toLowerCase() !== projectId) return notFound('project', req.body.projectId)
       // Each makes a key (about 100 ms of a core) and may ask DNS.
-      await attempts.take({ scope: 'add-domain', subject: projectId, limit: 100, windowSeconds: 3600 })
+      await attempts.take({ scope: 'add-domain', subject: projectId })
       const site = await readSite()
       if (site.usesSes && !identities) refuseWithoutSes()
       const row = await addDomain({ db, secrets, dns, log, identities }, { projectId, name: req.body.domain })
