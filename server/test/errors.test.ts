@@ -32,7 +32,6 @@ test.each<[string, [file: string, constant: string][]]>([
   ['wrong links', [['preferences/routes.ts', 'MAX_WRONG = ']]],
   ['uses of one such link', [['preferences/routes.ts', 'MAX_USES = ']]],
   ['received mails', [['inbound/limits.ts', 'messagesPerMinute: ']]],
-  ['depth of JSON', [['http/json.ts', 'MAX_DEPTH = ']]],
   ['recipients of one', [['send/body.ts', 'MAX_RECIPIENTS = ']]],
   ['`body` with template tags', [['templates/language/limits.ts', 'MAX_SOURCE = ']]],
   ['subject', [['templates/language/limits.ts', 'MAX_SUBJECT = ']]],

@@ -38,7 +38,7 @@ const MAX_AROUND = 4 * 1024
 function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Error) => void) {
   const { data } = req.body as { data?: unknown }
   const tooLarge = req.bodySize > MAX_EVENT_DATA && Buffer.byteLength(JSON.stringify(data ?? null)) > MAX_EVENT_DATA
-  const errors = [{ field: 'data', message: 'The data of an event has at most 32 KB as JSON.', code: 'too_big' }]
+  const errors = [{ field: 'data', message: 'The data of an event has at most 32 KB as JSON.', code: 'too_big' as const }]
   done(tooLarge ? new AppError('VALIDATION_ERROR', { errors }) : undefined)
 }
 
