@@ -68,6 +68,7 @@ function printOperation(name: string, operation: Operation): string {
   const lines = [
     `params: ${parametersOf(parameters.filter((parameter) => parameter.in === 'path'))}`,
     `query: ${parametersOf(parameters.filter((parameter) => parameter.in === 'query'))}`,
+    `headers: ${parametersOf(parameters.filter((parameter) => parameter.in === 'header'))}`,
     `body: ${bodyOf(operation.requestBody)}`,
     `response: ${responseOf(operation.responses ?? {})}`,
   ]

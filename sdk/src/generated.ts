@@ -143,6 +143,8 @@ export type Email = {
     | 'throttled'
     | 'project_disabled' | null
   attempts: number
+  /** The failed email that this one repeats. */
+  resentFrom: string | null
   createdAt: string
   updatedAt: string
 }
@@ -316,6 +318,7 @@ export interface Operations {
   'POST /auth/accept-invitation': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       token: string
     }
@@ -333,6 +336,7 @@ export interface Operations {
   'POST /auth/change-password': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       currentPassword: string
       password: string
@@ -346,6 +350,7 @@ export interface Operations {
   'POST /auth/login': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
       password: string
@@ -361,6 +366,7 @@ export interface Operations {
   'GET /auth/logout': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       success: true
@@ -371,6 +377,7 @@ export interface Operations {
   'GET /auth/oauth-config': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       github: boolean
@@ -387,6 +394,7 @@ export interface Operations {
   'POST /auth/request-password-reset': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
     }
@@ -399,6 +407,7 @@ export interface Operations {
   'POST /auth/request-verification': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       success: true
@@ -409,6 +418,7 @@ export interface Operations {
   'POST /auth/reset-password': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       token: string
       password: string
@@ -422,6 +432,7 @@ export interface Operations {
   'POST /auth/signup': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
       password: string
@@ -438,6 +449,7 @@ export interface Operations {
   'POST /auth/verify-email': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       token: string
     }
@@ -450,6 +462,7 @@ export interface Operations {
   'GET /config': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       environment: string
@@ -504,6 +517,7 @@ export interface Operations {
       sort?: 'createdAt' | 'email'
       dir?: 'asc' | 'desc'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Contact[]
@@ -517,8 +531,9 @@ export interface Operations {
   'POST /contacts': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
-      email?: string
+      email?: string | null
       subscribed?: boolean
       data?: Record<string, unknown> | null
     }
@@ -529,6 +544,7 @@ export interface Operations {
   'POST /contacts/bulk-delete': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       mode?: 'ids' | 'query'
       contactIds?: string[]
@@ -560,6 +576,7 @@ export interface Operations {
   'POST /contacts/bulk-subscribe': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       mode?: 'ids' | 'query'
       contactIds?: string[]
@@ -591,6 +608,7 @@ export interface Operations {
   'POST /contacts/bulk-unsubscribe': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       mode?: 'ids' | 'query'
       contactIds?: string[]
@@ -624,6 +642,7 @@ export interface Operations {
       jobId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Job
   }
@@ -632,6 +651,7 @@ export interface Operations {
   'GET /contacts/fields': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       fields: {
@@ -651,6 +671,7 @@ export interface Operations {
       field: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       deletedFrom: number
@@ -663,6 +684,7 @@ export interface Operations {
       field: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       usedInSegments: {
@@ -678,7 +700,7 @@ export interface Operations {
         name: string
       }[]
       contactCount: number
-      canDelete: true
+      canDelete: boolean
     }
   }
 
@@ -694,6 +716,7 @@ export interface Operations {
     query: {
       limit?: number
     }
+    headers: undefined
     body: undefined
     response: {
       field: string
@@ -709,6 +732,7 @@ export interface Operations {
   'POST /contacts/import': {
     params: undefined
     query: undefined
+    headers: undefined
     body: FormData
     response: {
       message: string
@@ -722,6 +746,7 @@ export interface Operations {
       jobId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Job
   }
@@ -732,6 +757,7 @@ export interface Operations {
       jobId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -740,6 +766,7 @@ export interface Operations {
   'POST /contacts/lookup': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       emails: string[]
     }
@@ -755,6 +782,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Contact
   }
@@ -765,6 +793,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       email?: string
       subscribed?: boolean
@@ -779,6 +808,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -796,6 +826,7 @@ export interface Operations {
       limit?: number
       cursor?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: Consent[]
@@ -813,6 +844,7 @@ export interface Operations {
   'POST /domains': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       domain: string
       projectId?: string
@@ -830,6 +862,7 @@ export interface Operations {
       projectId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Domain[]
   }
@@ -840,6 +873,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -847,13 +881,14 @@ export interface Operations {
   /**
    * Check the records of a domain now
    *
-   * DNS is asked at most every 5 seconds; in between the answer is that of the latest check.
+   * While another check of it is under way, the answer is the result of that one.
    */
   'GET /domains/{id}/verify': {
     params: {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: DomainCheck
   }
@@ -878,6 +913,7 @@ export interface Operations {
         | 'FAILED'
         | 'SKIPPED'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Email[]
@@ -893,6 +929,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       id: string
@@ -954,6 +991,8 @@ export interface Operations {
         | 'throttled'
         | 'project_disabled' | null
       attempts: number
+      /** The failed email that this one repeats. */
+      resentFrom: string | null
       createdAt: string
       updatedAt: string
       timeline: {
@@ -964,6 +1003,21 @@ export interface Operations {
     }
   }
 
+  /**
+   * Resend a failed transactional email
+   *
+   * As a new email with `resentFrom`. Possible for 7 days after the failure, as long as the data of the request is kept.
+   */
+  'POST /emails/{id}/resend': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Email
+  }
+
   /** List events, newest first */
   'GET /events': {
     params: undefined
@@ -972,6 +1026,7 @@ export interface Operations {
       cursor?: string
       eventName?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: {
@@ -1016,6 +1071,7 @@ export interface Operations {
       limit?: number
       cursor?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: {
@@ -1051,13 +1107,16 @@ export interface Operations {
     }
   }
 
-  /** Names of events */
+  /** List event names, most frequent first */
   'GET /events/names': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       eventNames: string[]
+      /** There are more than 10,000. */
+      truncated: boolean
     }
   }
 
@@ -1072,6 +1131,7 @@ export interface Operations {
       startDate?: string
       endDate?: string
     }
+    headers: undefined
     body: undefined
     response: {
       name: string
@@ -1087,6 +1147,7 @@ export interface Operations {
   'POST /events/track': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       name?: string
       contactId?: string
@@ -1116,6 +1177,7 @@ export interface Operations {
       eventName: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       deletedCount: number
@@ -1128,6 +1190,7 @@ export interface Operations {
       eventName: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       usedInSegments: {
@@ -1152,6 +1215,7 @@ export interface Operations {
   'GET /health': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       status: 'ok'
@@ -1166,6 +1230,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Invitation[]
   }
@@ -1177,6 +1242,7 @@ export interface Operations {
       invitationId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1187,6 +1253,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Member[]
   }
@@ -1197,6 +1264,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       email: string
       role: 'ADMIN' | 'MEMBER'
@@ -1218,6 +1286,7 @@ export interface Operations {
       userId: string
     }
     query: undefined
+    headers: undefined
     body: {
       role: 'ADMIN' | 'MEMBER'
     }
@@ -1231,6 +1300,7 @@ export interface Operations {
       userId: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1241,6 +1311,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       hasVerifiedDomain: boolean
@@ -1256,6 +1327,7 @@ export interface Operations {
   'GET /ready': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       status: 'ok'
@@ -1275,6 +1347,7 @@ export interface Operations {
       limit?: number
       cursor?: string
     }
+    headers: undefined
     body: undefined
     response: {
       data: {
@@ -1297,6 +1370,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       id: string
@@ -1318,6 +1392,7 @@ export interface Operations {
       cursor?: string
       reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Suppression[]
@@ -1335,6 +1410,7 @@ export interface Operations {
   'POST /suppressions': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       address?: string
       domain?: string
@@ -1352,6 +1428,7 @@ export interface Operations {
       address: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1368,6 +1445,7 @@ export interface Operations {
       sort?: 'name' | 'createdAt' | 'updatedAt'
       dir?: 'asc' | 'desc'
     }
+    headers: undefined
     body: undefined
     response: {
       data: Template[]
@@ -1382,6 +1460,7 @@ export interface Operations {
   'POST /templates': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       name: string
       subject: string
@@ -1400,6 +1479,7 @@ export interface Operations {
   'POST /templates/lint': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       subject: string
       body: string
@@ -1410,6 +1490,7 @@ export interface Operations {
         code:
           | 'syntax_error'
           | 'missing_variable'
+          | 'ambiguous_name'
           | 'empty_link'
           | 'broken_link'
           | 'insecure_link'
@@ -1430,6 +1511,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Template
   }
@@ -1440,6 +1522,10 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: {
+      /** The `ETag` of the revision to change, which is its `updatedAt` in quotes. Refused with 409 when there is a newer one. */
+      'If-Match'?: string
+    }
     body: {
       name?: string
       subject?: string
@@ -1460,6 +1546,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1470,6 +1557,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Template
   }
@@ -1480,12 +1568,14 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       issues: {
         code:
           | 'syntax_error'
           | 'missing_variable'
+          | 'ambiguous_name'
           | 'empty_link'
           | 'broken_link'
           | 'insecure_link'
@@ -1510,6 +1600,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       contactId?: string
       email?: string
@@ -1533,6 +1624,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       campaigns: {
@@ -1557,6 +1649,7 @@ export interface Operations {
   'POST /uploads/image': {
     params: undefined
     query: undefined
+    headers: undefined
     body: FormData
     response: Upload
   }
@@ -1567,6 +1660,7 @@ export interface Operations {
       key: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1575,6 +1669,7 @@ export interface Operations {
   'GET /users/@me': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: User
   }
@@ -1583,6 +1678,7 @@ export interface Operations {
   'GET /users/@me/projects': {
     params: undefined
     query: undefined
+    headers: undefined
     body: undefined
     response: Project[]
   }
@@ -1591,6 +1687,7 @@ export interface Operations {
   'POST /users/@me/projects': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       name: string
     }
@@ -1603,6 +1700,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: {
       name?: string
       tracking?: 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
@@ -1617,6 +1715,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }
@@ -1631,6 +1730,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: Project
   }
@@ -1638,13 +1738,14 @@ export interface Operations {
   /**
    * Wipe all data of a project
    *
-   * Irreversible. Keeps domains, members and keys.
+   * Irreversible. Keeps domains, members, keys and suppressions. What was under way stops and leaves nothing behind.
    */
   'POST /users/@me/projects/{id}/reset': {
     params: {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: {
       success: true
@@ -1660,6 +1761,10 @@ export interface Operations {
   'POST /v1/send': {
     params: undefined
     query: undefined
+    headers: {
+      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made. */
+      'Idempotency-Key'?: string
+    }
     body: {
       to: string | {
         name?: string
@@ -1675,7 +1780,7 @@ export interface Operations {
         name?: string
         email: string
       }
-      /** Deprecated: use `from.name`. */
+      /** Deprecated: use `from.name`. Counts only when `from` is a string without a name. */
       name?: string
       subscribed?: boolean
       data?: Record<string, unknown> | null
@@ -1683,7 +1788,9 @@ export interface Operations {
       reply?: string
       attachments?: {
         filename: string
+        /** Base64, also in lines or without padding. */
         content: string
+        /** A MIME type, perhaps with parameters: `text/csv; charset=utf-8`. */
         contentType: string
         contentId?: string
         disposition?: 'attachment' | 'inline'
@@ -1712,6 +1819,10 @@ export interface Operations {
   'POST /v1/track': {
     params: undefined
     query: undefined
+    headers: {
+      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made. */
+      'Idempotency-Key'?: string
+    }
     body: {
       email: string
       event: string
@@ -1736,6 +1847,7 @@ export interface Operations {
   'POST /v1/verify': {
     params: undefined
     query: undefined
+    headers: undefined
     body: {
       email: string
     }

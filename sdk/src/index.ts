@@ -1,4 +1,14 @@
-import { type Answer, type Body, type Connection, type Input, type Once, type Operation, type Query, send } from './request.ts'
+import {
+  type Answer,
+  type Body,
+  type Connection,
+  type HeadersOf,
+  type Input,
+  type Once,
+  type Operation,
+  type Query,
+  send,
+} from './request.ts'
 
 export { type ErrorCode, SternaError } from './error.ts'
 export type {
@@ -136,6 +146,7 @@ export class Sterna {
     send: (body: Body<'POST /v1/send'>, once: Once = {}) => this.request('POST /v1/send', { body, ...once }),
     list: (query: Query<'GET /emails'> = {}) => this.request('GET /emails', { query }),
     get: (id: string) => this.request('GET /emails/{id}', { params: { id } }),
+    resend: (id: string) => this.request('POST /emails/{id}/resend', { params: { id } }),
   }
 
   /** Whom nobody writes to: addresses, and whole domains. */
@@ -155,7 +166,8 @@ export class Sterna {
     list: (query: Query<'GET /templates'> = {}) => this.request('GET /templates', { query }),
     create: (body: Body<'POST /templates'>) => this.request('POST /templates', { body }),
     get: (id: string) => this.request('GET /templates/{id}', { params: { id } }),
-    update: (id: string, body: Body<'PATCH /templates/{id}'>) => this.request('PATCH /templates/{id}', { params: { id }, body }),
+    update: (id: string, body: Body<'PATCH /templates/{id}'>, headers: HeadersOf<'PATCH /templates/{id}'> = {}) =>
+      this.request('PATCH /templates/{id}', { params: { id }, headers, body }),
     delete: (id: string) => this.request('DELETE /templates/{id}', { params: { id } }),
     duplicate: (id: string) => this.request('POST /templates/{id}/duplicate', { params: { id } }),
     usage: (id: string) => this.request('GET /templates/{id}/usage', { params: { id } }),

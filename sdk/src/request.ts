@@ -2,19 +2,20 @@ import { readError, SternaError } from './error.ts'
 import type { Operations } from './generated.ts'
 
 export type Operation = keyof Operations
-type Part = 'params' | 'query' | 'body'
+type Part = 'params' | 'query' | 'headers' | 'body'
 type Given<K extends Operation, P extends Part> = Operations[K][P] extends undefined
   ? unknown
   : Record<never, never> extends Operations[K][P]
     ? { [Key in P]?: Operations[K][P] }
     : { [Key in P]: Operations[K][P] }
 
-/** What an operation needs: its path parameters, query and body, each only where it has one. */
-export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'body'> & Once
+/** What an operation needs: its path parameters, query, headers and body, each only where it has one. */
+export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'headers'> & Given<K, 'body'> & Once
 /** Makes a repeat of the same call safe: it is refused with the result of the first. */
 export type Once = { idempotencyKey?: string }
 export type Body<K extends Operation> = Operations[K]['body']
 export type Query<K extends Operation> = Operations[K]['query']
+export type HeadersOf<K extends Operation> = Operations[K]['headers']
 export type Answer<K extends Operation> = Operations[K]['response']
 
 export type Connection = {
@@ -29,9 +30,10 @@ const MAX_RETRIES = 2
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 5_000
 
-type Parts = { params?: object; query?: object; body?: object } & Once
+type Parts = { params?: object; query?: object; headers?: object; body?: object } & Once
 
-export async function send(connection: Connection, operation: string, { params, query, body, idempotencyKey }: Parts): Promise<unknown> {
+export async function send(connection: Connection, operation: string, parts: Parts): Promise<unknown> {
+  const { params, query, headers, body, idempotencyKey } = parts
   const [method, path] = operation.split(' ') as [string, string] // every operation reads 'METHOD /path'
   const url = connection.baseUrl + fillPath(path, params) + queryString(query)
   // One deadline for the whole call: retries and their waits never make a caller wait longer than it asked to.
@@ -40,7 +42,7 @@ export async function send(connection: Connection, operation: string, { params, 
   const init: RequestInit = {
     method,
     signal,
-    headers: { ...headersOf(connection, body), ...(idempotencyKey && { 'idempotency-key': idempotencyKey }) },
+    headers: { ...headersOf(connection, body), ...headers, ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }) },
     credentials: connection.apiKey ? 'omit' : 'same-origin',
   }
   if (body) init.body = body instanceof FormData ? body : JSON.stringify(body)

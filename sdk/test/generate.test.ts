@@ -98,6 +98,7 @@ export interface Operations {
   'POST /files': {
     params: undefined
     query: undefined
+    headers: undefined
     body: FormData
     response: {
       jobId: string
@@ -113,6 +114,9 @@ export interface Operations {
       /** Which *\\/ to show */
       fields?: string
     }
+    headers: {
+      'Idempotency-Key'?: string
+    }
     body: undefined
     response: Thing
   }
@@ -122,6 +126,7 @@ export interface Operations {
       id: string
     }
     query: undefined
+    headers: undefined
     body: undefined
     response: undefined
   }

@@ -227,10 +227,9 @@ function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
 
 /** Only two answers say that it was accepted: the first, and the refusal of a repeat that names the first. */
 function judge({ status, body }: Answer): Verdict<MailAck> {
-  const emails = body?.data?.emails?.map(({ email }: { email: unknown }) => email)
-  if (status === 200 && emails?.every(isId)) return { acknowledged: { emails } }
   const details = status === 409 ? body?.error?.details : undefined
-  if (details?.originalStatusCode === 200 && details.emails?.every(isId)) return { acknowledged: { emails: details.emails } }
+  const emails = (details ?? body?.data)?.emails?.map(({ email }: { email: unknown }) => email)
+  if ((status === 200 || details?.originalStatusCode === 200) && emails?.every(isId)) return { acknowledged: { emails } }
   if (details?.originalStatusCode === null) return 'again' // the first is still under way
   return { wrong: `${status} ${JSON.stringify(body)}` }
 }

@@ -9,6 +9,7 @@ import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
 import { startAccountMails } from './delivery/account-mails.ts'
+import { clearVars } from './delivery/clear-vars.ts'
 import { dropOldNotifications } from './delivery/notifications/accept.ts'
 import { startNotifications } from './delivery/notifications/apply.ts'
 import { dropOldAttachments } from './delivery/retention.ts'
@@ -24,7 +25,7 @@ import { forgetIdentity } from './domains/forget-identity.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
-import { continueForgetting, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
+import { continueForgetting, sweepEvents, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
 import { wipeHits } from './hits/wipe.ts'
 import { dropEndedAttempts } from './http/attempts.ts'
@@ -79,7 +80,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'domains.remove-identity': ({ domain }) => forgetIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => continueForgetting(db, what),
-  'projects.wipe': ({ projectId }) => wipeProject(db, projectId, WIPERS),
+  'projects.wipe': (wipe) => wipeProject(db, wipe, { wipers: WIPERS, sweep: sweepEvents }),
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 
@@ -88,7 +89,7 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, log, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
-  { name: 'cron.check-domains', match: '*/5 * * * *', run: () => checkDueDomains({ db, config, log }) },
+  { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 
@@ -163,6 +164,7 @@ const keepHouse = (db: Pool, log: Log, ttlHours: number) =>
       'idempotency keys': () => dropExpiredKeys(db, ttlHours),
       jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
       attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, FILES_CHUNK)),
+      'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
       'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
       notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
     },

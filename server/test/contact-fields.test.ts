@@ -288,6 +288,14 @@ describe('the values of a field', () => {
   })
 })
 
+test('the usage of a standard field says that all contacts have it and that it cannot be deleted', async () => {
+  const book = await newBook()
+  await book.add('ada@example.com')
+  const usage = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [], contactCount: 1, canDelete: false }
+  for (const name of ['email', 'subscribed', 'createdAt', 'updatedAt'])
+    expect(await book.usage(name)).toMatchObject({ status: 200, body: usage })
+})
+
 test('the usage of a field says where it is used and by how many', async () => {
   const book = await newBook()
   await (await newBook()).add('ada@example.com', { plan: 1 })

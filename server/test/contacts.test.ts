@@ -123,6 +123,7 @@ describe('creating and updating a contact', () => {
     ['no email', {}],
     ['no email but data', { data: { a: 1 }, subscribed: true }],
     ['an email under another name', { Email: 'ada@example.com' }],
+    ['null as email', { email: null }],
   ])('a body with %s is a plain 400', async (_, body) => {
     const book = await newBook()
     const answer = await book.call('POST', '/contacts', body)
@@ -134,7 +135,6 @@ describe('creating and updating a contact', () => {
   test.each<[string, object, string, string]>([
     ['a number as email', { email: 123 }, 'email', 'invalid_type'],
     ['a list as email', { email: ['ada@example.com'] }, 'email', 'invalid_type'],
-    ['null as email', { email: null }, 'email', 'invalid_type'],
     ['no at sign', { email: 'ada' }, 'email', 'invalid_string'],
     ['an empty email', { email: '' }, 'email', 'invalid_string'],
     ['two addresses', { email: 'a@example.com, b@example.com' }, 'email', 'invalid_string'],

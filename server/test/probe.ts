@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Extend } from '../src/app.ts'
 import { transact } from '../src/db/index.ts'
-import { claimKeys, lockTimeoutFor, readIdempotencyKey } from '../src/http/once.ts'
+import { claimKeys, explainRepeats, lockTimeoutFor, readIdempotencyKey } from '../src/http/once.ts'
 import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor } from '../src/http/paging.ts'
 import { Address } from '../src/http/validate.ts'
 import { newId } from '../src/lib/id.ts'
@@ -31,8 +31,8 @@ export const probe: Extend = (app, { secrets, db, config }) => {
         const key = readIdempotencyKey(req)
         const claims = key === undefined ? [] : [{ projectId: req.project.id, key, request: 'POST /probe/once', result: { event: id } }]
         await sql`select set_config('lock_timeout', ${`${lockTimeoutFor(1)}ms`}, true)`.execute(tx)
-        const [refused] = await claimKeys(tx, claims, { ttlHours: config.idempotencyTtlHours, alone: true })
-        if (refused) throw refused
+        const [claimed] = await claimKeys(tx, claims, { ttlHours: config.idempotencyTtlHours, alone: true })
+        if (claimed === false) throw (await explainRepeats(tx, claims))[0]
         await sql`insert into account_mails (id, recipient, subject, sealed_text) values (${id}, 'probe', ${req.project.id}, '')`.execute(
           tx,
         )

@@ -455,7 +455,17 @@ describe('inviting', () => {
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${guest.email} ADMIN`])
     expect((await projectsOf(guest)).map(({ id }) => id)).toEqual([project.id])
     expect(await invitationsOf(project)).toEqual([])
-    expect((await sterna.mailsTo(guest.email))[0]!.subject).toBe('You now have access to Test')
+    const [mail] = await sterna.mailsTo(guest.email)
+    expect(mail!.subject).toBe('You now have access to Test')
+    expect(mail!.text).toContain(`Leave the project: http://localhost:3000/app/p/${project.id}/team`)
+  })
+
+  test('someone who is added without having been asked can leave', async () => {
+    const project = await sterna.newProject()
+    const guest = await sterna.newPerson({ verified: true })
+    await invite(project, guest.email)
+    expect((await guest.call('DELETE', `/projects/${project.id}/members/${guest.id}`)).status).toBe(204)
+    expect(await projectsOf(guest)).toEqual([])
   })
 
   test('an unknown address sends a link and makes nobody a member', async () => {

@@ -1041,30 +1041,20 @@ describe('attachments', () => {
         one({ [name]: undefined }),
         at(name, 'required'),
       ]),
-      ...[
-        'QUJD\nQUJD',
-        'QUJ',
-        'Q=JD',
-        '=',
-        '====',
-        'QQ=',
-        'QUJD=',
-        'QQ==QQ==',
-        'QUI_',
-        'QUI-',
-        'QUJD ',
-        '!!!!',
-        'data:text/plain;base64,QUJD',
-      ].map((content): [string, object, [string, string][]] => [content, one({ content }), at('content', 'invalid_string')]),
+      ...['QUJDR', 'Q=JD', '=', '====', 'QQ=', 'QUJD=', 'QQ==QQ==', 'QUI_', 'QUI-', '!!!!', 'data:text/plain;base64,QUJD'].map(
+        (content): [string, object, [string, string][]] => [content, one({ content }), at('content', 'invalid_string')],
+      ),
       ['empty filename', one({ filename: '' }), [...at('filename', 'too_small'), ...at('filename', 'invalid_string')]],
-      ...['a"b', 'a\r\nX: y', 'a\nb', 'a\rb', '../a', 'a/b', 'a\\b', 'a\u202efdp.exe', 'a\u2066b', 'a\u2028b', 'a\tb'].map(
+      ...['a"b', 'a\r\nX: y', 'a\nb', 'a\rb', '../a', 'a/../b', 'a\\..\\b', 'a\u202efdp.exe', 'a\u2066b', 'a\u2028b', 'a\tb'].map(
         (filename): [string, object, [string, string][]] => [filename, one({ filename }), at('filename', 'invalid_string')],
       ),
       ['256 characters', one({ filename: 'x'.repeat(256) }), at('filename', 'too_big')],
       ...[
         'text',
-        'text/plain; name=x',
+        'text/plain; name',
+        'text/plain; charset="utf-8',
         'text/plain\r\nX: y',
+        'text/plain; charset=utf-8\r\nX: y',
         'text/',
         '/plain',
         'a b/c',
@@ -1112,7 +1102,7 @@ describe('an Idempotency-Key', () => {
     )
     const [first, ...more] = answers.filter(({ status }) => status === 200)
     expect(more).toEqual([])
-    const ids = first!.body.data.emails.map(({ email }: { email: string }) => email)
+    const { emails } = first!.body.data
     for (const answer of answers.filter((each) => each !== first)) {
       expect(outcome(answer)).toEqual([409, 'IDEMPOTENCY_KEY_REUSED'])
       expect(answer.body.error.details).toEqual({
@@ -1120,7 +1110,7 @@ describe('an Idempotency-Key', () => {
         originalRequest: 'POST /v1/send',
         originalRequestAt: expect.stringMatching(TIME),
         originalStatusCode: 200,
-        emails: ids,
+        emails,
       })
     }
     await shop.ended(first!)
@@ -1134,10 +1124,7 @@ describe('an Idempotency-Key', () => {
       sterna.call('POST', '/v1/track', { key: shop.pk, body: { email: ADA, event: 'x' }, headers: { 'idempotency-key': key } })
     const sent = await shop.send({}, { key: 'a' })
     const tracked = await track('a')
-    expect([outcome(tracked), tracked.body.error.details.emails]).toEqual([
-      [409, 'IDEMPOTENCY_KEY_REUSED'],
-      [sent.body.data.emails[0].email],
-    ])
+    expect([outcome(tracked), tracked.body.error.details.emails]).toEqual([[409, 'IDEMPOTENCY_KEY_REUSED'], sent.body.data.emails])
     expect(outcome(await track('b'))).toEqual([200])
     expect((await shop.send({}, { key: 'b' })).body.error.details.originalRequest).toBe('POST /v1/track')
     expect(outcome(await other.send({}, { key: 'a' }))).toEqual([200])

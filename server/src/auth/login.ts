@@ -5,8 +5,6 @@ import { fail } from '../lib/errors.ts'
 import type { User } from './accounts.ts'
 import { isPassword } from './passwords.ts'
 
-const QUARTER_HOUR = 900
-
 /**
  * Guessing is limited per address and per network. The limit per account alone would let a stranger lock its owner out, so
  * it does not bind a network from which this account is signed in already.
@@ -18,11 +16,10 @@ export async function logIn(
 ): Promise<User & { hash: string }> {
   const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)
   const quotas: Quota[] = [
-    { scope: 'login-ip', subject: network, limit: 200, windowSeconds: QUARTER_HOUR },
-    { scope: 'login-pair', subject: `${network} ${email}`, limit: 10, windowSeconds: QUARTER_HOUR },
+    { scope: 'login-ip', subject: network },
+    { scope: 'login-pair', subject: `${network} ${email}` },
   ]
-  if (!(user && (await isKnownNetwork(db, user.id, network))))
-    quotas.push({ scope: 'login-account', subject: email, limit: 100, windowSeconds: QUARTER_HOUR })
+  if (!(user && (await isKnownNetwork(db, user.id, network)))) quotas.push({ scope: 'login-account', subject: email })
 
   for (const quota of quotas) await attempts.take(quota)
   const matches = await isPassword(user?.hash, password)

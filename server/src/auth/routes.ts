@@ -30,7 +30,6 @@ const Token = z.string().min(1).max(200)
 const Done = z.object({ success: z.literal(true) })
 const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
 const UserView = z.object({ id: z.uuid(), email: z.string(), emailVerified: z.boolean(), createdAt: Timestamp }).meta({ id: 'User' })
-const HOUR = 3600
 const RESET_ANSWER_MS = 150
 
 export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
@@ -52,7 +51,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req, reply) => {
       const { email, password, invitation } = req.body
-      await attempts.take({ scope: 'signup', subject: networkOf(req.ip), limit: 100, windowSeconds: HOUR })
+      await attempts.take({ scope: 'signup', subject: networkOf(req.ip) })
       if (config.signupsDisabled) await requireInvitation(email, invitation)
       const passwordHash = await hashPassword(password)
       const { user, token } = await transact(db, async (tx) => {
@@ -126,7 +125,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Prove an address by the mailed token', body: z.object({ token: Token }), response: { 200: Done } },
     },
     async (req) => {
-      await attempts.take({ scope: 'token', subject: networkOf(req.ip), limit: 100, windowSeconds: HOUR })
+      await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
       await transact(db, (tx) => verifyEmail(tx, port, req.body.token))
       return { success: true as const }
     },
@@ -138,7 +137,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     async (req) => {
       const user = await findUser(req.person.userId)
       if (user.verified) return { success: true as const }
-      await attempts.take({ scope: 'verification', subject: user.id, limit: 5, windowSeconds: HOUR })
+      await attempts.take({ scope: 'verification', subject: user.id })
       await transact(db, (tx) => sendVerification(tx, port, user))
       return { success: true as const }
     },
@@ -157,7 +156,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       },
     },
     async (req) => {
-      await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip), limit: 50, windowSeconds: HOUR })
+      await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
       // The same time for everyone: how long the work took would tell who has an account.
       await Promise.all([mailReset(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_ANSWER_MS))])
       return { success: true as const }
@@ -165,7 +164,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   )
 
   async function mailReset(email: string) {
-    const wait = await attempts.count({ scope: 'reset', subject: email, limit: 5, windowSeconds: HOUR })
+    const wait = await attempts.count({ scope: 'reset', subject: email })
     if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
   }
 
@@ -181,7 +180,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       },
     },
     async (req) => {
-      await attempts.take({ scope: 'token', subject: networkOf(req.ip), limit: 100, windowSeconds: HOUR })
+      await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
       const passwordHash = await hashPassword(req.body.password)
       await transact(db, (tx) => resetPassword(tx, port, { token: req.body.token, passwordHash }))
       return { success: true as const }
@@ -202,7 +201,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req, reply) => {
       const { userId } = req.person
-      await attempts.take({ scope: 'change-password', subject: userId, limit: 10, windowSeconds: HOUR })
+      await attempts.take({ scope: 'change-password', subject: userId })
       const { hash } = await one(db, sql<{ hash: string }>`select password_hash as hash from users where id = ${userId}`)
       if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
       const passwordHash = await hashPassword(req.body.password)

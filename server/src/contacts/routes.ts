@@ -46,12 +46,13 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags,
         summary: 'Create or update a contact',
-        body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullish() }),
+        body: z.object({ email: Address.nullish(), subscribed: z.boolean().optional(), data: Data.nullish() }),
         response: { 200: Upserted, 201: Upserted, 400: PlainError },
       },
     },
     async (req, reply) => {
-      const { email = failPlainly('BAD_REQUEST', 'The field "email" is required.'), subscribed, data } = req.body
+      const { subscribed, data } = req.body
+      const email = req.body.email ?? failPlainly('BAD_REQUEST', 'The field "email" is required.')
       const projectId = req.project.id
       const wanted = want({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
       const { isNew, contact } = await transact(db, async (tx) => {
@@ -66,7 +67,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/contacts/lookup',
     {
-      config,
+      config: { ...config, onlyReads: true },
       schema: {
         tags,
         summary: 'Which of these addresses are contacts?',

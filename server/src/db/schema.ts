@@ -121,7 +121,7 @@ export interface Schema {
     contact_id: string | null
     to_address: string
     to_name: string | null
-    vars: Generated<Json>
+    vars: Generated<Json | null>
     source_type: string
     campaign_id: string | null
     workflow_execution_id: string | null
@@ -152,6 +152,7 @@ export interface Schema {
     updated_at: Generated<Timestamp>
     error_code: string | null
     subject: string | null
+    resent_from: string | null
   }
   event_count_deltas: {
     project_id: string

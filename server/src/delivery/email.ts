@@ -40,6 +40,7 @@ export const Email = z
     error: z.string().nullable(),
     errorCode: z.enum(ERROR_CODE_LIST).nullable().describe('The class of `error`. docs/sending.md says which of them a resend may help.'),
     attempts: z.int(),
+    resentFrom: z.uuid().nullable().describe('The failed email that this one repeats.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
@@ -81,7 +82,8 @@ const COLUMNS = sql`
   c.template_id as "templateId", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
   e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
   e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
-  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.created_at as "createdAt", e.updated_at as "updatedAt"`
+  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.resent_from as "resentFrom",
+  e.created_at as "createdAt", e.updated_at as "updatedAt"`
 
 function show(row: Row): Json {
   const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))

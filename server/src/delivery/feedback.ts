@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { many, prepared, type Tx } from '../db/index.ts'
 import { recordEvents } from '../events/record.ts'
 import { groupBy } from '../lib/group.ts'
+import { CONTACT } from './email.ts'
 import { FACTS, isoTime } from './settle.ts'
 import { countSoftBounce, forgive } from './soft-bounce.ts'
 import { sendNoMore } from './suppress.ts'
@@ -37,10 +38,10 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
   const news = await many(
     tx,
     sql<Told>`${prepared}
-      update emails e set ${time} = ${HAPPENED}, updated_at = now()
+      update emails e set ${time} = ${HAPPENED}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
       from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
-      returning e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${HAPPENED} as at,
+      returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, ${HAPPENED} as at,
         ${FACTS} || ${MORE[kind]} as data
     `,
   )
@@ -58,7 +59,7 @@ async function recordSoftBounces(tx: Tx, items: Item[]) {
   const told = await many(
     tx,
     sql<Told>`
-      select e.project_id as "projectId", e.id, e.contact_id as "contactId", e.to_address as address, ${HAPPENED} as at,
+      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, ${HAPPENED} as at,
         ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
       from ${asRows(first.values())}
       join emails e on e.project_id = m."projectId" and e.id = m.id

@@ -65,7 +65,7 @@ export async function saveAttachments(tx: Tx, attachments: NewAttachment[]) {
 }
 
 /** Nobody can guess it: a receiver drops a second mail of the same name, so a guessed one could keep ours away. */
-const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
+export const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
 
 /**
  * The part of a statement that queues mails to contacts it has just made or found, given as rows of (project_id, id, email). They are
@@ -93,7 +93,7 @@ export async function queueEmails(tx: Tx, emails: NewEmail[]) {
   await sql`${prepared}
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
       stream_id)
-    select "projectId", id, "contentId", "contactId", "toAddress", "toName", vars, "sourceType", "messageId",
+    select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "messageId",
       case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, lane, "projectId"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,

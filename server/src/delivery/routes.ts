@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { transact } from '../db/index.ts'
 import { CursorQuery, cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
 import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
+import { resendEmail } from './resend.ts'
 import { findMessage, listMessages, SandboxMessage, SandboxMessageSource } from './sandbox-list.ts'
 import { Moment, timelineOf } from './timeline.ts'
 
@@ -40,6 +42,26 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
     async (req) => {
       const email = (await findEmail(db, req.project.id, req.params.id)) ?? notFound('email', req.params.id)
       return { ...email, timeline: await timelineOf(db, req.project.id, email) }
+    },
+  )
+
+  app.post(
+    '/emails/:id/resend',
+    {
+      config,
+      schema: {
+        tags: ['Emails'],
+        summary: 'Resend a failed transactional email',
+        description: 'As a new email with `resentFrom`. Possible for 7 days after the failure, as long as the data of the request is kept.',
+        params: z.object({ id: Id('email') }),
+        response: { 201: Email },
+      },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const resent = await transact(db, (tx) => resendEmail(tx, { projectId, id: req.params.id }))
+      const email = resent ? await findEmail(db, projectId, resent) : undefined
+      return reply.status(201).send(email ?? notFound('email', req.params.id))
     },
   )
 

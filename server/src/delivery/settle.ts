@@ -4,6 +4,7 @@ import { isHopeless, many, type Pool, prepared, type Tx } from '../db/index.ts'
 import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
+import { CONTACT } from './email.ts'
 import type { ErrorCode } from './error-code.ts'
 import type { Taken } from './outbox.ts'
 import { keepRefusals } from './refusal.ts'
@@ -94,7 +95,7 @@ function settling(settlements: Settlement[]) {
         error_code = s.code,
         subject = coalesce(s.subject, e.subject),
         -- What only the request knew, one-time codes among it, is not kept longer than needed.
-        vars = case when s.state in ('sent', 'skipped') or s.nobody then '{}' else e.vars end,
+        vars = case when s.state in ('sent', 'skipped') or s.nobody then null else e.vars end,
         provider_id = coalesce(s."providerId", e.provider_id),
         worker = case when s.state = 'unknown' then e.worker end,
         handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
@@ -132,7 +133,7 @@ export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.mess
 export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** What a statement that ends mails `e` returns for `recordEnds`: asking for it afterwards would cost as much again. */
-export const TOLD = sql`e.project_id as "projectId", e.id, e.contact_id as "contactId", e.state, e.sent_at as "sentAt", e.error,
+export const TOLD = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error,
   (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
 export type Told = {
   projectId: string

@@ -35,7 +35,7 @@ export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: s
   const rows = await many(
     tx,
     sql<Told>`
-      update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, error_code = null, vars = '{}', unknown_since = null, due_at = null, worker = null,
+      update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, error_code = null, vars = null, unknown_since = null, due_at = null, worker = null,
         provider_id = coalesce(e.provider_id, m."providerId"), updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
       where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
 
 type What = { projectId: string; before: string; limit: number }
@@ -26,10 +26,15 @@ export async function wipeContents(tx: Tx, { projectId, before, limit }: What) {
   return ids.length
 }
 
+/** What was written about an email after the request, while it was leaving, goes with it. */
+const isGone = (projectId: RawBuilder<unknown>, emailId: RawBuilder<unknown>) =>
+  sql`not exists (select from emails e where e.project_id = ${projectId} and e.id = ${emailId})`
+
 export async function wipeSandbox(tx: Tx, { projectId, before, limit }: What) {
   const { numAffectedRows = 0n } = await sql`
     delete from sandbox_messages where project_id = ${projectId} and id in (
-      select id from sandbox_messages where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+      select m.id from sandbox_messages m where m.project_id = ${projectId} and (m.created_at <= ${before}::timestamptz
+        or ${isGone(sql`m.project_id`, sql`m.email_id`)}) limit ${limit})
   `.execute(tx)
   return Number(numAffectedRows)
 }
@@ -38,7 +43,8 @@ export async function wipeSandbox(tx: Tx, { projectId, before, limit }: What) {
 export async function wipeNotifications(tx: Tx, { projectId, before, limit }: What) {
   const { numAffectedRows = 0n } = await sql`
     delete from provider_notifications where id in (
-      select id from provider_notifications where project_id = ${projectId} and received_at <= ${before}::timestamptz limit ${limit})
+      select n.id from provider_notifications n where n.project_id = ${projectId} and (n.received_at <= ${before}::timestamptz
+        or n.email_id is not null and ${isGone(sql`n.project_id`, sql`n.email_id`)}) limit ${limit})
   `.execute(tx)
   return Number(numAffectedRows)
 }
@@ -56,7 +62,8 @@ export async function wipeSuppressions(tx: Tx, { projectId, limit }: What) {
 export async function wipeSoftBounces(tx: Tx, { projectId, before, limit }: What) {
   const { numAffectedRows = 0n } = await sql`
     delete from soft_bounces where project_id = ${projectId} and (address, email_id) in (
-      select address, email_id from soft_bounces where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
+      select b.address, b.email_id from soft_bounces b where b.project_id = ${projectId} and (b.created_at <= ${before}::timestamptz
+        or ${isGone(sql`b.project_id`, sql`b.email_id`)}) limit ${limit})
   `.execute(tx)
   return Number(numAffectedRows)
 }

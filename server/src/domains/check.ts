@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Dns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
-import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
+import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'
 import { type Finding, findRecords, judge, recordsFor, type Site, type Verdict } from './records.ts'
 import { ForeignIdentity, type Identities, type Identity } from './ses-identity.ts'
 
@@ -11,56 +12,98 @@ type Port = { db: Pool; dns: Dns; site: Site; log: Log; identities: Identities |
 /** A check that began: what the domain was then, and the number under which the result is settled. */
 export type Begun = DomainRow & { checkNumber: number; failures: number; pendingSeconds: number }
 type Found = { verdict: Verdict; findings: Finding[]; identity?: Identity | undefined }
-type Next = { status: DomainRow['status']; failures: number; lastError: string | null; nextInSeconds: number | null }
+type Next = { status: DomainRow['status']; failures: number; lastError: string | null }
 
 export const BEGUN_COLUMNS = sql`
   ${DOMAIN_COLUMNS}, check_number as "checkNumber", failures, extract(epoch from now() - pending_since)::float8 as "pendingSeconds"`
 
-const MINUTE = 60
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const DAY = 24 * 60 * 60
+/** A little less than 5 minutes, because the clock of the jobs ticks once a minute. */
+const CHECK_AGAIN_SECONDS = 270
 /** Checks in a row that must miss a record before a verified domain is none any more. */
 const PATIENCE = 3
-const GIVE_UP_AFTER = 30 * DAY
+const FAILED_AFTER = 30 * DAY
+/** Longer than any check takes. One that has not ended by then died with its process. */
+const CHECK_ENDS_SECONDS = 30
+const LOOK_EVERY_MS = 100
 
-/** Asks DNS, unless someone did in the last 5 seconds: then what they find, or found before, is the answer. */
-export async function checkNow(port: Port, row: DomainRow): Promise<DomainRow> {
-  const begun = await transact(port.db, (tx) => begin(tx, row))
-  return (begun && (await finish(port, begun))) ?? row
+/** Asks DNS for all records. While another check is under way, its result is the answer. Undefined when the domain is gone. */
+export async function checkNow(port: Port, row: DomainRow): Promise<DomainRow | undefined> {
+  for (;;) {
+    const begun = await transact(port.db, (tx) => begin(tx, row))
+    if (begun) return (await finish(port, [begun], { all: true }))[0] ?? findDomain(port.db, row.projectId, row.id)
+    const ended = await awaitCheck(port.db, row)
+    if (ended !== 'given up') return ended
+  }
 }
+
+/** Began, has not ended, and can still end. */
+const isUnderWay = sql`(
+  check_began_at > coalesce(last_checked_at, '-infinity') and check_began_at > now() - make_interval(secs => ${CHECK_ENDS_SECONDS}))`
 
 const begin = (tx: Tx, { projectId, id }: DomainRow) =>
   maybeOne(
     tx,
     sql<Begun>`
       update domains set check_number = check_number + 1, check_began_at = now()
-      where project_id = ${projectId} and id = ${id} and (check_began_at is null or check_began_at < now() - interval '5 seconds')
+      where project_id = ${projectId} and id = ${id} and ${isUnderWay} is not true
       returning ${BEGUN_COLUMNS}
     `,
   )
 
-/** Holds no transaction while it waits for answers. Undefined when the domain is gone or a later check began. */
-export async function finish(port: Port, begun: Begun) {
-  const { db, log } = port
-  const found = port.identities ? await askSes(port, port.identities, begun) : await askDns(port, begun)
-  const next = nextState(begun, found.verdict)
-  const row = await transact(db, (tx) => settle(tx, begun, next, found, port.identities ? 'ses' : 'dns'))
-  if (row && row.status !== begun.status)
-    log.info({ domain: row.domain, projectId: row.projectId, from: begun.status, to: row.status }, 'domain changed its state')
-  return row
+/** Waits for the check that is under way. Without a connection in between: many may wait. */
+async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<DomainRow | undefined | 'given up'> {
+  for (;;) {
+    const row = await maybeOne(
+      db,
+      sql<DomainRow & { underWay: boolean | null; hasEnded: boolean }>`
+        select ${DOMAIN_COLUMNS}, ${isUnderWay} as "underWay", last_checked_at >= check_began_at as "hasEnded"
+        from domains where project_id = ${projectId} and id = ${id}
+      `,
+    )
+    if (!row || row.hasEnded) return row
+    if (!row.underWay) return 'given up'
+    await sleep(LOOK_EVERY_MS)
+  }
 }
 
-async function askDns({ dns, site }: Port, begun: Begun): Promise<Found> {
+/**
+ * Ends checks that began: asks for each, and writes down in one statement what follows. Holds no transaction while it waits for answers.
+ * Returns the domains that are still there and for which no later check began. `all`: also look for records that are not required.
+ */
+export async function finish(port: Port, begun: Begun[], { all }: { all: boolean }): Promise<DomainRow[]> {
+  const { db, log } = port
+  const ended = await Promise.all(
+    begun.map(async (each) => {
+      const found = port.identities ? await askSes(port, port.identities, each, all) : await askDns(port, each, all)
+      return { ...each, ...found, next: nextState(each, found.verdict) }
+    }),
+  )
+  const rows = await transact(db, (tx) => settle(tx, ended, port.identities ? 'ses' : 'dns'))
+  const before = new Map(begun.map(({ id, status }) => [id, status]))
+  for (const { id, domain, projectId, status } of rows) {
+    if (status !== before.get(id)) log.info({ domain, projectId, from: before.get(id), to: status }, 'domain changed its state')
+  }
+  return rows
+}
+
+/** Of a verified domain only what keeps it verified, unless somebody wants to see all; the rest is as it was found last. */
+async function askDns({ dns, site }: Port, begun: Begun, all: boolean): Promise<Found> {
   const records = recordsFor(begun, site)
-  const findings = await findRecords(dns, records)
-  return { findings, verdict: judge(records, findings) }
+  const isSettled = begun.status === 'verified' && begun.verifiedBy !== 'sandbox'
+  const asked = all || !isSettled ? records : records.filter(({ required }) => required)
+  const fresh = await findRecords(dns, asked)
+  const isFresh = ({ type, name }: Finding) => fresh.some((each) => each.type === type && each.name === name)
+  return { findings: [...fresh, ...begun.findings.filter((finding) => !isFresh(finding))], verdict: judge(asked, fresh) }
 }
 
 /** What DNS says is shown beside it, and says what is missing. Whether the domain may send, only Amazon can say. */
-async function askSes(port: Port, identities: Identities, begun: Begun): Promise<Found> {
+async function askSes(port: Port, identities: Identities, begun: Begun, all: boolean): Promise<Found> {
   try {
     const identity = await identities.ensure(begun)
-    const { findings, verdict } = await askDns(port, { ...begun, sesTokens: identity.tokens, sesZone: identity.zone })
+    if (!all && begun.verifiedBy === 'ses' && identity.state === 'verified')
+      return { identity, findings: begun.findings, verdict: { is: 'proven' } }
+    const { findings, verdict } = await askDns(port, { ...begun, sesTokens: identity.tokens, sesZone: identity.zone }, true)
     return { identity, findings, verdict: verdictOf(identity, verdict) }
   } catch (err) {
     if (err instanceof ForeignIdentity) return { findings: [], verdict: { is: 'missing', why: err.message } }
@@ -82,43 +125,53 @@ function verdictOf({ state }: Identity, published: Verdict): Verdict {
   }
 }
 
-/** No answer changes nothing. One miss does not take a verification away, three in a row do. */
+/** No answer changes nothing. One miss does not take a verification away, three in a row do. Whatever it is, it is checked again. */
 export function nextState(now: Pick<Begun, 'status' | 'verifiedBy' | 'failures' | 'pendingSeconds'>, verdict: Verdict): Next {
-  if (verdict.is === 'proven') return { status: 'verified', failures: 0, lastError: null, nextInSeconds: HOUR }
+  if (verdict.is === 'proven') return { status: 'verified', failures: 0, lastError: null }
   const isProven = now.status === 'verified' && now.verifiedBy !== 'sandbox'
   const status = isProven ? 'verified' : now.status === 'failed' ? 'failed' : 'pending'
   const lastError = verdict.why
-  if (verdict.is === 'unknown') return { status, failures: now.failures, lastError, nextInSeconds: status === 'failed' ? null : 5 * MINUTE }
+  if (verdict.is === 'unknown') return { status, failures: now.failures, lastError }
   const failures = now.failures + 1
-  if (isProven) return { status: failures < PATIENCE ? 'verified' : 'pending', failures, lastError, nextInSeconds: 5 * MINUTE }
-  if (status === 'failed' || now.pendingSeconds > GIVE_UP_AFTER) return { status: 'failed', failures, lastError, nextInSeconds: null }
-  return { status, failures, lastError, nextInSeconds: now.pendingSeconds > DAY ? HOUR : 5 * MINUTE }
+  if (isProven) return { status: failures < PATIENCE ? 'verified' : 'pending', failures, lastError }
+  return { status: now.pendingSeconds > FAILED_AFTER ? 'failed' : status, failures, lastError }
 }
 
-const settle = (
-  tx: Tx,
-  { projectId, id, checkNumber }: Begun,
-  { status, failures, lastError, nextInSeconds }: Next,
-  { findings, identity }: Found,
-  proof: 'dns' | 'ses',
-) =>
-  maybeOne(
+type Ended = Begun & Found & { next: Next }
+
+function settle(tx: Tx, ended: Ended[], proof: 'dns' | 'ses') {
+  const given = ended.map(({ projectId, id, checkNumber, next, findings, identity }) => ({
+    projectId,
+    id,
+    checkNumber,
+    ...next,
+    findings,
+    tokens: identity?.tokens,
+    zone: identity?.zone,
+  }))
+  return many(
     tx,
     sql<DomainRow>`
-      update domains set
-        status = ${status},
-        verified_by = case when ${status} = 'verified' then ${proof} end,
-        verified_at = case when ${status} = 'verified' then case when verified_by = ${proof} then verified_at else now() end end,
-        ses_tokens = coalesce(${identity ? JSON.stringify(identity.tokens) : null}::jsonb, ses_tokens),
-        ses_zone = coalesce(${identity?.zone ?? null}, ses_zone),
-        pending_since = case when status = 'verified' and ${status} <> 'verified' then now() else pending_since end,
-        failures = ${failures},
-        last_error = ${lastError},
-        findings = ${JSON.stringify(findings)}::jsonb,
-        last_checked_at = now(),
-        next_check_at = now() + make_interval(secs => ${nextInSeconds}::float8),
-        updated_at = case when status <> ${status} then now() else updated_at end
-      where project_id = ${projectId} and id = ${id} and check_number = ${checkNumber}
-      returning ${DOMAIN_COLUMNS}
+      with checked as (
+        update domains d set
+          status = c.status,
+          verified_by = case when c.status = 'verified' then ${proof} end,
+          verified_at = case when c.status = 'verified' then case when d.verified_by = ${proof} then d.verified_at else now() end end,
+          ses_tokens = coalesce(c.tokens, d.ses_tokens),
+          ses_zone = coalesce(c.zone, d.ses_zone),
+          pending_since = case when d.status = 'verified' and c.status <> 'verified' then now() else d.pending_since end,
+          failures = c.failures,
+          last_error = c."lastError",
+          findings = c.findings,
+          last_checked_at = now(),
+          next_check_at = now() + make_interval(secs => ${CHECK_AGAIN_SECONDS}),
+          updated_at = case when d.status <> c.status then now() else d.updated_at end
+        from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as c(
+          "projectId" uuid, id uuid, "checkNumber" int, status text, failures int, "lastError" text, findings jsonb, tokens jsonb, zone text)
+        where d.project_id = c."projectId" and d.id = c.id and d.check_number = c."checkNumber"
+        returning d.*
+      )
+      select ${DOMAIN_COLUMNS} from checked
     `,
   )
+}

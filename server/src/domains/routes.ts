@@ -41,7 +41,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       const projectId = req.project.id
       if (req.body.projectId && req.body.projectId.toLowerCase() !== projectId) return notFound('project', req.body.projectId)
       // Each makes a key (about 100 ms of a core) and may ask DNS.
-      await attempts.take({ scope: 'add-domain', subject: projectId, limit: 100, windowSeconds: 3600 })
+      await attempts.take({ scope: 'add-domain', subject: projectId })
       const site = await readSite()
       if (site.usesSes && !identities) refuseWithoutSes()
       const row = await addDomain({ db, secrets, dns, log, identities }, { projectId, name: req.body.domain })
@@ -77,7 +77,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: {
         tags,
         summary: 'Check the records of a domain now',
-        description: 'DNS is asked at most every 5 seconds; in between the answer is that of the latest check.',
+        description: 'While another check of it is under way, the answer is the result of that one.',
         params: DomainId,
         response: { 200: Checked },
       },
@@ -87,7 +87,8 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       const mode = await readMode()
       const site = siteOf({ ...config, mailMode: mode })
       const canCheck = mode === 'smtp' || (mode === 'ses' && identities)
-      return showCheck(canCheck ? await checkNow({ db, dns, site, log, identities }, row) : row, site)
+      const checked = canCheck ? await checkNow({ db, dns, site, log, identities }, row) : row
+      return showCheck(checked ?? notFound('domain', req.params.id), site)
     },
   )
 

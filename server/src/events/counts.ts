@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
 
-/** A project has this many names shown at most: the most frequent, and beyond that no list helps. */
-const MAX_NAMES = 1_000
+/** Names that a list shows at most: the most frequent. */
+export const MAX_EVENT_NAMES = 10_000
 /** Of more deltas than these the rest waits for the next minute. */
 const ADD_UP_AT_ONCE = 50_000
 const COUNTS_LOCK = 7_357_007
@@ -26,17 +26,15 @@ export async function countEvents(db: Db, projectId: string, name?: string) {
   return count
 }
 
-/** In alphabetical order. */
+/** The most frequent first. */
 export async function listNames(db: Db, projectId: string) {
   const rows = await many(
     db,
     sql<{ name: string }>`
-      select name from (
-        select name from ${counted(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_NAMES}
-      ) as frequent order by name
+      select name from ${counted(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_EVENT_NAMES + 1}
     `,
   )
-  return rows.map(({ name }) => name)
+  return { eventNames: rows.slice(0, MAX_EVENT_NAMES).map(({ name }) => name), truncated: rows.length > MAX_EVENT_NAMES }
 }
 
 /** How often each name happened on these UTC days, both included; the most frequent first. */
@@ -46,7 +44,7 @@ export const countByName = (db: Db, projectId: string, { from, to }: { from: str
     sql<{ name: string; count: number }>`
       select name, sum(count)::float8 as count
       from ${counted(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
-      group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_NAMES}
+      group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_EVENT_NAMES}
     `,
   )
 

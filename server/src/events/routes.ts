@@ -6,7 +6,7 @@ import { CursorQuery } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { countByName, listNames } from './counts.ts'
+import { countByName, listNames, MAX_EVENT_NAMES } from './counts.ts'
 import { readDay } from './day.ts'
 import { deleteByName } from './delete-name.ts'
 import { EventList, EventsQuery, listEvents, printEventList } from './list.ts'
@@ -54,9 +54,18 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
     '/events/names',
     {
       config: slow,
-      schema: { tags, summary: 'Names of events', response: { 200: z.object({ eventNames: z.array(z.string()) }) } },
+      schema: {
+        tags,
+        summary: 'List event names, most frequent first',
+        response: {
+          200: z.object({
+            eventNames: z.array(z.string()).max(MAX_EVENT_NAMES),
+            truncated: z.boolean().describe(`There are more than ${MAX_EVENT_NAMES.toLocaleString('en')}.`),
+          }),
+        },
+      },
     },
-    async (req) => ({ eventNames: await listNames(db, req.project.id) }),
+    (req) => listNames(db, req.project.id),
   )
 
   app.get(

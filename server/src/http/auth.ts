@@ -6,7 +6,7 @@ import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { createTally } from '../lib/tally.ts'
 import { createGuessGuard } from './guesses.ts'
-import { createLimiter } from './limit.ts'
+import { type Allowance, createLimiter } from './limit.ts'
 import { refuseCrossSite } from './origin.ts'
 import type { App, Deps } from './server.ts'
 import { readSessionCookie } from './session-cookie.ts'
@@ -28,6 +28,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     caller?: Caller
     role?: Role
+    /** Changes nothing although its method may: a disabled project may call it. */
+    onlyReads?: boolean
     /** The handler has `checkCallers` look at the key in its own transaction, so it need not be looked up before. */
     keyCheckedLater?: boolean
   }
@@ -37,6 +39,8 @@ declare module 'fastify' {
     /** Set for `session` routes, and for `project` routes called with a cookie. */
     person: Person
     role: Role
+    /** It was taken from the allowance of its project. */
+    isCounted: boolean
   }
 }
 
@@ -59,9 +63,10 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   app.decorateRequest('project', null as unknown as Project)
   app.decorateRequest('person', null as unknown as Person)
   app.decorateRequest('role', null as unknown as Role)
+  app.decorateRequest('isCounted', false)
 
   app.addHook('onRequest', async (req, reply) => {
-    const { caller, role } = req.routeOptions.config
+    const { caller, role, onlyReads } = req.routeOptions.config
     if (caller === undefined || caller === 'anyone') return
     if (caller === 'visitor') return refuseCrossSite(req, config.publicUrl)
     if (caller === 'session') {
@@ -71,11 +76,13 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     }
     if (caller === 'project' && !req.headers.authorization && readSessionCookie(req, config.publicUrl)) await enterByHeader(req, role)
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
-    if (req.project.disabled && !READS.has(req.method)) fail('PROJECT_DISABLED')
+    if (req.project.disabled && !onlyReads && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
   // Whatever was refused, also for its body, was perhaps not checked: the next one with this key is looked up again.
-  app.addHook('onError', async (req) => {
+  app.addHook('onError', async (req, reply, err) => {
     if (req.project && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
+    // Refused by a limit of the endpoint, it does not count for the limit of the project.
+    if (req.isCounted && (err as { code?: string }).code === 'RATE_LIMIT_EXCEEDED') showAllowance(reply, limiter?.giveBack(req.project.id))
   })
 
   async function signIn(req: FastifyRequest) {
@@ -109,9 +116,10 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     const key = readBearer(req)
     req.project = req.routeOptions.config.keyCheckedLater ? await recallProject(req, kind, key) : await findProject(req, kind, key)
     if (limiter) {
-      const { allowed, limit, remaining, resetSeconds } = await limiter.take(req.project.id)
-      reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
-      if (!allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: resetSeconds })
+      const allowance = await limiter.take(req.project.id)
+      showAllowance(reply, allowance)
+      if (!allowance.allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: allowance.resetSeconds })
+      req.isCounted = true
     }
   }
 
@@ -136,6 +144,12 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!)
     return project
   }
+}
+
+function showAllowance(reply: FastifyReply, allowance: Allowance | undefined) {
+  if (!allowance) return
+  const { limit, remaining, resetSeconds } = allowance
+  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
 }
 
 function readBearer(req: FastifyRequest) {

@@ -139,7 +139,7 @@ function arrayChecks(schema: Schema, item: Checks, where: string[]): Checks {
       if (!Array.isArray(value)) return
       if (value.length <= max) return eachSize?.(value, path, issues)
       const message = plain.get(schema)?.message
-      const issue = { field: fieldOf(path), message: message ?? `Must be at most ${max} items.`, code: 'too_big' }
+      const issue = { field: fieldOf(path), message: message ?? `Must be at most ${max} items.`, code: 'too_big' as const }
       issues.push(message ? { ...issue, plain: true } : issue)
     },
     storable: each('storable'),

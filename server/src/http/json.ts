@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { fail, type Issue } from '../lib/errors.ts'
+import { type FieldCode, fail, type Issue } from '../lib/errors.ts'
 import { fieldOf } from './field.ts'
 
 const MAX_DEPTH = 32
@@ -95,7 +95,7 @@ function refuseIssues(find: (issues: Issue[]) => void) {
  */
 export function findUnstorable(value: unknown, path: PropertyKey[], issues: Issue[]): void {
   if (issues.length >= MAX_ISSUES) return
-  const report = (code: string, message: string) => issues.push({ field: fieldOf(path), message, code })
+  const report = (code: FieldCode, message: string) => issues.push({ field: fieldOf(path), message, code })
   if (typeof value === 'string') {
     if (value.includes('\0')) report('invalid_string', 'Must not contain the character U+0000.')
     else if (LONE_SURROGATE.test(value)) report('invalid_string', 'Must not contain half of a surrogate pair.')

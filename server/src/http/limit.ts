@@ -69,6 +69,14 @@ export function createLimiter(db: Pool, limit: number) {
     return describe(window, false)
   }
 
+  /** For a request that was refused after all. */
+  function giveBack(projectId: string): Allowance | undefined {
+    const window = windows.get(projectId)
+    if (!window || performance.now() >= window.endsAt) return undefined
+    window.left++
+    return describe(window, true)
+  }
+
   const describe = (window: Window, allowed: boolean): Allowance => ({
     allowed,
     limit,
@@ -76,7 +84,7 @@ export function createLimiter(db: Pool, limit: number) {
     resetSeconds: Math.max(1, Math.ceil((window.endsAt - performance.now()) / 1000)),
   })
 
-  return { take }
+  return { take, giveBack }
 }
 
 const leaseShare = (db: Pool, { projectId, share, limit }: { projectId: string; share: number; limit: number }) =>

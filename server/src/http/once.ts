@@ -30,28 +30,30 @@ export function readIdempotencyKey(req: FastifyRequest) {
 export type KeyClaim = { projectId: string; key: string; request: string; result: Record<string, unknown> }
 
 /**
- * Takes the keys for the work of this transaction; both commit together or not at all. Returns, in order, why a claim failed,
- * or undefined. The unique index is the lock: a concurrent twin waits here for the other's commit, then conflicts. An expired
- * key is taken over. `alone`: nobody else's work is in this transaction, so that it may end with the answer to a claim.
+ * Takes the keys for the work of this transaction; both commit together or not at all. Returns, in order, whether a claim got its
+ * key. The unique index is the lock: a concurrent twin waits here for the other's commit, then conflicts. An expired key is taken
+ * over. `alone`: there is no other work in this transaction, so that it may end with the answer to a claim.
  */
-export async function claimKeys(
-  tx: Tx,
-  claims: KeyClaim[],
-  { ttlHours, alone }: { ttlHours: number; alone: boolean },
-): Promise<(AppError | undefined)[]> {
+export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }: { ttlHours: number; alone: boolean }): Promise<boolean[]> {
   if (!claims.length) return []
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
-  const wanted = [...firsts.values()]
 
-  const claimed = await insertKeys(tx, wanted, ttlHours).catch((err: { code?: string }) =>
-    err.code === '55P03' && alone ? stillRunning(claims[0]!) : Promise.reject(err),
+  const claimed = await insertKeys(tx, [...firsts.values()], ttlHours).catch((err: { code?: string }) =>
+    Promise.reject(err.code === '55P03' && alone ? stillRunning(claims[0]!) : err),
   )
 
   const won = new Set(claimed.map((row) => firsts.get(nameOf(row))))
-  const lost = claims.filter((claim) => !won.has(claim))
+  return claims.map((claim) => won.has(claim))
+}
+
+/** Why claims that got no key are refused, in order. Asked after the work of the transaction: a twin in it may have won. */
+export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key' | 'request'>[]): Promise<AppError[]> {
   const originals = await findOriginals(tx, lost)
-  return claims.map((claim) => (won.has(claim) ? undefined : refusal(claim, originals.get(nameOf(claim))!)))
+  return lost.map((claim) => {
+    const original = originals.get(nameOf(claim))
+    return original ? repeated(original) : stillRunning(claim)
+  })
 }
 
 export const nameOf = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
@@ -74,33 +76,61 @@ const inserting = (claims: KeyClaim[]) => sql`
       from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c("projectId" uuid, key text, request text, result jsonb)
       order by "projectId", key -- everyone in the same order, so nobody waits in a circle`
 
-type Original = { projectId: string; key: string; request: string; statusCode: number; result: object; createdAt: Date }
+type Original = {
+  projectId: string
+  key: string
+  request: string
+  statusCode: number
+  result: object
+  emails: object[] | null
+  createdAt: Date
+}
 
-async function findOriginals(tx: Tx, lost: KeyClaim[]) {
+/** An email names its contact as the first answer did, until one of them is deleted. */
+async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]) {
   if (!lost.length) return new Map<string, Original>()
   const rows = await many(
     tx,
     sql<Original>`
-      select project_id as "projectId", key, request, status_code as "statusCode", result, created_at as "createdAt"
-      from idempotency_keys
-      where (project_id, key) in (
+      select k.project_id as "projectId", k.key, k.request, k.status_code as "statusCode", k.result, k.created_at as "createdAt",
+        (select jsonb_agg(jsonb_build_object('contact', jsonb_build_object('id', e.contact_id, 'email', e.to_address), 'email', made.id)
+           order by made.position)
+         from jsonb_array_elements_text(k.result -> 'emails') with ordinality as made(id, position)
+         left join emails e on e.project_id = k.project_id and e.id = made.id::uuid) as emails
+      from idempotency_keys k
+      where (k.project_id, k.key) in (
         select * from unnest(${lost.map(({ projectId }) => projectId)}::uuid[], ${lost.map(({ key }) => key)}::text[]))
     `,
   )
   return new Map(rows.map((row) => [nameOf(row), row]))
 }
 
-const refusal = ({ key }: KeyClaim, { request, statusCode, result, createdAt }: Original) =>
+const repeated = ({ key, request, statusCode, result, emails, createdAt }: Original) =>
   new AppError('IDEMPOTENCY_KEY_REUSED', {
-    details: { key, originalRequest: request, originalRequestAt: createdAt.toISOString(), originalStatusCode: statusCode, ...result },
+    details: {
+      key,
+      originalRequest: request,
+      originalRequestAt: createdAt.toISOString(),
+      originalStatusCode: statusCode,
+      ...result,
+      ...(emails ? { emails } : {}),
+    },
   })
 
-const stillRunning = ({ key, request }: KeyClaim): never =>
-  fail('IDEMPOTENCY_KEY_REUSED', {
+/** For a twin that cannot wait until the other request has ended, or whose twin in the same batch was refused. */
+const stillRunning = ({ key, request }: Pick<KeyClaim, 'key' | 'request'>) =>
+  new AppError('IDEMPOTENCY_KEY_REUSED', {
     message: 'A request with this Idempotency-Key is still running.',
     details: { key, originalRequest: request, originalRequestAt: null, originalStatusCode: null },
     retryAfter: 1,
   })
+
+/** Undoes claims of this transaction: a refused request leaves no key. */
+export const releaseKeys = (tx: Tx, claims: KeyClaim[]) =>
+  sql`
+    delete from idempotency_keys where (project_id, key) in (
+      select * from unnest(${claims.map(({ projectId }) => projectId)}::uuid[], ${claims.map(({ key }) => key)}::text[]))
+  `.execute(tx)
 
 export async function wipeKeys(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
   const { numAffectedRows = 0n } = await sql`

@@ -7,6 +7,33 @@ import { ErrorEnvelope } from './errors.ts'
 import { printReference } from './reference.ts'
 import type { App } from './server.ts'
 
+/** A header that a route reads. Only documented here: a schema would be checked on every request. */
+type TakenHeader = { name: string; description: string; maxLength: number }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    takesHeaders?: TakenHeader[]
+  }
+}
+
+export const IDEMPOTENCY_KEY: TakenHeader = {
+  name: 'Idempotency-Key',
+  description:
+    '1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made.',
+  maxLength: 255,
+}
+
+export const IF_MATCH: TakenHeader = {
+  name: 'If-Match',
+  description: 'The `ETag` of the revision to change, which is its `updatedAt` in quotes. Refused with 409 when there is a newer one.',
+  maxLength: 1_000,
+}
+
+const headersOf = (headers: TakenHeader[]) => ({
+  type: 'object',
+  properties: Object.fromEntries(headers.map(({ name, ...about }) => [name, { type: 'string', minLength: 1, ...about }])),
+})
+
 const SECURITY: Record<Caller, Record<string, string[]>[]> = {
   anyone: [],
   visitor: [],
@@ -49,6 +76,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
         schema: {
           ...result.schema,
           ...(formFile ? { body: formOf(formFile.field) } : {}),
+          ...(route.config?.takesHeaders ? { headers: headersOf(route.config.takesHeaders) } : {}),
           security: SECURITY[callerOf(route)],
           operationId: nameOperation(String(route.method), url),
         },

@@ -1,13 +1,13 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import { z } from 'zod'
 import { readAddress } from '../lib/address.ts'
-import { AppError, type Issue } from '../lib/errors.ts'
+import { AppError, FIELD_CODES, type FieldCode, type Issue } from '../lib/errors.ts'
 import { compileBounds, MAX_ISSUES } from './bounds.ts'
 import { fieldOf } from './field.ts'
 import { isSuspect } from './json.ts'
 
 /** Zod's names on the left, our published ones on the right; the rest are the same. */
-const CODES: Record<string, string> = {
+const CODES: Record<string, FieldCode> = {
   invalid_format: 'invalid_string',
   invalid_value: 'invalid_enum_value',
   unrecognized_keys: 'custom',
@@ -66,12 +66,15 @@ function toIssue(issue: z.core.$ZodIssue): Issue {
   const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
   const field = fieldOf([...issue.path, ...unknownKey])
   if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: issue.message, code: 'required' }
-  const own = issue.code === 'custom' ? (issue.params?.code as string | undefined) : undefined
-  const code = own ?? CODES[issue.code] ?? issue.code
+  // Zod leaves the parameters of our own checks untyped.
+  const own = issue.code === 'custom' ? (issue.params?.code as FieldCode | undefined) : undefined
+  const code = own ?? CODES[issue.code] ?? (isFieldCode(issue.code) ? issue.code : 'custom')
   // The kind of value is enough to find the mistake; the value itself may be a password.
   const received = issue.code === 'invalid_type' ? { received: kindOf(issue.input) } : {}
   return { field, message: issue.message, code, ...received }
 }
+
+const isFieldCode = (code: string): code is FieldCode => (FIELD_CODES as readonly string[]).includes(code)
 
 const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 

@@ -9,18 +9,21 @@ export type Jobs = {
   'contacts.count-fields': { projectId: string }
   'domains.check-due': Record<string, never>
   'domains.remove-identity': { domain: string }
-  'projects.wipe': { projectId: string }
+  'projects.wipe': { projectId: string; since?: string }
   'events.delete-name': { projectId: string; jobId: string }
-  'events.forget-contacts': { projectId: string; contactIds: string[] }
+  'events.forget-contacts': { projectId: string; contactIds: string[]; since?: string }
   'uploads.remove': { projectId: string; keys: string[] }
 }
 
 /** A kill uses one up like a failure does. A job a customer waits for must end some time, if only as failed. */
 const MAX_ATTEMPTS = 25
 
+type Options = { key?: string; delaySeconds?: number }
+
 /** The job exists exactly when the caller's transaction commits. With a `key` there is at most one that waits. */
-export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key }: { key?: string } = {}) {
-  await sql`select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS})`.execute(
-    tx,
-  )
+export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key, delaySeconds }: Options = {}) {
+  await sql`
+    select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS},
+      run_at := now() + make_interval(secs => ${delaySeconds ?? null}))
+  `.execute(tx)
 }

@@ -91,6 +91,13 @@ export const takeJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
     `,
   )
 
+/** Ends what a project has waiting or under way, after the chunk that is being done. */
+export const stopJobs = (tx: Tx, projectId: string) =>
+  sql`
+    update jobs set state = 'failed', failed_reason = 'The project was reset.', finished_at = now()
+    where project_id = ${projectId} and state in ('waiting', 'active')
+  `.execute(tx)
+
 /** What was asked and how far it came, without a lock. Undefined when it is finished. */
 export const readStand = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
   maybeOne(

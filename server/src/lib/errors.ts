@@ -29,7 +29,20 @@ export const ERRORS = {
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type ErrorCode = keyof typeof ERRORS
-export type Issue = { field: string; message: string; code: string; received?: unknown }
+/** What may be wrong with a field. docs/errors.md lists them. */
+export const FIELD_CODES = [
+  'required',
+  'invalid_type',
+  'invalid_string',
+  'too_small',
+  'too_big',
+  'invalid_enum_value',
+  'invalid_union',
+  'reserved_event',
+  'custom',
+] as const
+export type FieldCode = (typeof FIELD_CODES)[number]
+export type Issue = { field: string; message: string; code: FieldCode; received?: unknown }
 
 type Extra = { details?: Record<string, unknown>; errors?: Issue[]; suggestion?: string }
 type Options = Extra & {
@@ -70,5 +83,5 @@ export const notFound = (resource: string, id: string): never =>
 export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })
 
 /** One bad field, found outside the schema (a rule that needs the database, say). */
-export const invalid = (field: string, message: string, code = 'custom'): never =>
+export const invalid = (field: string, message: string, code: FieldCode = 'custom'): never =>
   fail('VALIDATION_ERROR', { errors: [{ field, message, code }] })

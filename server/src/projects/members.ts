@@ -90,7 +90,13 @@ async function addMember(
     to: email,
     subject: `You now have access to ${project}`,
     linkHours: INVITATION_DAYS * 24,
-    lines: [`You were added to the project "${project}" on Sterna.`, '', `Open it: ${port.publicUrl}/app`],
+    lines: [
+      `You were added to the project "${project}" on Sterna.`,
+      '',
+      `Open it: ${port.publicUrl}/app/p/${projectId}`,
+      '',
+      `You did not expect this? Leave the project: ${port.publicUrl}/app/p/${projectId}/team`,
+    ],
   })
   return { userId, email, role, status: 'MEMBER' as const, createdAt: added.createdAt.toISOString() }
 }

@@ -5,6 +5,7 @@ import type { Schema } from '../db/schema.ts'
 import type { Role } from '../http/auth.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
+import { stopJobs } from '../jobs/job.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { newKeys, openKeys, storeKeys } from './keys.ts'
@@ -125,10 +126,12 @@ export async function deleteProject(tx: Tx, projectId: string) {
   await requestWipe(tx, projectId)
 }
 
-/** The row says up to when; the job does it. */
+/** The row says up to when; the job does it. Its time is taken after imports and the like have stopped, so that it covers their last chunk. */
 export async function requestWipe(tx: Tx, projectId: string) {
-  await sql`insert into project_wipes (project_id) values (${projectId}) on conflict (project_id) do update set requested_at = now()`.execute(
-    tx,
-  )
+  await stopJobs(tx, projectId)
+  await sql`
+    insert into project_wipes (project_id, requested_at) values (${projectId}, clock_timestamp())
+    on conflict (project_id) do update set requested_at = excluded.requested_at
+  `.execute(tx)
   await enqueue(tx, 'projects.wipe', { projectId })
 }

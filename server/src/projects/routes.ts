@@ -58,7 +58,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
     async (req, reply) => {
       const ownerId = req.person.userId
-      await attempts.take({ scope: 'create-project', subject: ownerId, limit: 100, windowSeconds: 3600 })
+      await attempts.take({ scope: 'create-project', subject: ownerId })
       const project = await transact(db, (tx) => createProject(tx, secrets, { name: req.body.name, ownerId }))
       return reply.status(201).send(project)
     },
@@ -115,7 +115,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: {
         tags,
         summary: 'Wipe all data of a project',
-        description: 'Irreversible. Keeps domains, members and keys.',
+        description: 'Irreversible. Keeps domains, members, keys and suppressions. What was under way stops and leaves nothing behind.',
         params: ProjectId,
         response: { 200: z.object({ success: z.literal(true), message: z.string() }) },
       },
@@ -162,9 +162,9 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       },
       async (req, reply) => {
         const projectId = req.project.id
-        await attempts.take({ scope: 'invite', subject: projectId, limit: 100, windowSeconds: 3600 })
+        await attempts.take({ scope: 'invite', subject: projectId })
         // Many projects must not add up to a flood in one mailbox.
-        await attempts.take({ scope: 'invited', subject: req.body.email, limit: 20, windowSeconds: 86_400 })
+        await attempts.take({ scope: 'invited', subject: req.body.email })
         return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
       },
     )

@@ -1,18 +1,31 @@
 import { sql } from 'kysely'
 import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 
 /** Removes up to `limit` of a project's rows that are older than `before`; returns how many it found. */
 export type Wiper = (tx: Tx, what: { projectId: string; before: string; limit: number }) => Promise<number>
 
+/** Removes what was written since `before` about rows that are gone; returns how many it found. */
+export type Sweep = (db: Pool, what: { projectId: string; before: string }) => Promise<number>
+
 const CHUNK = 1_000
 const WORK_MS = 1_000
+const LOOK_AGAIN_SECONDS = 1
 
 /**
  * Removes what a reset or deletion asked for, table by table in short transactions, so that nobody waits for a large
  * project. Killed midway it starts over; what is gone costs nothing.
+ *
+ * Transactions that began earlier may still add rows, or facts about rows that are removed meanwhile: an email that was leaving is
+ * settled. So it goes in rounds, each after all transactions that ran at the end of the one before, until a round finds nothing.
+ * `since`: the end of such a round, when waiting took longer than one job may.
  */
-export async function wipeProject(db: Pool, projectId: string, wipers: Wiper[]) {
+export async function wipeProject(
+  db: Pool,
+  { projectId, since }: { projectId: string; since?: string },
+  { wipers, sweep }: { wipers: Wiper[]; sweep: Sweep },
+) {
   const wipe = await maybeOne(
     db,
     // As text: a Date would cut the microseconds off and never quite reach the row it came from.
@@ -23,13 +36,30 @@ export async function wipeProject(db: Pool, projectId: string, wipers: Wiper[]) 
   )
   if (!wipe) return
   // Of a deleted project everything goes, also what a request under way wrote a moment later.
-  const before = wipe.deleted ? 'infinity' : wipe.before
-  for (const deadline = performance.now() + WORK_MS; ; ) {
-    if (!(await removeSome(db, wipers, { projectId, before, limit: CHUNK }))) break
+  const what = { projectId, before: wipe.deleted ? 'infinity' : wipe.before, limit: CHUNK }
+  const goOn = (payload: { since?: string }, delaySeconds = 0) =>
+    transact(db, (tx) => enqueue(tx, 'projects.wipe', { projectId, ...payload }, { delaySeconds }))
+
+  for (let roundEnd = since; ; ) {
+    if (roundEnd && !(await olderTransactionsEnded(db, roundEnd))) return goOn({ since: roundEnd }, LOOK_AGAIN_SECONDS)
+    const removed = await removeAll(db, wipers, what)
     // The rest is a new job, with all its attempts; a worker that wants to stop waits for this one only.
-    if (performance.now() > deadline) return transact(db, (tx) => enqueue(tx, 'projects.wipe', { projectId }))
+    if (removed === 'some') return goOn({})
+    const swept = wipe.deleted ? 0 : await sweep(db, what)
+    if (roundEnd && !removed && !swept) return transact(db, (tx) => finish(tx, { projectId, before: wipe.before }))
+    roundEnd = await databaseTime(db)
   }
-  await transact(db, (tx) => finish(tx, { projectId, before: wipe.before }))
+}
+
+/** How many rows there were, or `some` when the time was not enough for all of them. */
+async function removeAll(db: Pool, wipers: Wiper[], what: Parameters<Wiper>[1]): Promise<number | 'some'> {
+  let removed = 0
+  for (const deadline = performance.now() + WORK_MS; ; ) {
+    const chunk = await removeSome(db, wipers, what)
+    if (!chunk) return removed
+    removed += chunk
+    if (performance.now() > deadline) return 'some'
+  }
 }
 
 /** One chunk of the first table that has any left. */

@@ -16,7 +16,7 @@ import {
 } from '../delivery/queue.ts'
 import { findVerified, requireVerified } from '../domains/verified.ts'
 import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
-import { claimKeys, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'
+import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, releaseKeys, requireKeys } from '../http/once.ts'
 import { createBatcher, type Outcome } from '../lib/batch.ts'
 import { crash } from '../lib/crash.ts'
 import { AppError } from '../lib/errors.ts'
@@ -65,7 +65,24 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps = noCa
     maxPendingWeight: 256 * MB,
   })
 
-type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined }
+type Keyed = { project: CallerProject; key?: string | undefined }
+
+/**
+ * Refuses for a reason that depends on state: as a repeat if the key was used, else with that reason. Its claim waits for a twin as
+ * accepting does, and is rolled back.
+ */
+export async function refuseUnlessRepeat(db: Pool, { project, key }: Keyed, ttlHours: number, reason: unknown): Promise<never> {
+  if (key === undefined) throw reason
+  return transact(db, async (tx): Promise<never> => {
+    const { refusals } = await checkCallers(tx, [project], lockTimeoutFor(1))
+    if (refusals[0]) throw refusals[0]
+    const claim = { projectId: project.id, key, request: REQUEST, result: {} }
+    const [claimed] = await claimKeys(tx, [claim], { ttlHours, alone: true })
+    throw claimed ? reason : (await explainRepeats(tx, [claim]))[0]
+  })
+}
+
+type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined; repeats: boolean }
 
 const isTheirFault = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
 
@@ -125,6 +142,7 @@ const toCall = (sending: Sending): Call => ({
   contentId: newId(),
   emailIds: sending.recipients.map(() => newId()),
   refusal: undefined,
+  repeats: false,
 })
 
 /** Who says the same at the same time shares it: a template that is sent a thousand times a second need not be stored as often. */
@@ -165,13 +183,16 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
     lockTimeoutFor(batch.length),
   )
   const calls = shareContents(batch.map((sending, index) => ({ ...toCall(sending), refusal: refusals[index] })))
-  await refuseSenders(tx, calls)
-  const mayReach = await refuseUnsubscribed(tx, calls)
-  await refuseOverCaps(tx, calls, checkCaps)
-  await refuseRepeats(tx, calls, idempotencyTtlHours)
+  // Keys before state: the first request may have changed what a repeat would be refused for.
+  await claimCallKeys(tx, calls, idempotencyTtlHours)
+  const open = calls.filter(({ repeats }) => !repeats)
+  await refuseSenders(tx, open)
+  const mayReach = await refuseUnsubscribed(tx, open)
+  await refuseOverCaps(tx, open, checkCaps)
+  await releaseRefused(tx, open)
   crash('keys-taken')
 
-  const admitted = calls.filter(({ refusal }) => !refusal)
+  const admitted = open.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeWanted(admitted.flatMap(wantContacts)))
   await saveContents(tx, contentsOf(admitted))
   await saveAttachments(
@@ -191,6 +212,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
     ),
   )
   if (admitted.length) await NEWS.execute(tx)
+  await refuseRepeats(tx, calls)
   crash('written')
   return calls.map((call) => (call.refusal ? { error: call.refusal } : { value: answer(call, find, now) }))
 }
@@ -254,7 +276,6 @@ async function findSubscribers(tx: Tx, calls: Call[]) {
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Before the keys: whoever is refused leaves none behind. */
 async function refuseOverCaps(tx: Tx, calls: Call[], checkCaps: CheckCaps) {
   const open = calls.filter(({ refusal }) => !refusal)
   const refusals = await checkCaps(
@@ -264,10 +285,23 @@ async function refuseOverCaps(tx: Tx, calls: Call[], checkCaps: CheckCaps) {
   for (const [index, call] of open.entries()) call.refusal = refusals[index]
 }
 
-async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
+/** Claims the keys of the calls that have one, and marks those that got none. */
+async function claimCallKeys(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
-  const lost = await claimKeys(tx, claimsOf(keyed), { ttlHours, alone: calls.length === 1 })
-  for (const [index, call] of keyed.entries()) call.refusal = lost[index]
+  const claimed = await claimKeys(tx, claimsOf(keyed), { ttlHours, alone: calls.length === 1 })
+  for (const [index, call] of keyed.entries()) call.repeats = !claimed[index]
+}
+
+/** A refused request leaves no key. */
+async function releaseRefused(tx: Tx, calls: Call[]) {
+  const refused = calls.filter(({ key, refusal, repeats }) => key !== undefined && refusal && !repeats)
+  if (refused.length) await releaseKeys(tx, claimsOf(refused))
+}
+
+async function refuseRepeats(tx: Tx, calls: Call[]) {
+  const repeats = calls.filter(({ repeats }) => repeats)
+  const refusals = await explainRepeats(tx, claimsOf(repeats))
+  for (const [index, call] of repeats.entries()) call.refusal = refusals[index]
 }
 
 const claimsOf = (calls: Call[]) =>

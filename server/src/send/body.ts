@@ -3,7 +3,10 @@ import { Data, type DataPatch } from '../contacts/data.ts'
 import { MAX_MESSAGE } from '../delivery/compose.ts'
 import { Address } from '../http/validate.ts'
 import { readAddress, showsOtherAddress } from '../lib/address.ts'
-import { Body, SenderName } from '../templates/content.ts'
+import { SenderName } from '../templates/content.ts'
+import { MAX_SOURCE } from '../templates/language/limits.ts'
+import { hasTags } from '../templates/render.ts'
+import { AttachmentBody, decodedSize } from './attachment.ts'
 
 const MAX_RECIPIENTS = 1_000
 const MAX_HEADERS = 50
@@ -61,10 +64,37 @@ const Recipients = z
     return read.filter((each) => each !== undefined)
   })
 
+/** `Name <address>`, the name perhaps quoted. */
+const NAMED = /^(?:"((?:[^"\\]|\\.)*)"\s*|([^<>"]*))<([^<>]*)>$/
+/** Enough for a name and an address, and for the quotes and escapes around them. */
+const MAX_NAMED = 1_000
+
+function splitNamed(given: unknown) {
+  const [, quoted, plain = '', email] = (typeof given === 'string' && given.length <= MAX_NAMED && NAMED.exec(given.trim())) || []
+  return email === undefined ? given : { name: quoted?.replace(/\\(.)/g, '$1') ?? plain.trim(), email }
+}
+
+/** `isText`: the request gave it as a string, so that `name` may add what it lacks. */
 const Sender = z
   .unknown()
-  .meta(mailboxSchema)
-  .transform((given, context) => readMailbox(given, [], reporter(context)) ?? z.NEVER)
+  .meta({ anyOf: [{ type: 'string', description: 'An address, or `Name <address>`.' }, mailboxSchema.anyOf[1]] })
+  .transform((given, context) => {
+    const isText = typeof given === 'string'
+    const report = reporter(context)
+    // A string has no fields, so what is wrong in it is wrong with `from`.
+    const mailbox = readMailbox(splitNamed(given), [], isText ? (_, ...problem) => report([], ...problem) : report)
+    return mailbox ? { ...mailbox, isText } : z.NEVER
+  })
+
+/** Without template tags it is never parsed, so only the message limit holds. */
+const SentBody = z
+  .string()
+  .min(1)
+  .max(MAX_MESSAGE)
+  .refine((body) => body.length <= MAX_SOURCE || !hasTags(body), {
+    message: `With template tags at most ${MAX_SOURCE.toLocaleString('en')} characters.`,
+    params: { code: 'too_big' },
+  })
 
 /** Addressing and structure are ours. Anything else a customer may say. */
 const OURS =
@@ -88,40 +118,8 @@ const Headers = z
 
 const oneLine = (text: string) => !/[\r\n\0]/.test(text)
 
-/** Piece by piece: one expression for all of it takes more stack than there is, for files of some megabytes. */
-const isBase64 = (text: string) => text.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(text.replace(/={1,2}$/, ''))
-
-const AttachmentBody = z
-  .object({
-    filename: z
-      .string()
-      .min(1)
-      .max(255)
-      // Nor marks that turn the direction of what follows: they make an .exe look like a .pdf.
-      .regex(/^[^\p{Cc}"\\/\u2028-\u202e\u2066-\u2069]+$/u, 'Must be a file name without quotes, slashes or line breaks.'),
-    content: z.string().refine(isBase64, { message: 'Must be base64.', params: { code: 'invalid_string' } }),
-    contentType: z
-      .string()
-      .max(127)
-      // A part made of parts must not be encoded, so it cannot be one attachment.
-      .regex(/^(?!multipart\/)[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i, 'Must be a MIME type of a single file.'),
-    contentId: z
-      .string()
-      .max(127)
-      .regex(/^[A-Za-z0-9._@+-]+$/, 'Letters, digits and . _ @ + - only.')
-      .optional(),
-    disposition: z.enum(['attachment', 'inline']).default('attachment'),
-  })
-  .refine(({ disposition, contentId }) => disposition !== 'inline' || contentId !== undefined, {
-    path: ['contentId'],
-    message: 'Required for inline attachments.',
-    params: { code: 'required' },
-  })
-
 /** Encoded files stand in lines of 76 characters. */
 const LINE_BREAKS = 78 / 76
-
-const decodedSize = (base64: string) => (base64.length / 4) * 3 - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 
 export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: number; maxAttachmentMb: number }) =>
   z
@@ -133,10 +131,10 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
         .max(998)
         .refine(oneLine, { message: 'Must be one line.', params: { code: 'invalid_string' } })
         .optional(),
-      body: Body.optional(),
+      body: SentBody.optional(),
       template: z.uuid().optional(),
       from: Sender.optional(),
-      name: SenderName.optional().describe('Deprecated: use `from.name`.'),
+      name: SenderName.optional().describe('Deprecated: use `from.name`. Counts only when `from` is a string without a name.'),
       subscribed: z.boolean().optional(),
       data: Data.nullish(),
       headers: Headers.optional(),
@@ -148,14 +146,16 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       if (!template && subject === undefined) issue(['subject'], 'Required without a template.', 'required')
       if (!template && body === undefined) issue(['body'], 'Required without a template.', 'required')
       if (!template && from === undefined) issue(['from'], 'Required without a template.', 'required')
-      if (showsOtherAddress(from?.name, from?.email)) issue(['from', 'name'], 'Must not show another email address.', 'custom')
+      if (showsOtherAddress(from?.name, from?.email))
+        issue(from?.isText ? ['from'] : ['from', 'name'], 'Must not show another email address.', 'custom')
       if (showsOtherAddress(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
       if (to.length > 1 && to.length * sizeOf(data) > MAX_COPIES)
         issue(['data'], 'This much data for so many recipients must be sent in several requests.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)
       if (bytes > maxAttachmentMb * MB) issue(['attachments'], `Attachments have at most ${maxAttachmentMb} MB together.`, 'too_big')
       const encoded = attachments.reduce((sum, { content }) => sum + content.length * LINE_BREAKS, 0)
-      if (encoded > MAX_MESSAGE) issue(['attachments'], 'The whole mail would have more than 40 MB.', 'too_big')
+      if (attachments.length && encoded + (body?.length ?? 0) > MAX_MESSAGE)
+        issue(['attachments'], 'The whole message would have more than 40 MB.', 'too_big')
     })
 
 export const sizeOf = (data: DataPatch | null | undefined) => (data ? JSON.stringify(data).length : 0)

@@ -4,13 +4,14 @@ import { explainSize } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
 import { readIdempotencyKey } from '../http/once.ts'
+import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
 import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { createAcceptor, type Sending, type Sent } from './accept.ts'
+import { createAcceptor, refuseUnlessRepeat, type Sending, type Sent } from './accept.ts'
 import { type SendBody, sendBody, sizeOf } from './body.ts'
 
 const MB = 1024 * 1024
@@ -31,7 +32,7 @@ export function sendRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/v1/send',
     {
-      config: { caller: 'secret-key', keyCheckedLater: true },
+      config: { caller: 'secret-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY] },
       bodyLimit: BODY_LIMIT,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,
@@ -46,7 +47,10 @@ export function sendRoutes(app: App, { db, config }: Deps) {
     },
     async (req) => {
       const key = readIdempotencyKey(req)
-      const content = await contentOf(db, req.project.id, req.body)
+      if (req.body.subject !== undefined || req.body.body !== undefined) await assertRenderable(req.project.id, req.body)
+      const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
+        refuseUnlessRepeat(db, { project: req.project, key }, config.idempotencyTtlHours, reason),
+      )
       return acceptor.submit({ ...sendingOf(req, req.body), content, key }).then(answer, explainSize)
     },
   )
@@ -74,16 +78,13 @@ const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content'
 async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<Sending['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
   if (body.template !== undefined && !template) templateNotFound(body.template)
-  const subject = body.subject ?? template!.subject
-  const text = body.body ?? template!.body
-  if (body.subject !== undefined || body.body !== undefined) await assertRenderable(projectId, { subject, body: text })
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'The template has no sender, so the request must.', 'required')
   return {
     type: template?.type ?? 'TRANSACTIONAL',
-    subject,
-    body: text,
+    subject: body.subject ?? template!.subject,
+    body: body.body ?? template!.body,
     fromAddress,
-    fromName: body.from?.name || body.name || template?.fromName || null,
+    fromName: body.from?.name || (body.from?.isText && body.name) || template?.fromName || null,
     replyTo: body.reply ?? template?.replyTo ?? null,
     headers: body.headers ?? {},
     templateId: template?.id ?? null,

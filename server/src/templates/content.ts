@@ -19,6 +19,6 @@ export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not c
 export async function assertRenderable(projectId: string, { subject = '', body = '' }: Partial<Template>) {
   const problems = await checkTemplate({ subject, body }, projectId)
   if (!problems.length) return
-  const errors = problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' }))
+  const errors = problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' as const }))
   throw new AppError('VALIDATION_ERROR', { errors })
 }

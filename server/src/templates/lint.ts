@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { HtmlParser } from '../lib/html-parser.ts'
+import { findAmbiguousNames } from './ambiguous-names.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
 import { isStandard } from './language/variables.ts'
@@ -13,6 +14,7 @@ export const Issue = z.object({
   code: z.enum([
     'syntax_error',
     'missing_variable',
+    'ambiguous_name',
     'empty_link',
     'broken_link',
     'insecure_link',
@@ -39,6 +41,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
       severity: 'warning' as const,
       message: `No contact has ever had "${path}", and there is no fallback: write {{ ${path} ?? "…" }}.`,
     })),
+    ...ambiguousNames(template),
     ...lintHtml(template.body),
   ]
   const size = Buffer.byteLength(template.body)
@@ -74,6 +77,14 @@ async function unknownFields(db: Db, projectId: string, references: Reference[])
   const seen = new Set(known.map(({ key }) => key))
   return [...new Set(needed.filter(([key]) => !seen.has(key!)).map((path) => path.join('.')))]
 }
+
+const ambiguousNames = ({ subject, body }: Template): Issue[] =>
+  [...findAmbiguousNames(subject).map(({ name }) => ({ name })), ...findAmbiguousNames(body)].map(({ name, ...place }) => ({
+    code: 'ambiguous_name',
+    severity: 'warning',
+    message: `"${name}" is read as an expression, not as the name of a field. For the field write {{ data["${name}"] }}.`,
+    ...place,
+  }))
 
 /** Stands for what a variable will print. */
 const FILLED_IN = '\ue000'

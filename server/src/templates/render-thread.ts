@@ -1,6 +1,6 @@
 import { convert } from 'html-to-text'
 import { compile, sentence, TooLongError } from './language/compile.ts'
-import { MAX_OUTPUT, TURN_MS } from './language/limits.ts'
+import { TURN_MS } from './language/limits.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
 import { COMPILING, describeProblem, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template } from './mail.ts'
@@ -70,10 +70,12 @@ function explain(err: Error): string {
   return sentence(cause.message)
 }
 
+/** Converting takes ten times as long as rendering; within the time of one email it reaches this far. */
+const MAX_TEXT_SOURCE = 200_000
+
 const toText = (html: string) =>
-  convert(html, {
+  convert(html.slice(0, MAX_TEXT_SOURCE), {
     wordwrap: false,
-    limits: { maxInputLength: MAX_OUTPUT },
     selectors: [
       { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
       { selector: 'img', format: 'skip' },

@@ -46,6 +46,7 @@ export async function renderMail(template: Template, recipient: Recipient, optio
  * Templates that only fill in variables are rendered here, all others in threads that can be killed.
  */
 export async function renderMails(template: Template, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
+  if (!options.withText && isLargeLiteral(template.body)) return renderAround(template, recipients, options)
   const simple = options.withText ? undefined : simpleOf(template)
   if (!simple) return renderInThreads(template, recipients, options)
   const results = await renderHere(simple, recipients)
@@ -54,8 +55,20 @@ export async function renderMails(template: Template, recipients: Recipient[], o
   return results.map((result) => result ?? others.shift()!)
 }
 
+/** A body without tags is the same for every recipient and may be of any size: only the subject is rendered. */
+async function renderAround({ subject, body }: Template, recipients: Recipient[], options: Options): Promise<Rendered[]> {
+  const results = await renderMails({ subject, body: '' }, recipients, options)
+  return results.map((result) => (result.ok ? { ...result, html: body } : result))
+}
+
+export const hasTags = (source: string) => source.includes('{{') || source.includes('{%')
+
+/** Not for small ones: what is known of those is found without reading them in full. */
+const isLargeLiteral = (source: string) => source.length > MAX_SOURCE_HERE && !hasTags(source)
+
 /** What is wrong with a template, if anything. Nothing is rendered. */
 export async function checkTemplate(template: Template, projectId?: string): Promise<SyntaxProblem[]> {
+  if (isLargeLiteral(template.body)) return checkTemplate({ ...template, body: '' }, projectId)
   if (simpleOf(template)) return []
   const known = checked.get(keyOf(template))
   if (known) return known

@@ -3,6 +3,8 @@ import { findContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
 import { assertVerified } from '../domains/verified.ts'
+import { etagOf, failStale, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi.ts'
 import { sendPage } from '../http/page-stream.ts'
 import { pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -61,6 +63,7 @@ function assertOwnName({ from, fromName }: { from?: string | null | undefined; f
 export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const tags = ['Templates']
   const config = { caller: 'project' as const }
+  const reading = { ...config, onlyReads: true }
   const bodyLimit = BODY_LIMIT
 
   app.get(
@@ -86,7 +89,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.post(
     '/templates/lint',
     {
-      config,
+      config: reading,
       bodyLimit,
       schema: {
         tags,
@@ -101,20 +104,30 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.get(
     '/templates/:id',
     { config, schema: { tags, summary: 'Get a template', params: TemplateId, response: { 200: Template } } },
-    (req) => find(req.project.id, req.params.id),
+    async (req, reply) => {
+      const template = await find(req.project.id, req.params.id)
+      return reply.header('etag', etagOf(template)).send(template)
+    },
   )
 
   app.patch(
     '/templates/:id',
-    { config, bodyLimit, schema: { tags, summary: 'Change a template', params: TemplateId, body: Changes, response: { 200: Template } } },
-    async (req) => {
-      const stored = await find(req.project.id, req.params.id)
+    {
+      config: { ...config, takesHeaders: [IF_MATCH] },
+      bodyLimit,
+      schema: { tags, summary: 'Change a template', params: TemplateId, body: Changes, response: { 200: Template } },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const stored = await find(projectId, req.params.id)
       const { id } = stored
       await assertRenderable(req.project.id, req.body)
       if (req.body.from !== undefined || req.body.fromName !== undefined) assertOwnName({ ...stored, ...req.body })
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
-      const changed = await transact(db, (tx) => changeTemplate(tx, { projectId: req.project.id, id, changes: req.body }))
-      return changed ?? templateNotFound(id)
+      const edit = { projectId, id, changes: req.body, revisions: readIfMatch(req) }
+      const changed = await transact(db, (tx) => changeTemplate(tx, edit))
+      if (!changed) return failStale((await find(projectId, id)).updatedAt)
+      return reply.header('etag', etagOf(changed)).send(changed)
     },
   )
 
@@ -141,7 +154,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.post(
     '/templates/:id/preview',
     {
-      config,
+      config: reading,
       schema: {
         tags,
         summary: 'Render a template for a contact or a sample',
@@ -168,7 +181,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
 
   app.post(
     '/templates/:id/lint',
-    { config, schema: { tags, summary: 'What could be better in a template', params: TemplateId, response: { 200: Linted } } },
+    { config: reading, schema: { tags, summary: 'What could be better in a template', params: TemplateId, response: { 200: Linted } } },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
   )
 

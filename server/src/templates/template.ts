@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { isRevision, nextRevision } from '../http/if-match.ts'
 import { portionsOf } from '../http/page-stream.ts'
 import { PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -115,18 +116,20 @@ const COLUMN_OF = {
   type: 'type',
 } as const satisfies Record<keyof Content, string>
 
-/** Changes what is given, nothing else. Undefined when there is no such template. */
+type Changes = { [Key in keyof Content]?: Content[Key] | undefined }
+
+/** Changes what is given, nothing else. Undefined when there is no such template, or none of these revisions. */
 export async function changeTemplate(
   tx: Tx,
-  { projectId, id, changes }: { projectId: string; id: string; changes: { [Key in keyof Content]?: Content[Key] | undefined } },
+  { projectId, id, changes, revisions }: { projectId: string; id: string; changes: Changes; revisions?: string[] | undefined },
 ): Promise<TemplateJson | undefined> {
   const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined)
   const sets = given.map(([key, column]) => sql`${sql.ref(column)} = ${changes[key as keyof Content]}`)
   const row = await maybeOne(
     tx,
     sql<Row>`
-      update templates set ${sql.join([...sets, sql`updated_at = now()`])}
-      where project_id = ${projectId} and id = ${id}
+      update templates set ${sql.join([...sets, sql`updated_at = ${nextRevision(sql.ref('updated_at'))}`])}
+      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)}
       returning ${COLUMNS}
     `,
   )

@@ -3,7 +3,7 @@ import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
 import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
-import { claimKeys, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'
+import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'
 import { createBatcher, type Outcome } from '../lib/batch.ts'
 import type { AppError } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -85,7 +85,7 @@ async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outco
     lockTimeoutFor(batch.length),
   )
   const calls = batch.map((tracking, index) => ({ ...tracking, eventId: newId(), refusal: refusals[index] }))
-  await refuseRepeats(tx, calls, ttlHours)
+  await claimCallKeys(tx, calls, ttlHours)
 
   // Whoever lost its key writes nothing.
   const admitted = calls.filter(({ refusal }) => !refusal)
@@ -117,14 +117,19 @@ const seenBy = ({ set, transient }: DataPatch) => (Object.keys(transient).length
 
 type Call = Tracking & { eventId: string; refusal: AppError | undefined }
 
-async function refuseRepeats(tx: Tx, calls: Call[], ttlHours: number) {
+async function claimCallKeys(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
-  const lost = await claimKeys(
+  const claimed = await claimKeys(
     tx,
     keyed.map((call) => claimOf(call, call.eventId)),
     { ttlHours, alone: calls.length === 1 },
   )
-  for (const [index, call] of keyed.entries()) call.refusal = lost[index]
+  const lost = keyed.filter((_, index) => !claimed[index])
+  const refusals = await explainRepeats(
+    tx,
+    lost.map((call) => claimOf(call, call.eventId)),
+  )
+  for (const [index, call] of lost.entries()) call.refusal = refusals[index]
 }
 
 const claimOf = ({ project, key }: Tracking, eventId: string) => ({

@@ -7,12 +7,13 @@ import type { Source } from '../contacts/subscription.ts'
 import { EventRecord } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
 import { readIdempotencyKey } from '../http/once.ts'
+import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { AppError, fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { createTracker, type Tracked, type Tracking } from './accept.ts'
-import { createTrackLimits } from './limits.ts'
+import { createSubscriptionLimit } from './limits.ts'
 import { RecordBody, recordOne } from './record.ts'
 
 export const TrackBody = z.object({
@@ -37,14 +38,14 @@ const MAX_AROUND = 4 * 1024
 function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Error) => void) {
   const { data } = req.body as { data?: unknown }
   const tooLarge = req.bodySize > MAX_EVENT_DATA && Buffer.byteLength(JSON.stringify(data ?? null)) > MAX_EVENT_DATA
-  const errors = [{ field: 'data', message: 'The data of an event has at most 32 KB as JSON.', code: 'too_big' }]
+  const errors = [{ field: 'data', message: 'The data of an event has at most 32 KB as JSON.', code: 'too_big' as const }]
   done(tooLarge ? new AppError('VALIDATION_ERROR', { errors }) : undefined)
 }
 
 export function trackRoutes(app: App, { db, config }: Deps) {
   const tags = ['Events']
   const tracker = createTracker(db, config)
-  const limit = createTrackLimits(config.rateLimitPerMinute)
+  const limitChanges = createSubscriptionLimit(config.rateLimitPerMinute)
   app.addHook('onClose', () => tracker.drain())
 
   const submit = (req: FastifyRequest, body: TrackBody, more: Pick<Tracking, 'source' | 'key'>) =>
@@ -63,7 +64,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/v1/track',
     {
-      config: { caller: 'public-key', keyCheckedLater: true },
+      config: { caller: 'public-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY] },
       preValidation: refuseLargeData,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,
@@ -78,7 +79,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
     (req) => {
       const key = readIdempotencyKey(req)
       const { email, subscribed } = req.body
-      limit({ projectId: req.project.id, email, ip: req.ip, choosing: subscribed !== undefined })
+      if (subscribed !== undefined) limitChanges({ projectId: req.project.id, email })
       return submit(req, req.body, { key, source: subscribed === undefined ? NO_SOURCE : publicSource(req) })
     },
   )

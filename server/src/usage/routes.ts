@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { countContacts } from '../contacts/counts.ts'
 import { countWithField, readFieldName } from '../contacts/fields.ts'
 import type { App, Deps } from '../http/server.ts'
-import { failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
@@ -29,13 +29,13 @@ export function usageRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Where a contact field is used',
         params: z.object({ field: z.string() }),
-        response: { 200: z.object({ ...Places, contactCount: z.int(), canDelete: z.literal(true) }) },
+        response: { 200: z.object({ ...Places, contactCount: z.int(), canDelete: z.boolean() }) },
       },
     },
     async (req) => {
       const field = readFieldName(req.params.field)
-      if ('standard' in field) return failPlainly('BAD_REQUEST', `"${field.standard}" is a standard field.`)
-      return { ...NOWHERE, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true as const }
+      if ('standard' in field) return { ...NOWHERE, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
+      return { ...NOWHERE, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
     },
   )
 

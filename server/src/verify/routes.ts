@@ -9,7 +9,7 @@ export function verifyRoutes(app: App, { config }: Deps) {
   app.post(
     '/v1/verify',
     {
-      config: { caller: 'secret-key' },
+      config: { caller: 'secret-key', onlyReads: true },
       schema: {
         tags: ['Verify'],
         summary: 'Check an email address',

@@ -78,7 +78,7 @@ function cappedEmitter(): Emitter & { buffer: string } {
   }
 }
 
-/** What `capture` made: its values were escaped when it was made, so it is printed as it is. A filter makes it a text again. */
+/** What `capture` made: its values were escaped when it was made, so it is printed as it is. To a filter it is a text. */
 class Markup extends Drop {
   readonly #text: string
   constructor(text: string) {
@@ -110,6 +110,9 @@ function urlOf(value: unknown) {
   return value instanceof Markup && url === value.valueOf() ? value : url
 }
 
+/** These may give back what they got. */
+const KEEPS_MARKUP = new Set(['fallback', 'url_attribute'])
+
 type FilterHandler = Extract<FilterImplOptions, (...args: never[]) => unknown>
 
 function createEngine(escaped: (text: string) => string) {
@@ -139,7 +142,7 @@ function createEngine(escaped: (text: string) => string) {
   engine.registerFilter('escape', { raw: true, handler: (value) => escapeHtml(textOf(value)) })
   engine.registerFilter('escape_once', { raw: true, handler: filters.escape_once as FilterHandler })
   engine.registerFilter('newline_to_br', { raw: true, handler: (value) => escaped(textOf(value)).replace(/\r?\n/g, '<br />\n') })
-  for (const [name, filter] of Object.entries(engine.filters)) engine.registerFilter(name, bounded(filter))
+  for (const [name, filter] of Object.entries(engine.filters)) engine.registerFilter(name, bounded(filter, !KEEPS_MARKUP.has(name)))
   return engine
 }
 
@@ -147,12 +150,12 @@ function createEngine(escaped: (text: string) => string) {
  * No filter takes or gives more than this. V8 does not only throw at sizes beyond its own: splitting a text of 250 million
  * letters ends the whole process, whatever thread it is in.
  */
-function bounded(filter: FilterImplOptions): FilterImplOptions {
+function bounded(filter: FilterImplOptions, takesText: boolean): FilterImplOptions {
   const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
   return {
     raw,
     *handler(value: unknown, ...args: unknown[]) {
-      const result: unknown = yield handler.call(this, value, ...args)
+      const result: unknown = yield handler.call(this, takesText ? plain(value) : value, ...(takesText ? args.map(plain) : args))
       const size = typeof result === 'string' || Array.isArray(result) ? result.length : 0
       if (size > ENGINE_MEMORY) throw new RangeError('too large')
       return result

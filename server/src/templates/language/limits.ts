@@ -1,5 +1,5 @@
 /** Longest source of a subject or body, in characters. */
-export const MAX_SOURCE = 500_000
+export const MAX_SOURCE = 2_000_000
 /** Tags and outputs of one template. Parsing costs more than linearly: 5,000 take 0.1 s, 50,000 take 6 s. */
 export const MAX_TAGS = 5_000
 /** Blocks in blocks, and parentheses in parentheses. Thousands would overflow the stack of the parser. */

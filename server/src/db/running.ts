@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { type Db, one } from './index.ts'
+
+/** Database time as text, with its microseconds: a Date would cut them off. */
+export const databaseTime = async (db: Db) => (await one(db, sql<{ now: string }>`select clock_timestamp()::text as now`)).now
+
+const LOOK_EVERY_MS = 20
+const WAIT_MS = 1_000
+
+/**
+ * Waits a second for all transactions of ours that began before that time; false when one still runs. When none does, every commit that
+ * was visible then is visible to whatever is written from now on. Ours only: a backup may read for hours, and writes nothing.
+ */
+export async function olderTransactionsEnded(db: Db, since: string): Promise<boolean> {
+  for (const deadline = performance.now() + WAIT_MS; await hasOlder(db, since); await sleep(LOOK_EVERY_MS)) {
+    if (performance.now() > deadline) return false
+  }
+  return true
+}
+
+const hasOlder = async (db: Db, since: string) =>
+  (
+    await one(
+      db,
+      sql<{ found: boolean }>`
+        select exists (
+          select from pg_stat_activity
+          where datname = current_database() and pid <> pg_backend_pid() and application_name like 'sterna%'
+            and xact_start <= ${since}::timestamptz
+        ) as found
+      `,
+    )
+  ).found

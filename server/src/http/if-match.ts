@@ -1,0 +1,36 @@
+import type { FastifyRequest } from 'fastify'
+import { type RawBuilder, sql } from 'kysely'
+import { fail } from '../lib/errors.ts'
+
+/** How a resource says which revision it is: its `updatedAt`, in quotes. */
+export const etagOf = ({ updatedAt }: { updatedAt: string }) => `"${updatedAt}"`
+
+/** The revisions that an edit may start from, as times. Undefined: any. */
+export function readIfMatch(req: FastifyRequest): string[] | undefined {
+  const given = req.headers['if-match']?.trim()
+  if (given === undefined || given === '*') return undefined
+  return given
+    .slice(0, MAX_LENGTH)
+    .split(',')
+    .map((tag) =>
+      tag
+        .trim()
+        .replace(/^W\//, '')
+        .replace(/^"(.*)"$/, '$1'),
+    )
+    .filter((time) => !Number.isNaN(Date.parse(time)))
+    .map((time) => new Date(time).toISOString())
+}
+
+const MAX_LENGTH = 1_000
+
+/** The condition of an edit that names its revision. In milliseconds, as answers show it. */
+export const isRevision = (column: RawBuilder<unknown>, revisions: string[] | undefined) =>
+  revisions ? sql`date_trunc('milliseconds', ${column}) = any(${revisions}::timestamptz[])` : sql`true`
+
+/** The time of an edit: always another one in milliseconds than that of the edit before. */
+export const nextRevision = (column: RawBuilder<unknown>) =>
+  sql`greatest(now(), date_trunc('milliseconds', ${column}) + interval '1 millisecond')`
+
+export const failStale = (updatedAt: string): never =>
+  fail('CONFLICT', { message: 'Somebody else changed it meanwhile.', details: { updatedAt } })
