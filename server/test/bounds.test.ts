@@ -1,8 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel'
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../src/app.ts'
 import { loadConfig } from '../src/lib/config.ts'
@@ -83,6 +83,12 @@ describe('request bodies in flight', () => {
     port = (small.app.server.address() as AddressInfo).port
   })
 
+  // The server does not close while a request has yet to arrive.
+  const requests: ClientRequest[] = []
+  afterAll(() => {
+    for (const request of requests) request.destroy()
+  })
+
   type Sending = { key?: string; path?: string; announced: number | 'chunked'; type?: string }
   const KB = 1024
 
@@ -107,6 +113,7 @@ describe('request bodies in flight', () => {
       })
     })
     answer.catch(() => {})
+    requests.push(request)
     request.flushHeaders()
     return { request, answer, finish: (text: string) => request.end(text) }
   }

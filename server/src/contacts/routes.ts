@@ -23,8 +23,11 @@ const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
-/** Part of an address: no index serves that. */
-const isSearch = ({ query }: FastifyRequest) => Boolean((query as z.output<typeof ContactsQuery>).search)
+/** No index serves part of an address, nor the value of a custom field; and what matches is counted. */
+const isSearch = ({ query }: FastifyRequest) => {
+  const { search, field, createdFrom, createdTo } = query as z.output<typeof ContactsQuery>
+  return Boolean(search || field || createdFrom || createdTo)
+}
 
 export function contactRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Contacts']
