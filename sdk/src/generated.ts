@@ -488,6 +488,7 @@ export interface Operations {
   'GET /contacts': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       /** Part of the address, in any case. */
@@ -501,8 +502,10 @@ export interface Operations {
       /** A time, or a date, which covers the whole day in UTC. */
       createdTo?: string
       segmentId?: string
-      sort?: 'createdAt' | 'email'
-      dir?: 'asc' | 'desc'
+      /** `createdAt` or `email`. Anything else counts as `createdAt`, the default. */
+      sort?: string
+      /** `asc` or `desc`. Anything else counts as `desc`, the default. */
+      dir?: string
     }
     body: undefined
     response: {
@@ -518,7 +521,7 @@ export interface Operations {
     params: undefined
     query: undefined
     body: {
-      email?: string
+      email: string
       subscribed?: boolean
       data?: Record<string, unknown> | null
     }
@@ -692,6 +695,7 @@ export interface Operations {
       field: string
     }
     query: {
+      /** 1 to 200. More counts as 200, anything else as 100, the default. */
       limit?: number
     }
     body: undefined
@@ -793,6 +797,7 @@ export interface Operations {
       id: string
     }
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
     }
@@ -862,6 +867,7 @@ export interface Operations {
   'GET /emails': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       contactId?: string
@@ -968,6 +974,7 @@ export interface Operations {
   'GET /events': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       eventName?: string
@@ -1013,6 +1020,7 @@ export interface Operations {
       contactId: string
     }
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
     }
@@ -1272,6 +1280,7 @@ export interface Operations {
   'GET /sandbox/messages': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
     }
@@ -1314,6 +1323,7 @@ export interface Operations {
   'GET /suppressions': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
@@ -1360,13 +1370,17 @@ export interface Operations {
   'GET /templates': {
     params: undefined
     query: {
+      /** 1 to 1,000,000,000. More counts as 1,000,000,000, anything else as 1, the default. */
       page?: number
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       pageSize?: number
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       /** Part of the name, description or subject, in any case. */
       search?: string
-      sort?: 'name' | 'createdAt' | 'updatedAt'
-      dir?: 'asc' | 'desc'
+      /** `name` or `createdAt` or `updatedAt`. Anything else counts as `createdAt`, the default. */
+      sort?: string
+      /** `asc` or `desc`. Anything else counts as `desc`, the default. */
+      dir?: string
     }
     body: undefined
     response: {

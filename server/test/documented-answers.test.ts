@@ -233,7 +233,8 @@ const pathValues = (operation: Operation, name: string) => {
 
 function* requestsFor(operation: Operation): Generator<Sent> {
   const body = operation.body && api.resolve(operation.body)
-  const usual: Sent = FORMS[nameOf(operation)] ?? (body ? { body: JSON.stringify({ ...api.sampleObject(body), ...KNOWN[nameOf(operation)] }) } : {})
+  const usual: Sent =
+    FORMS[nameOf(operation)] ?? (body ? { body: JSON.stringify({ ...api.sampleObject(body), ...KNOWN[nameOf(operation)] }) } : {})
   yield usual
   yield { ...usual, credentials: {} }
   yield { ...usual, credentials: { authorization: 'Bearer sk_unknown' } }
@@ -292,7 +293,7 @@ describe('every answer is one that the document describes, to valid and invalid 
     expect(differences).toEqual([])
   })
 
-  test('and all but those that need a secret or another's result succeeded at least once', () => {
+  test('and all but those that need a secret or the result of another succeeded at least once', () => {
     const NEVER = [
       'POST /auth/login',
       'POST /auth/verify-email',
