@@ -209,13 +209,12 @@ const NEEDED: Record<string, Record<string, unknown>> = {
 const properties = (): Property[] =>
   withBody().flatMap((operation) => {
     const body = api.resolve(operation.body!)
-    const valid = { ...api.sampleObject(body), ...NEEDED[nameOf(operation)] }
     return Object.entries(body.properties ?? {}).map(([name, schema]) => ({
       operation,
       name,
       schema,
       required: body.required?.includes(name) ?? false,
-      valid,
+      valid: { ...api.sampleObject(body, name), ...NEEDED[nameOf(operation)] },
     }))
   })
 

@@ -109,13 +109,17 @@ export function readApi(document: Document) {
     return 'sample text'.padEnd(schema.minLength ?? 0, 'x').slice(0, schema.maxLength)
   }
 
-  const sampleObject = (given: Schema): Record<string, unknown> => {
+  /** Of several choices that with this property, or else the first. */
+  const sampleObject = (given: Schema, property = ''): Record<string, unknown> => {
     const schema = resolve(given)
-    return Object.fromEntries(requiredOf(schema).map((name) => [name, sample(schema.properties![name]!)]))
+    return Object.fromEntries(requiredOf(schema, property).map((name) => [name, sample(schema.properties![name]!)]))
   }
 
-  /** What a body must have, by its first choice where it has several. */
-  const requiredOf = (schema: Schema) => [...(schema.required ?? []), ...((schema.anyOf ?? schema.oneOf)?.[0]?.required ?? [])]
+  function requiredOf(schema: Schema, property = ''): string[] {
+    const choices = schema.anyOf ?? schema.oneOf ?? []
+    const choice = choices.find(({ required }) => required?.includes(property)) ?? choices[0]
+    return [...(schema.required ?? []), ...(choice?.required ?? [])]
+  }
 
   return { document, operations, resolve, kindsOf, sample, sampleObject, requiredOf }
 }

@@ -157,7 +157,7 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       const encoded = attachments.reduce((sum, { content }) => sum + content.length * LINE_BREAKS, 0)
       if (encoded > MAX_MESSAGE) issue(['attachments'], 'The whole mail would have more than 40 MB.', 'too_big')
     })
-    .meta({ anyOf: [{ required: ['template'] }, { required: ['subject', 'body', 'from'] }] })
+    .meta({ anyOf: [{ required: ['subject', 'body', 'from'] }, { required: ['template'] }] })
 
 export const sizeOf = (data: DataPatch | null | undefined) => (data ? JSON.stringify(data).length : 0)
 
