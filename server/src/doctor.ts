@@ -74,7 +74,10 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
   const { protocol, hostname } = new URL(publicUrl)
   if (protocol !== 'https:' || isLocalHost(hostname) || trustProxy?.length) return []
   return [
-    warn('proxy', 'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: limits by address would count all clients as one'),
+    warn(
+      'proxy',
+      'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: limits by address would count all clients as one',
+    ),
   ]
 }
 

@@ -4,9 +4,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /** What a test makes the server answer at a command, instead of what it would. The argument is the address of MAIL and RCPT. */
-type Script = Partial<
-  Record<'greeting' | 'EHLO' | 'HELO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'dot', (argument: string) => Scripted>
->
+type Script = Partial<Record<'greeting' | 'EHLO' | 'HELO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'dot', (argument: string) => Scripted>>
 type Scripted = string | undefined | Promise<string | undefined>
 
 /** A mail that was taken, as the other side knows it. */
