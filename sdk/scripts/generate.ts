@@ -117,7 +117,7 @@ function constraints(schema: Exclude<Schema, boolean>, indent: string): Printed[
   const found: Printed[] = []
   if (schema.$ref) found.push({ text: typeName(schema.$ref.split('/').at(-1)!) })
   const choices = schema.anyOf ?? schema.oneOf
-  if (choices) {
+  if (choices && !onlyRestrict(schema, choices)) {
     const types = choices.map((choice) => typeOf(choice, indent))
     found.push(join('|', types, indent))
   }
@@ -129,6 +129,10 @@ function constraints(schema: Exclude<Schema, boolean>, indent: string): Printed[
   }
   return found
 }
+
+/** Choices beside properties that only say which of them go together: too fine for a type. */
+const onlyRestrict = ({ properties }: Exclude<Schema, boolean>, choices: Schema[]) =>
+  properties !== undefined && choices.every((choice) => typeof choice === 'object' && !choice.type && !choice.$ref)
 
 function impliedType(schema: Exclude<Schema, boolean>): string {
   if (schema.properties || schema.additionalProperties !== undefined) return 'object'

@@ -501,6 +501,7 @@ export interface Operations {
   'GET /contacts': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       /** Part of the address, in any case. */
@@ -514,8 +515,10 @@ export interface Operations {
       /** A time, or a date, which covers the whole day in UTC. */
       createdTo?: string
       segmentId?: string
-      sort?: 'createdAt' | 'email'
-      dir?: 'asc' | 'desc'
+      /** `createdAt` or `email`. Anything else counts as `createdAt`, the default. */
+      sort?: string
+      /** `asc` or `desc`. Anything else counts as `desc`, the default. */
+      dir?: string
     }
     headers: undefined
     body: undefined
@@ -533,7 +536,7 @@ export interface Operations {
     query: undefined
     headers: undefined
     body: {
-      email?: string | null
+      email: string
       subscribed?: boolean
       data?: Record<string, unknown> | null
     }
@@ -714,6 +717,7 @@ export interface Operations {
       field: string
     }
     query: {
+      /** 1 to 200. More counts as 200, anything else as 100, the default. */
       limit?: number
     }
     headers: undefined
@@ -823,6 +827,7 @@ export interface Operations {
       id: string
     }
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
     }
@@ -897,6 +902,7 @@ export interface Operations {
   'GET /emails': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       contactId?: string
@@ -1022,6 +1028,7 @@ export interface Operations {
   'GET /events': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       eventName?: string
@@ -1068,6 +1075,7 @@ export interface Operations {
       contactId: string
     }
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
     }
@@ -1344,6 +1352,7 @@ export interface Operations {
   'GET /sandbox/messages': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
     }
@@ -1388,6 +1397,7 @@ export interface Operations {
   'GET /suppressions': {
     params: undefined
     query: {
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
       reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
@@ -1437,13 +1447,17 @@ export interface Operations {
   'GET /templates': {
     params: undefined
     query: {
+      /** 1 to 1,000,000,000. More counts as 1,000,000,000, anything else as 1, the default. */
       page?: number
+      /** 1 to 100. More counts as 100, anything else as 20, the default. */
       pageSize?: number
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       /** Part of the name, description or subject, in any case. */
       search?: string
-      sort?: 'name' | 'createdAt' | 'updatedAt'
-      dir?: 'asc' | 'desc'
+      /** `name` or `createdAt` or `updatedAt`. Anything else counts as `createdAt`, the default. */
+      sort?: string
+      /** `asc` or `desc`. Anything else counts as `desc`, the default. */
+      dir?: string
     }
     headers: undefined
     body: undefined

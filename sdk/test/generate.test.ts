@@ -29,6 +29,7 @@ test.each<[Schema, string]>([
   [{ oneOf: [{ type: 'string' }, { type: 'number' }, { type: 'string' }] }, 'string | number'],
   [{ allOf: [{ $ref: '#/x/A' }, { anyOf: [{ $ref: '#/x/B' }, { $ref: '#/x/C' }] }] }, 'A & (B | C)'],
   [{ type: 'object', anyOf: [{ $ref: '#/x/A' }, { $ref: '#/x/B' }] }, 'A | B'],
+  [{ properties: { a: {}, b: {} }, oneOf: [{ required: ['a'] }, { required: ['b'] }] }, '{ a?: unknown b?: unknown }'],
   [{ type: 'array', items: { type: 'string' } }, 'string[]'],
   [{ type: 'array', items: { type: ['string', 'null'] } }, '(string | null)[]'],
   [{ type: 'array' }, 'unknown[]'],

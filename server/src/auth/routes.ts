@@ -41,7 +41,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   app.post(
     '/auth/signup',
     {
-      config: { caller: 'visitor' },
+      config: { caller: 'visitor', refusals: ['CONFLICT'] },
       schema: {
         tags,
         summary: 'Create an account and sign in',
@@ -72,7 +72,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   app.post(
     '/auth/login',
     {
-      config: { caller: 'visitor' },
+      config: { caller: 'visitor', refusals: ['INVALID_CREDENTIALS'] },
       schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } },
     },
     async (req, reply) => {
@@ -90,7 +90,11 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   app.get(
     '/auth/logout',
     // A HEAD request must change nothing.
-    { config: { caller: 'anyone' }, exposeHeadRoute: false, schema: { tags, summary: 'Sign out', response: { 200: Done } } },
+    {
+      config: { caller: 'anyone', refusals: ['FORBIDDEN'] },
+      exposeHeadRoute: false,
+      schema: { tags, summary: 'Sign out', response: { 200: Done } },
+    },
     async (req, reply) => {
       refuseForeign(req, publicUrl)
       await transact(db, (tx) => endCurrentSession(tx, req))

@@ -32,17 +32,20 @@ const Filter = z
     createdTo: Moment.optional(),
   })
   .check(refuseHalfMatch)
+  .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
 
 const SIZE = `Give 1 to ${MAX_IDS} contact ids.`
-const Ids = refusedPlainly(z.array(z.string().max(100)).max(MAX_IDS), SIZE)
-export const BulkBody = z.object({
-  mode: z.enum(['ids', 'query']).optional(),
-  contactIds: Ids.optional(),
-  ids: Ids.optional(),
-  filter: Filter.optional(),
-  excludeIds: z.array(z.string().max(100)).max(10_000).optional(),
-  all: z.boolean().optional().describe('Act on every contact when the filter is empty.'),
-})
+const Ids = refusedPlainly(z.array(z.string().max(100)).max(MAX_IDS).meta({ minItems: 1 }), SIZE)
+export const BulkBody = z
+  .object({
+    mode: z.enum(['ids', 'query']).optional(),
+    contactIds: Ids.optional(),
+    ids: Ids.optional(),
+    filter: Filter.optional(),
+    excludeIds: z.array(z.string().max(100)).max(10_000).optional(),
+    all: z.boolean().optional().describe('Act on every contact when the filter is empty.'),
+  })
+  .meta({ anyOf: [{ required: ['contactIds'] }, { required: ['ids'] }, { required: ['mode'], properties: { mode: { const: 'query' } } }] })
 
 /**
  * Either a list of ids, or every contact that matches when the job gets there. `filter` is how older versions wrote `where`: a worker

@@ -27,7 +27,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
     app.post(
       `/contacts/bulk-${operation}`,
       {
-        config,
+        config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
         schema: { tags, summary: `Queue: ${operation} many contacts`, body: BulkBody, response: { 202: Queued, 400: PlainError } },
       },
       async (req, reply) => {

@@ -1,14 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one, type Pool, transact } from '../db/index.ts'
-import { CursorQuery, readCursor, readPage, writeCursor } from '../http/paging.ts'
+import { CursorQuery, choice, readCursor, readPage, writeCursor } from '../http/paging.ts'
 import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
 import { countContacts } from './counts.ts'
 import { type ContactFilter, FieldToMatch, Moment, matchesEverybody, matching, refuseHalfMatch, Search } from './filter.ts'
-
-const oneOf = <Value extends string>(values: readonly [Value, ...Value[]], otherwise: Value) => z.enum(values).catch(otherwise)
 
 export const ContactsQuery = CursorQuery.extend({
   search: Search.optional(),
@@ -18,8 +16,8 @@ export const ContactsQuery = CursorQuery.extend({
   createdFrom: Moment.optional(),
   createdTo: Moment.optional(),
   segmentId: z.string().max(100).optional(),
-  sort: oneOf(['createdAt', 'email'], 'createdAt').optional(),
-  dir: oneOf(['asc', 'desc'], 'desc').optional(),
+  sort: choice(['createdAt', 'email'], 'createdAt'),
+  dir: choice(['asc', 'desc'], 'desc'),
 }).check(refuseHalfMatch)
 
 /** Matches are counted exactly up to this number and for this long. Beyond that the planner's estimate is near enough. */

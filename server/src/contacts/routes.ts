@@ -19,6 +19,15 @@ import { upsertContacts, want } from './upsert.ts'
 
 const ContactId = z.object({ id: z.string() })
 const MAX_LOOKUP = 500
+/** Without an address the handler refuses, in the plain form; the document calls it required. */
+const NewContact = z
+  .object({
+    email: z.preprocess((given) => given ?? undefined, Address.optional()),
+    subscribed: z.boolean().optional(),
+    data: Data.nullish(),
+  })
+  .meta({ required: ['email'] })
+
 const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
@@ -36,7 +45,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
   app.get(
     '/contacts',
     {
-      config: { ...config, slowRead: isSearch },
+      config: { ...config, slowRead: isSearch, refusals: ['RESOURCE_NOT_FOUND'] },
       schema: { tags, summary: 'List contacts', querystring: ContactsQuery, response: { 200: cursorList(Contact) } },
     },
     (req) => listContacts(db, secrets, req.project.id, req.query),
@@ -49,7 +58,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags,
         summary: 'Create or update a contact',
-        body: z.object({ email: Address.nullish(), subscribed: z.boolean().optional(), data: Data.nullish() }),
+        body: NewContact,
         response: { 200: Upserted, 201: Upserted, 400: PlainError },
       },
     },
@@ -74,7 +83,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags,
         summary: 'Which of these addresses are contacts?',
-        body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP), LOOKUP_SIZE) }),
+        body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP).meta({ minItems: 1 }), LOOKUP_SIZE) }),
         response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
       },
     },

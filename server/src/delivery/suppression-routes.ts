@@ -15,6 +15,7 @@ const NewSuppression = z
     message: 'Give an address or a domain, one of the two.',
     params: { code: 'required' },
   })
+  .meta({ oneOf: [{ required: ['address'] }, { required: ['domain'] }] })
 
 export function suppressionRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Suppressions']

@@ -28,7 +28,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
   app.post(
     '/domains',
     {
-      config: { caller: 'project', role: 'ADMIN' },
+      config: { caller: 'project', role: 'ADMIN', refusals: ['RESOURCE_NOT_FOUND', 'CONFLICT'] },
       schema: {
         tags,
         summary: 'Add a sender domain',
@@ -95,7 +95,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
   app.delete(
     '/domains/:id',
     {
-      config: { caller: 'project', role: 'ADMIN' },
+      config: { caller: 'project', role: 'ADMIN', refusals: ['CONFLICT'] },
       schema: { tags, summary: 'Remove a domain', params: DomainId, response: { 204: z.null().describe('No content') } },
     },
     async (req, reply) => {

@@ -2,8 +2,9 @@ import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../lib/config.ts'
+import { answersOf, nameStatus } from './answers.ts'
 import type { Caller } from './auth.ts'
-import { ErrorEnvelope } from './errors.ts'
+import { portablePattern } from './portable-pattern.ts'
 import { printReference } from './reference.ts'
 import type { App } from './server.ts'
 
@@ -68,7 +69,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
       },
     },
     transform: ({ schema, url, route, ...rest }) => {
-      const described = schema && { ...schema, response: { ...(schema.response as object), default: ErrorEnvelope } }
+      const described = schema && { ...schema, response: answersOf(route, schema.response as Record<string, unknown>) }
       const formFile = route.config?.formFile
       const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
       return {
@@ -82,7 +83,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
         },
       }
     },
-    transformObject: (document) => tidy(jsonSchemaTransformObject(document)),
+    transformObject: (document) => tidy(nameAnswers(jsonSchemaTransformObject(document))),
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
@@ -102,7 +103,31 @@ const nameOperation = (method: string, url: string) =>
     .map((word) => word[0]!.toUpperCase() + word.slice(1))
     .join('')
 
-/** Drops what only makes the document longer: schemas nothing points to, and patterns that repeat a format. */
+type Answer = { $ref: string } | { description?: string; content?: Record<string, { schema?: { $ref?: string } }> }
+type Answered = {
+  paths?: Record<string, Record<string, { responses?: Record<string, Answer> }>>
+  components?: { responses?: Record<string, Answer> }
+}
+
+/** Gives answers the conventional name of their status, and keeps one copy of those that are nothing but the envelope. */
+function nameAnswers<Document extends object>(document: Document): Document {
+  const { paths = {}, components = {} } = document as Answered
+  const shared: Record<string, Answer> = {}
+  for (const { responses = {} } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const [status, answer] of Object.entries(responses)) {
+      if ('$ref' in answer || answer.description !== 'Default Response') continue
+      answer.description = nameStatus(status)
+      if (answer.content?.['application/json']?.schema?.$ref !== '#/components/schemas/Error') continue
+      const name = answer.description.replaceAll(' ', '')
+      shared[name] = answer
+      responses[status] = { $ref: `#/components/responses/${name}` }
+    }
+  }
+  components.responses = shared
+  return document
+}
+
+/** Drops what only makes the document longer: schemas nothing points to, and patterns that repeat a format. Makes the others portable. */
 function tidy<Document extends object>(document: Document): Document {
   const { schemas } = (document as { components?: { schemas?: Record<string, unknown> } }).components ?? {}
   for (const name of Object.keys(schemas ?? {})) {
@@ -110,9 +135,9 @@ function tidy<Document extends object>(document: Document): Document {
   }
   return JSON.parse(JSON.stringify(document), (_key, value) => {
     if (value?.format === 'uuid' || value?.format === 'date-time') delete value.pattern
+    if (typeof value?.pattern === 'string') value.pattern = portablePattern(value.pattern)
     if (value?.minimum === Number.MIN_SAFE_INTEGER) delete value.minimum
     if (value?.maximum === Number.MAX_SAFE_INTEGER) delete value.maximum
-    if (value?.description === 'Default Response') value.description = 'OK'
     return value
   })
 }

@@ -13,7 +13,22 @@ export const count = (byDefault: number, max: number) =>
       const number = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : 0
       return number < 1 ? byDefault : Math.min(number, max)
     })
-    .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
+    // No `minimum` and no `maximum`: a strict client would refuse what is taken here.
+    .meta({
+      type: 'integer',
+      description: `1 to ${max.toLocaleString('en')}. More counts as ${max.toLocaleString('en')}, anything else as ${byDefault}, the default.`,
+    })
+
+/** Anything but one of `values` counts as the default. */
+export const choice = <Value extends string>(values: readonly [Value, ...Value[]], byDefault: Value) =>
+  z
+    .unknown()
+    .optional()
+    .transform((given) => values.find((value) => value === given) ?? byDefault)
+    .meta({
+      type: 'string',
+      description: `${values.map((value) => `\`${value}\``).join(' or ')}. Anything else counts as \`${byDefault}\`, the default.`,
+    })
 
 /** Many clients send an empty one for the first page. */
 const Cursor = z.preprocess((given) => (given === '' ? undefined : given), z.string().optional())

@@ -10,7 +10,8 @@ type Operation = {
   responses?: Record<string, Body>
 }
 type Parameter = { name: string; in: string; required?: boolean; schema?: Schema }
-type Body = { description?: string; content?: Record<string, { schema?: Schema }> }
+/** A `$ref` is one of the answers that hold nothing but the error envelope. */
+type Body = { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> }
 type Schema = {
   $ref?: string
   type?: string | string[]
@@ -59,12 +60,15 @@ function printOperation(
     printField(name, schema, schemas, { required: body?.required?.includes(name), where: 'body' }),
   )
   const table = inputs.length + fields.length ? `<table><tbody>${[...inputs, ...fields].join('')}</tbody></table>` : ''
-  const answers = Object.entries(operation.responses ?? {})
-    .filter(([status]) => status !== 'default')
+  const all = Object.entries(operation.responses ?? {})
+  const answers = all
+    .filter(([, response]) => !response.$ref)
     .map(
       ([status, response]) =>
         `<p class="answer"><b>${status}</b> <code>${html(printType(schemaOf(response, schemas), schemas))}</code></p>`,
     )
+  const errors = all.filter(([status, response]) => response.$ref && status !== 'default').map(([status]) => status)
+  if (errors.length) answers.push(`<p class="answer"><b>${errors.join(', ')}</b> <code>Error</code></p>`)
   return `<article><h3><span class="${method.toLowerCase()}">${method}</span> <code>${html(path)}</code></h3>
 <p>${html(operation.summary ?? '')} <small>${callers}</small></p>${operation.description ? `<p>${html(operation.description)}</p>` : ''}${table}${answers.join('')}</article>`
 }

@@ -136,8 +136,10 @@ function readBodies(app: App) {
 
 type Done = (err?: Error) => void
 
-function refuseCompressed({ headers }: FastifyRequest, _reply: unknown, done: Done) {
-  const compressed = headers['content-encoding'] !== undefined && headers['content-encoding'] !== ''
+/** Where a body is read at all. */
+function refuseCompressed({ method, headers }: FastifyRequest, _reply: unknown, done: Done) {
+  const compressed =
+    headers['content-encoding'] !== undefined && headers['content-encoding'] !== '' && method !== 'GET' && method !== 'HEAD'
   done(compressed ? new AppError('UNSUPPORTED_MEDIA_TYPE', { message: 'Compressed request bodies are not accepted.' }) : undefined)
 }
 

@@ -157,7 +157,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     app.post(
       '/projects/:id/members',
       {
-        config: { caller: 'session', role: 'ADMIN' },
+        config: { caller: 'session', role: 'ADMIN', refusals: ['CONFLICT'] },
         schema: { tags, summary: 'Invite someone', params: ProjectId, body: Invite, response: { 201: Invited } },
       },
       async (req, reply) => {

@@ -157,6 +157,7 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       if (attachments.length && encoded + (body?.length ?? 0) > MAX_MESSAGE)
         issue(['attachments'], 'The whole message would have more than 40 MB.', 'too_big')
     })
+    .meta({ anyOf: [{ required: ['subject', 'body', 'from'] }, { required: ['template'] }] })
 
 export const sizeOf = (data: DataPatch | null | undefined) => (data ? JSON.stringify(data).length : 0)
 

@@ -32,7 +32,12 @@ export function sendRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/v1/send',
     {
-      config: { caller: 'secret-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY] },
+      config: {
+        caller: 'secret-key',
+        keyCheckedLater: true,
+        takesHeaders: [IDEMPOTENCY_KEY],
+        refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],
+      },
       bodyLimit: BODY_LIMIT,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
 import { portionsOf } from '../http/page-stream.ts'
-import { PageQuery } from '../http/paging.ts'
+import { choice, PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 
@@ -50,8 +50,8 @@ export async function findTemplate(db: Db, projectId: string, id: string): Promi
 export const TemplatesQuery = PageQuery.extend({
   type: z.enum(TYPES).optional(),
   search: z.string().max(255).optional().describe('Part of the name, description or subject, in any case.'),
-  sort: z.enum(['name', 'createdAt', 'updatedAt']).catch('createdAt').optional(),
-  dir: z.enum(['asc', 'desc']).catch('desc').optional(),
+  sort: choice(['name', 'createdAt', 'updatedAt'], 'createdAt'),
+  dir: choice(['asc', 'desc'], 'desc'),
 })
 
 /** Ids are made in the order of time, so the primary key is the order of creation. */

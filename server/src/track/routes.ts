@@ -64,7 +64,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/v1/track',
     {
-      config: { caller: 'public-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY] },
+      config: { caller: 'public-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY], refusals: ['IDEMPOTENCY_KEY_REUSED'] },
       preValidation: refuseLargeData,
       // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
       serializerCompiler: () => JSON.stringify,
@@ -87,13 +87,15 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   app.post(
     '/events/track',
     {
-      config: { caller: 'project' },
+      config: { caller: 'project', refusals: ['CONTACT_NOT_FOUND'] },
       preValidation: refuseLargeData,
       schema: {
         tags,
         summary: 'Track an event from a server or the dashboard',
         description: 'Takes the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event and nothing else.',
-        body: RecordBody.extend(TrackBody.partial().shape),
+        body: RecordBody.extend(TrackBody.partial().shape).meta({
+          anyOf: [{ required: ['email', 'event'] }, { required: ['name'], not: { required: ['event'] } }],
+        }),
         response: { 200: Answer, 201: EventRecord },
       },
     },

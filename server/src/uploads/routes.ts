@@ -42,7 +42,7 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
     scope.post(
       '/uploads/image',
       {
-        config: { caller: 'project', formFile: { field: 'image', maxBytes: 10 * MB } },
+        config: { caller: 'project', formFile: { field: 'image', maxBytes: 10 * MB }, refusals: ['RESOURCE_NOT_FOUND'] },
         schema: {
           tags,
           summary: 'Upload an image',
