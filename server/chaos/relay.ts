@@ -1,0 +1,158 @@
+import { sql } from 'kysely'
+import { connect, one } from '../src/db/index.ts'
+import { createLog } from '../src/lib/log.ts'
+import { every } from '../src/lib/recurring.ts'
+import type { Call, Sent } from './load.ts'
+import { judgeSend, type MailAck } from './mail.ts'
+import { startCluster } from './nodes.ts'
+import { newProject, verifyDomain } from './project.ts'
+import type { Random } from './random.ts'
+import { LOST, relayChecks, TWICE } from './relay-check.ts'
+import { relayFaults } from './relay-faults.ts'
+import { type Relay, startRelay } from './relay-server.ts'
+import { type Plan, runUnderFaults } from './suite.ts'
+import { until } from './until.ts'
+
+export type RelayCall = Call & { body: { to: string; from: string; subject: string; body: string; subscribed: true } }
+type Tenant = { id: string; secret: string; domain: string; undeliverable: boolean }
+
+const PUBLIC_URL = 'http://mail.chaos.example'
+const WORKERS = ['worker1', 'worker2']
+const TENANTS = ['alpha', 'beta', 'gamma', 'delta']
+/** Sends half of its emails to addresses that cannot be delivered to, in each way there is. */
+const CARELESS = 'delta'
+const CARELESS_SHARE = 0.5
+const DESTINATIONS = ['one.example', 'two.example', 'three.example']
+const PER_SECOND = 80
+const FLOW = 30
+const SETTLE_MS = 60_000
+/** 20 refusals in a row open a breaker; each worker has up to 16 more on the wire, and a probe or two. */
+const BREAKER_LIMIT = 60
+const CLOCK_MS = 100
+/** Waits of minutes and hours pass within seconds. */
+const CLOCK = { speed: 60, longestWaitSeconds: 2 }
+
+/** Answers to recipients that no fault brings about. */
+const UNDELIVERABLE: Record<string, { reply: string; untilTheEnd: boolean }> = {
+  nobody: { reply: '550 5.1.1 Recipient address rejected: User unknown', untilTheEnd: true },
+  denied: { reply: '554 5.7.1 Relay access denied', untilTheEnd: true },
+  throttled: { reply: '450 4.7.1 Too many messages to this mailbox', untilTheEnd: false },
+  full: { reply: '452 4.2.2 Mailbox full', untilTheEnd: false },
+}
+
+export async function relayUnderFaults(plan: Plan) {
+  const relay = await startRelay()
+  const forgiving = setUpUndeliverable(relay)
+  try {
+    let faultsAreOver: () => Promise<unknown> = async () => {}
+    const { broken, ...run } = await runUnderFaults<RelayCall, MailAck>(plan, {
+      perSecond: PER_SECOND,
+      flow: FLOW,
+      start: () => startCluster({ env: { SMTP_URL: relay.url, PUBLIC_URL }, workers: WORKERS }),
+      faults(cluster, random) {
+        const domains = TENANTS.map(domainOf)
+        const { faults, over } = relayFaults({ relay, domains, destinations: DESTINATIONS, cluster, random })
+        faultsAreOver = over
+        return faults
+      },
+      async prepare({ main, databaseUrl }, random) {
+        const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
+        const tenants: Tenant[] = []
+        for (const name of TENANTS) {
+          const tenant = { ...(await newProject(main.url, name)), domain: domainOf(name), undeliverable: name === CARELESS }
+          await verifyDomain(db, main.url, tenant)
+          tenants.push(tenant)
+        }
+        const clock = every(CLOCK_MS, 'shorten waits', () => shortenWaits(db), createLog('silent'))
+        return {
+          next: relayCalls(tenants, random),
+          judge: judgeSend,
+          async settle() {
+            await faultsAreOver()
+            forgiving()
+            await untilSettled(db).finally(async () => {
+              await clock.stop()
+              await db.destroy()
+            })
+          },
+          checks: (sent: Map<string, Sent<RelayCall, MailAck>>) =>
+            relayChecks({
+              projects: tenants.map(({ id }) => id),
+              sent,
+              said: relay.said,
+              taken: relay.taken,
+              breakerLimit: BREAKER_LIMIT,
+            }),
+        }
+      },
+    })
+    const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
+    return {
+      ...run,
+      lost: casesOf(LOST),
+      duplicates: casesOf(TWICE),
+      arrived: relay.taken.length,
+      badAnswers: relay.said.length,
+      connections: relay.connections(),
+    }
+  } finally {
+    relay.stop()
+  }
+}
+
+const domainOf = (tenant: string) => `${tenant}.chaos.example`
+
+/** The returned function makes every recipient deliverable that is only refused for now. */
+function setUpUndeliverable(relay: Relay) {
+  const temporary = Object.entries(UNDELIVERABLE).map(([name, { reply, untilTheEnd }]) => {
+    const { remove } = relay.addRule({ stage: 'rcpt', reply, appliesTo: ({ recipient }) => recipient.startsWith(`${name}+`) })
+    return untilTheEnd ? () => {} : remove
+  })
+  return () => {
+    for (const remove of temporary) remove()
+  }
+}
+
+/** Each with a key, a sender address and a recipient of its own, so that every answer of the relay belongs to one email. */
+function relayCalls(tenants: Tenant[], random: Random) {
+  let last = 0
+  return (): RelayCall => {
+    const key = `chaos-${++last}`
+    const tenant = random.pick(tenants)
+    const person = tenant.undeliverable && random.chance(CARELESS_SHARE) ? random.pick(Object.keys(UNDELIVERABLE)) : 'reader'
+    return {
+      key,
+      path: '/v1/send',
+      headers: { authorization: `Bearer ${tenant.secret}`, 'idempotency-key': key },
+      body: {
+        to: `${person}+${last}@${random.pick(DESTINATIONS)}`,
+        from: `news+${last}@${tenant.domain}`,
+        subject: `Email ${key}`,
+        body: `<p>Hello {{email}}, this is ${key}.</p>`,
+        // A subscription to lose, should a refusal be taken for a bounce.
+        subscribed: true,
+      },
+    }
+  }
+}
+
+type Db = ReturnType<typeof connect>
+
+/** Once for each deferral: afterwards the wait is short enough. */
+const shortenWaits = (db: Db) =>
+  sql`
+    update emails set due_at = updated_at + least((due_at - updated_at) / ${CLOCK.speed}, make_interval(secs => ${CLOCK.longestWaitSeconds}))
+    where state = 'deferred' and due_at > updated_at + make_interval(secs => ${CLOCK.longestWaitSeconds})
+  `.execute(db)
+
+const untilSettled = (db: Db) =>
+  until('every email has ended', SETTLE_MS, async () => {
+    const { open } = await one(
+      db,
+      sql<{ open: number }>`
+        select ((select count(*) from emails where state not in ('sent', 'failed', 'skipped'))
+          + (select count(*) from provider_notifications where due_at is not null))::int as open
+      `,
+    )
+    return open === 0
+  })
