@@ -33,6 +33,8 @@ export const LOST = 'accepted, but it neither arrived nor ended with a reason th
 export const TWICE = 'arrived more often than it may'
 
 const UNKNOWN = 'outcome_unknown'
+/** Three days of the retry schedule have more tries than this: only then may a temporary refusal end an email. */
+const GIVE_UP_AFTER = 15
 /** Answers that may end an email: those about its recipient, and those about this one message. */
 const ABOUT_EMAIL = new Set<Stage>(['rcpt', 'data', 'dot'])
 const isAboutMessage = ({ stage, reply }: Said) => stage === 'mail' && /^(552 5\.3\.4|501) /.test(reply)
@@ -64,8 +66,9 @@ const listEmails = (tx: Tx, projects: string[]) =>
 function checkEmails(rows: Row[], { sent, said, taken, breakerLimit }: Known) {
   const ids = new Set(rows.map(({ id }) => id))
   const copies = countBy(taken, ({ id }) => id)
-  const bySender = groupBy(said, ({ sender }) => sender)
-  const about = ({ sender }: Row) => bySender.get(sender) ?? []
+  // At MAIL FROM a relay knows no recipient yet.
+  const bySubject = groupBy(said, ({ sender, recipient }) => recipient || sender)
+  const about = ({ sender, address }: Row) => [...(bySubject.get(sender) ?? []), ...(bySubject.get(address) ?? [])]
   const accepted = [...sent.values()].flatMap(({ ack }) => ack?.emails ?? [])
   const tell = (row: Row) => {
     const answers = about(row).map(({ stage, reply }) => `${stage}: ${reply || 'closed'}`)
@@ -73,7 +76,9 @@ function checkEmails(rows: Row[], { sent, said, taken, breakerLimit }: Known) {
   }
 
   const isReason = (row: Row) => (answer: Said) =>
-    isPermanent(answer) && (ABOUT_EMAIL.has(answer.stage) || isAboutMessage(answer)) && row.error?.includes(answer.reply)
+    row.error?.includes(answer.reply) &&
+    (isPermanent(answer) || row.failures >= GIVE_UP_AFTER) &&
+    (ABOUT_EMAIL.has(answer.stage) || isAboutMessage(answer))
   const isDone = (row: Row) => {
     if (row.state === 'sent') return copies.has(row.id)
     if (row.state !== 'failed') return false

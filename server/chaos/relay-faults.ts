@@ -7,7 +7,7 @@ import { until } from './until.ts'
 
 /** Which envelopes a fault concerns. */
 type Scope = 'everything' | 'a sender domain' | 'a destination' | 'some recipients'
-type Plan = { stage: Stage; scope?: Scope; slow?: boolean } & Pick<Rule, 'close' | 'takes'> & { reply?: string }
+type Plan = { stage: Stage; scope?: Scope; slow?: boolean; burst?: boolean } & Pick<Rule, 'close' | 'takes'> & { reply?: string }
 
 const DISABLED = '550 Your account has been disabled, please contact support'
 const BLOCKED = '554 5.7.1 Service unavailable; Client host [192.0.2.7] blocked'
@@ -15,16 +15,16 @@ const BLOCKED = '554 5.7.1 Service unavailable; Client host [192.0.2.7] blocked'
 const REFUSALS: Record<string, Plan> = {
   'closes every connection': { stage: 'connect', close: true },
   'greets with 421': { stage: 'greeting', reply: '421 4.3.2 Service shutting down' },
-  'greets with 554': { stage: 'greeting', reply: BLOCKED },
+  'greets with 554': { stage: 'greeting', burst: true, reply: BLOCKED },
   'refuses EHLO for now': { stage: 'ehlo', reply: '451 4.3.0 Try again later' },
   'refuses EHLO': { stage: 'ehlo', reply: '550 5.7.1 Your host is unknown' },
   'refuses STARTTLS for now': { stage: 'starttls', reply: '454 4.7.0 TLS not available due to temporary reason' },
   'refuses STARTTLS': { stage: 'starttls', reply: '554 5.7.3 Unable to initialize security subsystem' },
   'refuses AUTH for now': { stage: 'auth', reply: '454 4.7.0 Temporary authentication failure' },
-  'refuses AUTH': { stage: 'auth', reply: '535 5.7.8 Authentication credentials invalid' },
+  'refuses AUTH': { stage: 'auth', burst: true, reply: '535 5.7.8 Authentication credentials invalid' },
   'refuses AUTH of a disabled account': { stage: 'auth', reply: DISABLED },
   'closes at AUTH': { stage: 'auth', close: true },
-  'refuses MAIL FROM of a disabled account': { stage: 'mail', reply: DISABLED },
+  'refuses MAIL FROM of a disabled account': { stage: 'mail', burst: true, reply: DISABLED },
   'refuses MAIL FROM of a disabled domain': { stage: 'mail', scope: 'a sender domain', reply: DISABLED },
   'refuses MAIL FROM for now': { stage: 'mail', reply: '451 4.3.0 Internal error' },
   'refuses MAIL FROM with 421': { stage: 'mail', reply: '421 4.7.0 Try again later, closing connection' },
@@ -40,7 +40,7 @@ const REFUSALS: Record<string, Plan> = {
   'refuses RCPT TO for now': { stage: 'rcpt', reply: '451 4.3.0 Local error in processing' },
   'refuses RCPT TO with 421': { stage: 'rcpt', reply: '421 4.3.0 Closing connection' },
   'does not know some recipients': { stage: 'rcpt', scope: 'some recipients', reply: '550 5.1.1 No such user here' },
-  'refuses to relay': { stage: 'rcpt', reply: '554 5.7.1 Relay access denied' },
+  'refuses to relay': { stage: 'rcpt', burst: true, reply: '554 5.7.1 Relay access denied' },
   'refuses to relay to a destination': { stage: 'rcpt', scope: 'a destination', reply: '554 5.7.1 Relay access denied' },
   'misses the authentication of a domain': {
     stage: 'rcpt',
@@ -53,7 +53,12 @@ const REFUSALS: Record<string, Plan> = {
   'closes at DATA': { stage: 'data', close: true },
   'refuses messages for now': { stage: 'dot', reply: '451 4.7.0 Temporarily rejected' },
   'refuses messages with 421': { stage: 'dot', reply: '421 4.3.0 Closing connection' },
-  'refuses messages of a domain as spam': { stage: 'dot', scope: 'a sender domain', reply: '554 5.7.1 Message rejected as spam' },
+  'refuses messages of a domain as spam': {
+    stage: 'dot',
+    scope: 'a sender domain',
+    burst: true,
+    reply: '554 5.7.1 Message rejected as spam',
+  },
   'misses the authentication of messages': {
     stage: 'dot',
     scope: 'a sender domain',
@@ -72,33 +77,45 @@ const REFUSALS: Record<string, Plan> = {
 const MET_MS = 30_000
 const STOPPED_MS = 30_000
 /** How long a fault lasts after it was first met. */
-const LASTS_MS = { least: 100, most: 2_500 }
+const LASTS_MS = { least: 100, most: 2_000 }
+/** Long enough for a burst to be sent as a whole, were it not stopped. */
+const BURST_LASTS_MS = 1_500
 const SLOW_MS = { least: 200, most: 1_500 }
 /** Longer than a stopping worker used to wait for answers, and shorter than it may. */
 const SLOW_AT_STOP_MS = 6_000
+const WAITING_AT_STOP = 5
 const SOME = 0.3
 /** The parts of a session before there is an email: a new connection is needed to meet them. */
 const OPENING = new Set<Stage>(['connect', 'greeting', 'ehlo', 'starttls', 'auth'])
 
-type Known = { relay: Relay; domains: string[]; destinations: string[]; cluster: Cluster; random: Random }
+type Known = {
+  relay: Relay
+  domains: string[]
+  destinations: string[]
+  /** Makes the next call one to many recipients. */
+  burst: (domain: string) => void
+  cluster: Cluster
+  random: Random
+}
 
 /** Every bad answer at every command. Each reply carries the number of its fault, so that a reason can be traced to it. */
-export function relayFaults({ relay, domains, destinations, cluster, random }: Known) {
+export function relayFaults({ relay, domains, destinations, burst, cluster, random }: Known) {
   const endings = new Set<Promise<unknown>>()
   let last = 0
-  const later = (end: () => unknown) => {
-    const ending = sleep(random.between(LASTS_MS.least, LASTS_MS.most)).then(end)
+  const later = (end: () => unknown, least = LASTS_MS.least) => {
+    const ending = sleep(random.between(least, LASTS_MS.most)).then(end)
     endings.add(ending)
     ending.finally(() => endings.delete(ending))
   }
 
-  async function inject({ stage, scope = 'everything', slow, reply, ...how }: Plan) {
+  async function inject({ stage, scope = 'everything', slow, burst: bursts, reply, ...how }: Plan) {
+    const domain = random.pick(domains)
     const rule: Rule = {
       stage,
       ...how,
       ...(reply ? { reply: `${reply} [fault ${++last}]` } : {}),
       ...(slow ? { afterMs: random.between(SLOW_MS.least, SLOW_MS.most) } : {}),
-      appliesTo: chooseEnvelopes(scope),
+      appliesTo: chooseEnvelopes(scope, domain),
     }
     const handle = relay.addRule(rule)
     if (OPENING.has(stage)) relay.retireConnections()
@@ -106,11 +123,11 @@ export function relayFaults({ relay, domains, destinations, cluster, random }: K
       handle.remove()
       throw err
     })
-    later(handle.remove)
+    if (bursts) burst(domain)
+    later(handle.remove, bursts ? BURST_LASTS_MS : undefined)
   }
 
-  function chooseEnvelopes(scope: Scope): Rule['appliesTo'] {
-    const domain = random.pick(domains)
+  function chooseEnvelopes(scope: Scope, domain: string): Rule['appliesTo'] {
     const destination = random.pick(destinations)
     const seed = random.below(1_000)
     if (scope === 'a sender domain') return ({ sender }) => sender.endsWith(`@${domain}`)
@@ -120,13 +137,12 @@ export function relayFaults({ relay, domains, destinations, cluster, random }: K
     return undefined
   }
 
-  async function stopWorker() {
+  async function stopWorkers() {
     const handle = relay.addRule({ stage: 'dot', afterMs: SLOW_AT_STOP_MS })
-    await until('a message waits for its answer', MET_MS, handle.met).finally(handle.remove)
-    const worker = random.pick(cluster.workers)
-    const pid = worker.pid()
-    worker.signal('SIGTERM')
-    await until('the worker has stopped', STOPPED_MS, () => worker.pid() !== pid)
+    await until('messages wait for their answers', MET_MS, () => handle.met() >= WAITING_AT_STOP).finally(handle.remove)
+    const pids = cluster.workers.map((worker) => worker.pid())
+    for (const worker of cluster.workers) worker.signal('SIGTERM')
+    await until('the workers have stopped', STOPPED_MS, () => cluster.workers.every((worker, index) => worker.pid() !== pids[index]))
   }
 
   const faults: Faults = Object.fromEntries(
@@ -137,7 +153,7 @@ export function relayFaults({ relay, domains, destinations, cluster, random }: K
     unnoticed: true,
     inject: async () => later(relay.refuseConnections()),
   }
-  faults['SIGTERM of a worker while answers are slow'] = { weight: 1, unnoticed: true, inject: stopWorker }
+  faults['SIGTERM of all workers while answers are slow'] = { weight: 1, unnoticed: true, inject: stopWorkers }
   /** Resolves when no fault is left. */
   return { faults, over: () => Promise.all(endings) }
 }

@@ -13,7 +13,7 @@ import { type Relay, startRelay } from './relay-server.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
 
-export type RelayCall = Call & { body: { to: string; from: string; subject: string; body: string; subscribed: true } }
+export type RelayCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed: true } }
 type Tenant = { id: string; secret: string; domain: string; undeliverable: boolean }
 
 const PUBLIC_URL = 'http://mail.chaos.example'
@@ -26,11 +26,12 @@ const DESTINATIONS = ['one.example', 'two.example', 'three.example']
 const PER_SECOND = 80
 const FLOW = 30
 const SETTLE_MS = 60_000
-/** 20 refusals in a row open a breaker; each worker has up to 16 more on the wire, and a probe or two. */
-const BREAKER_LIMIT = 60
+/** 20 refusals in a row open a breaker. Each of the workers counts for itself and has up to 16 emails on the wire; probes come on top. */
+const BREAKER_LIMIT = 2 * (20 + 16) + 10
+const BURST = 200
 const CLOCK_MS = 100
 /** Waits of minutes and hours pass within seconds. */
-const CLOCK = { speed: 60, longestWaitSeconds: 2 }
+const CLOCK = { speed: 120, longestWaitSeconds: 0.5 }
 
 /** Answers to recipients that no fault brings about. */
 const UNDELIVERABLE: Record<string, { reply: string; untilTheEnd: boolean }> = {
@@ -44,6 +45,7 @@ export async function relayUnderFaults(plan: Plan) {
   const relay = await startRelay()
   const forgiving = setUpUndeliverable(relay)
   try {
+    const bursts: string[] = []
     let faultsAreOver: () => Promise<unknown> = async () => {}
     const { broken, ...run } = await runUnderFaults<RelayCall, MailAck>(plan, {
       perSecond: PER_SECOND,
@@ -51,7 +53,14 @@ export async function relayUnderFaults(plan: Plan) {
       start: () => startCluster({ env: { SMTP_URL: relay.url, PUBLIC_URL }, workers: WORKERS }),
       faults(cluster, random) {
         const domains = TENANTS.map(domainOf)
-        const { faults, over } = relayFaults({ relay, domains, destinations: DESTINATIONS, cluster, random })
+        const { faults, over } = relayFaults({
+          relay,
+          domains,
+          destinations: DESTINATIONS,
+          burst: (domain) => bursts.push(domain),
+          cluster,
+          random,
+        })
         faultsAreOver = over
         return faults
       },
@@ -65,7 +74,7 @@ export async function relayUnderFaults(plan: Plan) {
         }
         const clock = every(CLOCK_MS, 'shorten waits', () => shortenWaits(db), createLog('silent'))
         return {
-          next: relayCalls(tenants, random),
+          next: relayCalls(tenants, random, () => bursts.shift()),
           judge: judgeSend,
           async settle() {
             await faultsAreOver()
@@ -113,19 +122,22 @@ function setUpUndeliverable(relay: Relay) {
   }
 }
 
-/** Each with a key, a sender address and a recipient of its own, so that every answer of the relay belongs to one email. */
-function relayCalls(tenants: Tenant[], random: Random) {
+/** Each with a key, a sender address and recipients of its own, so that every answer of the relay belongs to one call. */
+function relayCalls(tenants: Tenant[], random: Random, nextBurst: () => string | undefined) {
   let last = 0
+  const personFor = ({ undeliverable }: Tenant) =>
+    undeliverable && random.chance(CARELESS_SHARE) ? random.pick(Object.keys(UNDELIVERABLE)) : 'reader'
   return (): RelayCall => {
     const key = `chaos-${++last}`
-    const tenant = random.pick(tenants)
-    const person = tenant.undeliverable && random.chance(CARELESS_SHARE) ? random.pick(Object.keys(UNDELIVERABLE)) : 'reader'
+    const burst = nextBurst()
+    const tenant = tenants.find(({ domain }) => domain === burst) ?? random.pick(tenants)
+    const to = Array.from({ length: burst ? BURST : 1 }, (_, place) => `${personFor(tenant)}+${last}.${place}@${random.pick(DESTINATIONS)}`)
     return {
       key,
       path: '/v1/send',
       headers: { authorization: `Bearer ${tenant.secret}`, 'idempotency-key': key },
       body: {
-        to: `${person}+${last}@${random.pick(DESTINATIONS)}`,
+        to,
         from: `news+${last}@${tenant.domain}`,
         subject: `Email ${key}`,
         body: `<p>Hello {{email}}, this is ${key}.</p>`,
