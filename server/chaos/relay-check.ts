@@ -122,7 +122,7 @@ function checkEmails(rows: Row[], { sent, said, taken, breakerLimit }: Known) {
   ]
 }
 
-/** Every email has ended, with one event for its end and one for its bounce: states, events and suppressions add up. */
+/** Every email has ended, with one event for its end: states, events and suppressions add up. */
 const checkEnds = (projectId: string) =>
   checkRules({
     'an email that has not ended': sql`
@@ -139,7 +139,7 @@ const checkEnds = (projectId: string) =>
         select email_id, array_agg(name order by name) as names from events where project_id = ${projectId} and email_id is not null group by 1
       ) t on t.email_id = e.id
       where e.project_id = ${projectId} and t.names is distinct from
-        case when e.bounced_at is not null then array['email.bounce'] else '{}' end || array['email.' || e.state]
+        array[case when e.bounced_at is not null then 'email.bounce' else 'email.' || e.state end]
     `,
     'a suppression without a bounced email': sql`
       select s.address from suppressions s where s.project_id = ${projectId} and not exists (

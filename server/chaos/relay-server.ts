@@ -77,7 +77,8 @@ export async function startRelay() {
     const rule = ruleFor(stage, envelope)
     if (rule) rules.set(rule, rules.get(rule)! + 1)
     const bad = typeof rule?.reply === 'function' ? rule.reply(envelope) : (rule?.reply ?? '')
-    const failed = Boolean(bad || rule?.close)
+    // A command may arrive after the relay has hung up.
+    const failed = Boolean(bad || rule?.close || !socket.writable)
     const finish = () => {
       session.busy = false
       if (failed) said.push({ at: Date.now(), stage, reply: bad, sender, recipient })

@@ -25,7 +25,7 @@ const CARELESS_SHARE = 0.5
 const DESTINATIONS = ['one.example', 'two.example', 'three.example']
 const PER_SECOND = 80
 const FLOW = 30
-const SETTLE_MS = 60_000
+const SETTLE_MS = 120_000
 /** 20 refusals in a row open a breaker. Each of the workers counts for itself and has up to 16 emails on the wire; probes come on top. */
 const BREAKER_LIMIT = 2 * (20 + 16) + 10
 const BURST = 200
