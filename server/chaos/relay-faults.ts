@@ -74,12 +74,13 @@ const REFUSALS: Record<string, Plan> = {
   'answers messages slowly': { stage: 'dot', slow: true },
 }
 
-const MET_MS = 30_000
+/** A relay that is busy slows sending down to one email a second, and it takes a while to recover. */
+const MET_MS = 90_000
 const STOPPED_MS = 30_000
 /** How long a fault lasts after it was first met. */
-const LASTS_MS = { least: 100, most: 2_000 }
+const LASTS_MS = { least: 100, most: 1_500 }
 /** Long enough for a burst to be sent as a whole, were it not stopped. */
-const BURST_LASTS_MS = 1_500
+const BURST_LASTS_MS = 1_200
 const SLOW_MS = { least: 200, most: 1_500 }
 /** Longer than a stopping worker used to wait for answers, and shorter than it may. */
 const SLOW_AT_STOP_MS = 6_000

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { connect, one } from '../src/db/index.ts'
+import { connect, many, one } from '../src/db/index.ts'
 import { createLog } from '../src/lib/log.ts'
 import { every } from '../src/lib/recurring.ts'
 import type { Call, Sent } from './load.ts'
@@ -23,12 +23,12 @@ const TENANTS = ['alpha', 'beta', 'gamma', 'delta']
 const CARELESS = 'delta'
 const CARELESS_SHARE = 0.5
 const DESTINATIONS = ['one.example', 'two.example', 'three.example']
-const PER_SECOND = 80
-const FLOW = 30
-const SETTLE_MS = 120_000
+const PER_SECOND = 60
+const FLOW = 20
+const SETTLE_MS = 180_000
 /** 20 refusals in a row open a breaker. Each of the workers counts for itself and has up to 16 emails on the wire; probes come on top. */
 const BREAKER_LIMIT = 2 * (20 + 16) + 10
-const BURST = 200
+const BURST = 150
 const CLOCK_MS = 100
 /** Waits of minutes and hours pass within seconds. */
 const CLOCK = { speed: 120, longestWaitSeconds: 0.5 }
@@ -36,7 +36,7 @@ const CLOCK = { speed: 120, longestWaitSeconds: 0.5 }
 /** Answers to recipients that no fault brings about. */
 const UNDELIVERABLE: Record<string, { reply: string; untilTheEnd: boolean }> = {
   nobody: { reply: '550 5.1.1 Recipient address rejected: User unknown', untilTheEnd: true },
-  denied: { reply: '554 5.7.1 Relay access denied', untilTheEnd: true },
+  denied: { reply: '554 5.7.1 Relay access denied', untilTheEnd: false },
   throttled: { reply: '450 4.7.1 Too many messages to this mailbox', untilTheEnd: false },
   full: { reply: '452 4.2.2 Mailbox full', untilTheEnd: false },
 }
@@ -157,14 +157,31 @@ const shortenWaits = (db: Db) =>
     where state = 'deferred' and due_at > updated_at + make_interval(secs => ${CLOCK.longestWaitSeconds})
   `.execute(db)
 
-const untilSettled = (db: Db) =>
-  until('every email has ended', SETTLE_MS, async () => {
-    const { open } = await one(
+const untilSettled = async (db: Db) => {
+  try {
+    await until('every email has ended', SETTLE_MS, async () => (await countOpen(db)) === 0)
+  } catch (err) {
+    throw new Error(`${(err as Error).message}; ${await describeOpen(db)}`)
+  }
+}
+
+const countOpen = async (db: Db) =>
+  (
+    await one(
       db,
       sql<{ open: number }>`
         select ((select count(*) from emails where state not in ('sent', 'failed', 'skipped'))
           + (select count(*) from provider_notifications where due_at is not null))::int as open
       `,
     )
-    return open === 0
-  })
+  ).open
+
+/** Why it takes so long. */
+async function describeOpen(db: Db) {
+  const states = await many(
+    db,
+    sql`select state, error, count(*)::int from emails where state not in ('sent', 'failed', 'skipped') group by 1, 2 limit 20`,
+  )
+  const pauses = await many(db, sql`select * from sending_pauses`)
+  return JSON.stringify({ states, pauses })
+}
