@@ -32,7 +32,7 @@ type Plan = {
 }
 
 const NEIGHBOURS = ['alpha', 'beta', 'gamma']
-const PER_SECOND = 60
+const PER_SECOND = 30
 const BIG_DATA = 200_000
 const BIG_BATCH = 50
 /** An email that takes longer was held back by a pause of the whole installation. */
