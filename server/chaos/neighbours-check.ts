@@ -21,7 +21,7 @@ export type Phase = Measured & {
 
 const MB = 1024 * 1024
 /** Hold on any machine. */
-const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, slots: 48 }
+const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 48 }
 /** Ratios and times: judged by the long run, where nothing else uses the machine. */
 const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
 /** Refusals carry a reason; a failure or a lost connection is none. */
@@ -34,13 +34,14 @@ const megabytes = (bytes: number) => `${Math.round(bytes / MB)} MB`
 /** Rules about who is refused and what is held. */
 export function judgeStructure(attack: string, phase: Phase): string[] {
   const { attacker, refused, missing, maxRss, slots } = phase
+  const largest = attacker?.largestAnswer ?? 0
   const unexpected = Object.keys(attacker?.statuses ?? {}).filter((status) => !mayAnswer(status))
   const rules: [boolean, string][] = [
     [Object.keys(refused).length > 0, `neighbours were refused: ${JSON.stringify(refused)}`],
     [missing > 0, `${missing} emails of neighbours did not arrive in time`],
     [maxRss > BOUNDS.rss, `the node took ${megabytes(maxRss)} of memory`],
     [slots > BOUNDS.slots, `the attacker's emails took ${slots} places of a worker`],
-    [(attacker?.largestAnswer ?? 0) > BOUNDS.answer && !attack.startsWith('pages'), `an answer had ${attacker?.largestAnswer} bytes`],
+    [largest > (attack.startsWith('pages') ? BOUNDS.page : BOUNDS.answer), `an answer had ${largest} bytes`],
     [unexpected.length > 0, `the attacker was answered ${unexpected.join()}`],
     [(attacker?.withoutRetryAfter ?? 0) > 0, `${attacker?.withoutRetryAfter} refusals came without Retry-After`],
   ]
