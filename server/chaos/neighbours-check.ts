@@ -24,7 +24,9 @@ const MB = 1024 * 1024
 const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 48 }
 /** Ratios and times: judged by the long run, where nothing else uses the machine. */
 const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
-/** Refusals carry a reason; a failure or a lost connection is none. */
+/** Attacks of requests that break a documented limit. */
+const ILLEGAL = /^(validation errors|large events)/
+/** Refusals carry a reason; an internal error is none. */
 const mayAnswer = (status: string) => status === 'none' || Number(status) < 500 || status === '503'
 
 export const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
@@ -42,6 +44,7 @@ export function judgeStructure(attack: string, phase: Phase): string[] {
     [maxRss > BOUNDS.rss, `the node took ${megabytes(maxRss)} of memory`],
     [slots > BOUNDS.slots, `the attacker's emails took ${slots} places of a worker`],
     [largest > (attack.startsWith('pages') ? BOUNDS.page : BOUNDS.answer), `an answer had ${largest} bytes`],
+    [ILLEGAL.test(attack) && (attacker?.statuses[200] ?? 0) > 0, `${attacker?.statuses[200]} requests beyond the limits were accepted`],
     [unexpected.length > 0, `the attacker was answered ${unexpected.join()}`],
     [(attacker?.withoutRetryAfter ?? 0) > 0, `${attacker?.withoutRetryAfter} refusals came without Retry-After`],
   ]
