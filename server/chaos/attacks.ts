@@ -1,4 +1,4 @@
-import { Agent, type IncomingMessage, request } from 'node:http'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The attacking project, as the process that attacks knows it. */
@@ -11,6 +11,7 @@ type Answer = { status: number; size: number; retryAfter: boolean }
 const MB = 1024 * 1024
 const RECIPIENTS = 60
 const HELD_MS = 2_000
+const REFUSED_WITHIN_MS = 500
 
 const post = (path: string, body: Buffer | string | object, more: Partial<Request> = {}): Request => ({
   path,
@@ -153,8 +154,18 @@ function call(agent: Agent, attacker: Attacker, { path, method, body, type, key 
     req.once('error', reject)
     req.once('response', (answer) => resolve(measure(answer)))
     if (!body || heldMs === undefined) return void req.end(body)
-    req.write(body.subarray(0, body.length - MB), () => void sleep(heldMs).then(() => req.destroy()))
+    req.flushHeaders()
+    void hold(req, body.subarray(0, body.length - MB), heldMs)
   })
+}
+
+/** A node may refuse by the announced length: then the body would only get in the way of the answer. */
+async function hold(req: ClientRequest, body: Buffer, heldMs: number) {
+  let answered = false
+  req.once('response', () => (answered = true))
+  await sleep(REFUSED_WITHIN_MS)
+  if (answered) return
+  req.write(body, () => void sleep(heldMs).then(() => req.destroy()))
 }
 
 async function measure(answer: IncomingMessage): Promise<Answer> {

@@ -21,7 +21,7 @@ export type Phase = Measured & {
 
 const MB = 1024 * 1024
 /** Hold on any machine. */
-const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 48 }
+const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 48, heldBodies: 8 }
 /** Ratios and times: judged by the long run, where nothing else uses the machine. */
 const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
 /** Attacks of requests that break a documented limit. */
@@ -44,6 +44,10 @@ export function judgeStructure(attack: string, phase: Phase): string[] {
     [maxRss > BOUNDS.rss, `the node took ${megabytes(maxRss)} of memory`],
     [slots > BOUNDS.slots, `the attacker's emails took ${slots} places of a worker`],
     [largest > (attack.startsWith('pages') ? BOUNDS.page : BOUNDS.answer), `an answer had ${largest} bytes`],
+    [
+      attack.startsWith('bodies') && (attacker?.statuses.none ?? 0) > BOUNDS.heldBodies,
+      `${attacker?.statuses.none} bodies of 42 MB were held`,
+    ],
     [ILLEGAL.test(attack) && (attacker?.statuses[200] ?? 0) > 0, `${attacker?.statuses[200]} requests beyond the limits were accepted`],
     [unexpected.length > 0, `the attacker was answered ${unexpected.join()}`],
     [(attacker?.withoutRetryAfter ?? 0) > 0, `${attacker?.withoutRetryAfter} refusals came without Retry-After`],
