@@ -86,7 +86,7 @@ const checkEnds = (projectId: string, evidence: boolean) =>
         select email_id, array_agg(name order by name) as names from events where project_id = ${projectId} and email_id is not null group by 1
       ) t on t.email_id = e.id
       where e.project_id = ${projectId} and t.names is distinct from
-        case when e.error like '550%' then array['email.bounce'] else '{}' end || array['email.' || e.state]
+        array[case when e.error like '550%' then 'email.bounce' else 'email.' || e.state end]
         and not ${evidence ? sql`false` : CORRECTED}
     `,
     'a refused address that still gets mail, or another that gets none': sql`

@@ -16,7 +16,7 @@ import type { Answer, Call, Sent, Verdict } from './load.ts'
 import { LOST, mailChecks, TWICE } from './mail-check.ts'
 import { mailFaults } from './mail-faults.ts'
 import { startCluster } from './nodes.ts'
-import { newProject } from './project.ts'
+import { newProject, verifyDomain } from './project.ts'
 import type { Random } from './random.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
@@ -71,11 +71,11 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
       async prepare({ main, databaseUrl }, random) {
         const project = await newProject(main.url)
         const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
-        await verifyDomain(db, main.url, project)
+        await verifyDomain(db, main.url, { ...project, domain: 'chaos.example' })
         const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
         return {
           next: mailCalls(project.secret, random, evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS),
-          judge,
+          judge: judgeSend,
           async settle() {
             await awake()
             await untilSettled(db, project.id)
@@ -145,15 +145,6 @@ function tail(file: string) {
 }
 
 type Db = ReturnType<typeof connect>
-
-async function verifyDomain(db: Db, url: string, project: { id: string; secret: string }) {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${project.secret}` }
-  await fetch(`${url}/domains`, { method: 'POST', headers, body: JSON.stringify({ domain: 'chaos.example' }) })
-  await sql`
-    update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity'
-    where project_id = ${project.id}
-  `.execute(db)
-}
 
 /** Tells of every mail once; again only when the telling itself failed. */
 function feedEvidence(db: Db, projectId: string, read: () => Received[]) {
@@ -226,7 +217,7 @@ function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
 }
 
 /** Only two answers say that it was accepted: the first, and the refusal of a repeat that names the first. */
-function judge({ status, body }: Answer): Verdict<MailAck> {
+export function judgeSend({ status, body }: Answer): Verdict<MailAck> {
   const details = status === 409 ? body?.error?.details : undefined
   const emails = (details ?? body?.data)?.emails?.map(({ email }: { email: unknown }) => email)
   if ((status === 200 || details?.originalStatusCode === 200) && emails?.every(isId)) return { acknowledged: { emails } }

@@ -18,7 +18,7 @@ export type Faults = Record<string, Fault>
 
 const FAULT_MS = 30_000
 const RECOVERY_MS = 30_000
-/** So many calls must succeed between two faults: a load that has stopped proves nothing. */
+/** Calls that must succeed between two faults, unless a suite says otherwise: a load that has stopped proves nothing. */
 const FLOW = 100
 
 type Unleash = {
@@ -29,15 +29,16 @@ type Unleash = {
   /** So long it is calm between two faults at most, once calls succeed again. */
   calmMs: number
   until: number
+  flow?: number
   say: (line: string) => void
   injected: Record<string, number>
 }
 
 /** Injects that many faults at random moments, and notes how many of each kind. Throws when it cannot. */
-export async function unleash({ faults, count, random, counts, calmMs, until: deadline, say, injected }: Unleash) {
+export async function unleash({ faults, count, random, counts, calmMs, until: deadline, flow = FLOW, say, injected }: Unleash) {
   const flows = async () => {
-    const enough = counts.acknowledged + FLOW
-    await until(`${FLOW} calls succeed`, RECOVERY_MS, () => counts.acknowledged >= enough)
+    const enough = counts.acknowledged + flow
+    await until(`${flow} calls succeed`, RECOVERY_MS, () => counts.acknowledged >= enough)
   }
   await flows()
   for (const planned = planFaults(faults, count, random); planned.length; ) {

@@ -39,6 +39,8 @@ type Plan = {
   /** Names of processes that do the work, beside the first node, which then does not; and what they are. */
   workers?: string[]
   worker?: Entry
+  /** One node with everything, and no other. */
+  single?: boolean
   /** When what comes before the faults is to be as fast as it can: then `slowCommits` is for who has done that. */
   commitsAreFast?: boolean
 }
@@ -52,9 +54,10 @@ export async function startCluster({
   entry: apiEntry = 'product',
   workers: names = [],
   worker = 'sender',
+  single = false,
   commitsAreFast = false,
 }: Plan = {}): Promise<Cluster> {
-  if (worker === 'sender') await buildSender()
+  if (worker === 'sender' && names.length) await buildSender()
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
@@ -92,7 +95,7 @@ export async function startCluster({
     home = findHome(folder)!
     const { url } = (await attachEmbedded(folder))!
     if (!commitsAreFast) await slowCommits(url)
-    const api = await keep('api', { ROLE: 'api', DATABASE_URL: url })
+    const api = single ? main : await keep('api', { ROLE: 'api', DATABASE_URL: url })
     const workers = await Promise.all(names.map((name) => keep(name, { ROLE: 'worker', DATABASE_URL: url }, worker)))
     const cluster = {
       main,

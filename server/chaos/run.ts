@@ -3,28 +3,38 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { feedbackUnderFaults } from './feedback.ts'
 import { mailUnderFaults } from './mail.ts'
+import { neighboursUnderAttack } from './neighbours.ts'
+import { cells, columns } from './neighbours-check.ts'
 import { readSeed } from './random.ts'
+import { relayUnderFaults } from './relay.ts'
 import { keepSection } from './sections.ts'
 import { trackUnderFaults } from './track.ts'
 
 type Row = [string, string | number]
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  // Suites may be named without `--suite`: `npm run chaos -- relay neighbours`.
+  allowPositionals: true,
   options: {
-    // One of them, or all one after the other.
-    suite: { type: 'string', default: 'track,mail,feedback' },
+    // Some of them, or all one after the other.
+    suite: { type: 'string', default: 'track,mail,feedback,relay,neighbours' },
     faults: { type: 'string' },
     // How long they may take.
     minutes: { type: 'string', default: '30' },
     // Nobody tells us which mails arrived: only the policy decides.
     'no-evidence': { type: 'boolean', default: false },
+    // Requests of each shape of attack.
+    requests: { type: 'string', default: '1000' },
+    // Try out a run without recording it.
+    'no-results': { type: 'boolean', default: false },
   },
 })
 const RESULTS = new URL('./results.md', import.meta.url)
 const TITLE = '# Results of the long crash test\n'
-const SUITES = { track: runTrack, mail: runMail, feedback: runFeedback }
+const SUITES = { track: runTrack, mail: runMail, feedback: runFeedback, relay: runRelay, neighbours: runNeighbours }
 /** Told faster than anybody can. */
 const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
+const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
 const seed = readSeed()
 const planFor = (faults: number) => ({
   seed,
@@ -34,10 +44,11 @@ const planFor = (faults: number) => ({
   say: console.log,
 })
 
-for (const name of values.suite.split(',') as (keyof typeof SUITES)[]) {
+const named = positionals.length ? positionals : values.suite.split(',')
+for (const name of named as (keyof typeof SUITES)[]) {
   const section = await SUITES[name]()
   console.log(section)
-  keepSection(RESULTS, TITLE, name === 'mail' && values['no-evidence'] ? 'mail without evidence' : name, section)
+  if (!values['no-results']) keepSection(RESULTS, TITLE, name === 'mail' && values['no-evidence'] ? 'mail without evidence' : name, section)
 }
 
 async function runTrack() {
@@ -97,6 +108,31 @@ async function runFeedback() {
   )
 }
 
+async function runRelay() {
+  const plan = { ...planFor(200), calmMs: 1_000 }
+  const run = await relayUnderFaults(plan)
+  return report(`relay --faults ${plan.faults}`, 'a relay that answers badly: two API nodes, two workers, four projects', run, [
+    ['requests, each with a key of its own', run.calls],
+    ['messages that arrived', run.arrived],
+    ['bad answers of the relay', run.badAnswers],
+    ['connections to the relay', run.connections],
+  ])
+}
+
+async function runNeighbours() {
+  const requests = Number(values.requests)
+  const { idle, phases, problems, slow } = await neighboursUnderAttack({ seed, requests, ...ATTACKED, say: console.log })
+  const broken = [...problems, ...slow]
+  process.exitCode ||= broken.length ? 1 : 0
+  const rows = Object.entries({ idle, ...phases }).map(([name, phase]) => [name, ...cells(phase, idle)])
+  const table = [['three projects beside an attacker', ...columns], ['---', ...columns.map(() => '---')], ...rows]
+  return `${machine()}
+\`SEED=${seed} npm run chaos -- --suite neighbours --requests ${requests}\` attacks in the same ways again.
+
+${table.map((row) => `| ${row.join(' | ')} |`).join('\n')}
+${broken.map((problem) => `\n- ${problem}`).join('')}`
+}
+
 function rowsOfDeaths(deaths: string[]): Row[] {
   const places = [...new Set(deaths.map((death) => death.split(':')[0]!))].sort()
   return places.map((place) => [`· of the kills at a place: ${place}`, deaths.filter((death) => death.startsWith(`${place}:`)).length])
@@ -106,7 +142,6 @@ type Run = Omit<Awaited<ReturnType<typeof trackUnderFaults>>, 'survivors'>
 
 function report(command: string, what: string, run: Run, more: Row[]) {
   process.exitCode ||= run.problems.length ? 1 : 0
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
   const rows: Row[] = [
     ['faults', Object.values(run.injected).reduce((sum, count) => sum + count, 0)],
@@ -121,11 +156,16 @@ function report(command: string, what: string, run: Run, more: Row[]) {
     ['longest time a client tried until it was acknowledged', seconds(run.longestWaitMs)],
     ['problems', run.problems.length],
   ]
-  return `${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.
+  return `${machine()}
 \`SEED=${seed} npm run chaos -- --suite ${command}\` plans the same calls and faults again; the moments at which they meet differ.
 
 | ${what}, ${seconds(run.seconds * 1_000)} | |
 |---|---|
 ${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}
 ${run.problems.map((problem) => `\n- ${problem}`).join('')}`
+}
+
+function machine() {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  return `${cpus()[0]!.model}, ${cpus().length} cores, Node ${process.versions.node}, commit ${commit}, ${new Date().toISOString().slice(0, 10)}.`
 }

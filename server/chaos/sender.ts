@@ -13,7 +13,12 @@ import { buildWorkerApp } from '../src/worker-app.ts'
  * Seconds instead of minutes, so that what follows from them happens while a test looks; but longer than the database is away when it
  * was killed, or the evidence would come too late through no fault of ours.
  */
-const TIMING = { leaseMs: 2_000, unknownMs: 5_000, resolveMs: 250 }
+const TIMING = {
+  leaseMs: 2_000,
+  unknownMs: 5_000,
+  resolveMs: 250,
+  pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000 },
+}
 
 // A process that only sends, the way workers do.
 const stops: (() => Promise<unknown>)[] = []

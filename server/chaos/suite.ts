@@ -9,6 +9,8 @@ export type Plan = { seed: number; faults: number; calmMs: number; withinMs: num
 /** What is sent, what its answers mean, and what must be true of the database in the end. */
 type Suite<C extends Call, Ack> = {
   perSecond: number
+  /** Calls that must succeed between two faults. */
+  flow?: number
   clients?: number
   fickleShare?: number
   start: () => Promise<Cluster>
@@ -31,7 +33,7 @@ const DRAIN_MS = 30_000
 const MAX_WRONG_SHOWN = 10
 
 /** Starts the product, sends at a steady rate while its processes are killed, and compares what clients know with what is there. */
-export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { start, faults, prepare, ...rate }: Suite<C, Ack>) {
+export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { start, faults, prepare, flow, ...rate }: Suite<C, Ack>) {
   // Each draws from its own: how fast the load goes must not change which faults come.
   const [callRandom, clientRandom, faultRandom] = [0, 1, 2].map((offset) => createRandom(plan.seed + offset)) as [Random, Random, Random]
   const cluster = await start()
@@ -41,7 +43,7 @@ export async function runUnderFaults<C extends Call, Ack>(plan: Plan, { start, f
     const load = startLoad({ urls: [cluster.main.url, cluster.api.url], random: clientRandom, next, judge, ...rate })
     const injected: Record<string, number> = {}
     // Whatever stopped it, what clients and nodes have seen says more about the cause.
-    const stopped = await disturb(plan, cluster, faults(cluster, faultRandom), load.counts, faultRandom, injected)
+    const stopped = await disturb({ ...plan, flow }, cluster, faults(cluster, faultRandom), load.counts, faultRandom, injected)
       .then(enough)
       .then(() => [], tellError)
     await load.stop(DRAIN_MS)
@@ -63,8 +65,17 @@ const allServe = ({ main, api, workers }: Cluster) => Promise.all([main, api, ..
 
 const tellError = (err: Error) => [err.message]
 
-async function disturb(plan: Plan, cluster: Cluster, faults: Faults, counts: Counts, random: Random, injected: Record<string, number>) {
-  const { faults: count, calmMs, withinMs, say = () => {} } = plan
-  await unleash({ faults, count, random, counts, calmMs, until: Date.now() + withinMs, say, injected })
+type Disturbance = Plan & { flow: number | undefined }
+
+async function disturb(
+  plan: Disturbance,
+  cluster: Cluster,
+  faults: Faults,
+  counts: Counts,
+  random: Random,
+  injected: Record<string, number>,
+) {
+  const { faults: count, calmMs, withinMs, flow, say = () => {} } = plan
+  await unleash({ faults, count, random, counts, calmMs, until: Date.now() + withinMs, ...(flow ? { flow } : {}), say, injected })
   await allServe(cluster)
 }

@@ -10,11 +10,12 @@ import { cloneDatabase } from './database.ts'
 import { SECRET_KEY } from './helpers.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** What a user starts, the same with the probe routes, one that believes the tests' own SNS, or a sender in a hurry. */
+/** What a user starts, the same with the probe routes, one that believes the tests' own SNS, one that measures itself, or a sender in a hurry. */
 const ENTRIES = {
   product: ['scripts/start.mjs'],
   probe: ['--import', 'tsx', 'server/test/node.ts'],
   notified: ['server/chaos/notified.mjs'],
+  measured: ['server/chaos/measured.mjs'],
   sender: ['server/chaos/dist/sender.js'],
 }
 export type Entry = keyof typeof ENTRIES

@@ -1,0 +1,175 @@
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** The attacking project, as the process that attacks knows it. */
+export type Attacker = { url: string; secret: string; public: string; domain: string }
+export type Order = { attack: AttackName; requests: number }
+/** How the attacker was answered. `none`: the connection ended without an answer. */
+export type Outcome = { statuses: Record<string, number>; largestAnswer: number; withoutRetryAfter: number }
+type Answer = { status: number; size: number; retryAfter: boolean }
+
+const MB = 1024 * 1024
+const RECIPIENTS = 60
+const HELD_MS = 2_000
+const REFUSED_WITHIN_MS = 500
+
+const post = (path: string, body: Buffer | string | object, more: Partial<Request> = {}): Request => ({
+  path,
+  method: 'POST',
+  body: typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body)),
+  type: 'application/json',
+  ...more,
+})
+const get = (path: string): Request => ({ path, method: 'GET' })
+const list = (bytes: number) => `[${'0,'.repeat(bytes / 2)}0]`
+const keys = (bytes: number) => Array.from({ length: bytes / 13 }, (_, index) => `"x${String(index).padStart(7, '0')}":0`).join(',')
+
+let emails = 0
+const send = ({ domain }: Attacker, body: string, { recipients = RECIPIENTS, to = 'reader', data = {} } = {}) =>
+  post('/v1/send', {
+    to: Array.from({ length: recipients }, () => `${to}+${++emails}@attack.example`),
+    from: `attack@${domain}`,
+    subject: 'Attack',
+    body,
+    data,
+  })
+
+type Request = {
+  path: string
+  method: string
+  body?: Buffer
+  type?: string
+  key?: 'secret' | 'public'
+  /** Keeps back the last part of the body for this long after the rest was written, then hangs up. */
+  heldMs?: number
+}
+/** `every`: how many of the ordered requests make one of these. */
+type Attack = { concurrency: number; every?: number; make: (attacker: Attacker) => Request }
+
+/** One shape of load for each way in which a project could slow down others. */
+const ATTACKS = {
+  'validation errors in a list': { concurrency: 8, make: () => post('/contacts/lookup', `{"emails":${list(MB - 100)}}`) },
+  'validation errors in 10 MB of headers': {
+    concurrency: 4,
+    every: 4,
+    make: () => post('/v1/send', `{"headers":{${keys(10 * MB)}}}`),
+  },
+  'validation errors in 41 MB of headers': {
+    concurrency: 2,
+    every: 12,
+    make: () => post('/v1/send', `{"headers":{${keys(41 * MB)}}}`),
+  },
+  'filters that print nothing': {
+    concurrency: 2,
+    every: RECIPIENTS,
+    make: (attacker) =>
+      send(attacker, `{{w|${'upcase|downcase|'.repeat(24)}strip}}`.repeat(200), {
+        data: { w: { value: '\u2003'.repeat(65_000), persistent: false } },
+      }),
+  },
+  'templates that take too long': {
+    concurrency: 2,
+    every: RECIPIENTS,
+    make: (attacker) =>
+      send(attacker, `{% for i in (1..600) %}{% for j in (1..100) %}{% assign x = i | times: j %}{% endfor %}{% endfor %}`),
+  },
+  'HTML that is slow to read': {
+    concurrency: 2,
+    every: RECIPIENTS,
+    make: (attacker) => send(attacker, `${'<b>'.repeat(1_990)}{% for i in (1..1200) %}${'</x>'.repeat(1_000)}{% endfor %}`),
+  },
+  'bodies that do not end': {
+    concurrency: 200,
+    make: () => post('/v1/send', Buffer.alloc(42 * MB, ' '), { heldMs: HELD_MS }),
+  },
+  'large events': {
+    concurrency: 8,
+    make: () => {
+      const values = Array.from({ length: 20 }, (_, index) => [`text${index}`, { value: 'x'.repeat(50_000), persistent: false }])
+      return post('/v1/track', { email: 'a@attack.example', event: 'large', data: Object.fromEntries(values) }, { key: 'public' })
+    },
+  },
+  'arrays of numbers': {
+    concurrency: 8,
+    make: () => post('/v1/track', `{"email":"a@attack.example","event":"\\u0061rrays","ignored":${list(MB - 1_000)}}`, { key: 'public' }),
+  },
+  'pages of large contacts': { concurrency: 8, make: () => get('/contacts?limit=100') },
+  'slow reads': { concurrency: 60, make: () => get('/contacts/fields/plan/values') },
+  'CSV uploads': { concurrency: 4, every: 50, make: csvUpload },
+  'a recipient that the relay refuses': {
+    concurrency: 1,
+    every: 100,
+    make: (attacker) => send(attacker, 'Hi', { recipients: 1, to: 'denied' }),
+  },
+  'a mailbox that is throttled': {
+    concurrency: 1,
+    every: 100,
+    make: (attacker) => send(attacker, 'Hi', { recipients: 12, to: 'throttled' }),
+  },
+} satisfies Record<string, Attack>
+
+export type AttackName = keyof typeof ATTACKS
+export const ATTACK_NAMES = Object.keys(ATTACKS) as AttackName[]
+
+function csvUpload() {
+  const rows = Array.from({ length: 116_000 }, (_, index) => `u${index % 100}@b.example,Name number ${index} abcdefg`)
+  const boundary = 'attack'
+  const body = [
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="5m.csv"\r\ncontent-type: text/csv\r\n\r\n`,
+    ['email,n', ...rows].join('\n'),
+    `\r\n--${boundary}--\r\n`,
+  ]
+  return post('/contacts/import', body.join(''), { type: `multipart/form-data; boundary=${boundary}` })
+}
+
+export async function attack(attacker: Attacker, { attack: name, requests }: Order): Promise<Outcome> {
+  const { concurrency, every = 1, make }: Attack = ATTACKS[name]
+  const isEmail = name.includes('recipient') || name.includes('mailbox') || every === RECIPIENTS
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
+  const outcome: Outcome = { statuses: {}, largestAnswer: 0, withoutRetryAfter: 0 }
+  const prepared = make(attacker)
+  let left = Math.ceil(requests / every)
+  const work = async () => {
+    while (left-- > 0) note(outcome, await call(agent, attacker, isEmail ? make(attacker) : prepared).catch(() => undefined))
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, left) }, work))
+  agent.destroy()
+  return outcome
+}
+
+function note(outcome: Outcome, answer: Answer | undefined) {
+  const status = answer?.status ?? 'none'
+  outcome.statuses[status] = (outcome.statuses[status] ?? 0) + 1
+  outcome.largestAnswer = Math.max(outcome.largestAnswer, answer?.size ?? 0)
+  if ((status === 503 || status === 429) && !answer?.retryAfter) outcome.withoutRetryAfter++
+}
+
+function call(agent: Agent, attacker: Attacker, { path, method, body, type, key = 'secret', heldMs }: Request) {
+  return new Promise<Answer>((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${attacker[key]}`,
+      ...(body ? { 'content-type': type, 'content-length': body.length } : {}),
+    }
+    const req = request(attacker.url + path, { method, agent, headers })
+    req.once('error', reject)
+    req.once('response', (answer) => resolve(measure(answer)))
+    if (!body || heldMs === undefined) return void req.end(body)
+    req.flushHeaders()
+    void hold(req, body.subarray(0, body.length - MB), heldMs)
+  })
+}
+
+/** A node may refuse by the announced length: then the body would only get in the way of the answer. */
+async function hold(req: ClientRequest, body: Buffer, heldMs: number) {
+  let answered = false
+  req.once('response', () => (answered = true))
+  await sleep(REFUSED_WITHIN_MS)
+  if (answered) return
+  req.write(body, () => void sleep(heldMs).then(() => req.destroy()))
+}
+
+async function measure(answer: IncomingMessage): Promise<Answer> {
+  let size = 0
+  for await (const chunk of answer) size += chunk.length
+  return { status: answer.statusCode!, size, retryAfter: answer.headers['retry-after'] !== undefined }
+}

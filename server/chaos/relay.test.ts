@@ -1,0 +1,19 @@
+import { afterAll, expect, test } from 'vitest'
+import { destroyClusters } from './nodes.ts'
+import { readSeed } from './random.ts'
+import { relayUnderFaults } from './relay.ts'
+
+const FAULTS = 24
+const WITHIN_MS = 200_000
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`every accepted email arrives once or ends by an answer about itself, however the relay behaves (SEED=${seed})`, {
+  timeout: 600_000,
+}, async () => {
+  const run = await relayUnderFaults({ seed, faults: FAULTS, calmMs: 100, withinMs: WITHIN_MS })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.survivors()).toEqual([])
+})
