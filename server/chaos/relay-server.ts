@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /** Points of an SMTP session at which a relay may answer badly. The first five concern the client, not an email. */
-export const STAGES = ['connect', 'greeting', 'ehlo', 'starttls', 'auth', 'mail', 'rcpt', 'data', 'dot'] as const
+const STAGES = ['connect', 'greeting', 'ehlo', 'starttls', 'auth', 'mail', 'rcpt', 'data', 'dot'] as const
 export type Stage = (typeof STAGES)[number]
 type Envelope = { sender: string; recipient: string }
 
