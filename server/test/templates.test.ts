@@ -71,7 +71,7 @@ describe('creating a template', () => {
     ['from no address', { from: 'nobody' }, ['from']],
     ['with a sender name of two lines', { fromName: 'a\nb' }, ['fromName']],
     ['that answers go nowhere', { replyTo: 'x' }, ['replyTo']],
-    ['of 500,001 characters', { body: 'x'.repeat(500_001) }, ['body']],
+    ['of 2,000,001 characters', { body: 'x'.repeat(2_000_001) }, ['body']],
     ['with bad syntax in both', { subject: '{{', body: '{% if %}' }, ['subject', 'body']],
   ])('%s is refused by name', async (_, change, fields) => {
     const shelf = await newShelf()
