@@ -30,7 +30,10 @@ test('every documented operation says who may call it, and how it fails', async 
   expect(operations.length).toBeGreaterThan(20)
   for (const operation of operations) {
     expect(operation).toMatchObject({ operationId: expect.any(String), summary: expect.any(String), security: expect.any(Array) })
-    expect(operation.responses.default.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' })
+    expect(operation.responses.default).toEqual({ $ref: '#/components/responses/UnexpectedError' })
+  }
+  for (const { content } of Object.values<{ content: Record<string, { schema: object }> }>(body.components.responses)) {
+    expect(content['application/json']?.schema).toEqual({ $ref: '#/components/schemas/Error' })
   }
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
 })

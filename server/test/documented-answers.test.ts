@@ -303,6 +303,7 @@ describe('every answer is one that the document describes, to valid and invalid 
       'GET /contacts/import/{jobId}',
       'GET /contacts/import/{jobId}/errors',
       'GET /uploads/{key}',
+      'POST /emails/{id}/resend',
     ]
     expect(api.operations.map(nameOf).filter((name) => !succeeded.has(name))).toEqual(NEVER)
   })

@@ -48,7 +48,7 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
   app.post(
     '/emails/:id/resend',
     {
-      config,
+      config: { ...config, refusals: ['CONFLICT'] },
       schema: {
         tags: ['Emails'],
         summary: 'Resend a failed transactional email',

@@ -71,6 +71,7 @@ export const AttachmentBody = z
     message: 'Required for inline attachments.',
     params: { code: 'required' },
   })
+  .meta({ anyOf: [{ required: ['contentId'] }, { properties: { disposition: { const: 'attachment' } } }] })
 
 /** Of base64 as it was read. */
 export const decodedSize = (base64: string) => Math.floor((base64.replace(/={1,2}$/, '').length * 3) / 4)

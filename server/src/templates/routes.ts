@@ -113,7 +113,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
   app.patch(
     '/templates/:id',
     {
-      config: { ...config, takesHeaders: [IF_MATCH] },
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
       bodyLimit,
       schema: { tags, summary: 'Change a template', params: TemplateId, body: Changes, response: { 200: Template } },
     },
