@@ -840,7 +840,14 @@ describe('the listener', () => {
     const shop = await newShop()
     const own = await freePort()
     const inbound = { BOUNCE_DOMAIN: BOUNCES, INBOUND_SMTP_PORT: String(own), INBOUND_SMTP_HOST: '127.0.0.1' }
-    const node = await startNode({ DATABASE_URL: database.url, SMTP_URL: sink.url, ROLE: 'worker', LOG_LEVEL: 'warn', ...inbound })
+    const node = await startNode({
+      DATABASE_URL: database.url,
+      SMTP_URL: sink.url,
+      MAIL_FROM: 'post@office.example',
+      ROLE: 'worker',
+      LOG_LEVEL: 'warn',
+      ...inbound,
+    })
     stops.push(() => node.stop())
     expect(await deliver(own, { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
     expect(await shop.received()).toHaveLength(1)
