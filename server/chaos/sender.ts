@@ -17,7 +17,7 @@ const TIMING = {
   leaseMs: 2_000,
   unknownMs: 5_000,
   resolveMs: 250,
-  pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000 },
+  pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
 }
 
 // A process that only sends, the way workers do.

@@ -45,6 +45,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
 
   return {
     sync: pauses.sync,
+    release: pauses.release,
     isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
     isProbing: () => probeIsFree,
     hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),

@@ -7,9 +7,19 @@ import { createTurns } from '../lib/turns.ts'
 export type Paused = { projectId: string; domain: string }
 export const PROVIDER: Paused = { projectId: '00000000-0000-0000-0000-000000000000', domain: '' }
 
-export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number }
-/** A relay that restarts is back in seconds, a suspended account in hours; a domain's DNS record in minutes. */
-export const PAUSE_TIMING: PauseTiming = { providerMs: 1_000, maxProviderMs: 60_000, domainMs: 60_000, maxDomainMs: 1_800_000 }
+/** `probeMs`: another worker may probe when the one that does has not reported for that long. It may have died. */
+export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number; probeMs: number }
+/**
+ * A relay that restarts is back in seconds, a suspended account in hours; a domain's DNS record in minutes. A second probe costs one email, so
+ * a silent one is not waited for as long as its answer may take.
+ */
+export const PAUSE_TIMING: PauseTiming = {
+  providerMs: 1_000,
+  maxProviderMs: 60_000,
+  domainMs: 60_000,
+  maxDomainMs: 1_800_000,
+  probeMs: 60_000,
+}
 
 type Pause = Paused & {
   reason: string
@@ -23,8 +33,6 @@ type Pause = Paused & {
   unsaved: boolean
 }
 
-/** Another worker may probe when this one has not reported for that long. */
-const PROBE_SECONDS = 300
 /** Far beyond what there can be; a bound all the same. */
 const MAX_PAUSES = 10_000
 
@@ -120,8 +128,8 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
       if (!due()) return false
       return inTurn(async () => {
         const known = due()
-        if (!known || known.unsaved || !(await reserveProbe(db, paused))) return false
-        known.probingUntil = performance.now() + PROBE_SECONDS * 1_000
+        if (!known || known.unsaved || !(await reserveProbe(db, paused, timing.probeMs))) return false
+        known.probingUntil = performance.now() + timing.probeMs
         return true
       })
     },
@@ -131,6 +139,12 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
       if (!known || !isProbing(known)) return
       if (result === 'works') return end(paused)
       Object.assign(known, { probingUntil: 0, unsaved: true, until: performance.now() })
+    },
+    /** This process stops: its probes will not report, so other workers may take them at once. */
+    release() {
+      for (const each of pauses.values())
+        if (isProbing(each)) Object.assign(each, { probingUntil: 0, unsaved: true, until: performance.now() })
+      return sync()
     },
     isPaused: (paused: Paused) => pauses.size > 0 && find(paused) !== undefined,
     reasonOf: (paused: Paused) => find(paused)?.reason ?? '',
@@ -199,13 +213,13 @@ async function remove(tx: Tx, paused: Paused[]) {
   `.execute(tx)
 }
 
-const reserveProbe = async (db: Pool, { projectId, domain }: Paused) =>
+const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: number) =>
   (
     await transact(db, (tx) =>
       many(
         tx,
         sql`
-          update sending_pauses set probe_until = now() + make_interval(secs => ${PROBE_SECONDS})
+          update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
           where project_id = ${projectId} and domain = ${domain} and until <= now() + interval '100 ms'
             and (probe_until is null or probe_until < now())
           returning 1

@@ -389,6 +389,7 @@ export async function startSender(options: Options) {
       clearTimeout(impatience)
       over.abort()
       await Promise.all(chores.map((chore) => chore.stop()))
+      await health.release().catch((err) => log.warn({ err }, 'could not release probes'))
       await Promise.all([hint.stop(), sending.close()])
     },
   }
