@@ -136,8 +136,10 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     /** `works`: the pause is over. `undecided`: the probe said nothing about it, so another may follow. */
     probed(paused: Paused, result: 'works' | 'undecided') {
       const known = find(paused)
-      if (!known || !isProbing(known)) return
+      if (!known) return
+      // However late it reports.
       if (result === 'works') return end(paused)
+      if (!isProbing(known)) return
       Object.assign(known, { probingUntil: 0, unsaved: true, until: performance.now() })
     },
     /** This process stops: its probes will not report, so other workers may take them at once. */
