@@ -47,3 +47,29 @@ test('it recovers within a minute', () => {
   pass(60_000)
   expect(leavingNow('a')).toBe(1_000)
 })
+
+test('emails that waited for their turn leave when it comes', () => {
+  const { throttled, waitFor, pass } = start()
+  throttled('a')
+  const dueAt = Array.from({ length: 500 }, () => 0)
+  let left = 0
+  for (let second = 0; second < 20; second += 0.25, pass(250)) {
+    for (const [email, due] of dueAt.entries()) {
+      if (due > second) continue
+      const wait = waitFor('a')
+      if (wait === undefined) left++
+      dueAt[email] = wait === undefined ? Number.POSITIVE_INFINITY : second + wait
+    }
+  }
+  expect(left).toBeGreaterThan(15)
+  expect(left).toBeLessThan(25)
+})
+
+test('emails that come back too early do not put off the others', () => {
+  const { throttled, waitFor, pass } = start()
+  throttled('a')
+  let left = 0
+  for (let second = 0; second < 20; second++, pass(1_000)) for (let email = 0; email < 500; email++) if (waitFor('a') === undefined) left++
+  expect(left).toBeGreaterThan(120)
+  expect(left).toBeLessThan(260)
+})

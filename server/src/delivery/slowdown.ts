@@ -11,7 +11,8 @@ const SHORTEST_WAIT_SECONDS = 1
 const LONGEST_WAIT_SECONDS = { transactional: 60, bulk: 300 }
 const MAX_REMEMBERED = 10_000
 
-type Slow = { slowedAt: number; nextAt: number }
+/** `nextAt`: when the next email may leave. `lastAt`: the turn of the last email that waits. */
+type Slow = { slowedAt: number; nextAt: number; lastAt: number }
 type Destination = { projectId: string; domain: string; bulk: boolean }
 
 /**
@@ -24,24 +25,30 @@ export function createSlowdown(now: () => number = () => performance.now()) {
   const rateOf = ({ slowedAt }: Slow) => SLOWEST * RECOVERY ** ((now() - slowedAt) / SECOND)
 
   function slowDown(key: string) {
-    const nextAt = Math.max(now(), slow.get(key)?.nextAt ?? 0)
+    const known = slow.get(key)
     slow.delete(key)
-    slow.set(key, { slowedAt: now(), nextAt })
+    slow.set(key, { slowedAt: now(), nextAt: Math.max(now(), known?.nextAt ?? 0), lastAt: known?.lastAt ?? 0 })
     if (slow.size > MAX_REMEMBERED) slow.delete(slow.keys().next().value!)
   }
 
-  /** Seconds until the next free turn, which is thereby taken. */
-  function takeTurn(key: string): number {
+  function findSlow(key: string): Slow | undefined {
     const found = slow.get(key)
-    if (!found) return 0
-    const rate = rateOf(found)
-    if (rate >= UNLIMITED) {
-      slow.delete(key)
-      return 0
-    }
-    const at = Math.max(now(), found.nextAt)
-    found.nextAt = at + SECOND / rate
-    return (at - now()) / SECOND
+    if (!found || rateOf(found) < UNLIMITED) return found
+    slow.delete(key)
+    return undefined
+  }
+
+  const isFree = ({ nextAt }: Slow) => nextAt - now() < SHORTEST_WAIT_SECONDS * SECOND
+
+  function leave(each: Slow) {
+    each.nextAt = Math.max(now(), each.nextAt) + SECOND / rateOf(each)
+  }
+
+  /** Seconds until the turn after the last one. Only spreads the emails that wait: one that comes back must not find its turn used up. */
+  function queueUp(each: Slow): number {
+    const at = Math.max(each.nextAt, each.lastAt) + SECOND / rateOf(each)
+    each.lastAt = Math.min(at, now() + LONGEST_WAIT_SECONDS.bulk * SECOND)
+    return (each.lastAt - now()) / SECOND
   }
 
   const others = new Map<string, { projectId: string; at: number }>()
@@ -58,9 +65,9 @@ export function createSlowdown(now: () => number = () => performance.now()) {
     /** Seconds that an email to this domain has to wait; undefined when it may leave now. */
     waitFor({ projectId, domain, bulk }: Destination): number | undefined {
       if (!slow.size) return undefined
-      const wait = Math.max(takeTurn(`${projectId} ${domain}`), takeTurn(domain))
-      if (wait < SHORTEST_WAIT_SECONDS) return undefined
-      return Math.min(wait, LONGEST_WAIT_SECONDS[bulk ? 'bulk' : 'transactional'])
+      const found = [findSlow(`${projectId} ${domain}`), findSlow(domain)].filter((each) => each !== undefined)
+      if (found.every(isFree)) return void found.forEach(leave)
+      return Math.min(Math.max(...found.map(queueUp)), LONGEST_WAIT_SECONDS[bulk ? 'bulk' : 'transactional'])
     },
   }
 }
