@@ -150,6 +150,17 @@ describe('request bodies in flight', () => {
     }
   }
 
+  test('by the public key, or by nobody known, leave the servers of a project their share', async () => {
+    const project = await small.newProject()
+    const held = { key: project.pk, path: '/v1/track', announced: 100 * KB }
+    const byPublicKey = await hold(held, { ...held, announced: 60 * KB })
+    expect(await send({ key: project.sk, announced: 400 * KB })).toBe('taken')
+    const login = { path: '/auth/login', announced: 100 * KB }
+    const anonymous = await hold(login, { ...login, announced: 60 * KB })
+    expect(await send({ key: project.sk, announced: 400 * KB })).toBe('taken')
+    for (const { request } of [byPublicKey, anonymous]) request.destroy()
+  })
+
   test('take up half of the budget of a node for one project, and all of it for all together', async () => {
     const [mine, theirs, third] = [await small.newProject(), await small.newProject(), await small.newProject()]
     // Nothing of it has come yet: what it announced counts.

@@ -99,6 +99,9 @@ describe('a repeat with a used Idempotency-Key is a 409, whatever changed since'
     expect(outcome(await project.send({ body: '{{ broken' }, { key: 'k' }))).toEqual([422, 'VALIDATION_ERROR'])
     await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
     expect(outcome(await project.send({}, { key: 'k' }))).toEqual([403, 'PROJECT_DISABLED'])
+    // The refusal has not used the key, nor freed it.
+    await sql`update projects set disabled = false where id = ${project.id}`.execute(sterna.db)
+    expect(outcome(await project.send({}, { key: 'k' }))).toEqual([409, 'IDEMPOTENCY_KEY_REUSED'])
   })
 })
 

@@ -12,13 +12,15 @@ declare module 'fastify' {
   }
 }
 
-type Hold = { owner: string; bytes: number }
+type Hold = { owner: string; share: number; bytes: number }
 
 const MB = 1024 * 1024
 /** Bodies up to this size are not counted: a connection costs as much, and the budget must not refuse a sign-in. */
 const SMALL = 16 * 1024
-/** A caller who is nobody's project or session shares one bucket with all others. */
+/** Callers without a project or session share one bucket. */
 const ANONYMOUS = 'anonymous'
+/** Of the whole budget. Public keys stand in web pages: requests with them, like anonymous ones, must not use up what a project's servers need. */
+const SHARES = { project: 1 / 2, public: 1 / 8 }
 const HAS_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
@@ -31,7 +33,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   app.decorateRequest('bodyHold', null)
 
   function hold(req: FastifyRequest, reply: FastifyReply) {
-    const held = { owner: ownerOf(req), bytes: 0 }
+    const held = { ...ownerOf(req), bytes: 0 }
     req.bodyHold = held
     // Only for a client that goes away while it sends: what has arrived is still worked on, and held until that ends.
     reply.raw.once('close', () => req.raw.complete || release(req))
@@ -39,7 +41,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   }
 
   function grow(held: Hold, bytes: number) {
-    if (!budget.take(held.owner, bytes)) throw tooMuch()
+    if (!budget.take(held, bytes)) throw tooMuch()
     held.bytes += bytes
   }
 
@@ -103,20 +105,25 @@ function announcedBytes({ headers, method, routeOptions }: FastifyRequest): numb
   return length <= limit ? length : undefined
 }
 
-const ownerOf = (req: FastifyRequest) => req.project?.id ?? req.person?.userId ?? ANONYMOUS
+function ownerOf({ project, person, routeOptions }: FastifyRequest): Pick<Hold, 'owner' | 'share'> {
+  const owner = project?.id ?? person?.userId
+  if (!owner) return { owner: ANONYMOUS, share: SHARES.public }
+  if (routeOptions.config.caller === 'public-key') return { owner: `${owner} by its public key`, share: SHARES.public }
+  return { owner, share: SHARES.project }
+}
 
 const tooMuch = () =>
   new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large request bodies at once. Try again shortly.', retryAfter: 1 })
 
-/** Half of it for one owner. A body that comes alone is taken whatever its size: the routes bound that. */
+/** A share of it for one owner. A body that comes alone is taken whatever its size: the routes bound that. */
 function createBudget(total: number) {
   let held = 0
   const byOwner = new Map<string, number>()
   return {
     /** False when it does not fit; then nothing is held. */
-    take(owner: string, bytes: number) {
+    take({ owner, share }: Hold, bytes: number) {
       const mine = byOwner.get(owner) ?? 0
-      if ((held && held + bytes > total) || (mine && mine + bytes > total / 2)) return false
+      if ((held && held + bytes > total) || (mine && mine + bytes > total * share)) return false
       held += bytes
       byOwner.set(owner, mine + bytes)
       return true

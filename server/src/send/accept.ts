@@ -82,7 +82,7 @@ export async function refuseUnlessRepeat(db: Pool, { project, key }: Keyed, ttlH
   })
 }
 
-type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined; repeats: boolean }
+type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined; claimed: boolean; repeats: boolean }
 
 const isTheirFault = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
 
@@ -142,6 +142,7 @@ const toCall = (sending: Sending): Call => ({
   contentId: newId(),
   emailIds: sending.recipients.map(() => newId()),
   refusal: undefined,
+  claimed: false,
   repeats: false,
 })
 
@@ -289,12 +290,12 @@ async function refuseOverCaps(tx: Tx, calls: Call[], checkCaps: CheckCaps) {
 async function claimCallKeys(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
   const claimed = await claimKeys(tx, claimsOf(keyed), { ttlHours, alone: calls.length === 1 })
-  for (const [index, call] of keyed.entries()) call.repeats = !claimed[index]
+  for (const [index, call] of keyed.entries()) Object.assign(call, { claimed: claimed[index], repeats: !claimed[index] })
 }
 
-/** A refused request leaves no key. */
+/** A refused request leaves no key. One that was refused before it claimed a key must not remove that of an earlier request. */
 async function releaseRefused(tx: Tx, calls: Call[]) {
-  const refused = calls.filter(({ key, refusal, repeats }) => key !== undefined && refusal && !repeats)
+  const refused = calls.filter(({ claimed, refusal }) => claimed && refusal)
   if (refused.length) await releaseKeys(tx, claimsOf(refused))
 }
 
