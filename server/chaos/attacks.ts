@@ -81,7 +81,7 @@ const ATTACKS = {
   },
   'HTML that is slow to read': {
     concurrency: 2,
-    every: 10,
+    every: 24,
     make: (attacker) => () =>
       send(attacker, `${'<b>'.repeat(1_990)}{% for i in (1..1200) %}${'</x>'.repeat(1_000)}{% endfor %}`, { recipients: 10 }),
   },
