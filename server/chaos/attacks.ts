@@ -9,7 +9,6 @@ export type Outcome = { statuses: Record<string, number>; largestAnswer: number;
 type Answer = { status: number; size: number; retryAfter: boolean }
 
 const MB = 1024 * 1024
-const RECIPIENTS = 60
 const HELD_MS = 2_000
 const REFUSED_WITHIN_MS = 500
 
@@ -25,7 +24,11 @@ const list = (bytes: number) => `[${'0,'.repeat(bytes / 2)}0]`
 const keys = (bytes: number) => Array.from({ length: bytes / 13 }, (_, index) => `"x${String(index).padStart(7, '0')}":0`).join(',')
 
 let emails = 0
-const send = ({ domain }: Attacker, body: string, { recipients = RECIPIENTS, to = 'reader', data = {} } = {}) =>
+const send = (
+  { domain }: Attacker,
+  body: string,
+  { recipients, to = 'reader', data = {} }: { recipients: number; to?: string; data?: object },
+) =>
   post('/v1/send', {
     to: Array.from({ length: recipients }, () => `${to}+${++emails}@attack.example`),
     from: `attack@${domain}`,
@@ -43,8 +46,8 @@ type Request = {
   /** Keeps back the last part of the body for this long after the rest was written, then hangs up. */
   heldMs?: number
 }
-/** `every`: how many of the ordered requests make one of these. */
-type Attack = { concurrency: number; every?: number; make: (attacker: Attacker) => Request }
+/** `every`: how many of the ordered requests make one of these. A large body is made once, emails anew for each request. */
+type Attack = { concurrency: number; every?: number; make: (attacker: Attacker) => Request | (() => Request) }
 
 /** One shape of load for each way in which a project could slow down others. */
 const ATTACKS = {
@@ -61,22 +64,26 @@ const ATTACKS = {
   },
   'filters that print nothing': {
     concurrency: 2,
-    every: RECIPIENTS,
-    make: (attacker) =>
+    every: 30,
+    make: (attacker) => () =>
       send(attacker, `{{w|${'upcase|downcase|'.repeat(24)}strip}}`.repeat(200), {
+        recipients: 30,
         data: { w: { value: '\u2003'.repeat(65_000), persistent: false } },
       }),
   },
   'templates that take too long': {
     concurrency: 2,
-    every: RECIPIENTS,
-    make: (attacker) =>
-      send(attacker, `{% for i in (1..600) %}{% for j in (1..100) %}{% assign x = i | times: j %}{% endfor %}{% endfor %}`),
+    every: 200,
+    make: (attacker) => () =>
+      send(attacker, `{% for i in (1..600) %}{% for j in (1..100) %}{% assign x = i | times: j %}{% endfor %}{% endfor %}`, {
+        recipients: 200,
+      }),
   },
   'HTML that is slow to read': {
     concurrency: 2,
-    every: RECIPIENTS,
-    make: (attacker) => send(attacker, `${'<b>'.repeat(1_990)}{% for i in (1..1200) %}${'</x>'.repeat(1_000)}{% endfor %}`),
+    every: 24,
+    make: (attacker) => () =>
+      send(attacker, `${'<b>'.repeat(1_990)}{% for i in (1..1200) %}${'</x>'.repeat(1_000)}{% endfor %}`, { recipients: 10 }),
   },
   'bodies that do not end': {
     concurrency: 200,
@@ -95,16 +102,16 @@ const ATTACKS = {
   },
   'pages of large contacts': { concurrency: 8, make: () => get('/contacts?limit=100') },
   'slow reads': { concurrency: 60, make: () => get('/contacts/fields/plan/values') },
-  'CSV uploads': { concurrency: 4, every: 50, make: csvUpload },
+  'CSV uploads': { concurrency: 4, every: 6, make: csvUpload },
   'a recipient that the relay refuses': {
     concurrency: 1,
     every: 100,
-    make: (attacker) => send(attacker, 'Hi', { recipients: 1, to: 'denied' }),
+    make: (attacker) => () => send(attacker, 'Hi', { recipients: 1, to: 'denied' }),
   },
   'a mailbox that is throttled': {
     concurrency: 1,
     every: 100,
-    make: (attacker) => send(attacker, 'Hi', { recipients: 12, to: 'throttled' }),
+    make: (attacker) => () => send(attacker, 'Hi', { recipients: 12, to: 'throttled' }),
   },
 } satisfies Record<string, Attack>
 
@@ -124,13 +131,13 @@ function csvUpload() {
 
 export async function attack(attacker: Attacker, { attack: name, requests }: Order): Promise<Outcome> {
   const { concurrency, every = 1, make }: Attack = ATTACKS[name]
-  const isEmail = name.includes('recipient') || name.includes('mailbox') || every === RECIPIENTS
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
   const outcome: Outcome = { statuses: {}, largestAnswer: 0, withoutRetryAfter: 0 }
-  const prepared = make(attacker)
+  const made = make(attacker)
+  const next = typeof made === 'function' ? made : () => made
   let left = Math.ceil(requests / every)
   const work = async () => {
-    while (left-- > 0) note(outcome, await call(agent, attacker, isEmail ? make(attacker) : prepared).catch(() => undefined))
+    while (left-- > 0) note(outcome, await call(agent, attacker, next()).catch(() => undefined))
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, left) }, work))
   agent.destroy()
