@@ -7,7 +7,7 @@ import { checkSecret } from './db/instance.ts'
 import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
 import { type Database, openDatabase } from './db/open.ts'
-import { announce } from './db/presence.ts'
+import { announce, type Presence } from './db/presence.ts'
 import { followMode } from './domains/follow-mode.ts'
 import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
@@ -22,6 +22,8 @@ setFlagsFromString('--heap-growing-percent=40')
 
 /** Answers to emails that are handed over may take 15 s of it. */
 const DRAIN_MS = 25_000
+/** Time for requests under way when this process stops. */
+const LAST_REQUESTS_MS = 15_000
 const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url))
 
 /** Undone in reverse order, however far the start came. */
@@ -72,16 +74,25 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     follow: followMode,
   })
   undo.push({ step: 'presence', run: presence.leave })
-  if (config.role !== 'api') {
-    const { startWorker } = await import('./worker.ts')
-    const worker = await startWorker(deps, { url: database.url, presence })
-    undo.push({ step: 'worker', run: worker.stop })
-  }
-  undo.push({ step: 'http', run: () => close(app) })
+  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerOf(deps, { url: database.url, presence })
+  undo.push({ step: 'worker', run: stopWorker })
+  // Together: a slow request must not use up the time that the worker has for its last answers.
+  undo.push({ step: 'http', run: () => Promise.all([close(app), stopWorker()]) })
   await listen(app, config)
   readiness.accepting = true
   undo.push({ step: 'readiness', run: async () => (readiness.accepting = false) })
   log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
+}
+
+/** Returns how to stop it, however often that is asked. */
+async function startWorkerOf(deps: Deps, options: { url: string; presence: Presence }) {
+  const { startWorker } = await import('./worker.ts')
+  const worker = await startWorker(deps, options)
+  let stopping: Promise<void> | undefined
+  return () => {
+    stopping ??= worker.stop()
+    return stopping
+  }
 }
 
 /** Loaded here, as the worker is where it starts: a process that has one role need not hold the code of the other. */
@@ -100,10 +111,17 @@ async function listen(app: App, { host, port }: Config) {
   })
 }
 
-/** Answers what has arrived. A kept-alive connection goes idle only after its last answer, so look for such until all are gone. */
+/**
+ * Answers what has arrived. A kept-alive connection goes idle only after its last answer, so look for such until all are gone; a client
+ * that takes too long to send its request is cut off.
+ */
 async function close(app: App) {
   const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
-  await app.close().finally(() => clearInterval(sweep))
+  const cut = setTimeout(() => app.server.closeAllConnections(), LAST_REQUESTS_MS)
+  await app.close().finally(() => {
+    clearInterval(sweep)
+    clearTimeout(cut)
+  })
 }
 
 const greeting = ({ role, publicUrl }: Config) =>

@@ -12,6 +12,7 @@ import { startAccountMails } from './delivery/account-mails.ts'
 import { clearVars } from './delivery/clear-vars.ts'
 import { dropOldNotifications } from './delivery/notifications/accept.ts'
 import { startNotifications } from './delivery/notifications/apply.ts'
+import { dropOldPauses } from './delivery/pauses.ts'
 import { dropOldAttachments } from './delivery/retention.ts'
 import { startSender } from './delivery/sender.ts'
 import { dropOldSoftBounces } from './delivery/soft-bounce.ts'
@@ -19,7 +20,7 @@ import { createSandbox } from './delivery/transport/sandbox.ts'
 import { createSes } from './delivery/transport/ses.ts'
 import { createSmtp } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
-import { wipeContents, wipeEmails, wipeNotifications, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
+import { wipeContents, wipeEmails, wipeNotifications, wipePauses, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { forgetIdentity } from './domains/forget-identity.ts'
 import { wipeDomains } from './domains/wipe.ts'
@@ -64,6 +65,7 @@ const WIPERS: Wiper[] = [
   wipeHits,
   wipeContents,
   wipeSandbox,
+  wipePauses,
   wipeSuppressions,
   wipeSoftBounces,
   wipeNotifications,
@@ -165,6 +167,7 @@ const keepHouse = (db: Pool, log: Log, ttlHours: number) =>
       jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
       attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, FILES_CHUNK)),
       'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
+      pauses: () => transact(db, (tx) => dropOldPauses(tx)),
       'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
       notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
     },

@@ -2,8 +2,11 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { many, one } from '../src/db/index.ts'
 import { expireQueued } from '../src/delivery/expire.ts'
+import { createPauses, dropOldPauses } from '../src/delivery/pauses.ts'
+import { wipePauses } from '../src/delivery/wipe.ts'
 import { diagnose } from '../src/doctor.ts'
 import { newId } from '../src/lib/id.ts'
+import { createLog } from '../src/lib/log.ts'
 import { cloneDatabase } from './database.ts'
 import { SECRET_KEY, startApp } from './helpers.ts'
 import { startSink } from './sink.ts'
@@ -301,6 +304,34 @@ test('an email that waits for a paused provider expires too', async () => {
     return (await project.rows(ids)).every(({ state, code }) => state === 'failed' && code === 'expired')
   })
   expect((await project.rows(young)).filter(({ state }) => state === 'failed')).toEqual([])
+})
+
+test('a refusal that ends in the middle of a character pauses its domain like any other, and the pause ends', async () => {
+  const project = await newProject()
+  const other = createPauses({ db: sterna.db, log: createLog('silent') })
+  const paused = { projectId: project.id, domain: project.domain }
+  other.pause(paused, `550 ${'x'.repeat(995)}🎉`, '550 🎉'.slice(0, 5))
+  await other.sync()
+  expect((await pauses()).map(({ domain }) => domain)).toEqual([project.domain])
+  await sql`update sending_pauses set until = now()`.execute(sterna.db)
+  await other.sync()
+  expect(await other.takeProbe(paused)).toBe(true)
+  other.probed(paused, 'works')
+  await other.sync()
+  expect(await pauses()).toEqual([])
+})
+
+test('pauses of domains that are gone are dropped, and a reset takes those of its project along', async () => {
+  const [gone, wiped] = [await newProject(), await newProject()]
+  const row = (projectId: string, domain: string) => sql`(${projectId}::uuid, ${domain}, '550 no', now() + interval '1 hour')`
+  await sql`
+    insert into sending_pauses (project_id, domain, reason, until)
+    values ${sql.join([row(gone.id, 'gone.example'), row(gone.id, gone.domain), row(wiped.id, wiped.domain)])}
+  `.execute(sterna.db)
+  await sterna.db.transaction().execute((tx) => dropOldPauses(tx))
+  expect((await pauses()).map(({ domain }) => domain).sort()).toEqual([gone.domain, wiped.domain].sort())
+  await sterna.db.transaction().execute((tx) => wipePauses(tx, { projectId: wiped.id, before: new Date().toISOString(), limit: 10 }))
+  expect((await pauses()).map(({ domain }) => domain)).toEqual([gone.domain])
 })
 
 test('doctor lists what is paused and why', async () => {

@@ -235,6 +235,11 @@ describe('the same answer', () => {
       expect(meaning(response, 'sender')).toBe('domain')
   })
 
+  test("to any command about the account's rate slows the installation", () => {
+    for (const at of ['sender', 'recipient', 'message'] as const)
+      expect(meaning('454 Throttling failure: Maximum sending rate exceeded.', at)).toBe('slower')
+  })
+
   test('to MAIL FROM about size or syntax concerns this one email', () => {
     for (const response of [
       '552 5.3.4 too big',

@@ -46,10 +46,15 @@ const isNobody = (text: string) =>
   !/\b(sender|relay|spam|blocked|quota|polic(y|ies)|reputation)\b/i.test(text) &&
   NOBODY.some((words) => words.test(text.toLowerCase()))
 
+/** The account's own sending rate: Amazon SES says this at any command, about all mail. */
+const ACCOUNT_RATE: Rule = {
+  when: /^454 Throttling failure: Maximum sending rate/i,
+  means: { action: 'retry', about: 'provider', throttled: true },
+}
+
 /** Answers to RCPT TO, DATA and the final dot. The first rule that matches "code enhanced-code text" decides. */
 const RECIPIENT_RULES: Rule[] = [
-  // The account's own sending rate: Amazon SES says this at any command, about all mail.
-  { when: /^454 Throttling failure: Maximum sending rate/i, means: { action: 'retry', about: 'provider', throttled: true } },
+  ACCOUNT_RATE,
   // Credentials or account.
   { when: /^(530|534|535|538)\b/, means: SEEMS_OUR_FAULT },
   { when: /^5.*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i, means: SEEMS_OUR_FAULT },
@@ -78,6 +83,7 @@ const RECIPIENT_RULES: Rule[] = [
 
 /** Answers to MAIL FROM. What is wrong with this one message is its own; everything else concerns the sender's domain. */
 const SENDER_RULES: Rule[] = [
+  ACCOUNT_RATE,
   { when: /^552\b|^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
   // Syntax of the address or of the command.
   { when: /^(500|501|504|555)\b|^5\d\d 5\.(1\.7|5\.[24])\b/, means: THIS_EMAIL_ONLY },

@@ -9,8 +9,8 @@ import { recordEnds, TOLD, type Told } from './settle.ts'
  * the index of the queue, where the oldest email of each comes first. Deferred emails need no such step: their wait is hours at most, and
  * what is claimed is checked.
  */
-export async function expireQueued(db: Pool, limit: number) {
-  for (const lane of Object.values(LANES)) while ((await transact(db, (tx) => expireSome(tx, lane, limit))) === limit);
+export async function expireQueued(db: Pool, limit: number, isStopped = () => false) {
+  for (const lane of Object.values(LANES)) while (!isStopped() && (await transact(db, (tx) => expireSome(tx, lane, limit))) === limit);
 }
 
 async function expireSome(tx: Parameters<typeof recordEnds>[0], lane: number, limit: number) {

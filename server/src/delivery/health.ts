@@ -30,6 +30,9 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   /** The provider's probe is reserved for this process, and no email has it yet. */
   let probeIsFree = false
 
+  /** Another worker may have ended the pause meanwhile: then there is nothing to find out. */
+  const hasProbe = () => probeIsFree && pauses.isPaused(PROVIDER)
+
   const senderOf = ({ projectId }: Recipient, domain: string): Paused => ({ projectId, domain })
 
   function holdBackDomain(paused: Paused): HeldBack {
@@ -47,7 +50,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     sync: pauses.sync,
     release: pauses.release,
     isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
-    isProbing: () => probeIsFree,
+    isProbing: () => hasProbe(),
     hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),
     pauseProvider: (reason: string) => pauses.pause(PROVIDER, reason),
 
@@ -59,7 +62,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     },
     /** True for the one email that goes while the provider is paused. */
     takeProviderProbe() {
-      const taken = probeIsFree
+      const taken = hasProbe()
       probeIsFree = false
       return taken
     },

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
 import { createTurns } from '../lib/turns.ts'
+import { storable } from './settle.ts'
 
 /** What is paused: a sender domain of a project, or the provider, which has neither. */
 export type Paused = { projectId: string; domain: string }
@@ -33,6 +34,8 @@ type Pause = Paused & {
   unsaved: boolean
 }
 
+/** A pause that nothing probed for this long after its time says nothing about the present. */
+const WITNESS_MS = 3_600_000
 /** Far beyond what there can be; a bound all the same. */
 const MAX_PAUSES = 10_000
 
@@ -61,7 +64,7 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   function pause(paused: Paused, reason: string, fingerprint: string | null = null) {
     const known = find(paused)
     if (known && !isProbing(known)) return
-    if (!known && pauses.size >= MAX_PAUSES) return
+    if (!known && pauses.size >= MAX_PAUSES && !isProvider(paused)) return
     const failedProbes = known ? known.failedProbes + 1 : 0
     const until = performance.now() + durationOf(paused, failedProbes)
     const { projectId, domain } = paused
@@ -93,6 +96,8 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
       for (const each of unsaved) each.unsaved = false
       for (const each of over) ended.delete(keyOf(each))
       adopt(await readPauses(db))
+      // Only a convenience: should it fail, these emails come back when their wait is over.
+      if (over.length) await transact(db, (tx) => wake(tx, over)).catch((err) => log.warn({ err }, 'could not wake emails after a pause'))
     })
 
   /** What this process has changed meanwhile is newer than what was read. */
@@ -154,9 +159,12 @@ export function createPauses({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
     secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
     hasPausedDomain: (projectId: string) => pauses.size > 0 && [...pauses.values()].some((each) => each.projectId === projectId),
-    /** Projects that have a sender domain paused for this very refusal. */
-    projectsWith: (fingerprint: string) =>
-      new Set([...pauses.values()].filter((each) => each.fingerprint === fingerprint).map(({ projectId }) => projectId)).size,
+    /** Projects that have a sender domain paused for this very refusal. A domain that has sent nothing since its pause is no witness. */
+    projectsWith: (fingerprint: string) => {
+      const isRecent = ({ until }: Pause) => performance.now() - until < WITNESS_MS
+      const alike = [...pauses.values()].filter((each) => each.fingerprint === fingerprint && isRecent(each))
+      return new Set(alike.map(({ projectId }) => projectId)).size
+    },
   }
 }
 
@@ -178,8 +186,9 @@ async function save(tx: Tx, pauses: Pause[]) {
   const rows = pauses.map(({ projectId, domain, reason, fingerprint, failedProbes, until }) => ({
     projectId,
     domain,
-    reason: reason.replaceAll('\0', '').slice(0, 1_000),
-    fingerprint: fingerprint?.replaceAll('\0', '') ?? null,
+    // After the cut, which may have left half of a character.
+    reason: storable(reason.slice(0, 1_000)),
+    fingerprint: storable(fingerprint),
     failedProbes,
     seconds: (until - performance.now()) / 1_000,
   }))
@@ -197,7 +206,6 @@ async function save(tx: Tx, pauses: Pause[]) {
 /** Emails made due at once when a pause ends. The rest come back when their wait is over. */
 const MAX_WOKEN = 5_000
 
-/** The pause is over: emails that were put off only because of it are due at once. */
 async function remove(tx: Tx, paused: Paused[]) {
   if (!paused.length) return
   const rows = JSON.stringify(paused.map(({ projectId, domain }) => ({ projectId, domain })))
@@ -205,6 +213,11 @@ async function remove(tx: Tx, paused: Paused[]) {
     delete from sending_pauses p using jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid, domain text)
     where p.project_id = r."projectId" and p.domain = r.domain
   `.execute(tx)
+}
+
+/** Emails that were put off only because of the pause are due at once. */
+async function wake(tx: Tx, paused: Paused[]) {
+  const rows = JSON.stringify(paused.map(({ projectId }) => ({ projectId })))
   await sql`
     update emails set due_at = now()
     where (project_id, id) in (
@@ -229,3 +242,14 @@ const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: nu
       ),
     )
   ).length > 0
+
+/** How long a pause that nothing probes is kept: its project may have stopped sending. */
+const KEPT_DAYS = 7
+
+/** Removes pauses of domains that are gone, and those that nothing has probed for long. */
+export const dropOldPauses = (tx: Tx) =>
+  sql`
+    delete from sending_pauses p
+    where p.domain <> '' and (until < now() - make_interval(days => ${KEPT_DAYS})
+      or not exists (select from domains d where d.project_id = p.project_id and d.domain = p.domain))
+  `.execute(tx)

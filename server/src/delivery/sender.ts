@@ -68,6 +68,8 @@ const LET_GO_MS = 3_000
 const ALLOWANCE_MS = 120_000
 /** Time for the answers to what is handed over when this process stops. An email without its answer may have to be sent twice. */
 const LAST_ANSWERS_MS = 15_000
+/** Time for claims and builds under way when this process stops. */
+const LAST_BUILDS_MS = 2_000
 /** Interval at which pauses are shared with other workers, and probes begin. */
 const HEALTH_MS = 500
 const EXPIRE_MS = 600_000
@@ -82,7 +84,10 @@ const ALONE_AT_MOST = 20
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */
 export async function startSender(options: Options) {
   const { db, ownDb, url, log, worker, timing = TIMING } = options
+  /** Aborted when no more time is left for answers. */
   const over = new AbortController()
+  /** Aborted when this process is asked to stop. */
+  const stopped = new AbortController()
   const health = createHealth({ db: ownDb, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
   const sending = createSending({ ...options, health, until: over.signal })
   const claim = createClaim(db, worker)
@@ -130,7 +135,7 @@ export async function startSender(options: Options) {
     every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(tellIf), log),
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(tellIf), log),
     every(HEALTH_MS, 'share pauses and probe', shareHealth, log),
-    every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK), log),
+    every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK, isStopped), log),
     every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
     every(timing.resolveMs, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(tellIf), log),
   ]
@@ -292,11 +297,15 @@ export async function startSender(options: Options) {
       if (lingering.size >= MAX_LINGERING) return
       onTheWire.delete(mail)
       lingering.add(mail)
-      ring()
+      resume()
     }, LINGER_MS)
     // While the provider is paused only its probe gets here.
     const what = { provider: health.takeProviderProbe(), domain: made.probe }
-    let meaning: Meaning | undefined
+    let hasReported = false
+    const report = (meaning?: Meaning) => {
+      hasReported = true
+      health.probed({ mail, domain: made.domain, meaning }, what)
+    }
     try {
       await sending.transmit(made, {
         mayLeave: () => !stopping,
@@ -307,9 +316,8 @@ export async function startSender(options: Options) {
         },
         offTheWire(said) {
           // Before the connection is free: the next email must know.
-          meaning = said
           if (said?.throttled && said.about === 'provider') pace.throttled()
-          health.probed({ mail, domain: made.domain, meaning }, what)
+          report(said)
           freeLine()
         },
       })
@@ -319,6 +327,8 @@ export async function startSender(options: Options) {
         log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
       forgetful = true
     } finally {
+      // A probe that failed on our side: another may follow.
+      if (!hasReported) report()
       handedOver.delete(mail)
       holding.delete(mail.id)
       freeLine()
@@ -333,7 +343,7 @@ export async function startSender(options: Options) {
     try {
       const isFree = () => [...holding.values()].every((mail) => lingering.has(mail) || handedOver.has(mail))
       for (const end = performance.now() + HANDS_FREE_MS; !isFree() && performance.now() < end && !stopping; ) await sleep(20)
-      for (let sent = 0; sent < ALONE_AT_MOST && isFree() && !stopping; sent++) {
+      for (let sent = 0; sent < ALONE_AT_MOST && isFree() && !stopping && !health.isProviderPaused(); sent++) {
         const mail = await inTurn(claimAlone)
         if (!mail) return
         await sendAlone(mail)
@@ -359,7 +369,10 @@ export async function startSender(options: Options) {
     const [made] = await prepareAlone(mail)
     if (!made) return void holding.delete(mail.id)
     // Handed over, it has done no harm. Its answer may take ten minutes, and the others must not wait for that.
-    await new Promise<void>((resolve) => void send(made, resolve).finally(resolve))
+    await new Promise<void>((resolve) => {
+      stopped.signal.addEventListener('abort', () => resolve(), { once: true })
+      void send(made, resolve).finally(resolve)
+    })
   }
 
   async function prepareAlone(mail: Taken) {
@@ -377,9 +390,11 @@ export async function startSender(options: Options) {
     /** Takes no more, waits for the answers to what is handed over, and gives everything else back at once. */
     async stop() {
       stopping = true
+      stopped.abort()
       ring()
       const impatience = setTimeout(() => over.abort(), LAST_ANSWERS_MS)
-      await running
+      // What is still being built after that is given back all the same.
+      await Promise.race([running, sleep(LAST_BUILDS_MS)])
       for (const lane of Object.values(ready)) lane.splice(0)
       keepHandedOver()
       await giveUpRest()

@@ -30,6 +30,14 @@ export async function wipeContents(tx: Tx, { projectId, before, limit }: What) {
 const isGone = (projectId: RawBuilder<unknown>, emailId: RawBuilder<unknown>) =>
   sql`not exists (select from emails e where e.project_id = ${projectId} and e.id = ${emailId})`
 
+export async function wipePauses(tx: Tx, { projectId, limit }: What) {
+  const { numAffectedRows = 0n } = await sql`
+    delete from sending_pauses where project_id = ${projectId} and domain in (
+      select domain from sending_pauses where project_id = ${projectId} limit ${limit})
+  `.execute(tx)
+  return Number(numAffectedRows)
+}
+
 export async function wipeSandbox(tx: Tx, { projectId, before, limit }: What) {
   const { numAffectedRows = 0n } = await sql`
     delete from sandbox_messages where project_id = ${projectId} and id in (
