@@ -83,3 +83,17 @@ test('an invitation stays worth sending for its seven days', async () => {
   await expect.poll(() => states('guest@example.com'), PATIENCE).toEqual(['sent'])
   expect(await states(owner.email)).toEqual(['kept'])
 })
+
+test('invitations to two projects of the same name both leave once there is a sender', async () => {
+  const { sterna } = await start({ SMTP_URL: sink.url })
+  const email = 'twice-invited@example.com'
+  for (let n = 0; n < 2; n++) {
+    const { id, owner } = await sterna.newProject()
+    await sql`update projects set name = 'Shop' where id = ${id}`.execute(db)
+    expect((await owner.call('POST', `/projects/${id}/members`, { body: { email, role: 'MEMBER' } })).status).toBe(201)
+  }
+  await stop()
+  await start({ SMTP_URL: sink.url, MAIL_FROM })
+  await expect.poll(() => states(email), PATIENCE).toEqual(['sent', 'sent'])
+  expect(receivedBy(email)).toBe(2)
+})

@@ -3,10 +3,13 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, many, one } from '../src/db/index.ts'
-import { nextState } from '../src/domains/check.ts'
+import { createCheckNow, nextState } from '../src/domains/check.ts'
 import { checkDueDomains } from '../src/domains/check-due.ts'
+import { findDomain } from '../src/domains/domain.ts'
+import { findRecords, recordsFor } from '../src/domains/records.ts'
 import { assertVerified, findVerified } from '../src/domains/verified.ts'
 import { loadConfig } from '../src/lib/config.ts'
+import { createDns } from '../src/lib/dns.ts'
 import { createLog } from '../src/lib/log.ts'
 import { cloneDatabase } from './database.ts'
 import { startDns } from './dns-server.ts'
@@ -440,6 +443,25 @@ describe('a check', () => {
     expect((await check(project, two.id)).status).toBe('pending')
   })
 
+  test('keeps what PostgreSQL can store of a record with a NUL byte', async () => {
+    const project = await sterna.newProject()
+    const domain = await add(project)
+    dns.set(dkimOf(domain).name, { TXT: ['a\0b'] })
+    const { status, body } = await ask(project, domain.id)
+    expect([status, body.records?.[0].status, body.records?.[0].found]).toEqual([200, 'mismatch', ['ab']])
+  })
+
+  test('finds no half of a surrogate pair, neither published nor cut in two', async () => {
+    const records = recordsFor(
+      { domain: 'a.example', dkimSelector: 's', dkimPublicKey: 'p', sesTokens: [], sesZone: null },
+      { usesSes: false },
+    )
+    const published = ['a\ud83d', `${'x'.repeat(499)}😀`]
+    const lookUp = async () => ({ is: 'found' as const, records: published })
+    const findings = await findRecords({ ...createDns(), lookUp: lookUp as never }, records)
+    expect(findings.map(({ found }) => found)).toEqual(records.map(() => ['a\ufffd', `${'x'.repeat(499)}\ufffd`]))
+  })
+
   test('shows little of what others publish by the hundred', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
@@ -490,6 +512,29 @@ describe('a check', () => {
     const answers = await Promise.all([first, ...others])
     expect(answers.map(({ status, body }) => [status, body.status])).toEqual(answers.map(() => [200, 'verified']))
     expect(await checks()).toBe(before + 1)
+  })
+
+  test('of another process is looked at by one of 50 requests that wait for it', async () => {
+    const project = await sterna.newProject()
+    const { id } = await add(project)
+    let statements = 0
+    const db = sterna.db.withPlugin({
+      transformQuery: ({ node }) => {
+        statements++
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    await sql`update domains set check_number = check_number + 1, check_began_at = now() where id = ${id}`.execute(sterna.db)
+    const row = (await findDomain(sterna.db, project.id, id))!
+    const checkNow = createCheckNow({ db, dns: createDns(), log: createLog('silent'), identities: undefined })
+
+    const answers = Array.from({ length: 50 }, () => checkNow(row, { usesSes: false }))
+    await expect.poll(() => statements).toBeGreaterThanOrEqual(3)
+    await sql`update domains set last_checked_at = now(), last_error = 'theirs' where id = ${id}`.execute(sterna.db)
+
+    expect((await Promise.all(answers)).map((answer) => answer?.lastError)).toEqual(answers.map(() => 'theirs'))
+    expect(statements).toBeLessThan(50)
   })
 
   test('that died with its process is made again', async () => {
@@ -580,6 +625,18 @@ describe('by the clock', () => {
     expect(due.map((domain) => asked.filter((question) => question === `TXT ${keyOf(domain)}`).length)).toEqual(due.map(() => 1))
     expect(asked).not.toContain(`TXT ${dkimOf(later).name}`)
     expect((await rowsOf(project)).filter(({ status }) => status === 'verified')).toHaveLength(20)
+  })
+
+  test('a result that the database refuses does not keep the results of its batch from being stored', async () => {
+    const [refused, neighbour] = [await sterna.newProject(), await sterna.newProject()]
+    await add(refused)
+    publish(await add(neighbour))
+    await sql`update domains set failures = 2147483647 where project_id = ${refused.id}`.execute(sterna.db)
+    await sql`update domains set next_check_at = now() - interval '1 second' where project_id in (${refused.id}, ${neighbour.id})`.execute(
+      sterna.db,
+    )
+    await checkDueDomains(node())
+    expect([(await rowsOf(neighbour))[0]?.status, (await list(refused))[0].lastCheckedAt]).toEqual(['verified', null])
   })
 
   test('what does not fit into a few seconds is left to the next job, so that nobody waits for a worker to stop', async () => {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { isDuplicate, maybeOne, type Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
-import { type MailPort, writeAccountMail } from '../mail/account-mail.ts'
+import { type MailPort, REPLACING_SUBJECTS, writeAccountMail } from '../mail/account-mail.ts'
 import { acceptAllInvitations, acceptInvitation } from '../projects/members.ts'
 import { closeAllSessions } from './sessions.ts'
 import { issueToken, redeemToken } from './tokens.ts'
@@ -48,7 +48,7 @@ export async function sendVerification(tx: Tx, port: MailPort, { id, email }: Us
   const token = await issueToken(tx, port.secrets, { userId: id, purpose: 'verify-email' })
   await writeAccountMail(tx, port, {
     to: email,
-    subject: 'Confirm your email address',
+    subject: REPLACING_SUBJECTS.verification,
     lines: [
       'An account on Sterna was created with this address. If you created it, confirm that the address is yours:',
       '',
@@ -67,7 +67,7 @@ export async function sendReset(tx: Tx, port: MailPort, given: string) {
   const token = await issueToken(tx, port.secrets, { userId: user.id, purpose: 'reset-password' })
   await writeAccountMail(tx, port, {
     to: user.email,
-    subject: 'Choose a new password',
+    subject: REPLACING_SUBJECTS.reset,
     lines: [
       'Someone, hopefully you, asked for a new password:',
       '',

@@ -5,6 +5,7 @@ import { crash } from '../lib/crash.ts'
 import { groupBy } from '../lib/group.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { storable } from '../lib/storable.ts'
 import { unsubscribeHeaders, withFooter } from '../preferences/footer.ts'
 import { linksOf } from '../preferences/link.ts'
 import { languageFor } from '../preferences/texts.ts'
@@ -22,7 +23,7 @@ import { BuildError, createMaking } from './making.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
 import { returnPathOf } from './return-path.ts'
-import { createSettle, type Settlement, storable } from './settle.ts'
+import { createSettle, type Settlement } from './settle.ts'
 import { createTimeouts } from './timeouts.ts'
 import type { Outgoing, Transport } from './transport/transport.ts'
 
@@ -151,7 +152,7 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
     const { mail, signer, content } = admitted
     if (!result) return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be rendered.') } }
     if (!result.ok) return { settlement: { ...idOf(mail), state: 'failed', error: result.reason, code: 'rendering' } }
-    const subject = result.subject === content.subject ? undefined : (storable(result.subject) ?? undefined)
+    const subject = result.subject === content.subject ? undefined : storable(result.subject)
     try {
       const outgoing = await makeMessage(admitted, recipient, result)
       if (outgoing.message.length > MAX_MESSAGE)

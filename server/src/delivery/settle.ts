@@ -4,6 +4,7 @@ import { isHopeless, many, type Pool, prepared, type Tx } from '../db/index.ts'
 import { recordEvents, recording } from '../events/record.ts'
 import { createBatcher } from '../lib/batch.ts'
 import { newId } from '../lib/id.ts'
+import { storable } from '../lib/storable.ts'
 import { CONTACT } from './email.ts'
 import type { ErrorCode } from './error-code.ts'
 import type { Taken } from './outbox.ts'
@@ -83,7 +84,7 @@ async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
 function settling(settlements: Settlement[]) {
   const given = settlements.map((settlement) => ({
     ...settlement,
-    error: storable(settlement.error),
+    error: settlement.error && storable(settlement.error),
     subject: settlement.subject && storable(settlement.subject),
     eventId: newId(),
   }))
@@ -122,9 +123,6 @@ function settling(settlements: Settlement[]) {
     select id from settled
   `
 }
-
-/** What other servers answer may hold what a database does not take. */
-export const storable = (answer: string | null) => answer && Buffer.from(answer).toString().replaceAll('\0', '')
 
 /** In every event of a mail `e` with its content `c`. */
 export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', coalesce(e.subject, c.subject), 'from', c.from_address,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { isHopeless, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Dns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
 import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'
@@ -25,10 +25,26 @@ const PATIENCE = 3
 const FAILED_AFTER = 30 * DAY
 /** Longer than any check takes. One that has not ended by then died with its process. */
 const CHECK_ENDS_SECONDS = 30
-const LOOK_EVERY_MS = 100
+/** Between two looks at a check of another process; the wait doubles up to the maximum. */
+const LOOK_AFTER_MS = 100
+const MAX_LOOK_AFTER_MS = 1_000
 
-/** Asks DNS for all records. While another check is under way, its result is the answer. Undefined when the domain is gone. */
-export async function checkNow(port: Port, row: DomainRow): Promise<DomainRow | undefined> {
+/**
+ * Asks DNS for all records. While another check is under way, its result is the answer. Undefined when the domain is gone. Requests for
+ * the same domain share one promise: a DNS server that never answers would otherwise let them fill the pool with looks at one row.
+ */
+export function createCheckNow(port: Omit<Port, 'site'>) {
+  const underWay = new Map<string, Promise<DomainRow | undefined>>()
+  return (row: DomainRow, site: Site) => {
+    const known = underWay.get(row.id)
+    if (known) return known
+    const checking = checkNow({ ...port, site }, row).finally(() => underWay.delete(row.id))
+    underWay.set(row.id, checking)
+    return checking
+  }
+}
+
+async function checkNow(port: Port, row: DomainRow): Promise<DomainRow | undefined> {
   for (;;) {
     const begun = await transact(port.db, (tx) => begin(tx, row))
     if (begun) return (await finish(port, [begun], { all: true }))[0] ?? findDomain(port.db, row.projectId, row.id)
@@ -51,9 +67,9 @@ const begin = (tx: Tx, { projectId, id }: DomainRow) =>
     `,
   )
 
-/** Waits for the check that is under way. Without a connection in between: many may wait. */
+/** Waits for the check that another process has under way, without a connection between two looks. */
 async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<DomainRow | undefined | 'given up'> {
-  for (;;) {
+  for (let wait = LOOK_AFTER_MS; ; wait = Math.min(2 * wait, MAX_LOOK_AFTER_MS)) {
     const row = await maybeOne(
       db,
       sql<DomainRow & { underWay: boolean | null; hasEnded: boolean }>`
@@ -63,23 +79,23 @@ async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<Domai
     )
     if (!row || row.hasEnded) return row
     if (!row.underWay) return 'given up'
-    await sleep(LOOK_EVERY_MS)
+    await sleep(wait)
   }
 }
 
 /**
- * Ends checks that began: asks for each, and writes down in one statement what follows. Holds no transaction while it waits for answers.
+ * Ends checks that began: asks for each, and stores the results in one statement. Holds no transaction while it waits for answers.
  * Returns the domains that are still there and for which no later check began. `all`: also look for records that are not required.
  */
 export async function finish(port: Port, begun: Begun[], { all }: { all: boolean }): Promise<DomainRow[]> {
-  const { db, log } = port
+  const { log } = port
   const ended = await Promise.all(
     begun.map(async (each) => {
       const found = port.identities ? await askSes(port, port.identities, each, all) : await askDns(port, each, all)
       return { ...each, ...found, next: nextState(each, found.verdict) }
     }),
   )
-  const rows = await transact(db, (tx) => settle(tx, ended, port.identities ? 'ses' : 'dns'))
+  const rows = await settleAll(port, ended)
   const before = new Map(begun.map(({ id, status }) => [id, status]))
   for (const { id, domain, projectId, status } of rows) {
     if (status !== before.get(id)) log.info({ domain, projectId, from: before.get(id), to: status }, 'domain changed its state')
@@ -138,6 +154,26 @@ export function nextState(now: Pick<Begun, 'status' | 'verifiedBy' | 'failures' 
 }
 
 type Ended = Begun & Found & { next: Next }
+
+/** A batch holds domains of many projects. If the database refuses the data of one, the others are settled one by one. */
+async function settleAll({ db, log, identities }: Port, ended: Ended[]): Promise<DomainRow[]> {
+  const store = (some: Ended[]) => transact(db, (tx) => settle(tx, some, identities ? 'ses' : 'dns'))
+  try {
+    return await store(ended)
+  } catch (err) {
+    if (ended.length === 1 || !isHopeless(err)) throw err
+  }
+  const rows: DomainRow[] = []
+  for (const each of ended) {
+    try {
+      rows.push(...(await store([each])))
+    } catch (err) {
+      if (!isHopeless(err)) throw err
+      log.error({ err, domain: each.domain, projectId: each.projectId }, 'could not store the result of a domain check')
+    }
+  }
+  return rows
+}
 
 function settle(tx: Tx, ended: Ended[], proof: 'dns' | 'ses') {
   const given = ended.map(({ projectId, id, checkNumber, next, findings, identity }) => ({

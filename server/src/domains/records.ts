@@ -1,5 +1,6 @@
 import type { Config } from '../lib/config.ts'
 import type { Dns, Outcome } from '../lib/dns.ts'
+import { storable } from '../lib/storable.ts'
 
 /** A record to publish, and how to tell that it is there. */
 type DnsRecord = {
@@ -81,7 +82,7 @@ export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<Finding[]> 
 function compare(record: DnsRecord, outcome: Outcome<string>): Pick<Finding, 'status' | 'found'> {
   if (outcome.is === 'unknown') return { status: 'unknown', found: [] }
   if (outcome.is !== 'found') return { status: 'missing', found: [] }
-  const found = outcome.records.slice(0, MAX_SHOWN).map((text) => text.slice(0, MAX_SHOWN_LENGTH))
+  const found = outcome.records.slice(0, MAX_SHOWN).map((text) => storable(text.slice(0, MAX_SHOWN_LENGTH)))
   return { status: outcome.records.some(record.isMetBy) ? 'found' : 'mismatch', found }
 }
 

@@ -7,7 +7,7 @@ import { Id } from '../http/validate.ts'
 import { createDns } from '../lib/dns.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { addDomain } from './add.ts'
-import { checkNow } from './check.ts'
+import { createCheckNow } from './check.ts'
 import { Checked, Domain, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
 import { DomainName } from './name.ts'
 import { siteOf } from './records.ts'
@@ -20,6 +20,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
   const tags = ['Domains']
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
+  const checkNow = createCheckNow({ db, dns, log, identities })
   const attempts = createAttempts(db, secrets)
   /** An API node may have no transport settings: then those of the installation count. */
   const readMode = async () => config.mailMode ?? (await readTransport(db))
@@ -87,7 +88,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       const mode = await readMode()
       const site = siteOf({ ...config, mailMode: mode })
       const canCheck = mode === 'smtp' || (mode === 'ses' && identities)
-      const checked = canCheck ? await checkNow({ db, dns, site, log, identities }, row) : row
+      const checked = canCheck ? await checkNow(row, site) : row
       return showCheck(checked ?? notFound('domain', req.params.id), site)
     },
   )

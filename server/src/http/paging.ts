@@ -45,10 +45,10 @@ export const pageList = <Item extends z.ZodType>(item: Item) =>
 /** Bytes of rows, roughly, in one answer or one piece of it: 100 rows may have megabytes each. */
 export const PAGE_BYTES = 4 * 1024 * 1024
 
-type Found = { found: number; bytesBefore: number }
+type Found = { found: number; bytesBefore: number; position: string }
 
 /**
- * The rows of a cursor page. `query` orders them and asks for one more than `limit`. Rows beyond PAGE_BYTES are left to the next page
+ * The rows of a cursor page. `query` orders them and asks for one more than `limit`; they are numbered as it returns them. Rows beyond PAGE_BYTES are left to the next page
  * by the database, so that they are never in our memory; the first row always comes.
  */
 export async function readPage<Row extends object>(
@@ -59,17 +59,17 @@ export async function readPage<Row extends object>(
   const read = await many(
     db,
     sql<Row & Found>`
-      with page as materialized (${query}),
+      with page as materialized (select listed.*, row_number() over () as "position" from (${query}) as listed),
       sized as (
         select page.*, (select count(*)::int from page) as "found",
-          coalesce(sum(octet_length(page::text)) over (rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
+          coalesce(sum(octet_length(page::text)) over (order by "position" rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
         from page
       )
-      select * from sized where "bytesBefore" < ${PAGE_BYTES}
+      select * from sized where "bytesBefore" < ${PAGE_BYTES} order by "position"
     `,
   )
   const found = read[0]?.found ?? 0
-  const rows = read.slice(0, limit).map(({ found: _found, bytesBefore: _bytes, ...row }) => row as unknown as Row)
+  const rows = read.slice(0, limit).map(({ found: _found, bytesBefore: _bytes, position: _position, ...row }) => row as unknown as Row)
   return { rows, hasMore: found > rows.length }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Attachment, Email } from 'postal-mime'
+import { storable } from '../lib/storable.ts'
 import { decodeMailCharsets } from './charsets.ts'
 import type { Letter, Report } from './letter.ts'
 
@@ -62,9 +63,6 @@ function hasTooManyLines(bytes: Uint8Array) {
   for (let at = bytes.indexOf(10); at >= 0 && lines <= MAX_LINES; at = bytes.indexOf(10, at + 1)) lines++
   return lines > MAX_LINES
 }
-
-/** What a database takes: whole characters, and no zero among them. */
-const storable = (text: string) => Buffer.from(text).toString().replaceAll('\0', '')
 
 const cut = (text: string, max = MAX_SHORT) => storable(text.slice(0, max))
 

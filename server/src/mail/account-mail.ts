@@ -13,6 +13,9 @@ export type MailPort = {
   /** Whether this node knows a sender for account mails. If not, they are kept until a worker has one, or to be read with the CLI. */
   leaves: boolean
 }
+/** Of each of these only the newest link works, so a later mail replaces an earlier one. Two invitations may be to two projects of one name. */
+export const REPLACING_SUBJECTS = { verification: 'Confirm your email address', reset: 'Choose a new password' }
+
 type AccountMail = { to: string; subject: string; lines: string[]; linkHours?: number }
 
 /**

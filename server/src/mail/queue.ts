@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
+import { REPLACING_SUBJECTS } from './account-mail.ts'
 
 /** An account mail that a worker is about to send. */
 export type Taken = {
@@ -18,8 +19,8 @@ type End = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | nu
 const RELEASED_AT_ONCE = 100
 
 /**
- * Queues what was kept for want of a sender, while its link still works. A later mail with the same subject holds a newer link, which
- * made the earlier one worthless. `message_token` is null in mails of before they could be sent.
+ * Queues what was kept for want of a sender, while its link still works. Of confirmations and resets only the latest is sent, because
+ * it made the earlier link invalid. Invitations are all sent: nothing here tells which project they are for. `message_token` is null in mails of before they could be sent.
  */
 export const releaseKept = (tx: Tx) =>
   sql`
@@ -27,8 +28,8 @@ export const releaseKept = (tx: Tx) =>
     where id in (
       select id from account_mails kept
       where state = 'kept' and link_expires_at > now() and message_token is not null
-        and not exists (select from account_mails newer
-          where newer.recipient = kept.recipient and newer.subject = kept.subject and newer.created_at > kept.created_at)
+        and not (subject = any(${Object.values(REPLACING_SUBJECTS)}) and exists (select from account_mails newer
+          where newer.recipient = kept.recipient and newer.subject = kept.subject and newer.created_at > kept.created_at))
       order by link_expires_at limit ${RELEASED_AT_ONCE} for update skip locked)
   `.execute(tx)
 
