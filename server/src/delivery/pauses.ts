@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
+import { storable } from '../lib/storable.ts'
 import { createTurns } from '../lib/turns.ts'
-import { storable } from './settle.ts'
 
 /** What is paused: a sender domain of a project, or the provider, which has neither. */
 export type Paused = { projectId: string; domain: string }
