@@ -188,7 +188,7 @@ async function save(tx: Tx, pauses: Pause[]) {
     domain,
     // After the cut, which may have left half of a character.
     reason: storable(reason.slice(0, 1_000)),
-    fingerprint: storable(fingerprint),
+    fingerprint: fingerprint === null ? null : storable(fingerprint),
     failedProbes,
     seconds: (until - performance.now()) / 1_000,
   }))
