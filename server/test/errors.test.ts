@@ -31,7 +31,53 @@ test.each<[string, [file: string, constant: string][]]>([
   ['requests with the public key that set', [['track/limits.ts', 'SUBSCRIPTION_CHANGES_PER_MINUTE = ']]],
   ['wrong links', [['preferences/routes.ts', 'MAX_WRONG = ']]],
   ['uses of one such link', [['preferences/routes.ts', 'MAX_USES = ']]],
-  ['received mails', [['inbound/limits.ts', 'messagesPerMinute: ']]],
+  ['received mails of one project (', [['inbound/limits.ts', 'messagesPerMinute: ']]],
+  ['received mails of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
+  ['unfinished imports', [['contacts/import.ts', 'MAX_UNFINISHED = ']]],
+  ['`data` of one `/v1/send` times', [['send/body.ts', 'MAX_COPIES = ']]],
+  ['stored data of one contact', [['db/migrations/0002_contacts.sql', 'pg_column_size(data) <= ']]],
+  ['`excludeIds`', [['contacts/bulk.ts', 'excludeIds: z.array(z.string().max(100)).max(']]],
+  [
+    '`value` of a filter',
+    [
+      ['contacts/list.ts', 'value: z.string().max('],
+      ['contacts/bulk.ts', 'value: z.union([z.string().max('],
+    ],
+  ],
+  [
+    'columns of a CSV file',
+    [
+      ['contacts/csv.ts', 'MAX_COLUMNS = '],
+      ['contacts/csv.ts', 'MAX_CELL = '],
+    ],
+  ],
+  ['rows of a CSV file', [['contacts/csv.ts', 'MAX_ROWS = ']]],
+  ['one row of a CSV file', [['contacts/csv-records.ts', 'MAX_RECORD_BYTES = ']]],
+  [
+    'image uploads at once',
+    [
+      ['uploads/routes.ts', 'createDoor({ inside: '],
+      ['uploads/routes.ts', 'ofOneProject: '],
+    ],
+  ],
+  ['size of a received message', [['inbound/limits.ts', 'messageBytes: ']]],
+  ['received messages that are on their way in', [['inbound/limits.ts', 'heldBytes: ']]],
+  ['recipients of a received message', [['inbound/limits.ts', 'recipients: ']]],
+  ['wrong recipients', [['inbound/limits.ts', 'refusals: ']]],
+  [
+    'connections at once',
+    [
+      ['inbound/limits.ts', 'connections: '],
+      ['inbound/limits.ts', 'connectionsOfOne: '],
+    ],
+  ],
+  [
+    'time without a byte',
+    [
+      ['inbound/limits.ts', 'idleMs: '],
+      ['inbound/limits.ts', 'connectionMs: '],
+    ],
+  ],
   ['recipients of one', [['send/body.ts', 'MAX_RECIPIENTS = ']]],
   ['`body` with template tags', [['templates/language/limits.ts', 'MAX_SOURCE = ']]],
   ['subject', [['templates/language/limits.ts', 'MAX_SUBJECT = ']]],

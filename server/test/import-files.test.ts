@@ -89,6 +89,11 @@ describe('a file to import', () => {
     expect(await project.contacts()).toMatchObject([{ email: 'ada@example.com', data: { 'Email Address': 'old@example.com' } }])
   })
 
+  test.each(['Subscriber,Email Address', 'Correo,Email Address'])('takes a name with "mail" before others: %s', async (header) => {
+    const project = await newProject()
+    expect((await project.import(`${header}\nAda,ada@example.com`)).result).toMatchObject({ createdCount: 1, errors: [] })
+  })
+
   test.each<[string, string | Buffer, RegExp]>([
     ['an .xlsx workbook', Buffer.from('504b030414000600080000002100', 'hex'), /^This is an Excel workbook; save it as CSV UTF-8\.$/],
     ['an old .xls workbook', Buffer.from('d0cf11e0a1b11ae1000000000000', 'hex'), /^This is an Excel workbook; save it as CSV UTF-8\.$/],
@@ -101,6 +106,7 @@ describe('a file to import', () => {
     ['a PNG image', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'), /image, not CSV/],
     ['binary', Buffer.from('010203fffefdfc80', 'hex'), /not CSV: it is not text/],
     ['UTF-8 with a damaged character', Buffer.from('email,name\na@b.example,Zo\xc3\xab Zo\xc3\xab Zo\xc3', 'latin1'), /damaged characters/],
+    ['a Mac OS Roman encoding', Buffer.from('email,name\na@b.example,M\x9fller', 'latin1'), /Save it as CSV UTF-8/],
     ['no address column', 'Name,City\nAda,London', /no column "email".*"Name", "City"/],
     ['no header', 'ada@example.com,Ada', /first row must name the columns/],
     ['an unclosed quote in the header', 'email,"name\nada@example.com,Ada', /^Line 1 opens a quote that is never closed\.$/],
@@ -203,7 +209,7 @@ describe('an export of another tool', () => {
 
   test('with attributes that are no object, or that cannot be stored, keeps them as text', async () => {
     const project = await newProject()
-    const cells = ['{broken', '{"a":"\\u0000"}', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`]
+    const cells = ['{broken', '{"a":"\\u0000"}', '{"a":"\\ud800"}', '{"a":9007199254740993}', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`]
     await project.import(`email,attributes\n${cells.map((cell, n) => `c${n}@example.com,"${cell.replaceAll('"', '""')}"`).join('\n')}`)
     expect((await project.contacts()).map(({ data }) => data.attributes)).toEqual(cells)
   })
@@ -213,13 +219,25 @@ describe('an export of another tool', () => {
       (cell): [string, string] => ['status', cell],
     ),
     ...['yes', 'true', '1', '2024-03-01 12:00:00', 'unsubscribed', 'x'].map((cell): [string, string] => ['Unsubscribed', cell]),
+    ...[
+      'archived',
+      'Transactional',
+      'cancelled',
+      'canceled',
+      'Marked as spam',
+      'spam',
+      'complained',
+      'deleted',
+      'pending',
+      'unconfirmed',
+    ].map((cell): [string, string] => ['status', cell]),
     ['Subscriber Status', 'never_subscribed'],
     ['Email Opt Out', 'TRUE'],
     ['unsubscribed_at', '2024-03-01T12:00:00Z'],
     ['Do Not Email', 'Ja'],
   ]
   const NOT_GIVEN: [column: string, cell: string][] = [
-    ...['subscribed', 'active', 'enabled', 'Paid', 'pending', ''].map((cell): [string, string] => ['status', cell]),
+    ...['subscribed', 'active', 'enabled', 'Paid', ''].map((cell): [string, string] => ['status', cell]),
     ...['no', 'false', '0', 'Nein', '', '-', '0000-00-00 00:00:00', 'null'].map((cell): [string, string] => ['Unsubscribed', cell]),
     ['Accepts Email Marketing', 'yes'],
     ['Unsubscribe reason', 'too many'],
@@ -247,8 +265,23 @@ describe('an export of another tool', () => {
   test('subscribes again where a column named subscribed says so', async () => {
     const project = await newProject()
     for (const name of ['a', 'b', 'c']) await project.add(`${name}@example.com`, { subscribed: false })
-    await project.import('email,status,subscribed\na@example.com,active,yes\nb@example.com,active,\nc@example.com,unsubscribed,yes')
-    expect(await project.subscriptions()).toEqual({ a: true, b: false, c: true })
+    await project.import('email,status,subscribed\na@example.com,active,yes\nb@example.com,active,\nc@example.com,unsubscribed,no')
+    expect(await project.subscriptions()).toEqual({ a: true, b: false, c: false })
+  })
+
+  test('fails a row that says both subscribed and opted out, names both columns, and leaves the contact alone', async () => {
+    const project = await newProject()
+    await project.add('on@example.com', { data: { plan: 'old' } })
+    await project.add('off@example.com', { subscribed: false, data: { plan: 'old' } })
+    const rows = ['on@example.com,new,yes,,unsubscribed', 'off@example.com,new,1,2024-03-01,', 'new@example.com,new,active,x,bounced']
+    const { result } = await project.import(`email,plan,Subscribed,Opt-out,status\n${rows.join('\n')}`)
+    const error = (column: string) => `The column "subscribed" says yes, but the column "${column}" says that the contact opted out`
+    expect(result).toMatchObject({ successCount: 0, failureCount: 3 })
+    expect(result.errors.map((row: { error: string }) => row.error)).toEqual([error('status'), error('Opt-out'), error('Opt-out')])
+    expect(await project.contacts()).toMatchObject([
+      { email: 'off@example.com', subscribed: false, data: { plan: 'old' } },
+      { email: 'on@example.com', subscribed: true, data: { plan: 'old' } },
+    ])
   })
 })
 

@@ -4,7 +4,7 @@ import { fold, isNegation, isOffState, isOnState } from './csv-words.ts'
 const ADDRESS_NAMES = [
   ...['Email', 'E-Mail', 'Mail', 'Email Address', 'E-Mail-Adresse', 'Mail address', 'Email ID', 'Email 1', 'Email1', 'Primary Email'],
   ...['user_email', 'Customer Email', 'Contact Email', 'Subscriber Email', 'Member Email', 'Recipient Email', 'Work Email', 'Your Email'],
-  ...['Billing Email', 'billing_email_address', 'Customer Email Address', 'E-mail 1 - Value', 'Email 1 - Value', 'Subscriber'],
+  ...['Billing Email', 'billing_email_address', 'Customer Email Address', 'E-mail 1 - Value', 'Email 1 - Value'],
   ...['Mailadresse', 'Emailadresse', 'Mail-Adresse'],
   ...['Courriel', 'Adresse courriel', 'Adresse e-mail', 'Adresse mail', 'Adresse électronique', 'Adresse de messagerie'],
   ...['Correo', 'Correo electrónico', 'Dirección de correo', 'Dirección de correo electrónico', 'Dirección de email'],
@@ -88,10 +88,13 @@ function nameKey(name: string) {
   return fold(name).replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** `email` in any case before every other name; -1 when there is none. */
+/** `email` in any case before every other name, and names with "mail" before those without; -1 when there is none. */
 export function findAddressColumn(names: string[]) {
   const exact = names.findIndex((name) => name.toLowerCase() === 'email')
-  return exact === -1 ? names.findIndex((name) => ADDRESS_NAMES.includes(nameKey(name))) : exact
+  if (exact !== -1) return exact
+  const keys = names.map(nameKey)
+  const withMail = keys.findIndex((key) => key.includes('mail') && ADDRESS_NAMES.includes(key))
+  return withMail === -1 ? keys.findIndex((key) => ADDRESS_NAMES.includes(key)) : withMail
 }
 
 /** Reads a cell of another tool's opt-out column: did this contact opt out? Undefined for every other column. */

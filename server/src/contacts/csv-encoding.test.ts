@@ -40,10 +40,40 @@ describe('decoding a file', () => {
     expect((await toUtf8(bytes)).toString()).toBe(text)
   })
 
+  test.each([
+    ['German', 'M\xfcller\nK\xf6ln\nStra\xdfe\n\xc4rzte \x84gut\x93 5 \x80'],
+    ['French', 'L\x9ctitia d\x92Arc\n\x8cuvre\nRen\xe9 \x96 H\xe9l\xe8ne \xab ici \xbb'],
+    ['Spanish', 'Mu\xf1oz\nM\xaaJos\xe9\n\xbfQu\xe9?'],
+    ['Portuguese', 'Concei\xe7\xe3o\nA\xc7\xd5ES'],
+    ['Slavic names', 'Du\x9aan \x8akoda \x8eukov To\x9ei\xe6'],
+    ['punctuation only', 'wait\x85what a\x93b\x94c \x80uro Brand\x99s x\x97y 5 m\xb3'],
+    ['capitals', 'M\xdcLLER\n\xc4\xd6\xdc\nGR\xd6\xdfE\nB\xc4R\nJ\xd6RG\nK\xd6LN'],
+  ])('takes real windows-1252: %s', async (_, names) => {
+    await expect(toUtf8(Buffer.from(`email,name\n${names}`, 'latin1'))).resolves.toBeInstanceOf(Buffer)
+  })
+
+  test.each([
+    ['German in Mac OS Roman', 'M\x9fller\nJ\x9arg\nM\x8arz\nStra\xa7e'],
+    ['capitals in Mac OS Roman', 'M\x86LLER\nJ\x85RG'],
+    ['French in Mac OS Roman', 'Ren\x8e\nH\x8el\x8fne\nFran\x8dois'],
+    ['Spanish in Mac OS Roman', 'Gonz\x87lez\nGarc\x92a\nJos\x8e \xc0Qu\x8e?'],
+    ['Polish in windows-1250', 'Wa\xb3\xeasa\nMa\xb3gorzata\nKsi\xb9\xbfek\nBo\xbfena'],
+    ['Russian in windows-1251', '\xc8\xe2\xe0\xed \xcf\xe5\xf2\xf0\xee\xe2\n\xcc\xee\xf1\xea\xe2\xe0'],
+    ['Greek in windows-1253', '\xc3\xe9\xfe\xf1\xe3\xef\xf2'],
+  ])('refuses another encoding than windows-1252: %s', async (_, names) => {
+    await expect(toUtf8(Buffer.from(`email,name\n${names}`, 'latin1'))).rejects.toThrow('Save it as CSV UTF-8.')
+  })
+
+  test('sees a damaged character in the last bytes of a large file', async () => {
+    const file = Buffer.from(`xx${'漢'.repeat(8 * PIECE)}`)
+    file[file.length - 1] = 0x41
+    await expect(toUtf8(file)).rejects.toThrow('damaged characters')
+  })
+
   test.each<[string, Buffer]>([
     ['UTF-8', Buffer.from('email\n'.padEnd(20 * PIECE, 'ä'))],
     ['UTF-16', utf16('email\n'.padEnd(10 * PIECE, 'ä'))],
-    ['windows-1252', Buffer.from('email\n'.padEnd(20 * PIECE, '\xe4'), 'latin1')],
+    ['windows-1252', Buffer.from('email\n'.padEnd(20 * PIECE, 'x\xe4'), 'latin1')],
   ])('in %s lets the event loop turn between pieces of 64 KB', async (_, file) => {
     expect(await turnsDuring(() => toUtf8(file))).toBeGreaterThanOrEqual(file.length / PIECE - 1)
   })

@@ -64,7 +64,8 @@ async function holdsUtf8(content: Buffer) {
     if (!isUtf8(content.subarray(from, to))) return false
     from = to
   }
-  return true
+  // Each cut may be a few bytes behind the piece, so something may be left.
+  return isUtf8(content.subarray(from))
 }
 
 const isContinuation = (byte = 0) => (byte & 0xc0) === 0x80
@@ -74,16 +75,46 @@ const NOT_ASCII = /[\x80-\xff]/g
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell binary from text
 const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f]/
 
-/** Every byte is a character in windows-1252, so binary and damaged UTF-8 would be imported as nonsense. */
+const LETTERS = /[\xc0-\xff]/g
+/** Words of Cyrillic, Greek, Hebrew or Arabic letters. Latin text has hardly ever three accented letters in a row. */
+const LETTER_RUNS = /[\xc0-\xff]{3,}/g
+/**
+ * Bytes in places where windows-1252 has no use for them: a symbol or unassigned byte inside a word, a capital after a small letter or
+ * between a capital and a small one, š or ž between consonants. These are accented letters in Mac OS Roman, or Polish in windows-1250.
+ * Left out is what does occur between letters: the euro sign, quotes, dashes, the ellipsis, ™ and œ.
+ */
+const MISPLACED = new RegExp(
+  [
+    '[\\x81\\x8d\\x8f\\x90\\x9d]',
+    '(?<=[A-Za-z])[\\x82\\x83\\x86-\\x89\\x8b\\x98\\x9b\\xa3\\xa5\\xaf\\xb3\\xb9\\xbc\\xbe\\xbf](?=[A-Za-z])',
+    '(?<=[a-z])[\\x8a\\x8c\\x8e\\x9f]|(?<=[A-Z])[\\x8a\\x8c\\x8e\\x9f](?=[a-z])',
+    '(?<=[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z])[\\x9a\\x9e](?=[b-df-hj-np-tv-z])',
+  ].join('|'),
+  'g',
+)
+/** One misplaced byte to this many letters is more than a slip of the keyboard. */
+const LETTERS_PER_MISPLACED = 4
+
+const countOf = (bytes: string, pattern: RegExp) => bytes.match(pattern)?.length ?? 0
+
+/** Every byte is a character in windows-1252, so binary, damaged UTF-8 and other encodings would be imported as nonsense. */
 async function refuseUnlessWindows1252(content: Buffer) {
   let sequences = 0
   let others = 0
+  let letters = 0
+  let inRuns = 0
+  let misplaced = 0
   for await (const piece of inPieces(content)) {
     const bytes = piece.toString('latin1')
     if (BINARY.test(bytes)) throw new CsvUnreadable('The file is not CSV: it is not text.')
     const rest = bytes.replace(UTF8_SEQUENCE, '')
     sequences += (bytes.length - rest.length) / 2
-    others += rest.match(NOT_ASCII)?.length ?? 0
+    others += countOf(rest, NOT_ASCII)
+    letters += countOf(bytes, LETTERS)
+    inRuns += bytes.match(LETTER_RUNS)?.join('').length ?? 0
+    misplaced += countOf(bytes, MISPLACED)
   }
   if (sequences > others) throw new CsvUnreadable('The file is UTF-8 with damaged characters. Save it again as CSV UTF-8.')
+  if (inRuns * 2 > letters || misplaced * LETTERS_PER_MISPLACED > letters)
+    throw new CsvUnreadable('The file is neither UTF-8 nor windows-1252. Save it as CSV UTF-8.')
 }

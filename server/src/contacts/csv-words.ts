@@ -22,8 +22,11 @@ const NEGATIONS = [
 ]
 const ON_STATES = words('subscribed,active,enabled,opted in,opt in,confirmed')
 const OFF_STATES = [
-  ...words('unsubscribed,not subscribed,non subscribed,never subscribed,opted out,opt out,disabled,unconfirmed'),
-  ...words('cleaned,bounced,hard bounced,hard bounce,blocklisted,blacklisted,suppressed,complained,complaint,spam complaint,spam,junk'),
+  ...words('unsubscribed,not subscribed,non subscribed,never subscribed,opted out,opt out,disabled,unconfirmed,pending'),
+  ...words(
+    'cleaned,bounced,hard bounced,hard bounce,blocklisted,blacklisted,suppressed,complained,complaint,spam complaint,spam,marked as spam,junk',
+  ),
+  ...words('archived,transactional,cancelled,canceled,deleted'),
 ]
 export const YES_WORDS = [...AFFIRMATIONS, ...ON_STATES]
 export const NO_WORDS = [...NEGATIONS, ...OFF_STATES, 'inactive']

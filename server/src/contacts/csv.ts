@@ -1,4 +1,4 @@
-import { readJson } from '../http/json.ts'
+import { readStorableJson } from '../http/json.ts'
 import { readAddress } from '../lib/address.ts'
 import { findAddressColumn, optOutReader } from './csv-columns.ts'
 import { inPieces } from './csv-encoding.ts'
@@ -89,9 +89,8 @@ function rowReader({ columns, email, subscribed }: Layout) {
     const isOptOut = column !== subscribed && optOutReader(name)
     return isOptOut ? { column, isOptOut } : []
   })
-  /** The column `subscribed` decides when it says something; other tools' columns can only unsubscribe. */
-  const readChoice = (cells: string[], said: string) =>
-    said === '' ? (optOuts.some(({ column, isOptOut }) => isOptOut(cells[column] ?? '')) ? false : undefined) : readYesOrNo(said)
+  /** The first column of another tool that says that the contact opted out. These columns can only unsubscribe. */
+  const findOptOut = (cells: string[]) => optOuts.find(({ column, isOptOut }) => isOptOut(cells[column] ?? ''))?.column
 
   return ({ cells, problem }: CsvRecord) => {
     const given = (cells[email] ?? '').trim()
@@ -110,8 +109,12 @@ function rowReader({ columns, email, subscribed }: Layout) {
       data[name] = name === 'locale' ? cell : readCell(name, cell)
     }
     const said = (cells[subscribed] ?? '').trim()
-    const choice = readChoice(cells, said)
-    if (said !== '' && choice === undefined) return fail(`"${printable(said)}" in the column "subscribed" means neither yes nor no`)
+    const wanted = readYesOrNo(said)
+    if (said !== '' && wanted === undefined) return fail(`"${printable(said)}" in the column "subscribed" means neither yes nor no`)
+    const optOut = findOptOut(cells)
+    if (wanted && optOut !== undefined)
+      return fail(`The column "subscribed" says yes, but the column "${columns[optOut]!.name}" says that the contact opted out`)
+    const choice = optOut === undefined ? wanted : false
     return { email: address, patch: readData(data), ...(choice === undefined ? {} : { subscribed: choice }) }
   }
 }
@@ -134,7 +137,7 @@ function readCell(name: string, cell: string): unknown {
 /** listmonk exports the custom fields of a subscriber as one JSON object. */
 function readAttributes(cell: string) {
   try {
-    return readJson(Buffer.from(cell))
+    return readStorableJson(Buffer.from(cell))
   } catch {
     return undefined
   }

@@ -25,7 +25,13 @@ test.each([
   `<div hidden>a<div>b</div></div>${LINK}`,
   `<svg/>${LINK}`,
   `<!-->${LINK}`,
-  `<td style="font-size:0">${LINK}</td>`,
+  `<td style="font-size:0"><div style="font-size:13px">${LINK}</div></td>`,
+  `<td style="font-size:0px"><p style="font:13px Arial">${LINK}</p></td>`,
+  `<td style="font-size:0"><p></p></td>${LINK}`,
+  `<td style="font-size:0"><a href="${links.unsubscribeUrl}"><img src="leave.png" alt="Leave"></a></td>`,
+  `<div style="opacity:0.9;font-size:0.8em;max-height:0">${LINK}</div>`,
+  `<div style="line-height:0;overflow:hidden">${LINK}</div>`,
+  `<p style="font-family:&quot;display&quot;">${LINK}</p>`,
 ])('a link that a reader can see is enough: %s', (html) => {
   expect(add(html)).toBe(html)
 })
@@ -44,6 +50,15 @@ test.each([
   `<div hidden>${LINK}</div>`,
   `<div style="color:red; Display : NONE">${LINK}</div>`,
   `<div style="visibility:hidden"><div></div>${LINK}</div>`,
+  `<div style="display&#58;none">${LINK}</div>`,
+  `<div style="&#x64;isplay&colon; none">${LINK}</div>`,
+  `<div style="opacity:0">${LINK}</div>`,
+  `<div style="color:red;opacity: 0.0 !important"><p>${LINK}</p></div>`,
+  `<td style="font-size:0">${LINK}</td>`,
+  `<td style="font-size:0px;color:red"><td></td><b style="font-size:2em">${LINK}</b></td>`,
+  `<a style="font-size:0" href="${links.unsubscribeUrl}">Leave</a>`,
+  `<div style="max-height:0;overflow:hidden">${LINK}</div>`,
+  `<div style="overflow:hidden;max-height:0px">${LINK}</div>`,
   `<a href="${links.unsubscribeUrl}"></a>`,
   `<a href="${links.unsubscribeUrl}"> &nbsp;\u200b</a>`,
   `<a href="x" href="${links.unsubscribeUrl}">Leave</a>`,
@@ -104,9 +119,30 @@ test('another parser finds the footer as a link, whatever was left open before i
   )
 })
 
+const MANY_TAGS = '<b>x</b>'.repeat(15_000)
+
+test.each([
+  ['<body>', '</body></html>'],
+  ['<body>', '</BODY ><!-- </body> -->'],
+  ['', ''],
+  ['', '<!-- </body>'],
+  ['', '<style></body>'],
+])('beyond the bound of tags the footer still stands at the end of the body: %s%s', (before, after) => {
+  expect(add(before + MANY_TAGS + after)).toBe(before + MANY_TAGS + FOOTER + after)
+})
+
+test('beyond the bound of tags a link that a reader can see is enough, and one in a comment is not', () => {
+  const shown = `${MANY_TAGS}<p>${LINK}</p></body>`
+  expect(add(shown)).toBe(shown)
+  for (const hidden of [`<!-- ${LINK} -->`, `<style>${LINK}</style>`, `<a href="${links.unsubscribeUrl}"></a>`])
+    expect(add(`${MANY_TAGS}${hidden}</body>`)).toBe(`${MANY_TAGS}${hidden}${FOOTER}</body>`)
+})
+
 test('the HTML is read once, up to a bounded number of tags', () => {
   const tags = '<b>x</b>'.repeat(20_000)
   expect(add(tags)).toHaveLength(tags.length + FOOTER.length)
+  for (const nasty of ['<b style="opacity:0', '0', ';', '&#', 'x><!--', 'x><a x>'])
+    expect(add(`${tags}<p style="opacity:${nasty.repeat(100_000)}`)).toContain(FOOTER)
   for (const nasty of ['<', '<!-', '<a ', '<a b="', '</', '<style>', '<div hidden>', '<a b = ', '<!-- -', '<![', '\t/\t/'])
     expect(add(`<p ${nasty.repeat(200_000)}`)).toContain(FOOTER)
 })

@@ -7,8 +7,21 @@ const UNSEEN = new Set(['template', 'noscript', 'svg', 'math', 'object', 'video'
 /** Only these can be closed by the slash of their own tag. */
 const FOREIGN = new Set(['svg', 'math'])
 const VOID = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'track', 'wbr'])
-const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))/i
-const MAY_HIDE = /hidden|display|visibility/i
+const ZERO = String.raw`0*(?:\.0*)?(?:[a-z]+|%)?\s*(?:;|!|$)`
+const HIDING_STYLE = new RegExp(
+  String.raw`(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*(?=[0.])${ZERO})`,
+  'i',
+)
+const NO_HEIGHT = new RegExp(String.raw`(?:^|;)\s*(?:max-)?height\s*:\s*(?=[0.])${ZERO}`, 'i')
+const CLIPPED = /(?:^|;)\s*overflow(?:-y)?\s*:\s*hidden/i
+const FONT_SIZE = /(?:^|;)\s*font-size\s*:\s*([^;!]*)/gi
+const NO_SIZE = new RegExp(`^(?=[0.])${ZERO}`, 'i')
+/** Relative to the parent: such a part of nothing is nothing. */
+const RELATIVE_SIZE = /(?:\dem|%|larger|smaller|inherit|unset)\s*$/i
+/** Before the attributes are read. An ampersand may stand for any character of those words. */
+const MAY_HIDE = /hidden|display|visibility|opacity|&/i
+const MAY_SIZE = /font|&/i
+const MAY_SIZE_ZERO = /font-size\s*:\s*[0.]|&/i
 
 /** Bound of the work for one email: this runs on the main thread. A newsletter of 100 KB has 3,000 tags. */
 const MAX_TAGS = 20_000
@@ -18,6 +31,8 @@ type Tag = { name: string; closes: boolean; start: number; source: string }
 /** A comment, tag or raw element; without an end when nothing ends it. Only tags say more. */
 type Markup = { start: number; end: number | undefined; tag?: Tag }
 type Unseen = { name: string; start: number; depth: number }
+/** An element that sets the size of its text, with the depth of elements of its name. */
+type Sized = { name: string; depth: number; isZero: boolean }
 
 /**
  * Whether a visible link or text holds one of these tokens, and where something can be added that a reader sees: before the last
@@ -26,30 +41,38 @@ type Unseen = { name: string; start: number; depth: number }
 export function readVisible(html: string, tokens: string[]): { holdsToken: boolean; end: number } {
   const sought = tokens.filter((token) => html.includes(token))
   const holds = (text: string) => sought.some((token) => text.includes(token))
-  const mayHide = MAY_HIDE.test(html)
   const found = { holdsToken: true, end: html.length }
   let bodyEnd: number | undefined
   /** The outermost unseen element that is open, with the depth of elements of its name. */
   let unseen: Unseen | undefined
   /** Within a link that holds a token. It counts once there is something to click on. */
   let inLink = false
+  const sizes = createTextSizes()
 
   for (let at = 0, count = 0; ; count++) {
     const markup = nextMarkup(html, at)
-    if (!unseen && sought.length) {
+    if (!unseen && sought.length && !sizes.isZero()) {
       const text = html.slice(at, markup?.start)
       if (inLink ? !isBlank(text) : holds(text)) return found
     }
-    if (markup?.end === undefined || count === MAX_TAGS)
-      return { holdsToken: false, end: bodyEnd ?? unseen?.start ?? markup?.start ?? html.length }
+    if (markup?.end === undefined) return { holdsToken: false, end: bodyEnd ?? unseen?.start ?? markup?.start ?? html.length }
+    if (count === MAX_TAGS) {
+      if (unseen) return { holdsToken: false, end: bodyEnd ?? unseen.start }
+      const rest = skim(html, markup.start, sought.length ? holds : undefined)
+      return { ...rest, end: rest.bodyEnd ?? bodyEnd ?? rest.end }
+    }
     at = markup.end
     const { tag } = markup
     if (!tag) continue
-    if (unseen) unseen = within(unseen, tag)
-    else if (tag.closes) {
+    if (unseen) {
+      unseen = within(unseen, tag)
+      continue
+    }
+    sizes.read(tag)
+    if (tag.closes) {
       if (tag.name === 'body') bodyEnd = tag.start
       if (tag.name === 'a') inLink = false
-    } else if (isUnseen(tag, mayHide)) unseen = { name: tag.name, start: tag.start, depth: 1 }
+    } else if (isUnseen(tag)) unseen = { name: tag.name, start: tag.start, depth: 1 }
     else if (sought.length && (tag.name === 'a' || tag.name === 'area')) {
       inLink = holds(attributesOf(tag).get('href') ?? '')
       if (inLink && tag.name === 'area') return found
@@ -57,13 +80,83 @@ export function readVisible(html: string, tokens: string[]): { holdsToken: boole
   }
 }
 
-function isUnseen(tag: Tag, mayHide: boolean) {
+function isUnseen(tag: Tag) {
   const { name, source } = tag
   if (VOID.has(name)) return false
   if (UNSEEN.has(name)) return !(FOREIGN.has(name) && source.endsWith('/>'))
-  if (name !== 'dialog' && !(mayHide && MAY_HIDE.test(source))) return false
+  if (name !== 'dialog' && !MAY_HIDE.test(source)) return false
   const attributes = attributesOf(tag)
-  return (name === 'dialog' && !attributes.has('open')) || attributes.has('hidden') || HIDING_STYLE.test(attributes.get('style') ?? '')
+  return (name === 'dialog' && !attributes.has('open')) || attributes.has('hidden') || hides(styleOf(attributes))
+}
+
+const hides = (style: string) => HIDING_STYLE.test(style) || (NO_HEIGHT.test(style) && CLIPPED.test(style))
+
+/** Whether text has the size zero here. Layouts set that on cells and give the text within a size of its own, so it hides no images. */
+function createTextSizes() {
+  const open: Sized[] = []
+  return {
+    isZero: () => open.at(-1)?.isZero ?? false,
+    read(tag: Tag) {
+      const { name, closes, source } = tag
+      const last = open.at(-1)
+      const maySize = !closes && !VOID.has(name) && (last ? MAY_SIZE : MAY_SIZE_ZERO).test(source)
+      const isZero = maySize ? setsZero(styleOf(attributesOf(tag))) : undefined
+      if (isZero !== undefined && (isZero || last)) open.push({ name, depth: 1, isZero })
+      else if (last?.name === name) {
+        last.depth += closes ? -1 : 1
+        if (last.depth === 0) open.pop()
+      }
+    },
+  }
+}
+
+/** Of several sizes the last one counts. Undefined when there is none, or one that depends on the element around it. */
+function setsZero(style: string) {
+  const size = [...style.matchAll(FONT_SIZE)].at(-1)?.[1]?.trim()
+  if (!size) return /(?:^|;)\s*font\s*:/i.test(style) ? false : undefined
+  if (NO_SIZE.test(size)) return true
+  return RELATIVE_SIZE.test(size) ? undefined : false
+}
+
+/**
+ * Reads on without looking at every tag: only at links, `</body>`, comments and elements whose content is text. The end is before a
+ * comment or element that does not end.
+ */
+function skim(html: string, from: number, holds?: (text: string) => boolean) {
+  const skimmed = holds ? SKIMMED_WITH_LINKS : SKIMMED
+  let bodyEnd: number | undefined
+  skimmed.lastIndex = from
+  for (let match = skimmed.exec(html); match; match = skimmed.exec(html)) {
+    const { index: start } = match
+    const markup = match[0] === '<!--' ? { end: endOfComment(html, start), tag: undefined } : readTag(html, start, html[start + 1] === '/')
+    const { end, tag } = markup
+    if (end === undefined) return { holdsToken: false, end: start, bodyEnd }
+    if (tag?.name === 'body' && tag.closes) bodyEnd = start
+    if (tag?.name === 'a' && holds?.(tag.source) && isShownLink(tag, html.slice(end, end + 100), holds))
+      return { holdsToken: true, end: html.length, bodyEnd: undefined }
+    skimmed.lastIndex = end
+  }
+  return { holdsToken: false, end: html.length, bodyEnd }
+}
+const isShownLink = (tag: Tag, content: string, holds: (text: string) => boolean) =>
+  !isUnseen(tag) && !/^\s*<\/a/i.test(content) && holds(attributesOf(tag).get('href') ?? '')
+
+const SKIMMED_NAMES = `!--|/body(?=[\\s/>])|(?:${[...RAW].join('|')})(?=[\\s/>])`
+const SKIMMED = new RegExp(`<(?:${SKIMMED_NAMES})`, 'gi')
+const SKIMMED_WITH_LINKS = new RegExp(`<(?:${SKIMMED_NAMES}|a(?=\\s))`, 'gi')
+
+const styleOf = (attributes: Map<string, string>) => decodeEntities(attributes.get('style') ?? '')
+
+const NAMED: Record<string, string> = { colon: ':', semi: ';', amp: '&', Tab: '\t', NewLine: '\n', nbsp: ' ', period: '.', excl: '!' }
+
+/** Numbers, and the names of characters that occur in styles. */
+function decodeEntities(value: string) {
+  if (!value.includes('&')) return value
+  return value.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|([a-z]{3,7})(?=;));?/gi, (entity, hex, decimal, name) => {
+    if (name) return NAMED[name] ?? entity
+    const code = hex ? Number.parseInt(hex, 16) : Number(decimal)
+    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : entity
+  })
 }
 
 function within(unseen: Unseen, { name, closes }: Tag): Unseen | undefined {
