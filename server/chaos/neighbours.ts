@@ -59,11 +59,13 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
   try {
     const attacker = await setUp('attacker')
     await addBigContacts(db, attacker.id, plan.bigContacts)
-    const projects = [await setUp(NEIGHBOURS[0]!), await setUp(NEIGHBOURS[1]!), await setUp(NEIGHBOURS[2]!)]
+    const projects = []
+    for (const name of NEIGHBOURS) projects.push(await setUp(name))
     const attacking = await startAttacker(attacker)
     const neighbours = startNeighbours({ projects, perSecond: PER_SECOND, random: createRandom(plan.seed) })
     const scene: Scene = { db, relay, neighbours, attackerId: attacker.id, meter: meterOf(cluster.main, meterFile) }
-    await measure(scene, () => sleep(plan.idleMs / 2, undefined)) // caches fill, code gets compiled
+    // Caches fill and code gets compiled before the idle phase is measured.
+    await measure(scene, () => sleep(plan.idleMs / 2, undefined))
     const idle = await measure(scene, () => sleep(plan.idleMs, undefined))
     say(['', ...columns].join(' | '))
     say(['idle', ...cells(idle, idle)].join(' | '))
@@ -133,12 +135,12 @@ async function startAttacker(attacker: Attacker) {
   }
 }
 
-/** Asks the node what it measured since the last time. It answers once its event loop is free. */
+/** Reads the node's measurements since the last call. It reports once its event loop is free. */
 function meterOf(node: Kept, file: string) {
   let read = 0
   return async (): Promise<Measured> => {
     process.kill(node.pid(), 'SIGUSR2')
-    const line = await until('the node tells its measurements', MEASURED_MS, () => linesOf(file)[read])
+    const line = await until('the node reports its measurements', MEASURED_MS, () => linesOf(file)[read])
     read = linesOf(file).length
     return JSON.parse(line)
   }
@@ -146,7 +148,7 @@ function meterOf(node: Kept, file: string) {
 
 const linesOf = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [])
 
-/** What neighbours and the node experience while `work` goes on. */
+/** Answers to neighbours, their emails and the node's own measurements while `work` goes on. */
 async function measure({ db, relay, neighbours, attackerId, meter }: Scene, work: () => Promise<Outcome | undefined>): Promise<Phase> {
   await neighbours.take()
   await meter()
@@ -178,7 +180,8 @@ function countRefused(answers: { what: string; status: number }[]) {
   const refused: Record<string, number> = {}
   for (const { what, status } of answers) {
     if (status >= 200 && status < 300) continue
-    refused[`${what} ${status || 'no answer'}`] = (refused[`${what} ${status || 'no answer'}`] ?? 0) + 1
+    const how = `${what} ${status || 'no answer'}`
+    refused[how] = (refused[how] ?? 0) + 1
   }
   return refused
 }
@@ -203,7 +206,7 @@ function countSlots(db: Db, projectId: string) {
   }
 }
 
-/** What is left of an attack must not disturb the next one. */
+/** Removes the rest of an attack, so that it does not disturb the next one. */
 async function clearUp({ db, attackerId }: Scene) {
   await sql`delete from jobs where project_id = ${attackerId}`.execute(db)
   await until('the attack is over', CLEAR_MS, async () => {

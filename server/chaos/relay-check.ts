@@ -27,6 +27,8 @@ type Known = {
   taken: Taken[]
   /** How many emails of one sender domain the same permanent refusal may end before the breaker stops it. */
   breakerLimit: number
+  /** How often the relay may have to say the same about us before sending is paused, with the probes that follow. */
+  probeLimit: number
 }
 
 export const LOST = 'accepted, but it neither arrived nor ended with a reason that the relay gave about it'
@@ -38,6 +40,7 @@ const GIVE_UP_AFTER = 15
 /** Answers that may end an email: those about its recipient, and those about this one message. */
 const ABOUT_EMAIL = new Set<Stage>(['rcpt', 'data', 'dot'])
 const isAboutMessage = ({ stage, reply }: Said) => stage === 'mail' && /^(552 5\.3\.4|501) /.test(reply)
+const ABOUT_US = new Set<Stage>(['greeting', 'ehlo', 'starttls', 'auth'])
 const isPermanent = ({ reply }: Said) => reply.startsWith('5')
 const isUnknownRecipient = ({ stage, reply }: Said) => ABOUT_EMAIL.has(stage) && /^550 5\.1\.1 /.test(reply)
 const isUnanswered = ({ stage, reply }: Said) => stage === 'dot' && reply === ''
@@ -63,7 +66,7 @@ const listEmails = (tx: Tx, projects: string[]) =>
   )
 
 /** Compares the answers to clients, the rows, and the relay's record of the same emails. */
-function checkEmails(rows: Row[], { sent, said, taken, breakerLimit }: Known) {
+function checkEmails(rows: Row[], { sent, said, taken, breakerLimit, probeLimit }: Known) {
   const ids = new Set(rows.map(({ id }) => id))
   const copies = countBy(taken, ({ id }) => id)
   // At MAIL FROM a relay knows no recipient yet.
@@ -90,6 +93,10 @@ function checkEmails(rows: Row[], { sent, said, taken, breakerLimit }: Known) {
   const endedBy = countBy(
     rows.filter((row) => row.state === 'failed' && row.error?.includes('[fault') && !mayBounce(row) && !about(row).some(isAboutMessage)),
     (row) => `${row.sender.split('@')[1]} ${row.error}`,
+  )
+  const aboutUs = countBy(
+    said.filter((answer) => ABOUT_US.has(answer.stage) && isPermanent(answer)),
+    ({ stage, reply }) => `${stage}: ${reply}`,
   )
   return [
     { rule: 'accepted, but there is no email', cases: accepted.filter((id) => !ids.has(id)) },
@@ -118,6 +125,10 @@ function checkEmails(rows: Row[], { sent, said, taken, breakerLimit }: Known) {
     {
       rule: 'the same permanent refusal ended more emails of a sender domain than the breaker allows',
       cases: [...endedBy].filter(([, count]) => count > breakerLimit).map(([refusal, count]) => `${count} × ${refusal}`),
+    },
+    {
+      rule: 'the relay refused us, and was asked again and again',
+      cases: [...aboutUs].filter(([, count]) => count > probeLimit).map(([refusal, count]) => `${count} × ${refusal}`),
     },
   ]
 }

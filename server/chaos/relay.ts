@@ -28,6 +28,8 @@ const FLOW = 20
 const SETTLE_MS = 180_000
 /** 20 refusals in a row open a breaker. Each of the workers counts for itself and has up to 16 emails on the wire; probes come on top. */
 const BREAKER_LIMIT = 2 * (20 + 16) + 10
+/** Each of the workers may have 16 connections to open, each of which may ask twice (EHLO, HELO); probes come on top. */
+const PROBE_LIMIT = 2 * 16 * 2 + 36
 const BURST = 150
 const CLOCK_MS = 100
 /** Waits of minutes and hours pass within seconds. */
@@ -91,6 +93,7 @@ export async function relayUnderFaults(plan: Plan) {
               said: relay.said,
               taken: relay.taken,
               breakerLimit: BREAKER_LIMIT,
+              probeLimit: PROBE_LIMIT,
             }),
         }
       },
