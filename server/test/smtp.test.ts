@@ -373,8 +373,8 @@ describe('sending', () => {
 
   test('what processes died with goes alone, and is given up when they die of it again', async () => {
     const [innocent, poison] = [(await send('ok@example.com'))[0]!, (await send('ok@example.com'))[0]!]
-    await sql`update emails set crashes = 2 where id = ${innocent}`.execute(db)
-    await sql`update emails set crashes = 3 where id = ${poison}`.execute(db)
+    await sql`update emails set crashes = 3 where id = ${innocent}`.execute(db)
+    await sql`update emails set crashes = 5 where id = ${poison}`.execute(db)
     await startWorker()
     await inState([innocent], 'sent')
     await inState([poison], 'failed')
@@ -384,7 +384,7 @@ describe('sending', () => {
 
   test('what goes alone does not hold up the others while its answer is awaited', async () => {
     const [slow] = await send('hang-dot@example.com')
-    await sql`update emails set crashes = 2 where id = ${slow}`.execute(db)
+    await sql`update emails set crashes = 3 where id = ${slow}`.execute(db)
     await startWorker()
     await until('it is handed over', () => copiesOf(slow!).length)
     await inState(await send(addresses('ok', 5)), 'sent')

@@ -27,8 +27,8 @@ export type Taken = {
 export const LANES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
-/** An email that two processes held when they died goes alone from then on, so that it takes no others with it. */
-const SUSPICIOUS = 2
+/** An email that three processes held when they died goes alone from then on, so that it takes no others with it. */
+const SUSPICIOUS = 3
 
 type Stream = Pick<Taken, 'projectId' | 'streamId'>
 type Wanted = { limit: number; except: string[] }

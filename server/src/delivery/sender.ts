@@ -74,8 +74,11 @@ const LAST_BUILDS_MS = 2_000
 const HEALTH_MS = 500
 const EXPIRE_MS = 600_000
 const CHUNK = 1_000
-/** An email is given up after this many deaths of the process that held it, the last one with nothing else in hand. */
-const MAX_CRASHES = 3
+/**
+ * An email is given up after this many deaths of the process that held it, the last two with nothing else in hand. With fewer, an innocent
+ * email can fail: processes are also killed for reasons of their own.
+ */
+const MAX_CRASHES = 5
 /** Before one goes alone, what is in hand has so long to be done with. */
 const HANDS_FREE_MS = 10_000
 /** So many of them one after the other, before all others get their turn again. */

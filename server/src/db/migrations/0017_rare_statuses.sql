@@ -8,5 +8,3 @@ create index concurrently if not exists emails_clicked on emails (project_id, id
 create index concurrently if not exists emails_opened on emails (project_id, id) where opened_at is not null;
 -- Emails to wake when the pause of a sender domain ends.
 create index concurrently if not exists emails_paused on emails (project_id, due_at) where state = 'deferred' and error_code = 'domain_paused';
--- Emails that two processes died with are sent alone.
-create index concurrently if not exists emails_alone on emails (id) where state = 'queued' and crashes >= 2;
