@@ -207,6 +207,8 @@ describe('sending', () => {
   }
   const stopWorkers = () => Promise.all(workers.splice(0).map((worker) => worker.stop()))
   afterEach(async () => {
+    // A worker would wait for answers that never come.
+    sink.reset()
     await stopWorkers()
     sink.mood.refusal = undefined
     await sql`update emails set state = 'cancelled' where state in ('queued', 'deferred')`.execute(db)

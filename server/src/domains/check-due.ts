@@ -5,7 +5,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import type { Config } from '../lib/config.ts'
 import { createDns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
-import { BEGUN_COLUMNS, type Begun, finish } from './check.ts'
+import { BEGUN_COLUMNS, type Begun, finish, isUnderWay } from './check.ts'
 import { followMode } from './follow-mode.ts'
 import { siteOf } from './records.ts'
 import { createIdentities } from './ses-identity.ts'
@@ -36,7 +36,8 @@ const beginDue = (tx: Tx, limit: number) =>
     sql<Begun>`
       update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
       where (project_id, id) in (
-        select project_id, id from domains where next_check_at <= now()
+        -- Null is what an older version writes for a domain that it gives up.
+        select project_id, id from domains where (next_check_at <= now() or next_check_at is null) and ${isUnderWay} is not true
         order by next_check_at limit ${limit} for update skip locked)
       returning ${BEGUN_COLUMNS}
     `,

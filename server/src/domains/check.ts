@@ -54,7 +54,7 @@ async function checkNow(port: Port, row: DomainRow): Promise<DomainRow | undefin
 }
 
 /** Began, has not ended, and can still end. */
-const isUnderWay = sql`(
+export const isUnderWay = sql`(
   check_began_at > coalesce(last_checked_at, '-infinity') and check_began_at > now() - make_interval(secs => ${CHECK_ENDS_SECONDS}))`
 
 const begin = (tx: Tx, { projectId, id }: DomainRow) =>
