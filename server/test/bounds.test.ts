@@ -150,7 +150,7 @@ describe('request bodies in flight', () => {
     }
   }
 
-  test('by the public key, or by nobody known, leave the servers of a project their share', async () => {
+  test('by the public key, or without a key, leave the servers of a project their share', async () => {
     const project = await small.newProject()
     const held = { key: project.pk, path: '/v1/track', announced: 100 * KB }
     const byPublicKey = await hold(held, { ...held, announced: 60 * KB })

@@ -38,7 +38,7 @@ const START: Stream = { projectId: LOWEST, streamId: LOWEST }
 
 /**
  * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
- * ended. However long one queue is, nobody stands behind it. Takes none of the projects in `except`.
+ * ended. However long one queue is, no other stream waits for its end. Takes none of the projects in `except`.
  */
 export function createClaim(db: Pool, worker: number) {
   const last: Record<number, Stream> = {}

@@ -57,7 +57,7 @@ const CONCURRENCY = 16
 const FULL_MS = 20
 /** Shortest time between two claims that find nothing but excluded projects. Each costs a statement, and news may come with every email. */
 const OTHERS_MS = 25
-/** Who waits so long for its answer gives its place to another, up to so many. */
+/** After this time without an answer an email gives up its slot; at most MAX_LINGERING may wait like this. */
 const LINGER_MS = 15_000
 const MAX_LINGERING = 100
 const POLL_MS = 1_000
@@ -79,9 +79,9 @@ const CHUNK = 1_000
  * email can fail: processes are also killed for reasons of their own.
  */
 const MAX_CRASHES = 5
-/** Before one goes alone, what is in hand has so long to be done with. */
+/** Time for the emails in hand to end before one goes alone. */
 const HANDS_FREE_MS = 10_000
-/** So many of them one after the other, before all others get their turn again. */
+/** Emails sent alone in a row before the others get their turn again. */
 const ALONE_AT_MOST = 20
 
 /** Sends what is queued, for as long as it runs. Any number of processes may do so at once. */
@@ -241,7 +241,7 @@ export async function startSender(options: Options) {
         await sending.prepare(portion, onPrepared, isStopped)
       }
     } finally {
-      // After a failure, or when the process stops, these are nobody's, and will be let go.
+      // After a failure, or when the process stops, these are no longer held and will be given back.
       for (const mail of waiting) holding.delete(mail.id)
       beingMade[lane]! -= waiting.size
     }

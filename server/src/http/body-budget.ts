@@ -64,7 +64,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
         }
       },
     })
-    // After a refusal nobody listens, and an error that nobody hears would end the process.
+    // After a refusal there is no other listener, and an error without a listener would end the process.
     counter.on('error', () => {})
     req.raw.once('error', (err) => counter.destroy(err))
     // What is not read any more must still be drained, or the connection cannot be used again.

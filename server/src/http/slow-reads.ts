@@ -37,7 +37,7 @@ export function limitSlowReads(app: App, { poolSize }: { poolSize: number }) {
     route.handler = function (req, reply) {
       if (typeof isSlow === 'function' && !isSlow(req)) return handler.call(this, req, reply)
       return share(req.project.id, async () => {
-        // While it waited the client may have gone: nobody would read the answer.
+        // The client may have gone while the request waited; its answer would not be read.
         if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
         return handler.call(this, req, reply)
       })
