@@ -52,7 +52,11 @@ async function newStage(undo: Undo) {
   }
 
   const holders = (presence: Presence) =>
-    many(db, sql<{ pid: number }>`select pid from pg_locks where locktype = 'advisory' and objid = ${presence.key} and granted`)
+    many(
+      db,
+      sql<{ pid: number }>`select pid from pg_locks where locktype = 'advisory' and objid = ${presence.key} and granted
+        and database = (select oid from pg_database where datname = current_database())`,
+    )
 
   /** What PostgreSQL does once its keep-alives got no answer. The worker cannot know. */
   async function loseLock(presence: Presence) {

@@ -82,7 +82,9 @@ describe('a migration outside a transaction', () => {
     const [writer, other] = [await holdOpen(), await connect()]
     const killed = run().catch((err: Error) => err)
     await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
-    await other.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate'`)
+    await other.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
+    )
     expect(await killed).toBeInstanceOf(Error)
     expect(await indexes(other)).toEqual([{ name: 'notes_text', valid: false }])
     expect(await applied(other)).toEqual(['0001_notes.sql'])

@@ -198,7 +198,9 @@ describe('migrations', () => {
     for (let round = 0; round < 10; round++) {
       const running = migrate(database.url).catch((err: Error) => err)
       await new Promise((resolve) => setTimeout(resolve, round * 2)) // a different moment each time
-      await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate'`)
+      await admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
+      )
       await running
       const state = await tables(database.url)
       if (state.applied === 0) expect(state.tables).toBeLessThanOrEqual(1)
