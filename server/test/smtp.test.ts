@@ -373,13 +373,19 @@ describe('sending', () => {
     expect([mine().length, (await states()).length]).toEqual([1, 1])
   })
 
-  test('what processes died with goes alone, and is given up when they die of it again', async () => {
+  test('what processes died with goes alone after a wait, and is given up when they die of it again and again', async () => {
     const [innocent, poison] = [(await send('ok@example.com'))[0]!, (await send('ok@example.com'))[0]!]
     await sql`update emails set crashes = 3 where id = ${innocent}`.execute(db)
-    await sql`update emails set crashes = 5 where id = ${poison}`.execute(db)
+    const longAgo = sql`now() - interval '1 hour'`
+    await sql`update emails set crashes = 8, updated_at = ${longAgo} where id = ${poison}`.execute(db)
+    const [waiting] = await send('ok@example.com')
+    await sql`update emails set crashes = 7, updated_at = now() + interval '1 hour' where id = ${waiting}`.execute(db)
     await startWorker()
     await inState([innocent], 'sent')
     await inState([poison], 'failed')
+    expect(await statesOf([waiting!])).toEqual(['queued'])
+    await sql`update emails set updated_at = ${longAgo} where id = ${waiting}`.execute(db)
+    await inState([waiting!], 'sent')
     expect([copiesOf(innocent).length, copiesOf(poison).length]).toEqual([1, 0])
     expect((await rowsOf([poison]))[0]).toMatchObject({ error: 'Sending it ended the process, several times.' })
   })

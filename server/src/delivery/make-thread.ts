@@ -22,7 +22,9 @@ type Work = { orders: Order[]; progress: Int32Array }
  * known. All bytes lie in one piece, which is handed over and not copied.
  */
 export function make({ orders, progress }: Work) {
+  const startedAt = performance.now()
   const composed = composeInTime(orders, progress)
+  Atomics.store(progress, 1, performance.now() - startedAt)
   Atomics.store(progress, 0, ALL_BUILT)
   const bytes = Buffer.allocUnsafeSlow(composed.reduce((sum, each) => sum + ('error' in each ? 0 : sizeOf(each)), 0))
   let end = 0

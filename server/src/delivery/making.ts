@@ -28,6 +28,9 @@ const LIMIT_MS_PER_MB = 250
 const MAX_TRIES = 3
 /** What a mail leaves behind is dead when the next begins. */
 const YOUNG_MB = 6
+/** Emails that take this long each make their project slow for a while: it then has one thread, and the others are free for everyone else. */
+const SLOW_MS = 100
+const SLOW_FOR_MS = 60_000
 
 /** Building took too long, or is not tried because it did before. The message is for the sender of the email. */
 export class BuildError extends Error {}
@@ -59,7 +62,8 @@ export function createMaking({ secrets, publicUrl, log, limitMsOf = timeLimitOf 
     inHand: IN_HAND,
     knows,
   })
-  const queue = createFairQueue({ slots: most * IN_HAND, maxWaiting: MAX_PENDING, maxWaitMs: MAX_WAIT_MS })
+  const slow = createSlowProjects()
+  const queue = createFairQueue({ slots: most * IN_HAND, maxWaiting: MAX_PENDING, maxWaitMs: MAX_WAIT_MS, isSlow: slow.has })
   const lines = new Map<string, Line>()
   let kills = 0
 
@@ -109,6 +113,7 @@ export function createMaking({ secrets, publicUrl, log, limitMsOf = timeLimitOf 
 
   /** Returns the emails that need another turn. Never throws. */
   async function build(group: Call[]): Promise<Call[]> {
+    const { projectId } = group[0]!.order.mail
     const progress = createProgress(NOT_BEGUN)
     const killer = new AbortController()
     const killsBefore = kills
@@ -120,11 +125,13 @@ export function createMaking({ secrets, publicUrl, log, limitMsOf = timeLimitOf 
     try {
       const work = { orders: group.map(({ order }) => order), progress }
       const outcomes: Outcome<Uint8Array>[] = await threads.run(work, { name: 'make', signal: killer.signal })
+      if (Atomics.load(progress, 1) > SLOW_MS * outcomes.length) slow.note(projectId)
       for (const [index, outcome] of outcomes.entries()) settle(group[index]!, outcome)
       return group.slice(outcomes.length)
     } catch (err) {
       const at = Atomics.load(progress, 0)
       const isKilled = killer.signal.aborted
+      if (isKilled) slow.note(projectId)
       // Another group of the same thread was the reason.
       if (!isKilled && kills > killsBefore) return group
       if (at < 0) return group.filter((call) => mayTryAgain(call, err))
@@ -185,3 +192,17 @@ function takeGroup(calls: Call[]): Call[] {
 const weightOf = ({ html, content }: Order) => content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * html.length)
 
 const timeLimitOf = (order: Order) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(weightOf(order) / MB)
+
+/** Projects whose emails recently took long to build. */
+function createSlowProjects() {
+  const until = new Map<string, number>()
+  return {
+    has: (projectId: string) => until.size > 0 && (until.get(projectId) ?? 0) > performance.now(),
+    note(projectId: string) {
+      until.delete(projectId)
+      until.set(projectId, performance.now() + SLOW_FOR_MS)
+      const [oldest] = until
+      if (oldest && oldest[1] < performance.now()) until.delete(oldest[0])
+    },
+  }
+}

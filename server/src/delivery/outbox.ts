@@ -130,7 +130,9 @@ const TAKEN = sql`e.project_id as "projectId", e.id, e.lane, e.stream_id as "str
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
   e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
 
-const QUEUED_ALONE = sql`state = 'queued' and crashes >= ${SUSPICIOUS}`
+/** Each further death doubles the wait. Deaths with a cause of their own often come in a row, and no email is to blame for them. */
+const QUEUED_ALONE = sql`state = 'queued' and crashes >= ${SUSPICIOUS}
+  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPICIOUS}))`
 
 /** In order, or the planner may hope to come across one by reading all mails there are. */
 export const hasSuspicious = async (db: Pool) =>

@@ -22,6 +22,7 @@ import type { Order } from './make.ts'
 import { BuildError, createMaking } from './making.ts'
 import { createMark } from './mark.ts'
 import type { Taken } from './outbox.ts'
+import { createRenderedSizes } from './rendered-sizes.ts'
 import { returnPathOf } from './return-path.ts'
 import { createSettle, type Settlement } from './settle.ts'
 import { createTimeouts } from './timeouts.ts'
@@ -54,7 +55,13 @@ type Content = { subject: string; html: string }
 type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
 /** Called for each part of what is prepared, as soon as it is: the emails of that part, and which of them are ready. The others are settled. */
 type OnPrepared = (mails: Taken[], ready: Ready[]) => void
-type Circumstances = { probes: Set<Taken>; askedAt: number; isStopped: () => boolean }
+type Circumstances = { probes: Set<Taken>; askedAt: number; isStopped: () => boolean; untilRoom: () => Promise<void> }
+type PrepareOptions = {
+  onPrepared: OnPrepared
+  isStopped: () => boolean
+  /** Resolves when more may be rendered and built. Asked again between the parts of a content whose emails are large. */
+  untilRoom?: () => Promise<void>
+}
 type Made = Omit<Ready, 'askedAt'> | { settlement: Settlement }
 
 /** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
@@ -86,19 +93,20 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
   const mark = createMark(ownDb, worker)
   const making = createMaking({ secrets, publicUrl, log })
   const timeouts = createTimeouts()
+  const sizes = createRenderedSizes()
   const settling = createSettle(ownDb, until)
 
   /**
    * Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. One question to the gate for all; then
    * each content on its own, because what one template takes must not delay the others.
    */
-  async function prepare(mails: Taken[], onPrepared: OnPrepared, isStopped: () => boolean) {
+  async function prepare(mails: Taken[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
     const askedAt = performance.now()
     const { admitted, refused } = await passGate(db, mails, contentsOf)
     const { pass, heldBack, probes } = await askHealth(admitted)
     const passing = new Set(mailsOf(pass))
-    const parts = [...groupBy(pass, ({ content }) => content).values()].map(async (part) =>
-      onPrepared(mailsOf(part), await prepareContent(part, { probes, askedAt, isStopped })),
+    const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
+      prepareContent(part, { probes, askedAt, isStopped, untilRoom }, onPrepared),
     )
     const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settling.submit)).then(() =>
       onPrepared(
@@ -111,8 +119,17 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
     if (failure) throw failure.reason
   }
 
-  /** Mails of one content are rendered together. Throws when the process stops meanwhile: then they are given back. */
-  async function prepareContent(admitted: Admitted[], { probes, askedAt, isStopped }: Circumstances): Promise<Ready[]> {
+  /** Emails of one content are rendered together, unless they are large. Throws when the process stops meanwhile: then they are given back. */
+  async function prepareContent([...waiting]: Admitted[], circumstances: Circumstances, onPrepared: OnPrepared) {
+    const { content } = waiting[0]!
+    for (let isFirst = true; waiting.length; isFirst = false) {
+      if (!isFirst) await circumstances.untilRoom()
+      const together = waiting.splice(0, sizes.countTogether(content))
+      onPrepared(mailsOf(together), await prepareTogether(together, circumstances))
+    }
+  }
+
+  async function prepareTogether(admitted: Admitted[], { probes, askedAt, isStopped }: Circumstances): Promise<Ready[]> {
     const [{ content, mail }] = admitted as [Admitted]
     const recipients = admitted.map(recipientOf)
     const options = { projectId: mail.projectId, priority: mail.lane, guard: timeouts.guardOf(content.id), isStopped }
@@ -121,6 +138,7 @@ export function createSending({ db, ownDb, health, secrets, log, worker, transpo
       log.error({ err, contentId: content.id, projectId: mail.projectId }, 'could not render mails')
       return []
     })
+    sizes.note(content, results)
     const made = await Promise.all(
       admitted.map((each, index) => make({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.mail))),
     )

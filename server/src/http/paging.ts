@@ -43,7 +43,7 @@ export const pageList = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), total: z.int(), page: z.int(), pageSize: z.int(), totalPages: z.int() })
 
 /** Bytes of rows, roughly, in one answer or one piece of it: 100 rows may have megabytes each. */
-export const PAGE_BYTES = 4 * 1024 * 1024
+export const PAGE_BYTES = 1024 * 1024
 
 type Found = { found: number; bytesBefore: number; position: string }
 

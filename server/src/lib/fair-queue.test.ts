@@ -76,6 +76,18 @@ test('a lower priority number starts first, but a key at its share lets the othe
   expect(started.at(-1)).toBe('c0')
 })
 
+test('a slow key has one slot at a time, and the others pass it', async () => {
+  const { started, submit, end } = controlled({ isSlow: (key) => key === 'slow' })
+  for (let n = 0; n < 3; n++) void submit('slow', `slow${n}`)
+  for (let n = 0; n < 3; n++) void submit('b', `b${n}`)
+  await settle()
+  expect(started).toEqual(['slow0', 'b0', 'b1'])
+  await end('b0')
+  expect(started.at(-1)).toBe('b2')
+  await end('slow0')
+  expect(started.at(-1)).toBe('slow1')
+})
+
 test('work that fails frees its slot', async () => {
   const queue = createFairQueue({ slots: 1, maxWaiting: 10, maxWaitMs: 10_000 })
   const failing = queue.run('a', 0, () => Promise.reject(new Error('no')))

@@ -7,6 +7,8 @@ type Options = {
   maxWaiting: number
   /** Longest wait, after which a piece of work is refused. */
   maxWaitMs: number
+  /** Keys that get one slot at a time, whoever else waits. */
+  isSlow?: (key: string) => boolean
 }
 
 type Call = { start: () => void; refuse: () => void }
@@ -15,7 +17,7 @@ type Call = { start: () => void; refuse: () => void }
  * A semaphore that is shared fairly. A lower priority number starts first; within a priority the keys take turns. While others wait, one
  * key has at most half of the slots; alone it has all but one, which a newcomer gets at once.
  */
-export function createFairQueue({ slots, maxWaiting, maxWaitMs }: Options) {
+export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => false }: Options) {
   const half = Math.max(1, Math.floor(slots / 2))
   const alone = Math.max(1, slots - 1)
   const running = new Map<string, number>()
@@ -36,6 +38,7 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs }: Options) {
   function mayStart(key: string) {
     if (busy >= slots) return false
     const own = countOf(running, key)
+    if (own && isSlow(key)) return false
     const othersWait = waiting.size > (waiting.has(key) ? 1 : 0)
     return own < half || (busy < alone && !othersWait)
   }

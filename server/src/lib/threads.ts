@@ -53,8 +53,8 @@ const watched = new Set<Watched>()
 let looking: NodeJS.Timeout | undefined
 let lookedAt = 0
 
-/** One item of shared memory in which a thread says which piece of its work it is at. */
-export const createProgress = (at: number) => new Int32Array(new SharedArrayBuffer(4)).fill(at)
+/** Shared memory in which a thread says which piece of its work it is at and, if anyone asks, how many milliseconds the work took. */
+export const createProgress = (at: number) => new Int32Array(new SharedArrayBuffer(8)).fill(at, 0, 1)
 
 /** Calls `onOverrun` once when the thread stays at one piece of work for longer than its limit. Returns how to stop watching. */
 export function watchProgress(progress: Int32Array, limitMs: Watched['limitMs'], onOverrun: () => void) {
