@@ -20,7 +20,7 @@ class CrashTestsApart extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
-    globalSetup: ['scripts/build.mjs', 'server/test/postgres.ts'],
+    globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
     sequence: { sequencer: CrashTestsApart },
     testTimeout: 60_000,
     hookTimeout: 60_000,

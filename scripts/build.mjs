@@ -66,7 +66,7 @@ async function buildServer(out) {
         main: 'main',
         cli: 'cli',
         'render-thread': 'templates/render-thread',
-        'make-thread': 'delivery/make-thread',
+        'build-thread': 'delivery/message/build-thread',
         'parse-thread': 'inbound/parse-thread',
       }).map(([out, source]) => [out, join(ROOT, `server/src/${source}.ts`)]),
     ),

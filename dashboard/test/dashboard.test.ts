@@ -1,7 +1,7 @@
 import sparticuz from '@sparticuz/chromium'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { startSterna } from '../../server/test/process.ts'
+import { startSterna } from '../../server/test/support/process.ts'
 
 const PASSWORD = 'four unrelated words'
 const PHONE = { viewport: { width: 375, height: 812 } }

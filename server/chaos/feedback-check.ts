@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { Mail } from '../test/ses-event.ts'
+import type { Mail } from '../test/support/ses-event.ts'
 import { type Broken, type Check, checkAgreement, checkRules } from './check.ts'
 import type { FeedbackCall } from './feedback.ts'
 import type { Sent } from './load.ts'

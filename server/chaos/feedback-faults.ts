@@ -1,4 +1,4 @@
-import { type Faults, killBackend, killPostmaster } from './nemesis.ts'
+import { type Faults, killBackend, killPostmaster } from './inject-faults.ts'
 import type { Cluster, Kept } from './nodes.ts'
 import type { Random } from './random.ts'
 import { until } from './until.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { Received } from '../test/sink.ts'
+import type { Received } from '../test/support/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { MailAck, MailCall } from './mail.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signalProcess } from '../src/db/embedded/processes.ts'
-import { type Faults, killBackend, killPostmaster } from './nemesis.ts'
+import { type Faults, killBackend, killPostmaster } from './inject-faults.ts'
 import type { Cluster, Kept } from './nodes.ts'
 import type { Random } from './random.ts'
 import { until } from './until.ts'

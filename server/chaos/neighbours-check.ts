@@ -1,4 +1,4 @@
-import { CAPACITY } from '../src/delivery/capacity.ts'
+import { CAPACITY } from '../src/delivery/sender/capacity.ts'
 import type { Outcome } from './attacks.ts'
 
 /** What a node measured of itself. */

@@ -5,8 +5,8 @@ import { build } from 'esbuild'
 import { attachEmbedded } from '../src/db/embedded/embedded.ts'
 import { findHome } from '../src/db/embedded/home.ts'
 import { birthOf, findServer, findStrays } from '../src/db/embedded/processes.ts'
-import { destroyTestFolder, newTestFolder, runSql } from '../test/postgres.ts'
-import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '../test/process.ts'
+import { destroyTestFolder, newTestFolder, runSql } from '../test/support/postgres.ts'
+import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '../test/support/process.ts'
 import { until } from './until.ts'
 
 const SERVING_MS = 40_000
@@ -130,7 +130,7 @@ export async function slowCommits(url: string) {
 async function buildSender() {
   const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   await build({
-    entryPoints: { sender: pathOf('./sender.ts'), 'make-thread': pathOf('../src/delivery/make-thread.ts') },
+    entryPoints: { sender: pathOf('./sender.ts'), 'build-thread': pathOf('../src/delivery/message/build-thread.ts') },
     outdir: pathOf('./dist'),
     bundle: true,
     packages: 'external',

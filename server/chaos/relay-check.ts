@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import { groupBy } from '../src/lib/group.ts'
+import { groupBy } from '../src/lib/group-by.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { MailAck } from './mail.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Faults } from './nemesis.ts'
+import type { Faults } from './inject-faults.ts'
 import type { Cluster } from './nodes.ts'
 import type { Random } from './random.ts'
 import type { Relay, Rule, Stage } from './relay-server.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { connect, many, one } from '../src/db/index.ts'
+import { every } from '../src/lib/every.ts'
 import { createLog } from '../src/lib/log.ts'
-import { every } from '../src/lib/recurring.ts'
 import type { Call, Sent } from './load.ts'
 import { judgeSend, type MailAck } from './mail.ts'
 import { startCluster } from './nodes.ts'

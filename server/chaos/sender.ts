@@ -1,12 +1,12 @@
 import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
-import { startNotifications } from '../src/delivery/notifications/apply.ts'
-import { startSender } from '../src/delivery/sender.ts'
+import { startNotifications } from '../src/delivery/feedback/ses/apply.ts'
+import { startSender } from '../src/delivery/sender/loop.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { readMasterKey } from '../src/lib/master-key.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
-import { wayOut } from '../src/worker.ts'
+import { outgoingEmail } from '../src/worker.ts'
 import { buildWorkerApp } from '../src/worker-app.ts'
 
 /**
@@ -40,7 +40,7 @@ const app = await buildWorkerApp(deps, { accepting: true })
 // Before anything is sent: a place to end at must not come before the first answer.
 await app.listen({ host, port })
 stops.push(() => app.close())
-const way = wayOut(deps)
+const way = outgoingEmail(deps)
 stops.push(way.transport.close)
 const ownDb = connect({ url, max: 4, log })
 stops.push(() => ownDb.destroy())

@@ -1,4 +1,4 @@
-import { startSink } from '../test/sink.ts'
+import { startSink } from '../test/support/smtp-server.ts'
 
 // The other side, as a process of its own: what it has taken is in its log, whatever happens to those who sent it.
 const [port, logFile] = process.argv.slice(2)

@@ -1,5 +1,5 @@
-import { bounce, eventOf, type Mail } from '../test/ses-event.ts'
-import { signed } from '../test/sns.ts'
+import { bounce, eventOf, type Mail } from '../test/support/ses-event.ts'
+import { signed } from '../test/support/sns-server.ts'
 import type { Random } from './random.ts'
 
 type Chapter = [kind: string, more?: object]

@@ -1,6 +1,6 @@
 import { type Check, checkDatabase, tell } from './check.ts'
+import { type Faults, unleash } from './inject-faults.ts'
 import { type Answer, type Call, type Counts, type Sent, startLoad, type Verdict } from './load.ts'
-import { type Faults, unleash } from './nemesis.ts'
 import type { Cluster } from './nodes.ts'
 import { createRandom, type Random } from './random.ts'
 

@@ -1,6 +1,6 @@
 import { isId } from '../src/lib/id.ts'
+import { faultsOf } from './inject-faults.ts'
 import type { Answer, Call, Sent, Verdict } from './load.ts'
-import { faultsOf } from './nemesis.ts'
 import { type Cluster, startCluster } from './nodes.ts'
 import { newProject } from './project.ts'
 import type { Random } from './random.ts'

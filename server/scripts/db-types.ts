@@ -1,7 +1,7 @@
 import { realpathSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { withDatabase } from '../test/postgres.ts'
+import { withDatabase } from '../test/support/postgres.ts'
 
 type Column = { table: string; name: string; type: string; nullable: boolean; defaulted: boolean }
 

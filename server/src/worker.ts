@@ -1,3 +1,4 @@
+import { dropOldAccountMails } from './account-emails/account-email.ts'
 import { dropExpiredSessions } from './auth/sessions.ts'
 import { dropExpiredTokens } from './auth/tokens.ts'
 import { continueBulk } from './contacts/bulk.ts'
@@ -8,19 +9,27 @@ import { continueImport } from './contacts/import.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
-import { startAccountMails } from './delivery/account-mails.ts'
-import { clearVars } from './delivery/clear-vars.ts'
-import { dropOldNotifications } from './delivery/notifications/accept.ts'
-import { startNotifications } from './delivery/notifications/apply.ts'
-import { dropOldPauses } from './delivery/pauses.ts'
-import { dropOldAttachments } from './delivery/retention.ts'
-import { startSender } from './delivery/sender.ts'
-import { dropOldSoftBounces } from './delivery/soft-bounce.ts'
+import {
+  wipeContents,
+  wipeEmails,
+  wipeNotifications,
+  wipePauses,
+  wipeSandbox,
+  wipeSoftBounces,
+  wipeSuppressions,
+} from './delivery/emails/wipe.ts'
+import { startNotifications } from './delivery/feedback/ses/apply.ts'
+import { dropOldNotifications } from './delivery/feedback/ses/store.ts'
+import { dropOldSoftBounces } from './delivery/feedback/soft-bounce.ts'
+import { clearVars } from './delivery/outbox/clear-vars.ts'
+import { dropOldAttachments } from './delivery/outbox/retention.ts'
+import { startAccountMails } from './delivery/sender/account-emails.ts'
+import { startSender } from './delivery/sender/loop.ts'
+import { dropOldPauses } from './delivery/sender/pauses.ts'
 import { createSandbox } from './delivery/transport/sandbox.ts'
 import { createSes } from './delivery/transport/ses.ts'
 import { createSmtp } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
-import { wipeContents, wipeEmails, wipeNotifications, wipePauses, wipeSandbox, wipeSoftBounces, wipeSuppressions } from './delivery/wipe.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { forgetIdentity } from './domains/forget-identity.ts'
 import { wipeDomains } from './domains/wipe.ts'
@@ -28,9 +37,8 @@ import { addUpDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { continueForgetting, sweepEvents, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
-import { wipeHits } from './hits/wipe.ts'
-import { dropEndedAttempts } from './http/attempts.ts'
-import { dropExpiredKeys, wipeKeys } from './http/once.ts'
+import { dropExpiredKeys, wipeKeys } from './http/idempotency.ts'
+import { dropEndedAttempts } from './http/quotas.ts'
 import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
@@ -38,7 +46,7 @@ import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { accountMailsLeave, type Config, lacksSender, WITHOUT_SENDER } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
-import { dropOldAccountMails } from './mail/account-mail.ts'
+import { wipeHits } from './opens-clicks/wipe.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
 import { wipeTemplates } from './templates/template.ts'
@@ -88,7 +96,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
 
 /** Everything that happens by the clock, once per time over all nodes, in one list. */
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
-  { name: 'cron.housekeeping', match: '7 * * * *', run: () => keepHouse(db, log, config.idempotencyTtlHours) },
+  { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
@@ -103,7 +111,7 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const listener = await listenForMail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
-  const way = wayOut(deps)
+  const way = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...way })
   const accountMails = sendAccountMails(deps, way.transport, presence)
@@ -121,7 +129,7 @@ const listenForMail = ({ config: { inbound, bounceDomain, publicUrl }, db, secre
   inbound && startListener({ db, secrets, log, inbound, bounceDomain, name: bounceDomain ?? new URL(publicUrl).hostname })
 
 /** How mail leaves this installation. */
-export const wayOut = ({ config, db }: Deps) => ({
+export const outgoingEmail = ({ config, db }: Deps) => ({
   transport: transportFor(config, db),
   publicUrl: config.publicUrl,
   signs: config.mailMode !== 'ses',
@@ -154,7 +162,7 @@ async function keepPartitions(db: Pool, log: Log, months: number) {
 /** Contents whose files are deleted together. Files have megabytes, and a statement has five seconds. */
 const FILES_CHUNK = 20
 
-const keepHouse = (db: Pool, log: Log, ttlHours: number) =>
+const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
   runEach(
     {
       sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),

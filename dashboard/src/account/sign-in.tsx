@@ -6,8 +6,8 @@ import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Input, PasswordInput } from '../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { GoOn } from './go-on.tsx'
 import { meQuery } from './queries.ts'
+import { GoOn } from './redirect-signed-in.tsx'
 
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })

@@ -6,8 +6,8 @@ import { Field } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Input, PasswordInput } from '../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { GoOn } from './go-on.tsx'
 import { configQuery, meQuery } from './queries.ts'
+import { GoOn } from './redirect-signed-in.tsx'
 
 export function SignUpPage() {
   const { next, invitation, email } = useSearch({ from: '/sign-up' })

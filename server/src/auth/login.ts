@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, type Pool } from '../db/index.ts'
-import type { createAttempts, Quota } from '../http/attempts.ts'
+import type { createAttempts, Quota } from '../http/quotas.ts'
 import { fail } from '../lib/errors.ts'
 import type { User } from './accounts.ts'
 import { isPassword } from './passwords.ts'

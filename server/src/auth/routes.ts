@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, one, type Tx, transact } from '../db/index.ts'
-import { createAttempts } from '../http/attempts.ts'
-import { refuseForeign } from '../http/origin.ts'
+import { refuseForeign } from '../http/cross-site.ts'
+import { createAttempts } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { readSessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
@@ -34,7 +34,7 @@ const RESET_ANSWER_MS = 150
 
 export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   const { publicUrl } = config
-  const port = { secrets, log, publicUrl, leaves: accountMailsLeave(config) }
+  const port = { secrets, log, publicUrl, isDelivered: accountMailsLeave(config) }
   const attempts = createAttempts(db, secrets)
   const tags = ['Accounts']
 

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { refusedPlainly } from '../http/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, completeJob, type JobId, keepErrors, takeJob } from '../jobs/job.ts'
+import { advanceJob, completeJob, type JobId, saveErrors, takeJob } from '../jobs/job.ts'
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
-import { type ContactFilter, FieldToMatch, fulfilling, inRange, Moment, matchesEverybody, refuseHalfMatch, Search } from './filter.ts'
+import { type ContactFilter, FieldToMatch, FilterTime, fulfilling, inRange, matchesEverybody, refuseHalfMatch, Search } from './filter.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
 
@@ -28,8 +28,8 @@ const Filter = z
     segmentId: z.uuid().optional(),
     field: FieldToMatch.optional(),
     value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
-    createdFrom: Moment.optional(),
-    createdTo: Moment.optional(),
+    createdFrom: FilterTime.optional(),
+    createdTo: FilterTime.optional(),
   })
   .check(refuseHalfMatch)
   .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
@@ -117,7 +117,7 @@ async function applyToPage(
   const { found, changed } = await apply(tx, job, { operation, startedBy, ids: wanted })
   const known = new Set(found)
   const missing = ids.map((id, index) => ({ id, row: result.totalRequested + index + 1 })).filter(({ id }) => !known.has(id.toLowerCase()))
-  await keepErrors(
+  await saveErrors(
     tx,
     job,
     missing.map(({ id, row }) => ({ row, subject: id, error: 'Contact not found' })),

@@ -6,7 +6,7 @@ import { failPlainly } from '../lib/errors.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
-import { seeFields } from './fields.ts'
+import { registerFields } from './fields.ts'
 import { recordFlips, type Source } from './subscription.ts'
 
 type Change = {
@@ -34,7 +34,7 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
     `,
   ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
-  if (data) await seeFields([{ projectId, set: data.set }]).execute(tx)
+  if (data) await registerFields([{ projectId, set: data.set }]).execute(tx)
   await settleFlips(tx, { projectId, flipped: row.flipped ? [row] : [], source })
   await reactToContacts(tx, projectId, [id])
   return row

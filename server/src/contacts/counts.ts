@@ -26,7 +26,7 @@ export const countContacts = (db: Db, projectId: string) =>
 
 /** Many rows become one. Rows that are being written meanwhile are not seen, and stay. */
 export async function compactCounts(tx: Tx) {
-  await oneAtATime(tx)
+  await lockContactCounts(tx)
   await sql`
     with crowded as (
       select project_id from contact_counts group by project_id having count(*) > 1 limit 1000
@@ -41,14 +41,14 @@ export async function compactCounts(tx: Tx) {
 }
 
 /** What one of these replaces another must not count again; its own statement, so that the next one sees what was done. */
-export const oneAtATime = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
+export const lockContactCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
 const COUNTS_LOCK = 7_357_006
 /** Of more than these the rest waits for the next minute. */
 const COMPACT_AT_ONCE = 50_000
 
 /** Counts anew, in one snapshot with the rows it replaces. */
 export async function recountContacts(tx: Tx, projectId: string) {
-  await oneAtATime(tx)
+  await lockContactCounts(tx)
   await sql`
     with gone as (delete from contact_counts where project_id = ${projectId})
     insert into contact_counts (project_id, total, subscribed)

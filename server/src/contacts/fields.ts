@@ -30,7 +30,7 @@ export function readFieldName(text: string): FieldName {
 }
 
 /** The statement that notes keys never seen before, with the type of the value they came with; whoever is first decides. */
-export function seeFields(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
+export function registerFields(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
   const seen = new Map<string, Map<string, FieldType>>()
   for (const { projectId, set } of patches) {
     const keys = seen.get(projectId) ?? new Map<string, FieldType>()
@@ -41,7 +41,7 @@ export function seeFields(patches: { projectId: string; set: Record<string, unkn
   return sql`
     insert into contact_fields (project_id, key, type)
     select "projectId", key, type
-    from ${besideOthers([...seen.keys()])},
+    from ${sharedFieldLock([...seen.keys()])},
       jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
     order by 1, 2 -- everyone in the same order
     on conflict do nothing`
@@ -182,5 +182,5 @@ export async function forgetField(tx: Tx, projectId: string, key: string): Promi
 
 /** Writers share this lock, in memory only; locking the rows they know would write to them each time. */
 const FIELDS_LOCK = 7_357_005
-const besideOthers = (projectIds: string[]) =>
+const sharedFieldLock = (projectIds: string[]) =>
   sql`(select count(pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(id))) from unnest(${projectIds}::text[]) as id) as beside_others`

@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 const [EARLIEST, LATEST] = [0, Date.UTC(9999, 11, 31)]
 
-export const Moment = z
+export const FilterTime = z
   .string()
   .max(40)
   .check(({ value, issues }) => {

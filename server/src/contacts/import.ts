@@ -6,11 +6,11 @@ import {
   countUnfinished,
   failJob,
   type JobId,
-  keepErrors,
   keepFile,
   queueJob,
   readPiece,
-  readStand,
+  readProgress,
+  saveErrors,
   takeJob,
 } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
@@ -72,7 +72,7 @@ async function countLines(content: Buffer) {
  * nothing and loses nothing.
  */
 export async function continueImport(db: Pool, job: JobId) {
-  const stand = await readStand<Input, Place>(db, job)
+  const stand = await readProgress<Input, Place>(db, job)
   if (!stand) return
   const { layout } = stand.input
   let place = stand.position ?? layout.header
@@ -159,7 +159,7 @@ async function applyChunk(tx: Tx, job: JobId, { rows, place, next }: Chunk) {
   const before = (taken.result as Result | null) ?? NOTHING
   const created = await upsertRows(tx, { ...job, startedBy: taken.input.startedBy, rows: rows.filter(isGood) })
   const errors = rows.flatMap((row) => (isGood(row) ? [] : row))
-  await keepErrors(
+  await saveErrors(
     tx,
     job,
     errors.map(({ row, email, error }) => ({ row, subject: email, error })),

@@ -6,15 +6,15 @@ import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
 import { countContacts } from './counts.ts'
-import { type ContactFilter, FieldToMatch, Moment, matchesEverybody, matching, refuseHalfMatch, Search } from './filter.ts'
+import { type ContactFilter, FieldToMatch, FilterTime, matchesEverybody, matching, refuseHalfMatch, Search } from './filter.ts'
 
 export const ContactsQuery = CursorQuery.extend({
   search: Search.optional(),
   subscribed: z.enum(['true', 'false']).optional(),
   field: FieldToMatch.optional(),
   value: z.string().max(1_024).optional(),
-  createdFrom: Moment.optional(),
-  createdTo: Moment.optional(),
+  createdFrom: FilterTime.optional(),
+  createdTo: FilterTime.optional(),
   segmentId: z.string().max(100).optional(),
   sort: choice(['createdAt', 'email'], 'createdAt'),
   dir: choice(['asc', 'desc'], 'desc'),

@@ -3,7 +3,7 @@ import { type Db, many } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
 
 /** Which of these addresses have a contact; each is given back as it was given. */
-export async function lookUp(db: Db, projectId: string, emails: string[]) {
+export async function lookUpContacts(db: Db, projectId: string, emails: string[]) {
   const read = emails.map((given) => ({ given, address: readAddress(given) }))
   const addresses = read.flatMap(({ address }) => address ?? [])
   const rows = await many(

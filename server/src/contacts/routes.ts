@@ -12,7 +12,7 @@ import { changeContact, deleteContacts } from './change.ts'
 import { Contact, explainSize, findContact, showContact } from './contact.ts'
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
-import { lookUp } from './lookup.ts'
+import { lookUpContacts } from './lookup.ts'
 import { sourceOf } from './source.ts'
 import { Consent, countConsents, listConsents } from './subscription.ts'
 import { upsertContacts, want } from './upsert.ts'
@@ -90,7 +90,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
     (req) => {
       const { emails } = req.body
       if (!emails.length) failPlainly('BAD_REQUEST', LOOKUP_SIZE)
-      return lookUp(db, req.project.id, emails)
+      return lookUpContacts(db, req.project.id, emails)
     },
   )
 

@@ -20,10 +20,10 @@ export const SOURCES = [
 ] as const
 /** Who changed a subscription, and what led there. */
 export type Source = { by: (typeof SOURCES)[number]; details?: object }
-export type Flip = { projectId: string; contactId: string; subscribed: boolean; source: Source }
+export type SubscriptionChange = { projectId: string; contactId: string; subscribed: boolean; source: Source }
 
 /** The event and the proof of each real change, in the transaction that made it. */
-export async function recordFlips(tx: Tx, flips: Flip[]) {
+export async function recordFlips(tx: Tx, flips: SubscriptionChange[]) {
   if (!flips.length) return
   await recordEvents(
     tx,

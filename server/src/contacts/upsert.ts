@@ -4,12 +4,12 @@ import { reactionsTo } from '../events/listen.ts'
 import { recording } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { type DataPatch, mergePatches } from './data.ts'
-import { seeFields } from './fields.ts'
-import { type Flip, recordFlips, type Source } from './subscription.ts'
+import { registerFields } from './fields.ts'
+import { recordFlips, type Source, type SubscriptionChange } from './subscription.ts'
 
 type Choice = { subscribed: boolean; source: Source }
 /** One contact to create or change, of whichever project. Addresses are normalised, and unique within a batch. */
-export type Wanted = {
+export type ContactUpsert = {
   projectId: string
   email: string
   /** How a new contact begins; every choice after that is a change. */
@@ -32,7 +32,7 @@ type Request = {
   source: Source
 }
 
-export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fill, source }: Request): Wanted => ({
+export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fill, source }: Request): ContactUpsert => ({
   projectId,
   email,
   subscribedIfNew: subscribed ?? subscribedIfNew,
@@ -45,8 +45,8 @@ const withoutKeys = (values: Record<string, unknown>, keys: string[]) =>
   Object.fromEntries(Object.entries(values).filter(([key]) => !keys.includes(key)))
 
 /** Requests for one contact become one, as if they came one after the other. */
-export function mergeWanted(requests: Wanted[]): Wanted[] {
-  const merged = new Map<string, Wanted>()
+export function mergeWanted(requests: ContactUpsert[]): ContactUpsert[] {
+  const merged = new Map<string, ContactUpsert>()
   for (const request of requests) {
     const name = nameOf(request)
     const earlier = merged.get(name)
@@ -56,7 +56,7 @@ export function mergeWanted(requests: Wanted[]): Wanted[] {
 }
 
 /** What the first deleted, the second does not fill but set. What the first filled, the second does not fill again. */
-function mergeTwo(first: Wanted, second: Wanted): Wanted {
+function mergeTwo(first: ContactUpsert, second: ContactUpsert): ContactUpsert {
   const refilled = Object.fromEntries(Object.entries(second.fill).filter(([key]) => first.patch.unset.includes(key)))
   const patch = mergePatches(first.patch, { ...second.patch, set: { ...second.patch.set, ...refilled } })
   const fill = withoutKeys({ ...second.fill, ...first.fill }, [...Object.keys(patch.set), ...patch.unset])
@@ -66,10 +66,10 @@ function mergeTwo(first: Wanted, second: Wanted): Wanted {
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
 
 /** What one of these contacts did. */
-export type Deed = { projectId: string; email: string; id: string; name: string; data: object }
+export type ContactEvent = { projectId: string; email: string; id: string; name: string; data: object }
 
 /** Creates or changes contacts, with all that follows from it and what they did. Returns a way to find what they are now. */
-export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] = []) {
+export async function upsertContacts(tx: Tx, contacts: ContactUpsert[], deeds: ContactEvent[] = []) {
   const rows = contacts.length ? await many(tx, upsertStatement(contacts, { deeds })) : []
   const byName = new Map(rows.map((row) => [nameOf(row), row]))
   await recordFlips(
@@ -80,10 +80,10 @@ export async function upsertContacts(tx: Tx, contacts: Wanted[], deeds: Deed[] =
 }
 
 /** What happens along with it: what these contacts did, and parts of the statement made from rows of (project_id, id, email). */
-type More = { deeds?: Deed[]; numbers?: Map<string, number>; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
+type UpsertExtras = { deeds?: ContactEvent[]; numbers?: Map<string, number>; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
 
 /** The same as one statement to send along with others; only where nobody chooses, so that no choice is to be recorded. */
-export function upsertAtOnce(contacts: Wanted[], more: More) {
+export function upsertAtOnce(contacts: ContactUpsert[], more: UpsertExtras) {
   const numbers = numbered(contacts)
   return {
     // As one value, by their numbers: taking rows apart costs as much as all the rest of it here, and so does reading names.
@@ -100,13 +100,17 @@ export function upsertAtOnce(contacts: Wanted[], more: More) {
 }
 
 /** Where each of them stands. */
-const numbered = (contacts: Wanted[]) => new Map(contacts.map((contact, n) => [nameOf(contact), n]))
+const numbered = (contacts: ContactUpsert[]) => new Map(contacts.map((contact, n) => [nameOf(contact), n]))
 
 const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted`
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
 /** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
-function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], numbers, also }: More, result = ROWS): RawBuilder<Result> {
+function upsertStatement<Result = Row>(
+  contacts: ContactUpsert[],
+  { deeds = [], numbers, also }: UpsertExtras,
+  result = ROWS,
+): RawBuilder<Result> {
   const rows = contacts.map((contact, n) => ({
     n,
     projectId: contact.projectId,
@@ -114,10 +118,10 @@ function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], numbers
     email: contact.email,
     new: choiceOf(contact) ?? contact.subscribedIfNew,
     set: isFilled(contact) ? { ...contact.fill, ...contact.patch.set } : contact.patch.set,
-    special: isSpecial(contact) || undefined,
+    special: needsMerge(contact) || undefined,
   }))
   // What only an existing contact needs, by its name: jsonb finds a key in log n, a look into `input` would take n.
-  const special = contacts.filter(isSpecial)
+  const special = contacts.filter(needsMerge)
   const needs = special.map((contact) => [nameOf(contact), { wanted: choiceOf(contact), unset: contact.patch.unset, fill: contact.fill }])
   const asked = sql`${JSON.stringify(Object.fromEntries(needs))}::jsonb -> (excluded.project_id || ' ' || excluded.email)`
   const unset = special.some(({ patch }) => patch.unset.length)
@@ -156,7 +160,7 @@ function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], numbers
       returning project_id, id, email, subscribed, xmax = 0 as is_new,
         -- now() is fixed for the whole transaction, so equality means: flipped here, by us.
         xmax <> 0 and subscription_changed_at = now() as flipped
-    ), seen as (${seeFields(rows)}
+    ), seen as (${registerFields(rows)}
     ), counted as (
       insert into contact_counts (project_id, total, subscribed)
       select project_id, count(*) filter (where is_new),
@@ -171,13 +175,13 @@ function upsertStatement<Result = Row>(contacts: Wanted[], { deeds = [], numbers
   `
 }
 
-const choiceOf = ({ choices }: Wanted) => choices.at(-1)?.subscribed ?? null
+const choiceOf = ({ choices }: ContactUpsert) => choices.at(-1)?.subscribed ?? null
 const isFilled = ({ fill }: { fill: object }) => Object.keys(fill).length > 0
 /** Asks for more than to have this data. */
-const isSpecial = (contact: Wanted) => contact.patch.unset.length > 0 || contact.choices.length > 0 || isFilled(contact)
+const needsMerge = (contact: ContactUpsert) => contact.patch.unset.length > 0 || contact.choices.length > 0 || isFilled(contact)
 
 /** Whose id is known only now. */
-function recordDeeds(numbers: Map<string, number>, deeds: Deed[]) {
+function recordDeeds(numbers: Map<string, number>, deeds: ContactEvent[]) {
   const rows = deeds.map((deed) => ({ n: numbers.get(nameOf(deed)), id: deed.id, name: deed.name, data: deed.data }))
   return sql`
     new_events as materialized (
@@ -188,9 +192,9 @@ function recordDeeds(numbers: Map<string, number>, deeds: Deed[]) {
 }
 
 /** Every real change on the way from what it was, also those that a later choice took back. */
-function flipsOf({ projectId, subscribedIfNew, choices }: Wanted, row: Row): Flip[] {
+function flipsOf({ projectId, subscribedIfNew, choices }: ContactUpsert, row: Row): SubscriptionChange[] {
   let current = row.isNew ? subscribedIfNew : row.flipped !== row.subscribed
-  const flips: Flip[] = []
+  const flips: SubscriptionChange[] = []
   for (const { subscribed, source } of choices) {
     if (subscribed !== current) flips.push({ projectId, contactId: row.id, subscribed, source })
     current = subscribed

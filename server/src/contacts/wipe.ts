@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
-import { oneAtATime } from './counts.ts'
+import { lockContactCounts } from './counts.ts'
 
-type What = { projectId: string; before: string; limit: number }
+type WipeScope = { projectId: string; before: string; limit: number }
 
 /** For a project reset or deletion: contacts with all that is known of them. */
-export async function wipeContacts(tx: Tx, { projectId, before, limit }: What) {
+export async function wipeContacts(tx: Tx, { projectId, before, limit }: WipeScope) {
   const { rows } = await sql<{ id: string; subscribed: boolean }>`
     delete from contacts where project_id = ${projectId} and id in (
       select id from contacts where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
@@ -20,8 +20,8 @@ export async function wipeContacts(tx: Tx, { projectId, before, limit }: What) {
 }
 
 /** Fields and counts of a project without contacts; with contacts left, they are still true. */
-export async function wipeContactFacts(tx: Tx, { projectId }: What) {
-  await oneAtATime(tx)
+export async function wipeContactFacts(tx: Tx, { projectId }: WipeScope) {
+  await lockContactCounts(tx)
   const nobody = sql`not exists (select from contacts where project_id = ${projectId})`
   await sql`delete from contact_fields where project_id = ${projectId} and ${nobody}`.execute(tx)
   await sql`delete from contact_counts where project_id = ${projectId} and ${nobody}`.execute(tx)

@@ -136,7 +136,7 @@ export async function transactAtOnce<Queries extends RawBuilder<unknown>[]>(db: 
 }
 
 /** Failed by what we asked for, not by how the database is: asking again makes nothing better. */
-export const isHopeless = (err: unknown) => /^(22|23|42|54)/.test((err as { code?: string }).code ?? '')
+export const isPermanent = (err: unknown) => /^(22|23|42|54)/.test((err as { code?: string }).code ?? '')
 
 /** True when this statement failed because a row with the same unique value exists. */
 export const isDuplicate = (err: unknown) => (err as { code?: string }).code === '23505'

@@ -6,15 +6,15 @@ import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { newDkimKey } from './dkim-key.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
-import { newDkimKey } from './key.ts'
 import { isProven } from './proof.ts'
 import { removeDomain } from './remove.ts'
 import { explainToCaller, type Identities, type Identity } from './ses-identity.ts'
 
-type Port = { db: Pool; secrets: Secrets; dns: Dns; log: Log; identities: Identities | undefined }
-type Wanted = { projectId: string; name: string }
-type Holder = { id: string; projectId: string; isVerified: boolean; isGone: boolean; inSandbox: boolean }
+type Deps = { db: Pool; secrets: Secrets; dns: Dns; log: Log; identities: Identities | undefined }
+type NewDomain = { projectId: string; name: string }
+type DomainClaim = { id: string; projectId: string; isVerified: boolean; isGone: boolean; inSandbox: boolean }
 
 /** Only the installation knows: a node without transport settings would take any installation for a sandbox. */
 const inSandbox = sql<boolean>`exists (select from instance where transport = 'sandbox')`
@@ -26,7 +26,7 @@ const LOOKUP_MS = 4_000
  * One project holds a name. Whoever adds it first holds it, but only verification makes that final: until then another
  * project takes it over by publishing a record that only it can know of. So nobody keeps a name from its owner.
  */
-export async function addDomain(port: Port, wanted: Wanted): Promise<DomainRow> {
+export async function addDomain(port: Deps, wanted: NewDomain): Promise<DomainRow> {
   const holder = await findHolder(port.db, wanted.name)
   if (holder && !(await mayReplace(port, wanted, holder))) return refuse(port, wanted, holder)
   const key = await newDkimKey()
@@ -40,7 +40,7 @@ export async function addDomain(port: Port, wanted: Wanted): Promise<DomainRow> 
 }
 
 /** To Amazon SES, which says what to publish. Should that fail, it is as if the domain had never been added. */
-async function introduce(port: Port, identities: Identities, row: DomainRow, wanted: Wanted): Promise<DomainRow> {
+async function introduce(port: Deps, identities: Identities, row: DomainRow, wanted: NewDomain): Promise<DomainRow> {
   try {
     const identity = await identities.ensure(row).catch(explainToCaller)
     if (await isPublished(port.dns, row, identity)) await requireClaim(port, wanted)
@@ -60,7 +60,7 @@ async function isPublished(dns: Dns, { domain }: DomainRow, { tokens }: Identity
   return found.some(({ is }) => is === 'found')
 }
 
-async function requireClaim({ dns, secrets }: Port, wanted: Wanted) {
+async function requireClaim({ dns, secrets }: Deps, wanted: NewDomain) {
   if (await hasPublishedClaim({ dns, secrets }, wanted)) return
   fail('FORBIDDEN', {
     message: 'The records of this domain were published for somebody before.',
@@ -85,7 +85,7 @@ async function keepIdentity(tx: Tx, { projectId, id }: DomainRow, { tokens, zone
 const findHolder = (db: Db, name: string) =>
   maybeOne(
     db,
-    sql<Holder>`
+    sql<DomainClaim>`
       select d.id, d.project_id as "projectId", coalesce(${isProven}, false) as "isVerified", p.deleted_at is not null as "isGone",
         ${inSandbox} as "inSandbox"
       from domains d join projects p on p.id = d.project_id
@@ -93,27 +93,27 @@ const findHolder = (db: Db, name: string) =>
     `,
   )
 
-async function mayReplace({ dns, secrets }: Port, wanted: Wanted, holder: Holder) {
+async function mayReplace({ dns, secrets }: Deps, wanted: NewDomain, holder: DomainClaim) {
   if (holder.projectId === wanted.projectId) return false
   if (holder.isGone) return true
   if (holder.isVerified || holder.inSandbox) return false
   return hasPublishedClaim({ dns, secrets }, wanted)
 }
 
-async function hasPublishedClaim({ dns, secrets }: Pick<Port, 'dns' | 'secrets'>, wanted: Wanted) {
+async function hasPublishedClaim({ dns, secrets }: Pick<Deps, 'dns' | 'secrets'>, wanted: NewDomain) {
   const claim = claimFor(secrets, wanted)
   const published = await dns.lookUp('TXT', claim.name, LOOKUP_MS)
   return published.is === 'found' && published.records.includes(claim.value)
 }
 
 /** Proves to us, and to nobody else, that this project's people control the domain. */
-const claimFor = (secrets: Secrets, { projectId, name }: Wanted) => ({
+const claimFor = (secrets: Secrets, { projectId, name }: NewDomain) => ({
   type: 'TXT',
   name: `_sterna-challenge.${name}`,
   value: `sterna-domain=${secrets.hash('domain-claim', `${projectId} ${name}`).toString('base64url')}`,
 })
 
-function refuse({ secrets }: Port, wanted: Wanted, holder: Holder | undefined): never {
+function refuse({ secrets }: Deps, wanted: NewDomain, holder: DomainClaim | undefined): never {
   if (!holder) return fail('CONFLICT', { message: `A project has at most ${MAX_DOMAINS} domains.` })
   if (holder.projectId === wanted.projectId) return fail('CONFLICT', { message: 'This project has this domain already.' })
   const message = 'Another project has this domain.'
@@ -126,7 +126,7 @@ function refuse({ secrets }: Port, wanted: Wanted, holder: Holder | undefined): 
 }
 
 /** Checked again here: it may have been verified while we looked, and then it stays. */
-const dropClaim = (tx: Tx, { projectId, id }: Holder) =>
+const dropClaim = (tx: Tx, { projectId, id }: DomainClaim) =>
   sql`
     delete from domains where project_id = ${projectId} and id = ${id}
       and (${isProven} is not true or exists (select from projects where id = ${projectId} and deleted_at is not null))
@@ -134,8 +134,8 @@ const dropClaim = (tx: Tx, { projectId, id }: Holder) =>
 
 const insertDomain = (
   tx: Tx,
-  { secrets }: Port,
-  { projectId, name, publicKey, privateKey }: Wanted & Awaited<ReturnType<typeof newDkimKey>>,
+  { secrets }: Deps,
+  { projectId, name, publicKey, privateKey }: NewDomain & Awaited<ReturnType<typeof newDkimKey>>,
 ) =>
   maybeOne(
     tx,

@@ -5,10 +5,10 @@ import { enqueue } from '../jobs/enqueue.ts'
 import type { Config } from '../lib/config.ts'
 import { createDns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
-import { BEGUN_COLUMNS, type Begun, finish, isUnderWay } from './check.ts'
-import { followMode } from './follow-mode.ts'
+import { BEGUN_COLUMNS, finishCheck, isUnderWay, type StartedCheck } from './check.ts'
 import { siteOf } from './records.ts'
 import { createIdentities } from './ses-identity.ts'
+import { followMode } from './sync-with-transport.ts'
 
 /** Each asks a few questions at once, and a batch ends with its slowest answer: 10,000 domains are checked within 5 minutes. */
 const BATCH = { dns: 100, ses: 10 }
@@ -24,7 +24,7 @@ export async function checkDueDomains({ db, config, log }: { db: Pool; config: C
   for (const deadline = performance.now() + WORK_MS; performance.now() < deadline; ) {
     const begun = await transact(db, (tx) => beginDue(tx, identities ? BATCH.ses : BATCH.dns))
     if (!begun.length) return
-    await finish(port, begun, { all: false })
+    await finishCheck(port, begun, { all: false })
   }
   await transact(db, (tx) => enqueue(tx, 'domains.check-due', {}, { key: 'domains.check-due' }))
 }
@@ -33,7 +33,7 @@ export async function checkDueDomains({ db, config, log }: { db: Pool; config: C
 const beginDue = (tx: Tx, limit: number) =>
   many(
     tx,
-    sql<Begun>`
+    sql<StartedCheck>`
       update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
       where (project_id, id) in (
         -- Null is what an older version writes for a domain that it gives up.

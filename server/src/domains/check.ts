@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { isHopeless, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { isPermanent, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import type { Dns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
 import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'
-import { type Finding, findRecords, judge, recordsFor, type Site, type Verdict } from './records.ts'
+import { findRecords, judgeRecord, type RecordFinding, recordsFor, type SendingMethod, type Verdict } from './records.ts'
 import { ForeignIdentity, type Identities, type Identity } from './ses-identity.ts'
 
 /** `identities` where Amazon SES sends: then it is asked whether a domain is proven. */
-type Port = { db: Pool; dns: Dns; site: Site; log: Log; identities: Identities | undefined }
+type Deps = { db: Pool; dns: Dns; site: SendingMethod; log: Log; identities: Identities | undefined }
 /** A check that began: what the domain was then, and the number under which the result is settled. */
-export type Begun = DomainRow & { checkNumber: number; failures: number; pendingSeconds: number }
-type Found = { verdict: Verdict; findings: Finding[]; identity?: Identity | undefined }
+export type StartedCheck = DomainRow & { checkNumber: number; failures: number; pendingSeconds: number }
+type Found = { verdict: Verdict; findings: RecordFinding[]; identity?: Identity | undefined }
 type Next = { status: DomainRow['status']; failures: number; lastError: string | null }
 
 export const BEGUN_COLUMNS = sql`
@@ -33,9 +33,9 @@ const MAX_LOOK_AFTER_MS = 1_000
  * Asks DNS for all records. While another check is under way, its result is the answer. Undefined when the domain is gone. Requests for
  * the same domain share one promise: a DNS server that never answers would otherwise let them fill the pool with looks at one row.
  */
-export function createCheckNow(port: Omit<Port, 'site'>) {
+export function createCheckNow(port: Omit<Deps, 'site'>) {
   const underWay = new Map<string, Promise<DomainRow | undefined>>()
-  return (row: DomainRow, site: Site) => {
+  return (row: DomainRow, site: SendingMethod) => {
     const known = underWay.get(row.id)
     if (known) return known
     const checking = checkNow({ ...port, site }, row).finally(() => underWay.delete(row.id))
@@ -44,10 +44,10 @@ export function createCheckNow(port: Omit<Port, 'site'>) {
   }
 }
 
-async function checkNow(port: Port, row: DomainRow): Promise<DomainRow | undefined> {
+async function checkNow(port: Deps, row: DomainRow): Promise<DomainRow | undefined> {
   for (;;) {
     const begun = await transact(port.db, (tx) => begin(tx, row))
-    if (begun) return (await finish(port, [begun], { all: true }))[0] ?? findDomain(port.db, row.projectId, row.id)
+    if (begun) return (await finishCheck(port, [begun], { all: true }))[0] ?? findDomain(port.db, row.projectId, row.id)
     const ended = await awaitCheck(port.db, row)
     if (ended !== 'given up') return ended
   }
@@ -60,7 +60,7 @@ export const isUnderWay = sql`(
 const begin = (tx: Tx, { projectId, id }: DomainRow) =>
   maybeOne(
     tx,
-    sql<Begun>`
+    sql<StartedCheck>`
       update domains set check_number = check_number + 1, check_began_at = now()
       where project_id = ${projectId} and id = ${id} and ${isUnderWay} is not true
       returning ${BEGUN_COLUMNS}
@@ -87,7 +87,7 @@ async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<Domai
  * Ends checks that began: asks for each, and stores the results in one statement. Holds no transaction while it waits for answers.
  * Returns the domains that are still there and for which no later check began. `all`: also look for records that are not required.
  */
-export async function finish(port: Port, begun: Begun[], { all }: { all: boolean }): Promise<DomainRow[]> {
+export async function finishCheck(port: Deps, begun: StartedCheck[], { all }: { all: boolean }): Promise<DomainRow[]> {
   const { log } = port
   const ended = await Promise.all(
     begun.map(async (each) => {
@@ -104,17 +104,17 @@ export async function finish(port: Port, begun: Begun[], { all }: { all: boolean
 }
 
 /** Of a verified domain only what keeps it verified, unless somebody wants to see all; the rest is as it was found last. */
-async function askDns({ dns, site }: Port, begun: Begun, all: boolean): Promise<Found> {
+async function askDns({ dns, site }: Deps, begun: StartedCheck, all: boolean): Promise<Found> {
   const records = recordsFor(begun, site)
   const isSettled = begun.status === 'verified' && begun.verifiedBy !== 'sandbox'
   const asked = all || !isSettled ? records : records.filter(({ required }) => required)
   const fresh = await findRecords(dns, asked)
-  const isFresh = ({ type, name }: Finding) => fresh.some((each) => each.type === type && each.name === name)
-  return { findings: [...fresh, ...begun.findings.filter((finding) => !isFresh(finding))], verdict: judge(asked, fresh) }
+  const isFresh = ({ type, name }: RecordFinding) => fresh.some((each) => each.type === type && each.name === name)
+  return { findings: [...fresh, ...begun.findings.filter((finding) => !isFresh(finding))], verdict: judgeRecord(asked, fresh) }
 }
 
 /** What DNS says is shown beside it, and says what is missing. Whether the domain may send, only Amazon can say. */
-async function askSes(port: Port, identities: Identities, begun: Begun, all: boolean): Promise<Found> {
+async function askSes(port: Deps, identities: Identities, begun: StartedCheck, all: boolean): Promise<Found> {
   try {
     const identity = await identities.ensure(begun)
     if (!all && begun.verifiedBy === 'ses' && identity.state === 'verified')
@@ -142,7 +142,7 @@ function verdictOf({ state }: Identity, published: Verdict): Verdict {
 }
 
 /** No answer changes nothing. One miss does not take a verification away, three in a row do. Whatever it is, it is checked again. */
-export function nextState(now: Pick<Begun, 'status' | 'verifiedBy' | 'failures' | 'pendingSeconds'>, verdict: Verdict): Next {
+export function nextState(now: Pick<StartedCheck, 'status' | 'verifiedBy' | 'failures' | 'pendingSeconds'>, verdict: Verdict): Next {
   if (verdict.is === 'proven') return { status: 'verified', failures: 0, lastError: null }
   const isProven = now.status === 'verified' && now.verifiedBy !== 'sandbox'
   const status = isProven ? 'verified' : now.status === 'failed' ? 'failed' : 'pending'
@@ -153,22 +153,22 @@ export function nextState(now: Pick<Begun, 'status' | 'verifiedBy' | 'failures' 
   return { status: now.pendingSeconds > FAILED_AFTER ? 'failed' : status, failures, lastError }
 }
 
-type Ended = Begun & Found & { next: Next }
+type Ended = StartedCheck & Found & { next: Next }
 
 /** A batch holds domains of many projects. If the database refuses the data of one, the others are settled one by one. */
-async function settleAll({ db, log, identities }: Port, ended: Ended[]): Promise<DomainRow[]> {
+async function settleAll({ db, log, identities }: Deps, ended: Ended[]): Promise<DomainRow[]> {
   const store = (some: Ended[]) => transact(db, (tx) => settle(tx, some, identities ? 'ses' : 'dns'))
   try {
     return await store(ended)
   } catch (err) {
-    if (ended.length === 1 || !isHopeless(err)) throw err
+    if (ended.length === 1 || !isPermanent(err)) throw err
   }
   const rows: DomainRow[] = []
   for (const each of ended) {
     try {
       rows.push(...(await store([each])))
     } catch (err) {
-      if (!isHopeless(err)) throw err
+      if (!isPermanent(err)) throw err
       log.error({ err, domain: each.domain, projectId: each.projectId }, 'could not store the result of a domain check')
     }
   }

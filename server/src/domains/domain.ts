@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { type Finding, recordsFor, type Site } from './records.ts'
+import { type RecordFinding, recordsFor, type SendingMethod } from './records.ts'
 
 const STATUSES = ['pending', 'verified', 'failed'] as const
 
@@ -56,7 +56,7 @@ export type DomainRow = {
   dkimPublicKey: string
   sesTokens: string[]
   sesZone: string | null
-  findings: Finding[]
+  findings: RecordFinding[]
   lastError: string | null
   lastCheckedAt: Date | null
   createdAt: Date
@@ -81,7 +81,7 @@ export const listDomains = (db: Db, projectId: string) =>
 const SANDBOX_NOTICE =
   'Verified only because no mail leaves this installation. Once it has a mail transport, the records must be published and are checked.'
 
-function showFacts(row: DomainRow, site: Site) {
+function showFacts(row: DomainRow, site: SendingMethod) {
   const inSandbox = row.verifiedBy === 'sandbox'
   return {
     status: row.status,
@@ -101,9 +101,9 @@ function showFacts(row: DomainRow, site: Site) {
   }
 }
 
-const tokensOf = (row: DomainRow, { usesSes }: Site) => (usesSes ? row.sesTokens : [row.dkimSelector])
+const tokensOf = (row: DomainRow, { usesSes }: SendingMethod) => (usesSes ? row.sesTokens : [row.dkimSelector])
 
-export const showDomain = (row: DomainRow, site: Site): z.output<typeof Domain> => ({
+export const showDomain = (row: DomainRow, site: SendingMethod): z.output<typeof Domain> => ({
   id: row.id,
   domain: row.domain,
   ...showFacts(row, site),
@@ -114,7 +114,7 @@ export const showDomain = (row: DomainRow, site: Site): z.output<typeof Domain> 
   verifiedAt: row.verifiedAt?.toISOString() ?? null,
 })
 
-export const showCheck = (row: DomainRow, site: Site): z.output<typeof Checked> => ({
+export const showCheck = (row: DomainRow, site: SendingMethod): z.output<typeof Checked> => ({
   domain: row.domain,
   tokens: tokensOf(row, site),
   ...showFacts(row, site),

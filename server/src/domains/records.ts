@@ -1,5 +1,5 @@
 import type { Config } from '../lib/config.ts'
-import type { Dns, Outcome } from '../lib/dns.ts'
+import type { Dns, DnsOutcome } from '../lib/dns.ts'
 import { storable } from '../lib/storable.ts'
 
 /** A record to publish, and how to tell that it is there. */
@@ -13,8 +13,8 @@ type DnsRecord = {
 }
 type Keyed = { domain: string; dkimSelector: string; dkimPublicKey: string; sesTokens: string[]; sesZone: string | null }
 /** The part of an installation on which the records depend. */
-export type Site = { usesSes: boolean }
-export type Finding = { type: string; name: string; status: 'found' | 'missing' | 'mismatch' | 'unknown'; found: string[] }
+export type SendingMethod = { usesSes: boolean }
+export type RecordFinding = { type: string; name: string; status: 'found' | 'missing' | 'mismatch' | 'unknown'; found: string[] }
 /** What one check says of the domain. `unknown` says nothing. */
 export type Verdict = { is: 'proven' } | { is: 'missing' | 'unknown'; why: string }
 
@@ -23,13 +23,13 @@ const LOOKUP_MS = 4_000
 const MAX_SHOWN = 10
 const MAX_SHOWN_LENGTH = 500
 
-export const siteOf = ({ mailMode }: Pick<Config, 'mailMode'>): Site => ({ usesSes: mailMode === 'ses' })
+export const siteOf = ({ mailMode }: Pick<Config, 'mailMode'>): SendingMethod => ({ usesSes: mailMode === 'ses' })
 
 /**
  * What a domain should publish. Only the DKIM key is required: it is what receivers check, and no other project has it, so it also proves
  * whose domain this is. Amazon SES brings keys of its own. Neither MX nor SPF: no envelope names a host below this domain.
  */
-export const recordsFor = (domain: Keyed, { usesSes }: Site): DnsRecord[] => [
+export const recordsFor = (domain: Keyed, { usesSes }: SendingMethod): DnsRecord[] => [
   ...(usesSes ? sesDkim(domain) : [dkim(domain)]),
   dmarc(domain.domain),
 ]
@@ -70,7 +70,7 @@ const readTags = (text: string): Record<string, string | undefined> =>
   Object.fromEntries(text.split(';').map((tag) => [tag.split('=')[0]!.trim(), tag.slice(tag.indexOf('=') + 1).replace(/\s/g, '')]))
 
 /** Looks for all records at once. Never throws, and always ends in time. */
-export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<Finding[]> =>
+export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<RecordFinding[]> =>
   Promise.all(
     records.map(async (record) => ({
       type: record.type,
@@ -79,7 +79,7 @@ export const findRecords = (dns: Dns, records: DnsRecord[]): Promise<Finding[]> 
     })),
   )
 
-function compare(record: DnsRecord, outcome: Outcome<string>): Pick<Finding, 'status' | 'found'> {
+function compare(record: DnsRecord, outcome: DnsOutcome<string>): Pick<RecordFinding, 'status' | 'found'> {
   if (outcome.is === 'unknown') return { status: 'unknown', found: [] }
   if (outcome.is !== 'found') return { status: 'missing', found: [] }
   const found = outcome.records.slice(0, MAX_SHOWN).map((text) => storable(text.slice(0, MAX_SHOWN_LENGTH)))
@@ -87,7 +87,7 @@ function compare(record: DnsRecord, outcome: Outcome<string>): Pick<Finding, 'st
 }
 
 /** A missing record outweighs one that could not be looked for. */
-export function judge(records: DnsRecord[], findings: Finding[]): Verdict {
+export function judgeRecord(records: DnsRecord[], findings: RecordFinding[]): Verdict {
   const wanting = records.flatMap((record, index) => (record.required && findings[index]!.status !== 'found' ? [findings[index]!] : []))
   const absent = wanting.find(({ status }) => status !== 'unknown')
   if (absent)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { createAttempts } from '../http/attempts.ts'
+import { createAttempts } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { createDns } from '../lib/dns.ts'

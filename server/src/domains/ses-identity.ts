@@ -1,9 +1,9 @@
 import type { GetEmailIdentityResponse } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
-import { createSesClient, refusalIn } from '../lib/ses.ts'
+import { createSesClient, refusalIn } from '../lib/ses-client.ts'
 
-type Holder = { projectId: string; domain: string }
+type IdentityOwner = { projectId: string; domain: string }
 /** What Amazon SES says of a domain: the names to publish, in which zone their values are, and whether it has found them. */
 export type Identity = { tokens: string[]; zone: string; state: 'verified' | 'pending' | 'given-up' | 'unknown' }
 
@@ -26,7 +26,7 @@ export function createIdentities(config: SesConfig) {
     return client.send(new sdk.GetEmailIdentityCommand({ EmailIdentity: domain })).catch(unless('NotFoundException'))
   }
 
-  async function create({ projectId, domain }: Holder) {
+  async function create({ projectId, domain }: IdentityOwner) {
     const { sdk, client } = await ses.ready()
     const Tags = [{ Key: TAG, Value: projectId }]
     // Two at once: the other one has made it.
@@ -41,7 +41,7 @@ export function createIdentities(config: SesConfig) {
   }
 
   /** Made if it is not there. Left over from another project, which no longer has the domain, it is made anew, with other names. */
-  async function ensure(holder: Holder): Promise<Identity> {
+  async function ensure(holder: IdentityOwner): Promise<Identity> {
     let found = await find(holder.domain)
     if (found && !holderOf(found)) throw new ForeignIdentity(explainForeign(holder))
     if (found && holderOf(found) !== holder.projectId) {
@@ -59,7 +59,7 @@ export function createIdentities(config: SesConfig) {
   return { ensure, remove }
 }
 
-const explainForeign = ({ projectId, domain }: Holder) =>
+const explainForeign = ({ projectId, domain }: IdentityOwner) =>
   `${domain} is an identity of the Amazon SES account already. Whoever runs this installation can give it to this project by the tag ${TAG}=${projectId}.`
 
 const holderOf = ({ Tags = [] }: GetEmailIdentityResponse) => Tags.find(({ Key }) => Key === TAG)?.Value

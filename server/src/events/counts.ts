@@ -50,7 +50,7 @@ export const countByName = (db: Db, projectId: string, { from, to }: { from: str
 
 /** Moves deltas into the counts. Those being written meanwhile are not seen, and stay. */
 export async function addUpDeltas(tx: Tx) {
-  await oneAtATime(tx)
+  await lockEventCounts(tx)
   const none = await many(
     tx,
     sql<{ projectId: string; name: string; day: string }>`
@@ -91,7 +91,7 @@ export async function recountEvents(db: Pool, projectId: string) {
 }
 
 async function recountDay(tx: Tx, projectId: string, day: string) {
-  await oneAtATime(tx)
+  await lockEventCounts(tx)
   const from = new Date(day)
   const to = new Date(from.getTime() + DAY_MS)
   await sql`
@@ -110,4 +110,4 @@ async function recountDay(tx: Tx, projectId: string, day: string) {
 }
 
 /** What one of these replaces another must not count again; its own statement, so that the next one sees what was done. */
-export const oneAtATime = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)
+export const lockEventCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)

@@ -3,7 +3,7 @@ import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
-import { oneAtATime } from './counts.ts'
+import { lockEventCounts } from './counts.ts'
 import { removeEvents } from './remove.ts'
 
 const CHUNK = 5_000
@@ -26,14 +26,14 @@ export async function continueForgetting(db: Pool, { projectId, contactIds, sinc
   })
 }
 
-type What = { projectId: string; before: string; limit: number }
+type WipeScope = { projectId: string; before: string; limit: number }
 
 /** For a project reset or deletion. */
-export const wipeEvents = (tx: Tx, { projectId, before, limit }: What) =>
+export const wipeEvents = (tx: Tx, { projectId, before, limit }: WipeScope) =>
   removeEvents(tx, { projectId, which: sql`created_at <= ${before}::timestamptz`, limit })
 
 /** Also those to contacts that are gone. */
-export async function wipeReactions(tx: Tx, { projectId, before, limit }: What) {
+export async function wipeReactions(tx: Tx, { projectId, before, limit }: WipeScope) {
   const { numAffectedRows = 0n } = await sql`
     delete from reactions where project_id = ${projectId} and id in (
       select r.id from reactions r where r.project_id = ${projectId} and (r.created_at <= ${before}::timestamptz
@@ -44,8 +44,8 @@ export async function wipeReactions(tx: Tx, { projectId, before, limit }: What) 
 }
 
 /** Counts of a project without events; with events left, they are still true. Both halves at one moment, or one would be wrong. */
-export async function wipeEventCounts(tx: Tx, { projectId }: What) {
-  await oneAtATime(tx)
+export async function wipeEventCounts(tx: Tx, { projectId }: WipeScope) {
+  await lockEventCounts(tx)
   const none = sql`not exists (select from events where project_id = ${projectId})`
   await sql`
     with deltas as (delete from event_count_deltas where project_id = ${projectId} and ${none})
@@ -55,7 +55,7 @@ export async function wipeEventCounts(tx: Tx, { projectId }: What) {
 }
 
 /** Of a deleted project; after a reset, whoever listens is still there or has taken its leave. */
-export async function wipeListeners(tx: Tx, { projectId, before }: What) {
+export async function wipeListeners(tx: Tx, { projectId, before }: WipeScope) {
   await sql`delete from listeners where project_id = ${projectId} and ${before}::timestamptz = 'infinity'`.execute(tx)
   return 0
 }

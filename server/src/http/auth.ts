@@ -4,10 +4,10 @@ import { maybeOne, type Pool, prepared } from '../db/index.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { createTally } from '../lib/tally.ts'
-import { createGuessGuard } from './guesses.ts'
-import { type Allowance, createLimiter } from './limit.ts'
-import { refuseCrossSite } from './origin.ts'
+import { createTally } from '../lib/window-counter.ts'
+import { refuseCrossSite } from './cross-site.ts'
+import { createGuessGuard } from './key-guessing.ts'
+import { createLimiter, type RateState } from './rate-limit.ts'
 import type { App, Deps } from './server.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
@@ -146,7 +146,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   }
 }
 
-function showAllowance(reply: FastifyReply, allowance: Allowance | undefined) {
+function showAllowance(reply: FastifyReply, allowance: RateState | undefined) {
   if (!allowance) return
   const { limit, remaining, resetSeconds } = allowance
   reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })

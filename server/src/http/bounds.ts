@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError, type Issue } from '../lib/errors.ts'
+import { AppError, type FieldIssue } from '../lib/errors.ts'
 import { fieldOf } from './field.ts'
 import { findUnstorable } from './json.ts'
 
@@ -7,7 +7,7 @@ import { findUnstorable } from './json.ts'
 export const MAX_ISSUES = 50
 
 type Schema = z.core.$ZodType
-type Finding = Issue & { plain?: true }
+type Finding = FieldIssue & { plain?: true }
 type Check = (value: unknown, path: PropertyKey[], issues: Finding[]) => void
 type Checks = {
   /** Undefined where a schema holds no array and no record. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type FieldCode, fail, type Issue } from '../lib/errors.ts'
+import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
 import { fieldOf } from './field.ts'
 
 const MAX_DEPTH = 32
@@ -83,8 +83,8 @@ function endOfString(text: string, from: number) {
   return text.length
 }
 
-function refuseIssues(find: (issues: Issue[]) => void) {
-  const errors: Issue[] = []
+function refuseIssues(find: (issues: FieldIssue[]) => void) {
+  const errors: FieldIssue[] = []
   find(errors)
   if (errors.length) fail('VALIDATION_ERROR', { errors })
 }
@@ -93,7 +93,7 @@ function refuseIssues(find: (issues: Issue[]) => void) {
  * Finds text with U+0000 or half a surrogate pair and numbers that are not exact, and removes `__proto__` keys. `path` is one array
  * that is written to on the way: a string per element would cost more than parsing did.
  */
-export function findUnstorable(value: unknown, path: PropertyKey[], issues: Issue[]): void {
+export function findUnstorable(value: unknown, path: PropertyKey[], issues: FieldIssue[]): void {
   if (issues.length >= MAX_ISSUES) return
   const report = (code: FieldCode, message: string) => issues.push({ field: fieldOf(path), message, code })
   if (typeof value === 'string') {
@@ -111,7 +111,7 @@ export function findUnstorable(value: unknown, path: PropertyKey[], issues: Issu
   } else if (typeof value === 'object' && value !== null) findInObject(value as Record<string, unknown>, path, issues)
 }
 
-function findInObject(value: Record<string, unknown>, path: PropertyKey[], issues: Issue[]) {
+function findInObject(value: Record<string, unknown>, path: PropertyKey[], issues: FieldIssue[]) {
   for (const key of Object.keys(value)) {
     if (key === '__proto__') delete value[key]
     else if (key.includes('\0') || LONE_SURROGATE.test(key))

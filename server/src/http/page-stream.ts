@@ -6,7 +6,7 @@ type Sized = { id: string; bytes: number }
 type Page<Item, Rest> = { portions: string[][]; read: (ids: string[]) => Promise<Item[]>; rest: Rest }
 
 /** Ids in groups of at most PAGE_BYTES, or of one. */
-export function portionsOf(rows: Sized[]): string[][] {
+export function pagePortions(rows: Sized[]): string[][] {
   const portions: string[][] = []
   let room = 0
   for (const { id, bytes } of rows) {

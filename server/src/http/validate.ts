@@ -1,7 +1,7 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import { z } from 'zod'
 import { readAddress } from '../lib/address.ts'
-import { AppError, FIELD_CODES, type FieldCode, type Issue } from '../lib/errors.ts'
+import { AppError, FIELD_CODES, type FieldCode, type FieldIssue } from '../lib/errors.ts'
 import { compileBounds, MAX_ISSUES } from './bounds.ts'
 import { fieldOf } from './field.ts'
 import { isSuspect } from './json.ts'
@@ -62,7 +62,7 @@ function toAppError({ issues }: z.ZodError) {
   return new AppError('VALIDATION_ERROR', { errors })
 }
 
-function toIssue(issue: z.core.$ZodIssue): Issue {
+function toIssue(issue: z.core.$ZodIssue): FieldIssue {
   const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
   const field = fieldOf([...issue.path, ...unknownKey])
   if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: issue.message, code: 'required' }

@@ -1,5 +1,5 @@
 import { isPublic, networkOf } from '../lib/network.ts'
-import { createTally } from '../lib/tally.ts'
+import { createTally } from '../lib/window-counter.ts'
 import type { Limits } from './limits.ts'
 
 const MINUTE_MS = 60_000

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Attachment, Email } from 'postal-mime'
+import type { Report } from '../delivery/feedback/dsn.ts'
 import { storable } from '../lib/storable.ts'
 import { decodeMailCharsets } from './charsets.ts'
-import type { Letter, Report } from './letter.ts'
+import type { ParsedMessage } from './parsed-message.ts'
 
 // Runs in a thread. Whatever a message does here, it does to this thread, which can be killed.
 
@@ -19,13 +20,13 @@ const MAX_ATTACHMENTS = 100
 const MAX_REPORT_BYTES = 64 * 1024
 
 /** Undefined when it cannot be read, now or later. */
-export async function parse(bytes: Uint8Array): Promise<Letter | undefined> {
+export async function parse(bytes: Uint8Array): Promise<ParsedMessage | undefined> {
   if (hasTooManyLines(bytes)) return undefined
   const mail = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true }).catch(() => undefined)
   return mail && { ...letterOf(mail), fingerprint: fingerprintOf(bytes, mail) }
 }
 
-function letterOf(mail: Email): Omit<Letter, 'fingerprint'> {
+function letterOf(mail: Email): Omit<ParsedMessage, 'fingerprint'> {
   const from = mail.from?.address ? { name: cut(mail.from.name), address: cut(mail.from.address) } : null
   return {
     messageId: mail.messageId ? storable(mail.messageId).replace(/^\s*<|>\s*$/g, '') : null,

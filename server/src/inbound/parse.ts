@@ -1,5 +1,5 @@
-import { createThreads } from '../lib/threads.ts'
-import type { Letter } from './letter.ts'
+import { createThreads } from '../lib/thread-pool.ts'
+import type { ParsedMessage } from './parsed-message.ts'
 
 const TIME_MS = 20_000
 const HEAP_MB = 256
@@ -15,15 +15,15 @@ export function createParser() {
   const threads = createThreads({
     file: 'parse-thread',
     from: import.meta.url,
-    least: 0,
-    most: 2,
+    minThreads: 0,
+    maxThreads: 2,
     heapMb: HEAP_MB,
   })
 
   return {
-    async parse(message: Buffer): Promise<Letter> {
+    async parse(message: Buffer): Promise<ParsedMessage> {
       // The time is also that of waiting for others, or for the processor: what takes too long may come again.
-      const letter: Letter | undefined = await threads
+      const letter: ParsedMessage | undefined = await threads
         .run(message, { name: 'parse', signal: AbortSignal.timeout(TIME_MS) })
         .catch((err) => {
           if (err.code !== 'ERR_WORKER_OUT_OF_MEMORY') throw err

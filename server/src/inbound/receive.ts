@@ -1,11 +1,11 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
 import type { Log } from '../lib/log.ts'
+import { takeMessage } from './handle-message.ts'
 import { createInboxQuota } from './inbox-quota.ts'
 import type { Limits } from './limits.ts'
 import { createParser, UnreadableError } from './parse.ts'
-import { findRecipient, type Site } from './recipient.ts'
-import { takeMessage } from './take.ts'
+import { findRecipient, type Installation } from './recipient.ts'
 
 /** An answer other than 250. */
 export class Refusal extends Error {
@@ -22,7 +22,7 @@ const BUSY = 'Try again in a moment'
 const HUNG_UP = new Set(['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 /** What is done with the recipients and the messages of all connections. Whatever fails is a Refusal. */
-export function createReceiver({ db, log, site, limits }: { db: Pool; log: Log; site: Site; limits: Limits }) {
+export function createReceiver({ db, log, site, limits }: { db: Pool; log: Log; site: Installation; limits: Limits }) {
   const parser = createParser()
   const quota = createInboxQuota(limits)
   /** The project of each recipient that was accepted; reports about emails have none. */

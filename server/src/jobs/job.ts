@@ -99,7 +99,7 @@ export const stopJobs = (tx: Tx, projectId: string) =>
   `.execute(tx)
 
 /** What was asked and how far it came, without a lock. Undefined when it is finished. */
-export const readStand = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
+export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
   maybeOne(
     db,
     sql<{ input: Input; position: Position | null }>`
@@ -182,7 +182,7 @@ export const readPiece = async (db: Db, { projectId, jobId }: JobId, { from, len
 
 export type RowError = { row: number; subject: string; error: string }
 
-export async function keepErrors(tx: Tx, { projectId, jobId }: JobId, errors: RowError[]) {
+export async function saveErrors(tx: Tx, { projectId, jobId }: JobId, errors: RowError[]) {
   if (!errors.length) return
   await sql`
     insert into job_errors (project_id, job_id, row, subject, error)

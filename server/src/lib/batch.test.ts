@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createBatcher, type Outcome } from './batch.ts'
+import { type BatchOutcome, createBatcher } from './batch.ts'
 import { AppError } from './errors.ts'
 
 type Item = { id: number; weight: number; guilty?: boolean }
-type Run = { items: Item[]; finish: (outcomes?: Outcome<string>[]) => void; fail: (error: unknown) => void }
+type Run = { items: Item[]; finish: (outcomes?: BatchOutcome<string>[]) => void; fail: (error: unknown) => void }
 
 const ITEM_FAULT = new Error('one of them is bad')
 const SYSTEM_FAULT = new Error('the database is away')
@@ -26,7 +26,7 @@ function newBench(limits: Partial<typeof LIMITS> = {}) {
     ...LIMITS,
     ...limits,
     weigh: ({ weight }) => weight,
-    isTheirFault: (error) => error === ITEM_FAULT,
+    mayBeOneItem: (error) => error === ITEM_FAULT,
     run: (items) =>
       new Promise((resolve, reject) => {
         const end = (how: () => void) => {

@@ -1,13 +1,13 @@
 import { fail } from './errors.ts'
 
 /** What became of one item: the others of its batch need not share its fate. */
-export type Outcome<Result> = { value: Result } | { error: unknown }
+export type BatchOutcome<Result> = { value: Result } | { error: unknown }
 
 type Options<Item, Result> = {
   /** Does all of them at once, and answers in their order. When it throws, nothing of it has happened. */
-  run: (items: Item[]) => Promise<Outcome<Result>[]>
+  run: (items: Item[]) => Promise<BatchOutcome<Result>[]>
   /** Whether such a failure may be the fault of single items. If not, the whole batch has failed and nobody tries again. */
-  isTheirFault: (error: unknown) => boolean
+  mayBeOneItem: (error: unknown) => boolean
   /** How much of the limits below an item takes up. */
   weigh: (item: Item) => number
   /** A batch closes with so many items, so much weight, or when its first item has waited so long. */
@@ -25,7 +25,7 @@ type Waiting<Item, Result> = { item: Item; weight: number; resolve: (result: Res
 
 /** Turns many concurrent calls into few large ones. Every caller gets its own answer. */
 export function createBatcher<Item, Result>(options: Options<Item, Result>) {
-  const { run, isTheirFault, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
+  const { run, mayBeOneItem, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
   type Call = Waiting<Item, Result>
   let queue: Call[] = []
   let queuedWeight = 0
@@ -102,7 +102,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
       }
       return false
     } catch (error) {
-      if (batch.length > 1 && isTheirFault(error)) return true
+      if (batch.length > 1 && mayBeOneItem(error)) return true
       for (const { reject } of batch) reject(error)
       return false
     }

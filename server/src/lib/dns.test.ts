@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startDns } from '../../test/dns-server.ts'
+import { startDns } from '../../test/support/dns-server.ts'
 import { createDns, type Dns } from './dns.ts'
 
 let server: Awaited<ReturnType<typeof startDns>>

@@ -4,7 +4,7 @@ import { type MxRecord, promises } from 'node:dns'
  * `found`, or `none` (the name exists, without such a record), or `missing` (no such name), or `unknown`: nobody could tell
  * just now. Only the first three say something about the domain.
  */
-export type Outcome<Found> = { is: 'found'; records: Found[] } | { is: 'none' } | { is: 'missing' } | { is: 'unknown'; reason: string }
+export type DnsOutcome<Found> = { is: 'found'; records: Found[] } | { is: 'none' } | { is: 'missing' } | { is: 'unknown'; reason: string }
 
 type Answers = { TXT: string; MX: MxRecord; NS: string; A: string; AAAA: string; CNAME: string }
 export type RecordType = keyof Answers
@@ -29,10 +29,10 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
     AAAA: (name) => resolver.resolve6(name),
     CNAME: (name) => resolver.resolveCname(name),
   }
-  const cache = new Map<string, { outcome: Promise<Outcome<unknown>>; until: number }>()
+  const cache = new Map<string, { outcome: Promise<DnsOutcome<unknown>>; until: number }>()
   let inFlight = 0
 
-  async function ask<Type extends RecordType>(type: Type, name: string): Promise<Outcome<Answers[Type]>> {
+  async function ask<Type extends RecordType>(type: Type, name: string): Promise<DnsOutcome<Answers[Type]>> {
     if (inFlight >= MAX_IN_FLIGHT) return { is: 'unknown', reason: 'too many look-ups at once' }
     inFlight++
     try {
@@ -49,11 +49,11 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
   const lookUp = <Type extends RecordType>(type: Type, name: string, withinMs: number) => within(withinMs, ask(type, name))
 
   /** Asks at most once a minute, however many want to know. */
-  function recall<Type extends RecordType>(type: Type, name: string, withinMs: number): Promise<Outcome<Answers[Type]>> {
+  function recall<Type extends RecordType>(type: Type, name: string, withinMs: number): Promise<DnsOutcome<Answers[Type]>> {
     const key = `${type} ${name}`
     const known = cache.get(key)
     // The key holds the type, so what is kept under it is of that type.
-    if (known && known.until > performance.now()) return within(withinMs, known.outcome as Promise<Outcome<Answers[Type]>>)
+    if (known && known.until > performance.now()) return within(withinMs, known.outcome as Promise<DnsOutcome<Answers[Type]>>)
     const outcome = ask(type, name)
     const entry = { outcome, until: Number.POSITIVE_INFINITY }
     outcome.then(({ is }) => (entry.until = performance.now() + KEEP_MS[is]))
@@ -66,7 +66,7 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
   return { lookUp, recall }
 }
 
-function explain(code: string): Exclude<Outcome<never>, { is: 'found' }> {
+function explain(code: string): Exclude<DnsOutcome<never>, { is: 'found' }> {
   if (code === 'ENOTFOUND') return { is: 'missing' }
   if (code === 'ENODATA') return { is: 'none' }
   return { is: 'unknown', reason: REASONS[code] ?? 'the DNS server gave no usable answer' }
@@ -79,7 +79,7 @@ const REASONS: Record<string, string> = {
   EREFUSED: 'the DNS server refused to answer',
 }
 
-function within<T>(ms: number, asked: Promise<Outcome<T>>): Promise<Outcome<T>> {
+function within<T>(ms: number, asked: Promise<DnsOutcome<T>>): Promise<DnsOutcome<T>> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve({ is: 'unknown', reason: REASONS.ETIMEOUT! }), ms)
     asked.then(resolve).finally(() => clearTimeout(timer))

@@ -42,9 +42,9 @@ export const FIELD_CODES = [
   'custom',
 ] as const
 export type FieldCode = (typeof FIELD_CODES)[number]
-export type Issue = { field: string; message: string; code: FieldCode; received?: unknown }
+export type FieldIssue = { field: string; message: string; code: FieldCode; received?: unknown }
 
-type Extra = { details?: Record<string, unknown>; errors?: Issue[]; suggestion?: string }
+type Extra = { details?: Record<string, unknown>; errors?: FieldIssue[]; suggestion?: string }
 type Options = Extra & {
   message?: string
   /** Some codes travel with more than one status (malformed JSON is a VALIDATION_ERROR with 400). */

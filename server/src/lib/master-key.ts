@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from './config.ts'
-import { makeFolder } from './folder.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** The master key: configured, or made once and kept beside the embedded database. */
 export function readMasterKey({ secretKey, dataDir }: { secretKey: string | undefined; dataDir: string }) {

@@ -2,7 +2,7 @@ import { type Secrets, sameBytes } from '../lib/secrets.ts'
 
 /** What the holder of a link may do, and nothing else. */
 export type Purpose = 'unsubscribe' | 'subscribe' | 'manage'
-export type Holder = { projectId: string; contactId: string }
+export type LinkOwner = { projectId: string; contactId: string }
 
 /** The first byte of a token: links in mails live for years, so that how they are made can change. */
 const VERSION = 1
@@ -14,7 +14,7 @@ const TOKEN_BYTES = 1 + 2 * ID_BYTES + MAC_BYTES
 export type Links = Record<`${Purpose}Url`, string>
 
 /** The three links of a contact, as a mail to it has them. Made when they are asked for: most mails show none. */
-export const linksOf = (secrets: Secrets, publicUrl: string, holder: Holder): Links => {
+export const linksOf = (secrets: Secrets, publicUrl: string, holder: LinkOwner): Links => {
   const made: Partial<Links> = {}
   const link = (purpose: Purpose) => {
     made[`${purpose}Url`] ??= `${publicUrl}${pathOf(secrets, purpose, holder)}`
@@ -33,16 +33,16 @@ export const linksOf = (secrets: Secrets, publicUrl: string, holder: Holder): Li
   }
 }
 
-export const pathOf = (secrets: Secrets, purpose: Purpose, holder: Holder) => `/${purpose}/${writeToken(secrets, purpose, holder)}`
+export const pathOf = (secrets: Secrets, purpose: Purpose, holder: LinkOwner) => `/${purpose}/${writeToken(secrets, purpose, holder)}`
 
-function writeToken(secrets: Secrets, purpose: Purpose, { projectId, contactId }: Holder) {
+function writeToken(secrets: Secrets, purpose: Purpose, { projectId, contactId }: LinkOwner) {
   const ids = Buffer.from((projectId + contactId).replaceAll('-', ''), 'hex')
   const mac = secrets.hash('preference-link', `${VERSION}\0${purpose}\0${projectId}\0${contactId}`)
   return Buffer.concat([Buffer.of(VERSION), ids, mac.subarray(0, MAC_BYTES)]).toString('base64url')
 }
 
 /** Whose link it is; undefined when it is not one that we made for this purpose. */
-export function readToken(secrets: Secrets, purpose: Purpose, token: string): Holder | undefined {
+export function readToken(secrets: Secrets, purpose: Purpose, token: string): LinkOwner | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== TOKEN_BYTES || bytes[0] !== VERSION) return undefined
   const holder = { projectId: readId(bytes, 1), contactId: readId(bytes, 1 + ID_BYTES) }

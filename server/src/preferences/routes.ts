@@ -6,9 +6,9 @@ import { readError, replyWithError } from '../http/errors.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
-import { createTally } from '../lib/tally.ts'
+import { createTally } from '../lib/window-counter.ts'
 import { FORM_LIMIT, type Form, readForms } from './form.ts'
-import { type Holder, type Purpose, pathOf, readToken } from './link.ts'
+import { type LinkOwner, type Purpose, pathOf, readToken } from './link.ts'
 import { PAGE_HEADERS, printFailure, printNotFound, printPreferences, printSubscription } from './page.ts'
 import { decide, findSubscriber, type Subscriber } from './subscriber.ts'
 import { languageFor, languageOfBrowser } from './texts.ts'
@@ -33,20 +33,20 @@ function addPages(scope: App, { db, secrets }: Deps) {
   const wrong = createTally({ limit: MAX_WRONG, windowMs: MINUTE_MS })
   const uses = createTally({ limit: MAX_USES, windowMs: MINUTE_MS })
 
-  function identify({ ip, params: { token } }: Opened, purpose: Purpose): Holder {
+  function identify({ ip, params: { token } }: Opened, purpose: Purpose): LinkOwner {
     const holder = readToken(secrets, purpose, token)
     const [tally, key] = holder ? [uses, `${networkOf(ip)} ${holder.contactId}`] : [wrong, networkOf(ip)]
     if (tally.hit(key)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: tally.retryAfter(key) })
     return holder ?? noSuchLink()
   }
 
-  async function find(reply: FastifyReply, holder: Holder): Promise<Subscriber> {
+  async function find(reply: FastifyReply, holder: LinkOwner): Promise<Subscriber> {
     const found = await findSubscriber(db, holder)
     if (found) reply.header('content-language', found.language)
     return found?.subscriber ?? noSuchLink()
   }
 
-  async function change(req: Opened, reply: FastifyReply, holder: Holder, subscribed: boolean, by: Source['by']) {
+  async function change(req: Opened, reply: FastifyReply, holder: LinkOwner, subscribed: boolean, by: Source['by']) {
     await find(reply, holder)
     await transact(db, (tx) => decide(tx, holder, subscribed, { by, details: { requestId: req.id } }))
     return find(reply, holder)
@@ -54,7 +54,7 @@ function addPages(scope: App, { db, secrets }: Deps) {
 
   for (const purpose of ['unsubscribe', 'subscribe'] as const) {
     const wanted = purpose === 'subscribe'
-    const print = (person: Subscriber, holder: Holder) =>
+    const print = (person: Subscriber, holder: LinkOwner) =>
       printSubscription(person, wanted, `..${pathOf(secrets, wanted ? 'unsubscribe' : 'subscribe', holder)}`)
 
     scope.route({

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { setSubscription } from '../contacts/change.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
-import type { Holder } from './link.ts'
+import type { LinkOwner } from './link.ts'
 import { type Language, languageFor } from './texts.ts'
 
 /** The person who has the link, as a page needs to know them. */
@@ -13,7 +13,7 @@ type Row = { email: string | null; subscribed: boolean; locale: unknown; sender:
 /** Without `subscriber` when the contact is gone; undefined when the whole project is. A disabled project must let people go, too. */
 export async function findSubscriber(
   db: Db,
-  { projectId, contactId }: Holder,
+  { projectId, contactId }: LinkOwner,
 ): Promise<{ language: Language; subscriber: Subscriber | undefined } | undefined> {
   const row = await maybeOne(
     db,
@@ -29,5 +29,5 @@ export async function findSubscriber(
   return { language, subscriber: email === null ? undefined : { email, subscribed, sender, language } }
 }
 
-export const decide = (tx: Tx, { projectId, contactId }: Holder, subscribed: boolean, source: Source) =>
+export const decide = (tx: Tx, { projectId, contactId }: LinkOwner, subscribed: boolean, source: Source) =>
   setSubscription(tx, { projectId, ids: [contactId], subscribed, source })

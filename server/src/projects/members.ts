@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { type MailPort, writeAccountMail } from '../account-emails/account-email.ts'
 import { type Db, isDuplicate, many, maybeOne, one, type Tx } from '../db/index.ts'
 import type { Role } from '../http/auth.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { randomToken } from '../lib/secrets.ts'
-import { type MailPort, writeAccountMail } from '../mail/account-mail.ts'
 import { ROLES } from './project.ts'
 
 /** Ownership is not given away by an invitation. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, type Pool, transact } from '../db/index.ts'
-import { createAttempts } from '../http/attempts.ts'
+import { createAttempts } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { accountMailsLeave } from '../lib/config.ts'
@@ -40,7 +40,7 @@ const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
 const Gone = z.null().describe('No content')
 
 export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
-  const port = { secrets, log, publicUrl: config.publicUrl, leaves: accountMailsLeave(config) }
+  const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: accountMailsLeave(config) }
   const attempts = createAttempts(db, secrets)
   const tags = ['Projects']
 

@@ -3,8 +3,7 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { many, type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
-import { QUEUED } from '../delivery/listen.ts'
-import { LANES } from '../delivery/outbox.ts'
+import { LANES } from '../delivery/outbox/claim.ts'
 import {
   type NewAttachment,
   type NewContent,
@@ -13,14 +12,15 @@ import {
   saveAttachments,
   saveContents,
   savingContents,
-} from '../delivery/queue.ts'
+} from '../delivery/outbox/enqueue.ts'
+import { QUEUED } from '../delivery/outbox/queue-notifications.ts'
 import { findVerified, requireVerified } from '../domains/verified.ts'
+import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, releaseKeys, requireKeys } from '../http/idempotency.ts'
 import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
-import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, releaseKeys, requireKeys } from '../http/once.ts'
-import { createBatcher, type Outcome } from '../lib/batch.ts'
-import { crash } from '../lib/crash.ts'
+import { type BatchOutcome, createBatcher } from '../lib/batch.ts'
+import { crash } from '../lib/crash-point.ts'
 import { AppError } from '../lib/errors.ts'
-import { gistOf } from '../lib/gist.ts'
+import { fingerprint } from '../lib/fingerprint.ts'
 import { newId } from '../lib/id.ts'
 
 export type Sending = {
@@ -55,7 +55,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps = noCa
       crash('committed')
       return outcomes
     },
-    isTheirFault,
+    mayBeOneItem,
     weigh: ({ size, dataSize, recipients }) => size + recipients.length * (1_000 + 2 * dataSize),
     maxItems: 200,
     maxWeight: 4 * MB,
@@ -84,7 +84,7 @@ export async function refuseUnlessRepeat(db: Pool, { project, key }: Keyed, ttlH
 
 type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined; claimed: boolean; repeats: boolean }
 
-const isTheirFault = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
+const mayBeOneItem = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
 
 /**
  * In one go when nothing stands against it, as nearly always. What that refuses has not happened, and is done again step by step, to
@@ -98,7 +98,7 @@ async function acceptBatch(db: Pool, batch: Sending[], options: Required<Options
     try {
       return await acceptAtOnce(db, batch)
     } catch (err) {
-      if (!isTheirFault(err)) throw err
+      if (!mayBeOneItem(err)) throw err
     }
   }
   return transact(db, (tx) => accept(tx, batch, options))
@@ -108,7 +108,7 @@ async function acceptBatch(db: Pool, batch: Sending[], options: Required<Options
 const isPlain = ({ content, subscribed, attachments }: Sending) =>
   content.type === 'TRANSACTIONAL' && subscribed === undefined && !attachments.length
 
-async function acceptAtOnce(db: Pool, batch: Sending[]): Promise<Outcome<Sent>[]> {
+async function acceptAtOnce(db: Pool, batch: Sending[]): Promise<BatchOutcome<Sent>[]> {
   const calls = shareContents(batch.map(toCall))
   const senders = calls.map(({ project, content }) => ({ projectId: project.id, address: content.fromAddress }))
   const claims = claimsOf(calls.filter(({ key }) => key !== undefined))
@@ -127,7 +127,7 @@ async function acceptAtOnce(db: Pool, batch: Sending[]): Promise<Outcome<Sent>[]
     query,
     requireVerified([...new Map(senders.map((sender) => [`${sender.projectId} ${sender.address.split('@')[1]}`, sender])).values()]),
     savingContents(contentsOf(calls)),
-    NEWS,
+    NOTIFY_QUEUED,
   ])
   crash('written')
   const [[checked], , rows] = await answers
@@ -135,7 +135,7 @@ async function acceptAtOnce(db: Pool, batch: Sending[]): Promise<Outcome<Sent>[]
   return calls.map((call) => ({ value: answer(call, (projectId, email) => ({ id: find(projectId, email) }), checked!.now) }))
 }
 
-const NEWS = sql`select pg_notify(${QUEUED}, ${String(LANES.transactional)})`
+const NOTIFY_QUEUED = sql`select pg_notify(${QUEUED}, ${String(LANES.transactional)})`
 
 const toCall = (sending: Sending): Call => ({
   ...sending,
@@ -152,7 +152,7 @@ function shareContents(calls: Call[]) {
   for (const call of calls) {
     if (call.attachments.length) continue
     const { body, ...rest } = call.content
-    const said = JSON.stringify([call.project.id, rest, gistOf(body)])
+    const said = JSON.stringify([call.project.id, rest, fingerprint(body)])
     const first = firsts.get(said)
     if (!first) firsts.set(said, call)
     else if (first.content.body === body) call.contentId = first.contentId
@@ -177,7 +177,7 @@ const mailsOf = (call: Call) =>
   }))
 
 /** All of them, in the order in which tables are always written: keys, contacts, mails. */
-async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps }: Required<Options>): Promise<Outcome<Sent>[]> {
+async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps }: Required<Options>): Promise<BatchOutcome<Sent>[]> {
   const { refusals, now } = await checkCallers(
     tx,
     batch.map(({ project }) => project),
@@ -212,7 +212,7 @@ async function accept(tx: Tx, batch: Sending[], { idempotencyTtlHours, checkCaps
       })),
     ),
   )
-  if (admitted.length) await NEWS.execute(tx)
+  if (admitted.length) await NOTIFY_QUEUED.execute(tx)
   await refuseRepeats(tx, calls)
   crash('written')
   return calls.map((call) => (call.refusal ? { error: call.refusal } : { value: answer(call, find, now) }))

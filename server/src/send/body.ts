@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
-import { MAX_MESSAGE } from '../delivery/compose.ts'
 import { Address } from '../http/validate.ts'
 import { readAddress, showsOtherAddress } from '../lib/address.ts'
+import { MAX_MESSAGE } from '../mime/compose.ts'
 import { SenderName } from '../templates/content.ts'
 import { MAX_SOURCE } from '../templates/language/limits.ts'
 import { hasTags } from '../templates/render.ts'
@@ -149,7 +149,7 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
       if (showsOtherAddress(from?.name, from?.email))
         issue(from?.isText ? ['from'] : ['from', 'name'], 'Must not show another email address.', 'custom')
       if (showsOtherAddress(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
-      if (to.length > 1 && to.length * sizeOf(data) > MAX_COPIES)
+      if (to.length > 1 && to.length * recipientSize(data) > MAX_COPIES)
         issue(['data'], 'This much data for so many recipients must be sent in several requests.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)
       if (bytes > maxAttachmentMb * MB) issue(['attachments'], `Attachments have at most ${maxAttachmentMb} MB together.`, 'too_big')
@@ -159,6 +159,6 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
     })
     .meta({ anyOf: [{ required: ['subject', 'body', 'from'] }, { required: ['template'] }] })
 
-export const sizeOf = (data: DataPatch | null | undefined) => (data ? JSON.stringify(data).length : 0)
+export const recipientSize = (data: DataPatch | null | undefined) => (data ? JSON.stringify(data).length : 0)
 
 export type SendBody = z.output<ReturnType<typeof sendBody>>

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { explainSize } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
-import { readIdempotencyKey } from '../http/once.ts'
+import { readIdempotencyKey } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -12,7 +12,7 @@ import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { createAcceptor, refuseUnlessRepeat, type Sending, type Sent } from './accept.ts'
-import { type SendBody, sendBody, sizeOf } from './body.ts'
+import { recipientSize, type SendBody, sendBody } from './body.ts'
 
 const MB = 1024 * 1024
 const BODY_LIMIT = 42 * MB + 64 * 1024
@@ -76,7 +76,7 @@ const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content'
   patch: body.data ?? NO_DATA,
   source: { by: 'secret-key', details: { requestId: req.id } },
   size: req.bodySize,
-  dataSize: sizeOf(body.data),
+  dataSize: recipientSize(body.data),
 })
 
 /** What the request says counts before what the template says. */

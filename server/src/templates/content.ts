@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { AppError } from '../lib/errors.ts'
 import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
-import { describeProblem, type Template } from './mail.ts'
 import { checkTemplate } from './render.ts'
+import { describeProblem, type TemplateSource } from './rendered-email.ts'
 
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 
@@ -16,7 +16,7 @@ export const Body = z.string().min(1).max(MAX_SOURCE)
 export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 
 /** Refuses with each field that is no template, and where in it. */
-export async function assertRenderable(projectId: string, { subject = '', body = '' }: Partial<Template>) {
+export async function assertRenderable(projectId: string, { subject = '', body = '' }: Partial<TemplateSource>) {
   const problems = await checkTemplate({ subject, body }, projectId)
   if (!problems.length) return
   const errors = problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' as const }))

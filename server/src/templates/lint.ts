@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
-import { HtmlParser } from '../lib/html-parser.ts'
+import { HtmlParser } from '../mime/html-parser.ts'
 import { findAmbiguousNames } from './ambiguous-names.ts'
 import type { Reference } from './language/prepare.ts'
 import { tokenize } from './language/tokenize.ts'
 import { isStandard } from './language/variables.ts'
-import { describeProblem, type SyntaxProblem, type Template } from './mail.ts'
 import { inspectTemplate } from './render.ts'
+import { describeProblem, type SyntaxProblem, type TemplateSource } from './rendered-email.ts'
 import type { TYPES } from './template.ts'
 
 export const Issue = z.object({
@@ -32,7 +32,7 @@ type Issue = z.output<typeof Issue>
 const CLIPPED_BYTES = 102 * 1024
 const MAX_ISSUES = 200
 
-export async function lintTemplate(db: Db, projectId: string, template: Template & { type?: (typeof TYPES)[number] | undefined }) {
+export async function lintTemplate(db: Db, projectId: string, template: TemplateSource & { type?: (typeof TYPES)[number] | undefined }) {
   const { problems, references } = await inspectTemplate(template, projectId)
   if (problems.length) return problems.map(toIssue)
   const issues: Issue[] = [
@@ -78,7 +78,7 @@ async function unknownFields(db: Db, projectId: string, references: Reference[])
   return [...new Set(needed.filter(([key]) => !seen.has(key!)).map((path) => path.join('.')))]
 }
 
-const ambiguousNames = ({ subject, body }: Template): Issue[] =>
+const ambiguousNames = ({ subject, body }: TemplateSource): Issue[] =>
   [...findAmbiguousNames(subject).map(({ name }) => ({ name })), ...findAmbiguousNames(body)].map(({ name, ...place }) => ({
     code: 'ambiguous_name',
     severity: 'warning',

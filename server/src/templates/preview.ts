@@ -6,8 +6,8 @@ import type { Secrets } from '../lib/secrets.ts'
 import { type Links, linksOf } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
-import type { Template } from './mail.ts'
 import { inspectTemplate, renderMail } from './render.ts'
+import type { TemplateSource } from './rendered-email.ts'
 
 export const Preview = z.object({
   subject: z.string(),
@@ -19,7 +19,11 @@ export const Preview = z.object({
 type Sample = { email?: string | undefined; subscribed?: boolean | undefined; locale?: string | undefined; data?: DataPatch | undefined }
 
 /** The mail as this recipient would get it. */
-export async function previewTemplate(projectId: string, template: Template, recipient: Recipient): Promise<z.output<typeof Preview>> {
+export async function previewTemplate(
+  projectId: string,
+  template: TemplateSource,
+  recipient: Recipient,
+): Promise<z.output<typeof Preview>> {
   const rendered = await renderMail(template, recipient, { withText: true, projectId })
   if (!rendered.ok) return invalid('body', rendered.reason)
   const { subject, html, text = '' } = rendered

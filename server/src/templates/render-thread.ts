@@ -3,12 +3,21 @@ import { compile, sentence, TooLongError } from './language/compile.ts'
 import { TURN_MS } from './language/limits.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
-import { COMPILING, describeProblem, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template } from './mail.ts'
 import { referencesOf } from './references.ts'
+import {
+  COMPILING,
+  describeProblem,
+  finishRendering,
+  type Inspection,
+  RENDER_FAILURES,
+  type Rendered,
+  type SyntaxProblem,
+  type TemplateSource,
+} from './rendered-email.ts'
 
 // Runs in a thread of the pool. Whatever a template does here, it does to this thread, which can be killed.
 
-type Work = { template: Template; recipients: Recipient[]; withText: boolean; progress: Int32Array }
+type Work = { template: TemplateSource; recipients: Recipient[]; withText: boolean; progress: Int32Array }
 
 /**
  * Renders for one recipient after the other, and says in `progress` for which, so that the one that takes too long is known. Returns
@@ -28,7 +37,7 @@ export function render({ template, recipients, withText, progress }: Work): Rend
     const result = attempt(() => {
       const scope = scopeOf(recipient)
       const html = body(scope)
-      return finish({ subject: subject(scope), html, ...(withText ? { text: toText(html) } : {}) })
+      return finishRendering({ subject: subject(scope), html, ...(withText ? { text: toText(html) } : {}) })
     })
     results.push(result)
     if (performance.now() - began > TURN_MS) break
@@ -36,13 +45,13 @@ export function render({ template, recipients, withText, progress }: Work): Rend
   return results
 }
 
-export function inspect({ template, progress }: { template: Template; progress: Int32Array }): Inspection {
+export function inspect({ template, progress }: { template: TemplateSource; progress: Int32Array }): Inspection {
   Atomics.store(progress, 0, COMPILING)
   const problems = problemsOf(template)
   return { problems, references: problems.length ? [] : referencesOf(template) }
 }
 
-const problemsOf = (template: Template): SyntaxProblem[] =>
+const problemsOf = (template: TemplateSource): SyntaxProblem[] =>
   (['subject', 'body'] as const).flatMap((field) => {
     try {
       compile(template[field], { html: field === 'body' })
@@ -63,10 +72,10 @@ function attempt(render: () => Rendered): Rendered {
 
 function explain(err: Error): string {
   const cause = (err as { originalError?: Error }).originalError ?? err
-  if (cause instanceof TooLongError) return REASONS.output
-  if (cause.message === 'template render limit exceeded') return REASONS.time
-  if (cause.message === 'memory alloc limit exceeded' || cause.message === 'Invalid string length') return REASONS.memory
-  if (cause instanceof RangeError) return REASONS.memory
+  if (cause instanceof TooLongError) return RENDER_FAILURES.output
+  if (cause.message === 'template render limit exceeded') return RENDER_FAILURES.time
+  if (cause.message === 'memory alloc limit exceeded' || cause.message === 'Invalid string length') return RENDER_FAILURES.memory
+  if (cause instanceof RangeError) return RENDER_FAILURES.memory
   return sentence(cause.message)
 }
 

@@ -1,7 +1,8 @@
 import { AppError } from '../lib/errors.ts'
 import { createFairQueue } from '../lib/fair-queue.ts'
-import { createPauses } from '../lib/pauses.ts'
-import { createProgress, createThreads, spareCores, watchProgress } from '../lib/threads.ts'
+import { createProgress, createThreads, spareCores, watchProgress } from '../lib/thread-pool.ts'
+import { createYield } from '../lib/yield-to-loop.ts'
+import { type Simple, simplify } from './language/fast-path.ts'
 import {
   COMPILE_MS,
   MAX_PROCESSED_HERE,
@@ -13,11 +14,19 @@ import {
   WAIT_MS,
 } from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
-import { createRecent } from './language/recent.ts'
-import { type Simple, simplify } from './language/simple.ts'
+import { createRecent } from './language/source-cache.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import type { Recipient } from './language/variables.ts'
-import { COMPILING, finish, type Inspection, REASONS, type Rendered, type SyntaxProblem, type Template, WAITING } from './mail.ts'
+import {
+  COMPILING,
+  finishRendering,
+  type Inspection,
+  RENDER_FAILURES,
+  type Rendered,
+  type SyntaxProblem,
+  type TemplateSource,
+  WAITING,
+} from './rendered-email.ts'
 
 /** Asked for a reason not to try before each attempt in a thread, so that a template that keeps timing out is given up. */
 type Guard = { refusal: () => string | undefined; timedOut: (reason: string) => void }
@@ -36,7 +45,7 @@ type Options = {
 export class StoppedError extends Error {}
 
 /** A mail that cannot be rendered is a result like any other. */
-export async function renderMail(template: Template, recipient: Recipient, options: Options = {}): Promise<Rendered> {
+export async function renderMail(template: TemplateSource, recipient: Recipient, options: Options = {}): Promise<Rendered> {
   const [rendered] = await renderMails(template, [recipient], options)
   return rendered!
 }
@@ -45,7 +54,7 @@ export async function renderMail(template: Template, recipient: Recipient, optio
  * One template for many. A recipient whose mail takes too long or too much fails alone, with the reason; all others are rendered.
  * Templates that only fill in variables are rendered here, all others in threads that can be killed.
  */
-export async function renderMails(template: Template, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
+export async function renderMails(template: TemplateSource, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
   if (!options.withText && isLargeLiteral(template.body)) return renderAround(template, recipients, options)
   const simple = options.withText ? undefined : simpleOf(template)
   if (!simple) return renderInThreads(template, recipients, options)
@@ -56,7 +65,7 @@ export async function renderMails(template: Template, recipients: Recipient[], o
 }
 
 /** A body without tags is the same for every recipient and may be of any size: only the subject is rendered. */
-async function renderAround({ subject, body }: Template, recipients: Recipient[], options: Options): Promise<Rendered[]> {
+async function renderAround({ subject, body }: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
   const results = await renderMails({ subject, body: '' }, recipients, options)
   return results.map((result) => (result.ok ? { ...result, html: body } : result))
 }
@@ -67,7 +76,7 @@ export const hasTags = (source: string) => source.includes('{{') || source.inclu
 const isLargeLiteral = (source: string) => source.length > MAX_SOURCE_HERE && !hasTags(source)
 
 /** What is wrong with a template, if anything. Nothing is rendered. */
-export async function checkTemplate(template: Template, projectId?: string): Promise<SyntaxProblem[]> {
+export async function checkTemplate(template: TemplateSource, projectId?: string): Promise<SyntaxProblem[]> {
   if (isLargeLiteral(template.body)) return checkTemplate({ ...template, body: '' }, projectId)
   if (simpleOf(template)) return []
   const known = checked.get(keyOf(template))
@@ -78,7 +87,7 @@ export async function checkTemplate(template: Template, projectId?: string): Pro
 }
 
 /** The same, and which variables it uses if nothing is wrong. */
-export async function inspectTemplate(template: Template, projectId?: string): Promise<Inspection> {
+export async function inspectTemplate(template: TemplateSource, projectId?: string): Promise<Inspection> {
   const outcome = await inTurn(projectId, () => runInThread<Inspection>('inspect', { template }))
   return outcome.done ?? Promise.reject(new Error(`a template could not be read: ${outcome.reason}`))
 }
@@ -87,15 +96,15 @@ export async function inspectTemplate(template: Template, projectId?: string): P
 
 const RECENT = { entries: 1_000, bytes: 20_000_000 }
 const BYTES_PER_VARIABLE = 500
-const simples = { subject: createRecent<Read>({ ...RECENT, bytes: 2_000_000 }), body: createRecent<Read>(RECENT) }
-type Read = { render: Simple | undefined }
+const simples = { subject: createRecent<KnownTemplate>({ ...RECENT, bytes: 2_000_000 }), body: createRecent<KnownTemplate>(RECENT) }
+type KnownTemplate = { render: Simple | undefined }
 const checked = createRecent<SyntaxProblem[]>(RECENT)
 
-const keyOf = ({ subject, body }: Template) => `${subject}\n${body}`
+const keyOf = ({ subject, body }: TemplateSource) => `${subject}\n${body}`
 
 type SimpleMail = { subject: Simple; body: Simple }
 
-function simpleOf({ subject, body }: Template): SimpleMail | undefined {
+function simpleOf({ subject, body }: TemplateSource): SimpleMail | undefined {
   const parts = { subject: simplified(subject, 'subject'), body: simplified(body, 'body') }
   return parts.subject && parts.body ? (parts as SimpleMail) : undefined
 }
@@ -126,14 +135,16 @@ function readSimple(source: string, html: boolean) {
 /** Undefined for recipients whose mail is too long, or too much work, to be made here. */
 async function renderHere({ subject, body }: SimpleMail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
   const results: (Rendered | undefined)[] = []
-  const pause = createPauses()
+  const pause = createYield()
   let left = MAX_PROCESSED_PER_CALL
   for (const recipient of recipients) {
     const allowed = Math.min(left, MAX_PROCESSED_HERE)
     const budget = { characters: allowed }
     const mail = left > 0 ? { subject: subject(recipient, budget), html: body(recipient, budget) } : NOTHING
     left -= allowed - budget.characters
-    results.push(mail.subject === undefined || mail.html === undefined ? undefined : finish(mail as { subject: string; html: string }))
+    results.push(
+      mail.subject === undefined || mail.html === undefined ? undefined : finishRendering(mail as { subject: string; html: string }),
+    )
     await pause()
   }
   return results
@@ -143,7 +154,7 @@ const NOTHING = { subject: undefined, html: undefined }
 
 // In threads ----------------------------------------------------------------------------------------------------------
 
-async function renderInThreads(template: Template, recipients: Recipient[], options: Options): Promise<Rendered[]> {
+async function renderInThreads(template: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
   const results: Rendered[] = []
   let waiting = recipients.map((_, index) => index)
   while (waiting.length) {
@@ -156,13 +167,13 @@ async function renderInThreads(template: Template, recipients: Recipient[], opti
 }
 
 /** Results by position, at least one: as many as a thread returned in its turn, or that of the recipient it was killed at. */
-async function renderSome(template: Template, recipients: Recipient[], { withText = false, guard, isStopped }: Options) {
+async function renderSome(template: TemplateSource, recipients: Recipient[], { withText = false, guard, isStopped }: Options) {
   if (isStopped?.()) throw new StoppedError()
   const refusal = guard?.refusal()
   if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal })).entries()
   const outcome = await runInThread<Rendered[]>('render', { template, recipients, withText })
   const results: [number, Rendered][] = outcome.done ? [...outcome.done.entries()] : failuresOf(outcome, recipients.length)
-  for (const [, result] of results) if (!result.ok && result.reason === REASONS.time) guard?.timedOut(result.reason)
+  for (const [, result] of results) if (!result.ok && result.reason === RENDER_FAILURES.time) guard?.timedOut(result.reason)
   return results
 }
 
@@ -184,8 +195,8 @@ async function runInThread<Result>(name: 'render' | 'inspect', work: object): Pr
     // Reading is bounded by the size of a template: what takes this long waits for the processor.
     if (at === WAITING || (at === COMPILING && killer.signal.aborted))
       throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
-    if (killer.signal.aborted) return { at, reason: REASONS.time }
-    if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: REASONS.memory }
+    if (killer.signal.aborted) return { at, reason: RENDER_FAILURES.time }
+    if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: RENDER_FAILURES.memory }
     throw err
   } finally {
     stopWatching()
@@ -207,8 +218,8 @@ function threads() {
     file: 'render-thread',
     from: import.meta.url,
     // One for a newcomer beside a project that keeps the other busy: starting a thread takes longer than most of its work.
-    least: 2,
-    most: MOST_THREADS,
+    minThreads: 2,
+    maxThreads: MOST_THREADS,
     heapMb: THREAD_HEAP_MB,
   })
   return pool

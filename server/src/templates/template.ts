@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
-import { portionsOf } from '../http/page-stream.ts'
+import { pagePortions } from '../http/page-stream.ts'
 import { choice, PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
@@ -72,7 +72,7 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
   )
   const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from templates where ${where}`)
   return {
-    portions: portionsOf(sizes),
+    portions: pagePortions(sizes),
     read: (ids: string[]) => readTemplates(db, projectId, ids),
     rest: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
   }

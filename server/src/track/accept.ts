@@ -2,13 +2,13 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/idempotency.ts'
 import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
-import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/once.ts'
-import { createBatcher, type Outcome } from '../lib/batch.ts'
+import { type BatchOutcome, createBatcher } from '../lib/batch.ts'
 import type { AppError } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 
-export type Tracking = {
+export type TrackRequest = {
   project: CallerProject
   email: string
   event: string
@@ -27,9 +27,9 @@ const REQUEST = 'POST /v1/track'
 
 /** Many concurrent requests become one transaction: a seventh of the work of one each. */
 export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
-  createBatcher<Tracking, Tracked>({
+  createBatcher<TrackRequest, Tracked>({
     run: (batch) => trackBatch(db, batch, idempotencyTtlHours),
-    isTheirFault,
+    mayBeOneItem,
     weigh: ({ size }) => size,
     maxItems: 200,
     maxWeight: 2 * MB,
@@ -40,26 +40,26 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
   })
 
 /** SQLSTATE classes of bad data, constraints and sizes; a key that a twin elsewhere holds; together, the time they take. */
-const isTheirFault = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
+const mayBeOneItem = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
 
 /**
  * In one go when nothing stands against it, and nearly always nothing does. What that refuses has not happened, and is done again
  * step by step, to tell who is refused and why. A key alone waits for its twin there.
  */
-async function trackBatch(db: Pool, batch: Tracking[], ttlHours: number) {
+async function trackBatch(db: Pool, batch: TrackRequest[], ttlHours: number) {
   const keys = batch.filter(({ key }) => key !== undefined).map(({ project, key }) => keyName({ projectId: project.id, key: key! }))
   const isPlain = batch.every(({ subscribed }) => subscribed === undefined) && new Set(keys).size === keys.length
   if (isPlain && !(keys.length && batch.length === 1)) {
     try {
       return await trackAtOnce(db, batch)
     } catch (err) {
-      if (!isTheirFault(err)) throw err
+      if (!mayBeOneItem(err)) throw err
     }
   }
   return transact(db, (tx) => track(tx, batch, ttlHours))
 }
 
-async function trackAtOnce(db: Pool, batch: Tracking[]): Promise<Outcome<Tracked>[]> {
+async function trackAtOnce(db: Pool, batch: TrackRequest[]): Promise<BatchOutcome<Tracked>[]> {
   const eventIds = batch.map(() => newId())
   const claims = batch.flatMap((tracking, index) => (tracking.key === undefined ? [] : [claimOf(tracking, eventIds[index]!)]))
   const { query, finder } = upsertAtOnce(mergeWanted(batch.map(wantContact)), {
@@ -78,7 +78,7 @@ async function trackAtOnce(db: Pool, batch: Tracking[]): Promise<Outcome<Tracked
 }
 
 /** All of them, in the order in which tables are always written: keys, contacts, events. */
-async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outcome<Tracked>[]> {
+async function track(tx: Tx, batch: TrackRequest[], ttlHours: number): Promise<BatchOutcome<Tracked>[]> {
   const { refusals, now } = await checkCallers(
     tx,
     batch.map(({ project }) => project),
@@ -94,28 +94,28 @@ async function track(tx: Tx, batch: Tracking[], ttlHours: number): Promise<Outco
     mergeWanted(admitted.map(wantContact)),
     admitted.map((call) => deedOf(call, call.eventId)),
   )
-  const contactOf = ({ project, email }: Tracking) => find(project.id, email).id
+  const contactOf = ({ project, email }: TrackRequest) => find(project.id, email).id
   const at = now.toISOString()
   return calls.map((call) =>
     call.refusal ? { error: call.refusal } : { value: { contactId: contactOf(call), eventId: call.eventId, at } },
   )
 }
 
-const wantContact = ({ project, email, subscribed, patch, source }: Tracking) =>
+const wantContact = ({ project, email, subscribed, patch, source }: TrackRequest) =>
   want({ projectId: project.id, email, subscribed, subscribedIfNew: true, patch, source })
 
-const deedOf = ({ project, email, event, patch }: Tracking, id: string) => ({
+const deedOf = ({ project, email, event, patch }: TrackRequest, id: string) => ({
   projectId: project.id,
   email,
   id,
   name: event,
-  data: seenBy(patch),
+  data: eventData(patch),
 })
 
 /** What an event carries. Copied only where there is something to add. */
-const seenBy = ({ set, transient }: DataPatch) => (Object.keys(transient).length ? { ...set, ...transient } : set)
+const eventData = ({ set, transient }: DataPatch) => (Object.keys(transient).length ? { ...set, ...transient } : set)
 
-type Call = Tracking & { eventId: string; refusal: AppError | undefined }
+type Call = TrackRequest & { eventId: string; refusal: AppError | undefined }
 
 async function claimCallKeys(tx: Tx, calls: Call[], ttlHours: number) {
   const keyed = calls.filter(({ key, refusal }) => key !== undefined && !refusal)
@@ -132,7 +132,7 @@ async function claimCallKeys(tx: Tx, calls: Call[], ttlHours: number) {
   for (const [index, call] of lost.entries()) call.refusal = refusals[index]
 }
 
-const claimOf = ({ project, key }: Tracking, eventId: string) => ({
+const claimOf = ({ project, key }: TrackRequest, eventId: string) => ({
   projectId: project.id,
   key: key!,
   request: REQUEST,

@@ -1,5 +1,5 @@
 import { fail } from '../lib/errors.ts'
-import { createTally } from '../lib/tally.ts'
+import { createTally } from '../lib/window-counter.ts'
 
 /** Requests in a minute that set the subscription of one contact. */
 export const SUBSCRIPTION_CHANGES_PER_MINUTE = 30

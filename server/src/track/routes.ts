@@ -6,13 +6,13 @@ import { sourceOf } from '../contacts/source.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { EventRecord } from '../events/event.ts'
 import { EventName } from '../events/name.ts'
-import { readIdempotencyKey } from '../http/once.ts'
+import { readIdempotencyKey } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { AppError, fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
-import { createTracker, type Tracked, type Tracking } from './accept.ts'
+import { createTracker, type Tracked, type TrackRequest } from './accept.ts'
 import { createSubscriptionLimit } from './limits.ts'
 import { RecordBody, recordOne } from './record.ts'
 
@@ -48,7 +48,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   const limitChanges = createSubscriptionLimit(config.rateLimitPerMinute)
   app.addHook('onClose', () => tracker.drain())
 
-  const submit = (req: FastifyRequest, body: TrackBody, more: Pick<Tracking, 'source' | 'key'>) =>
+  const submit = (req: FastifyRequest, body: TrackBody, more: Pick<TrackRequest, 'source' | 'key'>) =>
     tracker
       .submit({
         project: req.project,

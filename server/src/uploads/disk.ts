@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolder, nearestFolder } from '../lib/folder.ts'
+import { makeFolder, nearestFolder } from '../lib/make-folder.ts'
 import type { Storage } from './storage.ts'
 
 /** Files in one folder. Keys come from key.ts, so they are names, never paths. */

@@ -1,8 +1,8 @@
 import type { Sharp } from 'sharp'
 import { AppError, fail } from '../lib/errors.ts'
-import { createTurns } from '../lib/turns.ts'
+import { createTurns } from '../lib/semaphore.ts'
+import { countScans } from './jpeg-scans.ts'
 import type { Ending } from './key.ts'
-import { countScans } from './scans.ts'
 
 const MAX_PIXELS = 30_000_000
 const MAX_SIDE = 16_384

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { selfAndParents } from '../domains/name.ts'
 import { readAddress } from '../lib/address.ts'
-import type { Dns, Outcome } from '../lib/dns.ts'
+import type { Dns, DnsOutcome } from '../lib/dns.ts'
 import { isForwarder, isPersonal, loadDisposable, loadSpelling } from './providers.ts'
 
 export const Verification = z
@@ -94,7 +94,7 @@ async function factsOf(dns: Dns, domain: string): Promise<Facts> {
   return { ...facts, problem: problemOf(mx, all, facts) }
 }
 
-function problemOf(mx: Outcome<unknown>, all: Outcome<unknown>[], { domainExists, hasMxRecords }: Omit<Facts, 'problem'>) {
+function problemOf(mx: DnsOutcome<unknown>, all: DnsOutcome<unknown>[], { domainExists, hasMxRecords }: Omit<Facts, 'problem'>) {
   if (hasMxRecords) return undefined
   if (mx.is === 'found') return 'The domain takes no mail: it says so by an empty MX record.'
   if (!domainExists && all.some(({ is }) => is === 'missing')) return 'The domain does not exist.'

@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile }
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { ConfigError } from '../../lib/config.ts'
-import { canReach, type User } from './home.ts'
+import { canReach, type UnixUser } from './home.ts'
 
 /** `folder` holds bin, lib and share. */
 export type Binaries = { folder: string; version: string; major: number }
@@ -34,7 +34,7 @@ function resolvePackage(from: string, name: string) {
  * Makes them ready to run as `user` (ourselves if undefined). Where npm put them may be out of that user's reach (root's home)
  * or read-only while links are missing; then they run from a copy in `spareFolder`.
  */
-export async function prepareBinaries(found: Binaries, { user, spareFolder }: { user?: User; spareFolder: string }): Promise<Binaries> {
+export async function prepareBinaries(found: Binaries, { user, spareFolder }: { user?: UnixUser; spareFolder: string }): Promise<Binaries> {
   const outOfReach = user && !['bin/postgres', 'lib', 'share'].every((path) => canReach(user, join(found.folder, path)))
   if (outOfReach) return copyBinaries(found, spareFolder)
   try {

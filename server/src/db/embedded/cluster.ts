@@ -5,11 +5,11 @@ import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConfigError } from '../../lib/config.ts'
 import type { Binaries } from './binaries.ts'
-import type { User } from './home.ts'
+import type { UnixUser } from './home.ts'
 import { killStrays } from './processes.ts'
 
 /** A PostgreSQL of our own. `user`: whom it runs as, when that is not us. */
-export type Cluster = { binaries: Binaries; folder: string; socketFolder: string; password: string; user?: User }
+export type Cluster = { binaries: Binaries; folder: string; socketFolder: string; password: string; user?: UnixUser }
 
 /** Nothing of ours leaks in: a PGOPTIONS or a German locale would change how it behaves. */
 export const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' }
@@ -59,7 +59,7 @@ async function removeDraft(draft: string) {
 }
 
 /** For a cluster whose password was lost with the rest of DATA_DIR. */
-export const setPassword = (cluster: Cluster) =>
+export const setDatabasePassword = (cluster: Cluster) =>
   runSingleUser(
     cluster,
     cluster.folder,
@@ -97,7 +97,7 @@ export function whyNotRun(err: { code?: unknown; message: string }) {
   return typeof err.code === 'string' ? err.message : undefined
 }
 
-export function give(user: User | undefined, ...paths: string[]) {
+export function give(user: UnixUser | undefined, ...paths: string[]) {
   if (user) for (const path of paths) chownSync(path, user.uid, user.gid)
 }
 

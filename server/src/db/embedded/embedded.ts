@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../lib/config.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
-import { type Cluster, clusterUrl, createCluster, dataFolder, setPassword, sweepDrafts } from './cluster.ts'
+import { type Cluster, clusterUrl, createCluster, dataFolder, setDatabasePassword, sweepDrafts } from './cluster.ts'
 import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
 import { alreadyRunning, askServer, takeOwnership } from './owner.ts'
 import { readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
@@ -77,7 +77,7 @@ async function prepare(home: Home, { log, signal }: Omit<Start, 'dataDir'>): Pro
   const cluster = { binaries, folder, socketFolder: socketFolderFor(folder), password: known ?? randomBytes(24).toString('hex'), user }
   if (exists) await clearLeftovers(cluster, log)
   if (!exists) await createCluster(cluster, { signal })
-  else if (!known) await setPassword(cluster)
+  else if (!known) await setDatabasePassword(cluster)
   // After the database has it: a kill in between leaves no file, and so the next start sets another.
   if (!known) writePassword(dataDir, cluster.password)
   await sweepDrafts(folder)

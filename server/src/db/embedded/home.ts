@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from '../../lib/config.ts'
-import { makeFolder } from '../../lib/folder.ts'
+import { makeFolder } from '../../lib/make-folder.ts'
 
-export type User = { uid: number; gid: number }
+export type UnixUser = { uid: number; gid: number }
 
 /** Where the database of a DATA_DIR lives: `data` (the cluster), `run` (its socket), `lock`, `postgres.log`. */
 export type Home = { folder: string; dataDir: string; isRoot: boolean }
@@ -57,14 +57,14 @@ export function writePointer({ folder, dataDir }: Home) {
 }
 
 /** Whom PostgreSQL runs as when we are root: the cluster's owner, so that one `sudo npm start` does not lock its user out. */
-export function serverUser({ folder, isRoot }: Home): User | undefined {
+export function serverUser({ folder, isRoot }: Home): UnixUser | undefined {
   if (!isRoot) return undefined
   const owner = hasCluster(folder) ? statSync(join(folder, 'data')) : undefined
   return owner?.uid ? { uid: owner.uid, gid: owner.gid } : unprivilegedUser()
 }
 
 /** An account with an entry in the password file, because initdb looks itself up. */
-export function unprivilegedUser(): User {
+export function unprivilegedUser(): UnixUser {
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
     const [, , uid, gid] = accounts.find((line) => line.startsWith(`${name}:`))?.split(':') ?? []
@@ -77,7 +77,7 @@ export function unprivilegedUser(): User {
 }
 
 /** By the mode bits, as the kernel does it; where finer rules deny it, PostgreSQL's own message names the path. */
-export function canReach(user: User, path: string): boolean {
+export function canReach(user: UnixUser, path: string): boolean {
   const { mode, uid, gid } = statSync(path)
   const bits = uid === user.uid ? mode >> 6 : gid === user.gid ? mode >> 3 : mode
   return (bits & 1) === 1 && (path === '/' || canReach(user, dirname(path)))

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
-import type { Outcome, Outgoing, Transport } from './transport.ts'
+import type { Outgoing, SendOutcome, Transport } from './transport.ts'
 
-const KEPT: Outcome = { is: 'accepted', response: '250 kept in the sandbox' }
+const KEPT: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox' }
 
 /** Addresses that behave: the part before the @, or before a plus sign in it. */
-const BEHAVIOURS = new Map<string, Outcome>(
+const BEHAVIOURS = new Map<string, SendOutcome>(
   Object.entries({
     delivered: { ...KEPT, feedback: [{ is: 'delivery' }] },
     bounce: { ...KEPT, feedback: [{ is: 'bounce', reason: '550 5.1.1 No such user (sandbox)' }] },
@@ -14,7 +14,7 @@ const BEHAVIOURS = new Map<string, Outcome>(
     complaint: { ...KEPT, feedback: [{ is: 'delivery' }, { is: 'complaint' }] },
     delay: { is: 'refused', at: 'recipient', code: 451, response: '451 4.3.0 Try again later (sandbox)' },
     refuse: { is: 'refused', at: 'recipient', code: 550, response: '550 5.1.1 No such user (sandbox)' },
-  } satisfies Record<string, Outcome>),
+  } satisfies Record<string, SendOutcome>),
 )
 
 const MB = 1024 * 1024

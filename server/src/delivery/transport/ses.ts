@@ -1,9 +1,9 @@
 import type { SendEmailCommandInput } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../../lib/config.ts'
-import { crash } from '../../lib/crash.ts'
-import { createSesClient, isUnreached, refusalIn } from '../../lib/ses.ts'
-import { meaningOfRefusal } from '../classify-ses.ts'
-import type { Allowance, Outcome, Outgoing, Permit, Transport } from './transport.ts'
+import { crash } from '../../lib/crash-point.ts'
+import { createSesClient, isUnreached, refusalIn } from '../../lib/ses-client.ts'
+import { meaningOfRefusal } from './classify-ses.ts'
+import type { Outgoing, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
 const SECOND = 1_000
 /** The last is long: whoever gives up earlier sends twice. */
@@ -15,7 +15,7 @@ const ALLOWANCE_MS = 10 * SECOND
 export function createSes(config: SesConfig, patience = PATIENCE): Transport {
   const ses = createSesClient(config, patience)
 
-  async function send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Outcome> {
+  async function send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome> {
     const { sdk, client } = await ses.ready()
     const command = new sdk.SendEmailCommand(requestFor(mail, config))
     let asked = false
@@ -74,7 +74,7 @@ const requestFor = ({ projectId, id, sender, recipient, message }: Outgoing, { c
 /** Nobody on the way that had no answer either knows what became of it: those are the two statuses of a gateway. */
 const NO_ANSWER = [502, 504]
 
-function explain(err: unknown, sender: string, handedOver: boolean): Outcome {
+function explain(err: unknown, sender: string, handedOver: boolean): SendOutcome {
   const refusal = refusalIn(err)
   if (refusal && !NO_ANSWER.includes(refusal.status)) {
     const response = `${refusal.status} ${refusal.name}: ${refusal.message}`.slice(0, 1_000)
@@ -88,7 +88,7 @@ const describe = (err: unknown) => `${(err as Error).name}: ${(err as Error).mes
 
 type Account = { SendQuota?: { Max24HourSend?: number; MaxSendRate?: number; SentLast24Hours?: number }; SendingEnabled?: boolean }
 
-function readAllowance({ SendQuota = {}, SendingEnabled }: Account): Allowance {
+function readAllowance({ SendQuota = {}, SendingEnabled }: Account): ProviderQuota {
   const { Max24HourSend = -1, MaxSendRate = 0, SentLast24Hours = 0 } = SendQuota
   const perSecond = MaxSendRate > 0 ? MaxSendRate : Number.POSITIVE_INFINITY
   if (SendingEnabled === false) return { perSecond, stopped: 'Amazon SES has paused sending for this account.' }

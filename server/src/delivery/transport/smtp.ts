@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
-import { crash } from '../../lib/crash.ts'
+import { crash } from '../../lib/crash-point.ts'
 import { isLocalHost } from '../../lib/network.ts'
-import type { Outcome, Outgoing, Permit, Stage, Transport } from './transport.ts'
+import type { Outgoing, Permit, SendOutcome, Stage, Transport } from './transport.ts'
 
 const SECOND = 1_000
 /** What the standard asks a client to wait, phase by phase. The last is long: whoever gives up earlier sends twice. */
@@ -18,15 +18,15 @@ const MAX_REPLY = 64 * 1024
 const CHUNK = 64 * 1024
 
 type Options = { url: string; name: string }
-type Line = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }
+type PooledConnection = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }
 
 /** Keeps connections open for the next mail; as many as there are mails at once. */
 export function createSmtp({ url, name }: Options): Transport {
-  const idle: Line[] = []
+  const idle: PooledConnection[] = []
   /** Connections with a message under way. */
-  const inUse = new Set<Line>()
+  const inUse = new Set<PooledConnection>()
 
-  function takeIdle(): Line | undefined {
+  function takeIdle(): PooledConnection | undefined {
     for (let line = idle.pop(); line; line = idle.pop()) {
       clearTimeout(line.idle)
       if (!line.lost) return line
@@ -34,7 +34,7 @@ export function createSmtp({ url, name }: Options): Transport {
     return undefined
   }
 
-  function keep(line: Line) {
+  function keep(line: PooledConnection) {
     if (line.lost || ++line.mails >= MAILS_PER_CONNECTION) return hangUp(line)
     line.idle = setTimeout(() => {
       idle.splice(idle.indexOf(line), 1)
@@ -43,7 +43,7 @@ export function createSmtp({ url, name }: Options): Transport {
     idle.push(line)
   }
 
-  async function sendOn(line: Line, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Passage> {
+  async function sendOn(line: PooledConnection, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
     inUse.add(line)
     const passage = await transmit(line, mail, handOver).finally(() => inUse.delete(line))
     const { outcome, phase } = passage
@@ -63,7 +63,9 @@ export function createSmtp({ url, name }: Options): Transport {
         const isClosed = outcome.is === 'not-sent' || (outcome.is === 'refused' && outcome.code === 421)
         if (!isClosed || phase !== 'commands') return outcome
       }
-      const opened = await open({ url, name }).catch((err: SmtpError): Outcome => ({ ...notSent(err, 'session'), busy: inUse.size > 0 }))
+      const opened = await open({ url, name }).catch(
+        (err: SmtpError): SendOutcome => ({ ...notSent(err, 'session'), busy: inUse.size > 0 }),
+      )
       return 'is' in opened ? opened : (await sendOn(opened, mail, handOver)).outcome
     },
     async close() {
@@ -75,7 +77,7 @@ export function createSmtp({ url, name }: Options): Transport {
 
 type SmtpError = Error & { code?: string; responseCode?: number; response?: string; command?: string }
 
-async function open({ url, name }: Options): Promise<Line> {
+async function open({ url, name }: Options): Promise<PooledConnection> {
   const { protocol, hostname, port, username, password, searchParams } = new URL(url)
   const secure = protocol === 'smtps:'
   const connection = new SMTPConnection({
@@ -92,7 +94,7 @@ async function open({ url, name }: Options): Promise<Line> {
     socketTimeout: FINAL_DOT_MS,
     maxResponseSize: MAX_REPLY,
   })
-  const line: Line = { connection, mails: 0, idle: undefined, lost: false }
+  const line: PooledConnection = { connection, mails: 0, idle: undefined, lost: false }
   connection.on('end', () => (line.lost = true))
   connection.on('error', () => (line.lost = true))
   try {
@@ -125,23 +127,23 @@ function step(connection: SMTPConnection, start: (done: (err?: Error | null) => 
   })
 }
 
-const hangUp = (line: Line) => {
+const hangUp = (line: PooledConnection) => {
   line.lost = true
   line.connection.quit()
 }
 
-const drop = (line: Line) => {
+const drop = (line: PooledConnection) => {
   line.lost = true
   line.connection.close()
 }
 
 /** Where it was when it ended says what may be done with the line. */
-type Passage = { outcome: Outcome; phase: 'commands' | 'body' | 'handed-over' }
+type SmtpAttempt = { outcome: SendOutcome; phase: 'commands' | 'body' | 'handed-over' }
 
 /** One mail on an open line. Where it was when something went wrong decides what that means. */
-function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Passage> {
+function transmit(line: PooledConnection, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
   return new Promise((resolve) => {
-    let phase: Passage['phase'] = 'commands'
+    let phase: SmtpAttempt['phase'] = 'commands'
     let over = false
     let permit: Permit | undefined
     let timer = setTimeout(() => end(timedOut('the commands')), COMMANDS_MS)
@@ -149,7 +151,7 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | u
       clearTimeout(timer)
       timer = setTimeout(() => end(timedOut(what)), ms)
     }
-    const end = (outcome: Outcome) => {
+    const end = (outcome: SendOutcome) => {
       over = true
       clearTimeout(timer)
       line.connection.removeListener('error', failed)
@@ -157,7 +159,7 @@ function transmit(line: Line, mail: Outgoing, handOver: () => Promise<Permit | u
       unwatch()
       resolve({ outcome, phase })
     }
-    const timedOut = (what: string): Outcome =>
+    const timedOut = (what: string): SendOutcome =>
       phase === 'handed-over'
         ? { is: 'unknown', error: `no answer to ${what} in time` }
         : { is: 'not-sent', at: 'message', error: `no answer to ${what} in time` }
@@ -239,9 +241,9 @@ function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
   })
 }
 
-const afterHandOver = (err: SmtpError): Outcome => (isRefusal(err) ? refused(err, 'message') : { is: 'unknown', error: describe(err) })
+const afterHandOver = (err: SmtpError): SendOutcome => (isRefusal(err) ? refused(err, 'message') : { is: 'unknown', error: describe(err) })
 
-function notSent(err: SmtpError, at: Stage): Outcome & { is: 'refused' | 'not-sent' } {
+function notSent(err: SmtpError, at: Stage): SendOutcome & { is: 'refused' | 'not-sent' } {
   if (isRefusal(err)) return refused(err, at)
   // The server announced its limit in EHLO, so the message was not even offered.
   if (/^Message size larger than allowed/.test(err.message))
@@ -256,7 +258,7 @@ const STAGES: Record<string, Stage> = { 'MAIL FROM': 'sender', 'RCPT TO': 'recip
 /** A 421 between the commands of a message has no command: like a lost connection it counts for the message under way. */
 const stageOf = ({ command = '' }: SmtpError): Stage => STAGES[command] ?? 'message'
 
-const refused = (err: SmtpError, at: Stage): Outcome & { is: 'refused' } => ({
+const refused = (err: SmtpError, at: Stage): SendOutcome & { is: 'refused' } => ({
   is: 'refused',
   at,
   code: err.responseCode!,

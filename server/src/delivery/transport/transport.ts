@@ -1,5 +1,4 @@
-import type { Meaning } from '../classify.ts'
-import type { Feedback } from '../feedback.ts'
+import type { Disposition } from './classify.ts'
 
 /** A mail as it goes out: who, to whom, and every byte of it. */
 export type Outgoing = {
@@ -21,15 +20,18 @@ export type Outgoing = {
  */
 export type Stage = 'session' | 'sender' | 'recipient' | 'message'
 
+/** What happens to an email after it was accepted. `bounce` is a hard bounce, `soft-bounce` one whose reason may pass. */
+export type Feedback = { is: 'delivery' | 'complaint'; at?: string } | { is: 'bounce' | 'soft-bounce'; reason: string; at?: string }
+
 /**
  * What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. `busy`: a session was refused while others
  * of this process were open, so the server may only limit their number.
  */
-export type Outcome =
+export type SendOutcome =
   /** With `feedback` when it is known at once what will become of it. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
   /** The other side said no. Nothing was taken. With `means` when it does not speak SMTP. */
-  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; means?: Omit<Meaning, 'reason'> }
+  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; means?: Omit<Disposition, 'reason'> }
   /** It never came to the hand-over. */
   | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
   /** It was not let go: as if nobody had tried. */
@@ -54,11 +56,11 @@ export const permitSince =
  * record and the last byte may follow while it holds; without one the mail must not leave.
  */
 export type Transport = {
-  send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<Outcome>
+  send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
   /** What the other side lets us send, where it can be asked. */
-  allowance?(): Promise<Allowance>
+  allowance?(): Promise<ProviderQuota>
   close(): Promise<void>
 }
 
 /** Of the whole account, however many processes use it. `stopped` says why nothing may be sent at all. */
-export type Allowance = { perSecond: number; stopped: string | null }
+export type ProviderQuota = { perSecond: number; stopped: string | null }

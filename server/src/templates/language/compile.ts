@@ -14,7 +14,7 @@ import { escapeHtml } from '../../lib/html.ts'
 import { FILTERS } from './filters.ts'
 import { ENGINE_MEMORY, ENGINE_RENDER_MS, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { createRecent } from './recent.ts'
+import { createRecent } from './source-cache.ts'
 import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
 import { isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 

@@ -1,6 +1,6 @@
 import { endOfQuoted, isBlank, isQuote, isWord } from './characters.ts'
 import { FILTERS } from './filters.ts'
-import { MAX_DEPTH, MAX_FILTERS } from './limits.ts'
+import { MAX_BLOCK_DEPTH, MAX_FILTERS } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 
 /** A value with filters, as it stands in `{{ }}` or in a condition. Operators lie between the operands, as written. */
@@ -68,7 +68,7 @@ export function readerOf(source: string, from: number, to: number, { stops = new
   }
 
   function enter<T>(read: () => T): T {
-    if (++depth > MAX_DEPTH) refuse(source, at, `Parentheses are nested more than ${MAX_DEPTH} deep.`)
+    if (++depth > MAX_BLOCK_DEPTH) refuse(source, at, `Parentheses are nested more than ${MAX_BLOCK_DEPTH} deep.`)
     const result = read()
     depth--
     return result

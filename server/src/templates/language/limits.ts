@@ -3,7 +3,7 @@ export const MAX_SOURCE = 2_000_000
 /** Tags and outputs of one template. Parsing costs more than linearly: 5,000 take 0.1 s, 50,000 take 6 s. */
 export const MAX_TAGS = 5_000
 /** Blocks in blocks, and parentheses in parentheses. Thousands would overflow the stack of the parser. */
-export const MAX_DEPTH = 100
+export const MAX_BLOCK_DEPTH = 100
 /** Characters of one tag or output. */
 export const MAX_TAG_LENGTH = 10_000
 export const MAX_FILTERS = 50

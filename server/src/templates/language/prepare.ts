@@ -1,5 +1,5 @@
 import { type Expression, type Operand, type Path, printExpression, printOperand, readerOf } from './expression.ts'
-import { MAX_DEPTH } from './limits.ts'
+import { MAX_BLOCK_DEPTH } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 import { type Part, tokenize } from './tokenize.ts'
 import { isStandard } from './variables.ts'
@@ -192,7 +192,7 @@ function readLoop(found: Found, name: string, { from, to }: Range) {
 }
 
 function openBlock({ source, blocks }: Found, { name, start, from, to }: Tag) {
-  if (blocks.length === MAX_DEPTH) refuse(source, start, `Blocks are nested more than ${MAX_DEPTH} deep.`)
+  if (blocks.length === MAX_BLOCK_DEPTH) refuse(source, start, `Blocks are nested more than ${MAX_BLOCK_DEPTH} deep.`)
   const loops = name === 'for' || name === 'tablerow'
   const local = loops ? readerOf(source, from + name.length, to).identifier() : ''
   blocks.push({ name, start, locals: loops ? [local, 'forloop', 'tablerowloop'] : [] })

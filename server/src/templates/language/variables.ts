@@ -39,7 +39,7 @@ export const isStandard = (name: string) => standard.has(name)
 const own = (holder: unknown, key: string): unknown =>
   holder !== null && holder !== undefined && Object.hasOwn(holder as object, key) ? (holder as Record<string, unknown>)[key] : undefined
 
-export function lookUp(recipient: Recipient, path: string[]): unknown {
+export function lookUpVariable(recipient: Recipient, path: string[]): unknown {
   const [first = '', ...rest] = path
   const read = standard.get(first)
   let value = read ? read(recipient) : own(recipient.data, first)
@@ -54,4 +54,4 @@ export function scopeOf(recipient: Recipient): Record<string, unknown> {
   return scope
 }
 
-export const isMissing = (recipient: Recipient, path: string[]) => isAbsent(lookUp(recipient, path))
+export const isMissing = (recipient: Recipient, path: string[]) => isAbsent(lookUpVariable(recipient, path))

@@ -1,0 +1,75 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../db/index.ts'
+import { REPLACING_SUBJECTS } from './account-email.ts'
+
+/** An account mail that a worker is about to send. */
+export type ClaimedAccountEmail = {
+  id: string
+  recipient: string
+  subject: string
+  sealed: Buffer
+  token: string
+  attempts: number
+  failures: number
+  createdAt: Date
+}
+type End = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
+
+/** Bounds one pass; the next one is a second later. */
+const RELEASED_AT_ONCE = 100
+
+/**
+ * Queues what was kept for want of a sender, while its link still works. Of confirmations and resets only the latest is sent, because
+ * it made the earlier link invalid. Invitations are all sent: nothing here tells which project they are for. `message_token` is null in mails of before they could be sent.
+ */
+export const releaseKept = (tx: Tx) =>
+  sql`
+    update account_mails set state = 'queued', due_at = now()
+    where id in (
+      select id from account_mails kept
+      where state = 'kept' and link_expires_at > now() and message_token is not null
+        and not (subject = any(${Object.values(REPLACING_SUBJECTS)}) and exists (select from account_mails newer
+          where newer.recipient = kept.recipient and newer.subject = kept.subject and newer.created_at > kept.created_at))
+      order by link_expires_at limit ${RELEASED_AT_ONCE} for update skip locked)
+  `.execute(tx)
+
+export const take = (tx: Tx, worker: number, limit: number) =>
+  many(
+    tx,
+    sql<ClaimedAccountEmail>`
+      update account_mails set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null
+      where id in (
+        select id from account_mails where state = 'queued' and due_at <= now() order by due_at limit ${limit} for update skip locked)
+      returning id, recipient, subject, sealed_text as sealed, message_token as token, attempts, failures, created_at as "createdAt"
+    `,
+  )
+
+/** What the dead had, and what this process has without knowing. */
+export const releaseUnheldAccountEmails = (tx: Tx, worker: number, inHand: string[]) =>
+  sql`
+    update account_mails m set state = case when handed_over_at is null then 'queued' else 'unknown' end, worker = null
+    where state = 'sending' and (worker = ${worker} and not (id = any(${inHand}::uuid[]))
+      or not exists (select from senders s where s.worker = m.worker))
+  `.execute(tx)
+
+/** Puts on record that it is about to be handed over. False: it must not be. */
+export async function mark(tx: Tx, worker: number, { id, attempts }: ClaimedAccountEmail) {
+  const { numAffectedRows } = await sql`
+    update account_mails set handed_over_at = clock_timestamp()
+    where id = ${id} and worker = ${worker} and attempts = ${attempts} and state = 'sending'
+  `.execute(tx)
+  return numAffectedRows === 1n
+}
+
+export async function settle(
+  tx: Tx,
+  worker: number,
+  { id, attempts }: ClaimedAccountEmail,
+  { state, error, waitSeconds = 0, failed = false }: End,
+) {
+  await sql`
+    update account_mails set state = ${state}, worker = null, error = ${error}, due_at = now() + make_interval(secs => ${waitSeconds}),
+      failures = failures + ${failed ? 1 : 0}
+    where id = ${id} and attempts = ${attempts} and (worker = ${worker} or state = 'unknown')
+  `.execute(tx)
+}

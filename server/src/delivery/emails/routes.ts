@@ -1,0 +1,96 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { transact } from '../../db/index.ts'
+import { CursorQuery, cursorList } from '../../http/paging.ts'
+import type { App, Deps } from '../../http/server.ts'
+import { Id } from '../../http/validate.ts'
+import { notFound } from '../../lib/errors.ts'
+import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
+import { resendEmail } from './resend.ts'
+import { findMessage, listMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
+import { TimelineEntry, timelineOf } from './timeline.ts'
+
+/** A rare status, or a campaign among many, is looked for row by row. */
+const isFiltered = ({ query }: FastifyRequest) => {
+  const { status, campaignId } = query as z.output<typeof EmailsQuery>
+  return status !== undefined || campaignId !== undefined
+}
+
+export function emailRoutes(app: App, { db, secrets }: Deps) {
+  const config = { caller: 'project' as const }
+
+  app.get(
+    '/emails',
+    {
+      config: { ...config, slowRead: isFiltered },
+      schema: { tags: ['Emails'], summary: 'List emails, newest first', querystring: EmailsQuery, response: { 200: cursorList(Email) } },
+    },
+    (req) => listEmails(db, secrets, req.project.id, req.query),
+  )
+
+  app.get(
+    '/emails/:id',
+    {
+      config,
+      schema: {
+        tags: ['Emails'],
+        summary: 'An email and its story',
+        params: z.object({ id: Id('email') }),
+        response: { 200: Email.extend({ timeline: z.array(TimelineEntry) }) },
+      },
+    },
+    async (req) => {
+      const email = (await findEmail(db, req.project.id, req.params.id)) ?? notFound('email', req.params.id)
+      return { ...email, timeline: await timelineOf(db, req.project.id, email) }
+    },
+  )
+
+  app.post(
+    '/emails/:id/resend',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags: ['Emails'],
+        summary: 'Resend a failed transactional email',
+        description: 'As a new email with `resentFrom`. Possible for 7 days after the failure, as long as the data of the request is kept.',
+        params: z.object({ id: Id('email') }),
+        response: { 201: Email },
+      },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const resent = await transact(db, (tx) => resendEmail(tx, { projectId, id: req.params.id }))
+      const email = resent ? await findEmail(db, projectId, resent) : undefined
+      return reply.status(201).send(email ?? notFound('email', req.params.id))
+    },
+  )
+
+  app.get(
+    '/sandbox/messages',
+    {
+      config,
+      schema: {
+        tags: ['Sandbox'],
+        summary: 'Mails kept in the sandbox, newest first',
+        querystring: CursorQuery,
+        response: { 200: cursorList(SandboxMessage) },
+      },
+    },
+    (req) => listMessages(db, secrets, req.project.id, req.query),
+  )
+
+  app.get(
+    '/sandbox/messages/:id',
+    {
+      // The source of one may have 40 MB.
+      config: { ...config, slowRead: true },
+      schema: {
+        tags: ['Sandbox'],
+        summary: 'A mail of the sandbox with its source',
+        params: z.object({ id: Id('message') }),
+        response: { 200: SandboxMessageSource },
+      },
+    },
+    async (req) => (await findMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
+  )
+}

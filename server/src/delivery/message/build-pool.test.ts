@@ -1,0 +1,118 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import PostalMime from 'postal-mime'
+import { afterAll, describe, expect, test } from 'vitest'
+import { newId } from '../../lib/id.ts'
+import { createLog } from '../../lib/log.ts'
+import { deriveSecrets } from '../../lib/secrets.ts'
+import { LANES } from '../outbox/claim.ts'
+import type { BuildRequest } from './build.ts'
+import { createBuildPool } from './build-pool.ts'
+import { createTimeouts } from './timeouts.ts'
+
+const secrets = deriveSecrets('a master key of more than 32 characters')
+const making = createBuildPool({ secrets, publicUrl: 'https://mail.example', log: createLog('silent') })
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+afterAll(() => making.close())
+
+const order = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
+  mail: { projectId: newId(), id: newId(), messageId: 'x@shop.example', createdAt: new Date(), toAddress: 'a@b.example', toName: null },
+  content: { type: 'TRANSACTIONAL', fromAddress: 'shop@shop.example', replyTo: null, attachments: [] },
+  sender: 'Shop',
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+  headers: {},
+  tracking: 'DISABLED',
+  returnPath: undefined,
+  signer: { domain: 'shop.example', selector: 's', key: privateKey },
+  ...changes,
+})
+
+const make = (orders: BuildRequest[], lane: number = LANES.transactional) => Promise.all(orders.map((each) => making.make(lane, each)))
+
+test('each gets its own mail, however many are made at once and in whichever lane', async () => {
+  const orders = Array.from({ length: 50 }, (_, n) => order({ subject: `Number ${n}` }))
+  const [ones, others] = await Promise.all([make(orders), make(orders, LANES.bulk)])
+  for (const [n, message] of ones.entries()) {
+    const { subject, text } = await PostalMime.parse(message)
+    expect([subject, text?.trim()]).toEqual([`Number ${n}`, 'Hello'])
+  }
+  expect(others).toEqual(ones)
+})
+
+test('a file arrives as it was', async () => {
+  const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, n) => n % 256))
+  const file = { filename: 'a.bin', contentType: 'application/octet-stream', contentId: null, inline: false, content: bytes }
+  const [message] = await make([order({ content: { ...order().content, attachments: [file] } })])
+  const { attachments } = await PostalMime.parse(message!)
+  expect(Buffer.from(attachments[0]!.content as ArrayBuffer)).toEqual(bytes)
+})
+
+test('a mail that cannot be signed fails alone, with the reason', async () => {
+  const signer = { domain: 'shop.example', selector: 's', key: 'no key' as unknown as KeyObject }
+  const outcomes = await Promise.allSettled([making.make(0, order()), making.make(0, order({ signer })), making.make(0, order())])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect((outcomes[1] as PromiseRejectedResult).reason.message).toMatch(/private key|PEM|DECODER/i)
+})
+
+test('a mail that cannot even be handed to a thread takes no other along', async () => {
+  const guilty = order({ headers: { 'X-Bad': (() => {}) as unknown as string } })
+  const outcomes = await Promise.allSettled([order(), guilty, order(), order(), order()].map((each) => making.make(0, each)))
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'])
+})
+
+describe('an email that takes too long', () => {
+  /** Building it takes some hundred milliseconds, and is allowed none. */
+  const SLOW = 'slow'
+  const impatient = createBuildPool({
+    secrets,
+    publicUrl: 'https://mail.example',
+    log: createLog('silent'),
+    limitMsOf: ({ subject }) => (subject === SLOW ? 0 : 60_000),
+  })
+  afterAll(() => impatient.close())
+  const file = {
+    filename: 'a.bin',
+    contentType: 'application/octet-stream',
+    contentId: null,
+    inline: false,
+    content: Buffer.alloc(2 ** 24),
+  }
+  const slow = (projectId = newId()) =>
+    order({ subject: SLOW, mail: { ...order().mail, projectId }, content: { ...order().content, attachments: [file] } })
+  const quick = (projectId: string) => order({ mail: { ...order().mail, projectId } })
+  const REASON = 'Building the message took longer than 0 s.'
+  const endsOf = async (outcomes: Promise<Buffer>[]) =>
+    (await Promise.allSettled(outcomes)).map((each) => (each.status === 'fulfilled' ? 'made' : each.reason.message))
+
+  test('fails alone, with the reason, and the others of its group are made', async () => {
+    const projectId = newId()
+    const orders = [quick(projectId), quick(projectId), slow(projectId), quick(projectId)]
+    expect(await endsOf(orders.map((each) => impatient.make(LANES.transactional, each)))).toEqual(['made', 'made', REASON, 'made'])
+  })
+
+  test('does not end the emails of other projects, in whichever thread they are', async () => {
+    const others = Array.from({ length: 40 }, () => quick(newId()))
+    const outcomes = [slow(), ...others, slow()].map((each, n) => impatient.make(n % 2, each))
+    expect(await endsOf(outcomes)).toEqual([REASON, ...others.map(() => 'made'), REASON])
+  })
+
+  test('is tried three times for one content; the emails that wait then fail without being tried', async () => {
+    const projectId = newId()
+    const guard = createTimeouts().guardOf('content')
+    let attempts = 0
+    const counting = {
+      ...guard,
+      timedOut(reason: string) {
+        attempts++
+        guard.timedOut(reason)
+      },
+    }
+    const ends = await endsOf(Array.from({ length: 12 }, () => impatient.make(LANES.bulk, slow(projectId), counting)))
+    // Three, and what the other slots had begun.
+    expect(attempts).toBeGreaterThanOrEqual(3)
+    expect(attempts).toBeLessThanOrEqual(3 + 8)
+    expect(ends.filter((each) => each === REASON)).toHaveLength(attempts)
+    expect(ends.filter((each) => each === `${REASON} Not tried: 3 emails with this content did.`)).toHaveLength(12 - attempts)
+  })
+})

@@ -1,0 +1,39 @@
+import { expect, test, vi } from 'vitest'
+import { newId } from '../../lib/id.ts'
+import type { Log } from '../../lib/log.ts'
+import { deriveSecrets } from '../../lib/secrets.ts'
+import { readHtml } from '../../mime/html-to-text.ts'
+import { createTracking } from './tracking.ts'
+
+const secrets = deriveSecrets('a master key of more than 32 characters')
+const publicUrl = 'https://mail.example'
+const error = vi.fn()
+const log = { error } as unknown as Log
+const mail = {
+  mail: { projectId: newId(), id: newId() },
+  content: { type: 'MARKETING' as const },
+  tracking: 'ENABLED' as const,
+}
+const HTML = '<p><a href="https://shop.example/">x</a></p>'
+
+test('a mail whose links cannot be signed goes out as it was, and the log says so', () => {
+  const sign = () => {
+    throw new Error('no')
+  }
+  const track = createTracking({ secrets: { ...secrets, sign }, publicUrl, log })
+  expect(track(mail, HTML, readHtml(HTML))).toBe(HTML)
+  expect(error).toHaveBeenCalledOnce()
+})
+
+test('the same mail made twice is the same to the byte', () => {
+  const track = createTracking({ secrets, publicUrl, log })
+  const once = track(mail, HTML, readHtml(HTML))
+  expect(once).not.toBe(HTML)
+  expect(track(mail, HTML, readHtml(HTML))).toBe(once)
+})
+
+test('of very many links the first thousand are tracked', () => {
+  const html = '<a href="https://shop.example/">x</a>'.repeat(1_500)
+  const tracked = createTracking({ secrets, publicUrl, log })(mail, html, readHtml(html))
+  expect(tracked.split('href="https://shop.example/"').length - 1).toBe(500)
+})

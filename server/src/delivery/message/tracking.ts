@@ -1,0 +1,36 @@
+import type { Log } from '../../lib/log.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import type { ParsedHtml } from '../../mime/html-to-text.ts'
+import { rewriteLinks } from '../../mime/rewrite-links.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import type { Content } from '../outbox/content.ts'
+import { TRAP, tokensFor } from './tracking-token.ts'
+
+export type TrackingSetting = 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
+type Tracked = { mail: Pick<ClaimedEmail, 'projectId' | 'id'>; content: Pick<Content, 'type'>; tracking: TrackingSetting }
+
+/** Makes opens and clicks of an email measurable, if its project wants that. If it fails, the email leaves without tracking. */
+export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; publicUrl: string; log: Log }) {
+  // Unsubscribing must work without a redirect.
+  const untracked = ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)
+
+  function addressesFor({ projectId, id: emailId }: Tracked['mail']) {
+    const tokens = tokensFor(secrets, { projectId, emailId })
+    return {
+      untracked,
+      click: (position: number, target: string) => `${publicUrl}/t/c/${tokens.click(position, target)}`,
+      trap: () => `${publicUrl}/t/c/${tokens.click(TRAP, '')}`,
+      pixel: () => `${publicUrl}/t/o/${tokens.open()}`,
+    }
+  }
+
+  return ({ mail, content, tracking }: Tracked, html: string, read: ParsedHtml) => {
+    if (tracking === 'DISABLED' || (tracking === 'MARKETING_ONLY' && content.type === 'TRANSACTIONAL')) return html
+    try {
+      return rewriteLinks(html, read, addressesFor(mail))
+    } catch (err) {
+      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not track the links of an email')
+      return html
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { sql } from 'kysely'
+import { type Db, many, prepared } from '../../db/index.ts'
+import { withoutOtherAddresses } from '../../lib/address.ts'
+import type { Attachment } from '../../mime/compose.ts'
+import type { ClaimedEmail } from './claim.ts'
+import type { EmailType } from './enqueue.ts'
+
+export type Content = {
+  projectId: string
+  id: string
+  type: EmailType
+  subject: string
+  body: string
+  fromAddress: string
+  fromName: string | null
+  replyTo: string | null
+  headers: Record<string, string>
+  templateId: string | null
+  projectName: string
+  projectLanguage: string
+  attachments: Attachment[]
+}
+
+const MB = 1024 * 1024
+/** Enough for the contents of many streams at once, and bounded whatever they are. */
+const MAX_KEPT = 64 * MB
+
+/** Contents never change, so those of running streams are kept in memory. */
+export function createContents(db: Db) {
+  const kept = new Map<string, { content: Content; size: number }>()
+  let size = 0
+
+  function keep(content: Content) {
+    if (kept.has(content.id)) return
+    const own = content.body.length * 2 + content.attachments.reduce((sum, { content: bytes }) => sum + bytes.length, 1_000)
+    kept.set(content.id, { content, size: own })
+    size += own
+    for (const [id, { size: theirs }] of kept) {
+      if (size <= MAX_KEPT || kept.size === 1) break
+      kept.delete(id)
+      size -= theirs
+    }
+  }
+
+  return async (mails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) => {
+    const found = new Map<string, Content>()
+    const missing = new Map<string, string>()
+    for (const { projectId, contentId } of mails) {
+      const known = kept.get(contentId)
+      if (known) found.set(contentId, known.content)
+      else missing.set(contentId, projectId)
+    }
+    for (const content of await loadContents(db, missing)) {
+      found.set(content.id, content)
+      keep(content)
+    }
+    return (mail: Pick<ClaimedEmail, 'contentId'>) => found.get(mail.contentId)
+  }
+}
+
+type AttachmentRow = { contentId: string; filename: string; contentType: string; cid: string | null; inline: boolean; bytes: Buffer }
+
+async function loadContents(db: Db, wanted: Map<string, string>): Promise<Content[]> {
+  if (!wanted.size) return []
+  const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
+  const contents = many(
+    db,
+    sql<Omit<Content, 'attachments'>>`${prepared}
+      select c.project_id as "projectId", c.id, c.type, c.subject, c.body, c.from_address as "fromAddress", c.from_name as "fromName",
+        c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName", p.language as "projectLanguage"
+      from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+      join contents c on c.project_id = k."projectId" and c.id = k.id
+      join projects p on p.id = c.project_id
+    `,
+  )
+  const files = many(
+    db,
+    sql<AttachmentRow>`${prepared}
+      select a.content_id as "contentId", a.filename, a.content_type as "contentType", a.cid, a.inline, a.bytes
+      from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
+      join attachments a on a.project_id = k."projectId" and a.content_id = k.id
+      order by a.content_id, a.position
+    `,
+  )
+  const [found, attachments] = await Promise.all([contents, files])
+  return found.map((content) => ({
+    ...content,
+    ...namesOf(content),
+    attachments: attachments
+      .filter(({ contentId }) => contentId === content.id)
+      .map(({ filename, contentType, cid, inline, bytes }) => ({ filename, contentType, contentId: cid, inline, content: bytes })),
+  }))
+}
+
+/** A project may be called after an address, and a template may be older than the check of its name. Neither may leave as another sender. */
+const namesOf = ({ fromAddress, fromName, projectName }: Pick<Content, 'fromAddress' | 'fromName' | 'projectName'>) => ({
+  fromName: (fromName && withoutOtherAddresses(fromName, fromAddress)) || null,
+  projectName: withoutOtherAddresses(projectName, fromAddress) || fromAddress.slice(fromAddress.lastIndexOf('@') + 1),
+})

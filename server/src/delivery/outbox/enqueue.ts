@@ -1,0 +1,102 @@
+import { type RawBuilder, sql } from 'kysely'
+import { prepared, type Tx } from '../../db/index.ts'
+import { randomDigits } from '../../lib/id.ts'
+
+export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+type SourceType = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
+
+export type NewContent = {
+  projectId: string
+  id: string
+  type: EmailType
+  subject: string
+  body: string
+  fromAddress: string
+  fromName: string | null
+  replyTo: string | null
+  headers: Record<string, string>
+  templateId: string | null
+}
+export type NewAttachment = {
+  projectId: string
+  contentId: string
+  position: number
+  filename: string
+  contentType: string
+  cid: string | null
+  inline: boolean
+  bytes: Buffer
+}
+export type NewEmail = {
+  projectId: string
+  id: string
+  contentId: string
+  contactId: string
+  toAddress: string
+  toName: string | null
+  vars: Record<string, unknown>
+  sourceType: SourceType
+  /** Already decided: not to be sent, and why. */
+  skipped?: string | null
+  fromDomain: string
+}
+
+const LANES: Record<SourceType, number> = { TRANSACTIONAL: 0, WORKFLOW: 0, CAMPAIGN: 1 }
+
+export async function saveContents(tx: Tx, contents: NewContent[]) {
+  if (contents.length) await savingContents(contents).execute(tx)
+}
+
+export const savingContents = (contents: NewContent[]) => sql`${prepared}
+    insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id)
+    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId"
+    from jsonb_to_recordset(${JSON.stringify(contents)}::jsonb) as c(
+      "projectId" uuid, id uuid, type text, subject text, body text, "fromAddress" text, "fromName" text, "replyTo" text, headers jsonb,
+      "templateId" uuid)`
+
+/** One statement each: ten megabytes do not become less by sharing one. */
+export async function saveAttachments(tx: Tx, attachments: NewAttachment[]) {
+  for (const { projectId, contentId, position, filename, contentType, cid, inline, bytes } of attachments) {
+    await sql`
+      insert into attachments (project_id, content_id, position, filename, content_type, cid, inline, bytes)
+      values (${projectId}, ${contentId}, ${position}, ${filename}, ${contentType}, ${cid}, ${inline}, ${bytes})
+    `.execute(tx)
+  }
+}
+
+/** Nobody can guess it: a receiver drops a second mail of the same name, so a guessed one could keep ours away. */
+export const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
+
+/**
+ * The part of a statement that queues mails to contacts it has just made or found, given as rows of (project_id, id, email). They are
+ * told apart by their address.
+ */
+export const queueingTo = (people: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped'>[]) => {
+  const rows = emails.map(({ fromDomain, ...email }) => ({ ...email, messageId: newMessageId(fromDomain), lane: LANES[email.sourceType] }))
+  return sql`queued as (
+      insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id)
+      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.lane, e."projectId"
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
+        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text, "messageId" text, lane smallint)
+      join ${people} as p on p.project_id = e."projectId" and p.email = e."toAddress"
+    )`
+}
+
+/** From the commit on they will be sent, whatever happens to this process. */
+export async function queueEmails(tx: Tx, emails: NewEmail[]) {
+  if (!emails.length) return
+  const rows = emails.map(({ fromDomain, ...email }) => ({
+    ...email,
+    messageId: newMessageId(fromDomain),
+    lane: LANES[email.sourceType],
+  }))
+  await sql`${prepared}
+    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
+      stream_id)
+    select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "messageId",
+      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, lane, "projectId"
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
+      "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
+      "messageId" text, skipped text, lane smallint)
+  `.execute(tx)
+}

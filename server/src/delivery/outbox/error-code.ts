@@ -1,0 +1,40 @@
+import { sql } from 'kysely'
+
+/** Why an email has not left, or will not: the class of its `error`. The value says whether sending it again may help. */
+export const ERROR_CODES = {
+  // Skipped: it was decided not to send it.
+  unsubscribed: false,
+  suppressed: false,
+  contact_deleted: false,
+  project_deleted: false,
+  cancelled: true,
+  // Ended: sending was tried, or given up.
+  bounced: false,
+  rejected: false,
+  domain_not_verified: true,
+  rendering: true,
+  too_large: true,
+  transient: true,
+  expired: true,
+  outcome_unknown: true,
+  crashed: false,
+  // Waiting: it will be tried again. `transient` too.
+  provider_paused: true,
+  domain_paused: true,
+  throttled: true,
+  project_disabled: true,
+} as const
+
+export type EmailErrorCode = keyof typeof ERROR_CODES
+
+const [first, ...others] = Object.keys(ERROR_CODES) as EmailErrorCode[]
+export const ERROR_CODE_LIST: [EmailErrorCode, ...EmailErrorCode[]] = [first!, ...others]
+
+/** Of an email `e`. Rows that an older version wrote have no code, but some of their errors are codes. */
+export const ERROR_CODE = sql`case
+  when e.state = 'cancelled' then 'cancelled'
+  when e.error_code is not null then e.error_code
+  when e.error = any(${ERROR_CODE_LIST}) then e.error
+  when e.bounced_at is not null then 'bounced'
+  when e.state = 'failed' then 'rejected'
+  when e.state = 'deferred' then 'transient' end`

@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type RawBuilder, sql } from 'kysely'
+import { isPermanent, many, type Pool, prepared, type Tx } from '../../db/index.ts'
+import { recordEvents, recording } from '../../events/record.ts'
+import { createBatcher } from '../../lib/batch.ts'
+import { newId } from '../../lib/id.ts'
+import { storable } from '../../lib/storable.ts'
+import type { ClaimedEmail } from './claim.ts'
+import { CONTACT } from './contact-id.ts'
+import type { EmailErrorCode } from './error-code.ts'
+import { insertRefusals } from './refusal.ts'
+
+/** How an attempt ended, for the row. */
+export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
+  state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
+  error: string | null
+  code?: EmailErrorCode | null
+  /** As rendered, when it differs from the content's. */
+  subject?: string | undefined
+  providerId?: string | null
+  /** For deferred ones. */
+  waitSeconds?: number | null
+  /** Counts towards giving up. */
+  failed?: boolean
+  /** There is nobody at that address. */
+  nobody?: boolean
+}
+
+const RETRY_MS = 250
+
+/**
+ * Writes down how attempts ended, many in one commit, with the events that follow from it. Holds for whoever made the attempt, also
+ * when others took it for dead meanwhile and its mail for unknown: now it is known. While the database is away it is tried again:
+ * nobody else knows how they ended.
+ */
+export function createSettle(db: Pool, until: AbortSignal) {
+  return createBatcher<Settlement, boolean>({
+    run: async (settlements) =>
+      (
+        await retryUntilWritten(
+          () => settle(db, settlements),
+          () => until.aborted,
+        )
+      ).map((value) => ({ value })),
+    mayBeOneItem: isPermanent,
+    weigh: () => 1,
+    maxItems: 500,
+    maxWeight: 500,
+    maxWaitMs: 3,
+    lanes: 2,
+    maxPending: 100_000,
+    maxPendingWeight: 100_000,
+  })
+}
+
+/** Tries again until it is written, or there is no more time for it. */
+export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () => boolean): Promise<T> {
+  for (;;) {
+    try {
+      return await write()
+    } catch (err) {
+      if (isOver() || isPermanent(err)) throw err
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+/**
+ * Where the word of the other side that it has the mail is news. What is about to be sent a second time is not, then: also when the
+ * first answer was "not now", since a server that breaks down in the middle may say so of a mail that it has taken.
+ */
+export const OPEN_TO_EVIDENCE = sql`(
+  e.state = 'unknown'
+  or e.state = 'sending' and (e.handed_over_at is not null or e.attempts > 1)
+  or e.state in ('queued', 'deferred') and e.attempts > 0
+  or e.state = 'failed' and e.error = 'outcome_unknown')`
+
+/** True, in order, where it was still open. One statement, with all that follows from it: whoever freezes in it locks nobody out. */
+async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
+  const settled = new Set((await many(db, settling(settlements))).map(({ id }) => id))
+  return settlements.map(({ id }) => settled.has(id))
+}
+
+function settling(settlements: Settlement[]) {
+  const given = settlements.map((settlement) => ({
+    ...settlement,
+    error: settlement.error && storable(settlement.error),
+    subject: settlement.subject && storable(settlement.subject),
+    eventId: newId(),
+  }))
+  return sql<{ id: string }>`${prepared}
+    with settled as (
+      update emails e set
+        state = s.state,
+        error = s.error,
+        error_code = s.code,
+        subject = coalesce(s.subject, e.subject),
+        -- What only the request knew, one-time codes among it, is not kept longer than needed.
+        vars = case when s.state in ('sent', 'skipped') or s.nobody then null else e.vars end,
+        provider_id = coalesce(s."providerId", e.provider_id),
+        worker = case when s.state = 'unknown' then e.worker end,
+        handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
+        unknown_since = case when s.state = 'unknown' then now() end,
+        due_at = now() + make_interval(secs => s."waitSeconds"),
+        failures = e.failures + case when s.failed then 1 else 0 end,
+        first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
+        sent_at = case when s.state = 'sent' then now() else e.sent_at end,
+        updated_at = now()
+      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as s(
+        "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
+        nobody boolean, "eventId" uuid)
+      where e.project_id = s."projectId" and e.id = s.id
+        and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
+      returning ${END_COLUMNS}, s.nobody, s."eventId"
+    ), refused as (
+      ${insertRefusals(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where nobody`)}
+    ), new_events as materialized (
+      select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
+        facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
+          else jsonb_build_object('reason', error) end as data
+      from settled where state = 'sent' or state = 'failed' and nobody is not true
+    ), ${recording(sql`new_events`)}
+    select id from settled
+  `
+}
+
+/** In every event of a mail `e` with its content `c`. */
+export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', coalesce(e.subject, c.subject), 'from', c.from_address,
+  'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id, 'sourceType', e.source_type)`
+
+export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** What a statement that ends mails `e` returns for `recordEnds`: asking for it afterwards would cost as much again. */
+export const END_COLUMNS = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error,
+  (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
+export type EndedEmail = {
+  projectId: string
+  id: string
+  contactId: string | null
+  state: string
+  sentAt: Date | null
+  error: string | null
+  facts: object
+}
+
+/** `email.sent` and `email.failed`, with what correlates them. Of those that have not ended there is nothing to tell. */
+export async function recordEnds(tx: Tx, mails: EndedEmail[]) {
+  const ended = mails.filter(({ state }) => state === 'sent' || state === 'failed')
+  await recordEvents(
+    tx,
+    ended.map(({ projectId, id, contactId, state, sentAt, error, facts }) => ({
+      projectId,
+      name: state === 'sent' ? 'email.sent' : 'email.failed',
+      emailId: id,
+      data: state === 'sent' ? { ...facts, sentAt: sentAt!.toISOString() } : { ...facts, reason: error },
+      ...(contactId ? { contactId } : {}),
+    })),
+  )
+}

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import type { Disposition } from '../transport/classify.ts'
+import { createBreaker } from './breaker.ts'
+
+const SENT: Disposition = { action: 'sent', reason: null }
+const spam: Disposition = { action: 'fail', about: 'recipient', repeatable: true, reason: '554 5.7.1 This looks like spam' }
+const nobody: Disposition = { action: 'fail', about: 'recipient', nobody: true, reason: '550 5.1.1 No such user' }
+const sender: Disposition = { action: 'retry', about: 'sender-domain', reason: '550 Your account has been disabled' }
+
+function start() {
+  let now = 0
+  const report = createBreaker(() => now)
+  return {
+    pass: (ms: number) => (now += ms),
+    from: (project: string, meaning: Disposition, domain = `${project}.example`) => report({ projectId: project, domain, meaning }),
+    times: (count: number, project: string, meaning: Disposition) => {
+      const { from } = { from: (given: Disposition) => report({ projectId: project, domain: `${project}.example`, meaning: given }) }
+      return Array.from({ length: count }, () => from(meaning)?.pause).at(-1)
+    },
+  }
+}
+
+test('a refused session pauses the provider at once', () => {
+  const { from } = start()
+  expect(from('a', { action: 'retry', about: 'provider', reason: '535 no' })).toEqual({ pause: 'provider', reason: '535 no' })
+})
+
+test('twenty same permanent refusals in a row pause the sender domain, nineteen do not', () => {
+  const { times, from } = start()
+  expect(times(19, 'a', spam)).toBeUndefined()
+  expect(from('a', spam)).toMatchObject({ pause: 'sender-domain', reason: spam.reason })
+})
+
+test('an accepted email or another refusal starts the row anew; unknown recipients neither count nor interrupt', () => {
+  const { times, from } = start()
+  times(19, 'a', spam)
+  from('a', SENT)
+  expect(times(19, 'a', spam)).toBeUndefined()
+  from('a', { ...spam, reason: '554 5.7.1 Something else' })
+  expect(times(19, 'a', spam)).toBeUndefined()
+  expect(times(100, 'a', nobody)).toBeUndefined()
+  expect(from('a', spam)?.pause).toBe('sender-domain')
+})
+
+test('the rows of two projects, and of two domains, are counted apart', () => {
+  const { times, from } = start()
+  times(19, 'a', spam)
+  expect(times(19, 'b', spam)).toBeUndefined()
+  expect(from('a', spam, 'other.example')).toBeUndefined()
+})
+
+test('MAIL FROM refused for one of several active projects concerns its domain only, however often', () => {
+  const { times, from } = start()
+  from('b', SENT)
+  expect(times(50, 'a', sender)).toBe('sender-domain')
+})
+
+test('MAIL FROM refused for two projects within a minute concerns the provider; further apart it does not', () => {
+  const { pass, from } = start()
+  expect(from('a', sender)?.pause).toBe('sender-domain')
+  pass(59_000)
+  expect(from('b', sender)?.pause).toBe('provider')
+  const later = start()
+  later.from('a', sender)
+  later.pass(61_000)
+  later.from('c', SENT)
+  expect(later.from('b', sender)?.pause).toBe('sender-domain')
+})
+
+test('MAIL FROM refused for the only active project concerns the provider after five times', () => {
+  const { times, from } = start()
+  expect(times(4, 'a', sender)).toBe('sender-domain')
+  expect(from('a', sender)?.pause).toBe('provider')
+})
+
+test('a throttled provider pauses nothing', () => {
+  const { from } = start()
+  expect(from('a', { action: 'retry', about: 'provider', throttled: true, reason: '454' })).toBeUndefined()
+})

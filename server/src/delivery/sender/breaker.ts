@@ -1,0 +1,77 @@
+import type { Disposition } from '../transport/classify.ts'
+import { fingerprintOf } from '../transport/classify.ts'
+
+/** The same permanent refusal this often in a row pauses the sender domain. */
+const SAME_IN_A_ROW = 20
+const MINUTE_MS = 60_000
+/** MAIL FROM refusals that pause the provider when only one project is sending: there is no second one to compare with. */
+const OF_A_SINGLE_PROJECT = 5
+/** Domains and projects remembered at once. The least recently refused are forgotten first. */
+const MAX_REMEMBERED = 10_000
+
+export type Attempt = { projectId: string; domain: string; meaning: Disposition }
+
+/** What an attempt says about more than its own email. A domain's `fingerprint` is there when a row of refusals was the reason. */
+export type BreakerDecision =
+  | { pause: 'provider'; reason: string }
+  | { pause: 'sender-domain'; reason: string; fingerprint?: string }
+  | undefined
+
+type Row = { fingerprint: string; count: number }
+
+/**
+ * Decides from the answers to many emails what one answer cannot tell: whether a refusal concerns a sender domain or the provider. Pure
+ * book-keeping in memory; pausing is left to the caller.
+ */
+export function createBreaker(now: () => number = () => performance.now()) {
+  const rows = new Map<string, Row>()
+  const activeAt = new Map<string, number>()
+  const refusedAt = new Map<string, number>()
+  let refusalsInARow = 0
+
+  function report({ projectId, domain, meaning }: Attempt): BreakerDecision {
+    remember(activeAt, projectId, now())
+    const key = `${projectId} ${domain}`
+    if (meaning.action === 'sent') {
+      rows.delete(key)
+      refusedAt.delete(projectId)
+      refusalsInARow = 0
+      return undefined
+    }
+    const reason = meaning.reason ?? ''
+    if (meaning.about === 'provider') return meaning.throttled ? undefined : { pause: 'provider', reason }
+    if (meaning.about === 'sender-domain') return refusedSender(projectId, reason)
+    return meaning.repeatable ? refusedInARow(key, reason) : undefined
+  }
+
+  /** The provider, when sender domains of two projects are refused within a minute; with one project only, after several refusals. */
+  function refusedSender(projectId: string, reason: string): BreakerDecision {
+    remember(refusedAt, projectId, now())
+    refusalsInARow++
+    const isAlone = recent(activeAt) < 2
+    const concernsProvider = isAlone ? refusalsInARow >= OF_A_SINGLE_PROJECT : recent(refusedAt) >= 2
+    return { pause: concernsProvider ? 'provider' : 'sender-domain', reason }
+  }
+
+  function refusedInARow(key: string, reason: string): BreakerDecision {
+    const fingerprint = fingerprintOf(reason)
+    const known = rows.get(key)
+    const count = known?.fingerprint === fingerprint ? known.count + 1 : 1
+    remember(rows, key, { fingerprint, count })
+    return count < SAME_IN_A_ROW ? undefined : { pause: 'sender-domain', reason, fingerprint }
+  }
+
+  const recent = (times: Map<string, number>) => {
+    let count = 0
+    for (const at of times.values()) if (now() - at <= MINUTE_MS && ++count === 2) break
+    return count
+  }
+
+  return report
+}
+
+function remember<Value>(map: Map<string, Value>, key: string, value: Value) {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value!)
+}

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { LANES } from '../outbox/claim.ts'
+import { BULK_SHARE, buildBatches, CAPACITY, isTooMuchReady, nextInTurn, roomFor, WORTHWHILE } from './capacity.ts'
+
+const { transactional, bulk } = LANES
+const emails = (projectId: string, count: number, lane: number = transactional) =>
+  Array.from({ length: count }, () => ({ projectId, lane }))
+
+describe('room for a claim', () => {
+  test('is three quarters of the capacity for a project alone, and a newcomer still gets some of the rest', () => {
+    let held = emails('a', 0)
+    for (let room = roomFor(transactional, held, false); room && !room.except.includes('a'); room = roomFor(transactional, held, false))
+      held = [...held, ...emails('a', room.limit)]
+    expect(held).toHaveLength(0.75 * CAPACITY)
+    expect(roomFor(transactional, held, true)).toEqual({ limit: 8, except: ['a'] })
+  })
+
+  test('leaves out a project that would pass half of the capacity beside another', () => {
+    expect(roomFor(transactional, [...emails('a', 33), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
+    expect(roomFor(transactional, [...emails('a', 32), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: [] })
+  })
+
+  test('is not worth a small claim while there is something to send', () => {
+    expect(roomFor(transactional, [...emails('a', 5), ...emails('b', 5)], false)?.except).toEqual([])
+    const many = Array.from({ length: 20 }, (_, n) => emails(`p${n}`, 4)).flat()
+    expect(roomFor(transactional, many, true)).toBeUndefined()
+    expect(roomFor(transactional, many, false)).toEqual({ limit: 16, except: [] })
+  })
+
+  test('for campaigns ends at their share, of which a newcomer gets some too', () => {
+    const share = Math.floor(CAPACITY * BULK_SHARE)
+    expect(roomFor(bulk, emails('a', share, bulk), true)).toBeUndefined()
+    expect(roomFor(bulk, emails('a', share - 22, bulk), true)).toEqual({ limit: 8, except: ['a'] })
+    expect(roomFor(transactional, emails('a', share, bulk), true)?.limit).toBeGreaterThan(0)
+    expect(roomFor(bulk, emails('a', CAPACITY), true)).toBeUndefined()
+  })
+
+  const held = fc
+    .array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom(transactional, bulk)), { maxLength: CAPACITY })
+    .map((all) => all.map(([projectId, lane]) => ({ projectId, lane })))
+
+  test('whatever is held, no project passes its share by a claim, and a project with few emails is never left out of the reserve', () => {
+    fc.assert(
+      fc.property(held, fc.constantFrom(transactional, bulk), fc.boolean(), (all, lane, hasMore) => {
+        const room = roomFor(lane, all, hasMore)
+        if (!room) return
+        const counted = lane === bulk ? all.filter((each) => each.lane === bulk) : all
+        const capacity = lane === bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY
+        expect(all.length + room.limit).toBeLessThanOrEqual(CAPACITY)
+        expect(counted.length + room.limit).toBeLessThanOrEqual(capacity)
+        for (const projectId of new Set(counted.map((each) => each.projectId))) {
+          const own = counted.filter((each) => each.projectId === projectId).length
+          if (room.except.includes(projectId)) expect(own).toBeGreaterThanOrEqual(8)
+          else if (own < counted.length && own >= 8) expect(own + room.limit).toBeLessThanOrEqual(capacity / 2)
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe('portions', () => {
+  test('of a project with many emails are its own, one after the other; the others share', () => {
+    const claim = [...emails('a', 50), ...emails('b', 1), ...emails('c', 5), ...emails('d', 6)]
+    const rows = buildBatches(claim).map((row) =>
+      row.map((portion) => [...new Set(portion.map(({ projectId }) => projectId)), portion.length]),
+    )
+    expect(rows).toEqual([
+      [
+        ['a', 24],
+        ['a', 24],
+        ['a', 2],
+      ],
+      [['d', 6]],
+      [['b', 'c', 6]],
+    ])
+  })
+
+  test('are few when many projects have one email each', () => {
+    const claim = Array.from({ length: 60 }, (_, n) => emails(`p${n}`, 1)).flat()
+    expect(buildBatches(claim).map((row) => row.map((portion) => portion.length))).toEqual([[24], [24], [12]])
+  })
+})
+
+describe('what lies ready', () => {
+  const MB = 1024 * 1024
+  const lying = (projectId: string, megabytes: number) => ({
+    mail: { projectId, lane: 0 },
+    outgoing: { message: new Uint8Array(megabytes * MB) },
+  })
+
+  test('holds up the project it belongs to, and no other', () => {
+    expect(isTooMuchReady([lying('a', 17)], emails('a', 3))).toBe(true)
+    expect(isTooMuchReady([lying('a', 15)], emails('a', 3))).toBe(false)
+    expect(isTooMuchReady([lying('a', 16), lying('b', 17)], emails('a', 3))).toBe(true)
+    expect(isTooMuchReady([lying('a', 16), lying('b', 17)], emails('c', 3))).toBe(false)
+    expect(isTooMuchReady([lying('a', 17)], [...emails('a', 3), ...emails('b', 1)])).toBe(false)
+  })
+
+  test('is sent in turn: a project that has half of the lines lets the others pass', () => {
+    const ready = [...emails('a', 2), ...emails('b', 1)].map((mail) => ({ mail }))
+    expect(nextInTurn(ready, emails('a', 7), 16)).toBe(0)
+    expect(nextInTurn(ready, emails('a', 8), 16)).toBe(2)
+    expect(nextInTurn(ready.slice(0, 2), emails('a', 8), 16)).toBe(0)
+  })
+})

@@ -1,0 +1,89 @@
+import { sql } from 'kysely'
+import { type Db, many, prepared } from '../../db/index.ts'
+import { findVerified } from '../../domains/verified.ts'
+import type { TrackingSetting } from '../message/tracking.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import type { Content, createContents } from '../outbox/content.ts'
+import type { EmailErrorCode } from '../outbox/error-code.ts'
+
+/** A mail that may leave, with everything it is made of. */
+export type Admitted = { mail: ClaimedEmail; content: Content; contact: ContactFacts; signer: Signer; tracking: TrackingSetting }
+type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
+export type Signer = { domainId: string; domain: string; selector: string }
+export type RefusedByGate = { mail: ClaimedEmail; state: 'skipped' | 'failed' | 'deferred'; error: EmailErrorCode; waitSeconds?: number }
+
+type Facts = {
+  projectId: string
+  id: string
+  disabled: boolean | null
+  tracking: TrackingSetting
+  suppressed: boolean
+  contact: { id: string; email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> } | null
+}
+
+const DISABLED_WAIT_SECONDS = 300
+/** Whatever the reason, an email that has not left by then never will: its content is stale. */
+export const EXPIRES_AFTER_DAYS = 7
+const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * 86_400_000
+
+/**
+ * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who
+ * may not get the reason that their sender will read.
+ */
+export async function passGate(db: Db, mails: ClaimedEmail[], contentsOf: ReturnType<typeof createContents>) {
+  const [contentOf, rows] = await Promise.all([contentsOf(mails), readFacts(db, mails)])
+  const facts = new Map(rows.map((fact) => [fact.id, fact]))
+  const signers = await findSigners(db, mails, contentOf)
+  const admitted: Admitted[] = []
+  const refused: RefusedByGate[] = []
+  for (const mail of mails) {
+    const content = contentOf(mail)
+    const verdict = isExpired(mail) ? EXPIRED : judge(content, facts.get(mail.id), content && signers.get(content))
+    if ('error' in verdict) refused.push({ mail, ...verdict })
+    else admitted.push({ mail, ...verdict })
+  }
+  return { admitted, refused }
+}
+
+type Verdict = Omit<Admitted, 'mail'> | Omit<RefusedByGate, 'mail'>
+
+const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
+const isExpired = ({ createdAt }: ClaimedEmail) => Date.now() - createdAt.getTime() > EXPIRES_AFTER_MS
+
+function judge(content: Content | undefined, facts: Facts | undefined, signer: Signer | undefined): Verdict {
+  if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
+  if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
+  if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }
+  if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
+  if (content.type !== 'TRANSACTIONAL' && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
+  if (!signer) return { state: 'failed', error: 'domain_not_verified' }
+  return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
+}
+
+const readFacts = (db: Db, mails: ClaimedEmail[]) =>
+  many(
+    db,
+    sql<Facts>`${prepared}
+      select m."projectId", m.id, p.disabled, p.tracking,
+        exists (select from suppressions s where s.project_id = m."projectId"
+          and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,
+        case when c.id is not null then jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed,
+          'createdAt', c.created_at, 'data', c.data) end as contact
+      from jsonb_to_recordset(${JSON.stringify(mails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
+        as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text)
+      left join projects p on p.id = m."projectId" and p.deleted_at is null
+      left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
+    `,
+  )
+
+async function findSigners(db: Db, mails: ClaimedEmail[], contentOf: (mail: ClaimedEmail) => Content | undefined) {
+  const contents = [...new Set(mails.flatMap((mail) => contentOf(mail) ?? []))]
+  const senderOf = ({ projectId, fromAddress }: Content) => ({ projectId, address: fromAddress })
+  const domainOf = await findVerified(db, contents.map(senderOf))
+  return new Map(
+    contents.flatMap((content) => {
+      const found = domainOf(senderOf(content))
+      return found ? [[content, { domainId: found.id, domain: found.domain, selector: found.dkimSelector }] as const] : []
+    }),
+  )
+}

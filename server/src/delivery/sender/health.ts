@@ -1,0 +1,123 @@
+import type { Pool } from '../../db/index.ts'
+import type { Log } from '../../lib/log.ts'
+import { type ClaimedEmail, LANES } from '../outbox/claim.ts'
+import { type Disposition, fingerprintOf } from '../transport/classify.ts'
+import { createBreaker } from './breaker.ts'
+import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER } from './pauses.ts'
+import { createSlowdown } from './slowdown.ts'
+
+export type Health = ReturnType<typeof createHealth>
+type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'lane'>
+type Attempt = { mail: Recipient; domain: string; meaning: Disposition }
+
+/** Why an email has to wait although nothing is wrong with it. It does not count as a failure. */
+export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; waitSeconds: number }
+
+/** Emails of a paused domain wait a little longer than the pause, spread out, so that they do not all come back at once. */
+const SPREAD = 0.25
+const SHORTEST_WAIT_SECONDS = 5
+
+const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.lastIndexOf('@') + 1)
+
+/**
+ * What the other side's answers say about sending as a whole: the provider, a project's sender domain, a recipient domain. Asked before an
+ * email is built and again before it is sent; told the result of every attempt.
+ */
+export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
+  const pauses = createPauseStore({ db, log, timing })
+  const report = createBreaker()
+  const slowdown = createSlowdown()
+  /** The provider's probe is reserved for this process, and no email has it yet. */
+  let probeIsFree = false
+
+  /** Another worker may have ended the pause meanwhile: then there is nothing to find out. */
+  const hasProbe = () => probeIsFree && pauses.isPaused(PROVIDER)
+
+  const senderOf = ({ projectId }: Recipient, domain: string): Paused => ({ projectId, domain })
+
+  function holdBackDomain(paused: Paused): HeldBack {
+    const wait = Math.max(SHORTEST_WAIT_SECONDS, pauses.secondsLeft(paused))
+    return { code: 'domain_paused', error: pauses.reasonOf(paused), waitSeconds: wait * (1 + Math.random() * SPREAD) }
+  }
+
+  /** Two projects with a domain refused for the same words: it is not the domains. */
+  function pauseDomain(paused: Paused, reason: string, fingerprint: string | undefined) {
+    pauses.pause(paused, reason, fingerprint)
+    if (fingerprint && pauses.projectsWith(fingerprint) >= 2) pauses.pause(PROVIDER, reason, fingerprint)
+  }
+
+  return {
+    sync: pauses.sync,
+    release: pauses.release,
+    isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
+    isProbing: () => hasProbe(),
+    hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),
+    pauseProvider: (reason: string) => pauses.pause(PROVIDER, reason),
+
+    /** True when one email may now be sent to find out whether the provider works again. */
+    async tryProvider() {
+      if (probeIsFree || !pauses.isDue(PROVIDER)) return false
+      probeIsFree = await pauses.takeProbe(PROVIDER)
+      return probeIsFree
+    },
+    /** True for the one email that goes while the provider is paused. */
+    takeProviderProbe() {
+      const taken = hasProbe()
+      probeIsFree = false
+      return taken
+    },
+
+    /** Asked before the email is built. A paused domain lets one email pass when its time is over: `probe`. */
+    async admit(mail: Recipient, domain: string): Promise<{ probe: boolean } | HeldBack> {
+      const sender = senderOf(mail, domain)
+      if (pauses.isPaused(sender)) return (await pauses.takeProbe(sender)) ? { probe: true } : holdBackDomain(sender)
+      const { projectId, lane } = mail
+      const wait = slowdown.waitFor({ projectId, domain: recipientDomain(mail), bulk: lane === LANES.bulk })
+      return wait
+        ? { code: 'throttled', error: 'The recipient domain asked for fewer emails at a time.', waitSeconds: wait }
+        : { probe: false }
+    },
+    /** Asked again before it is sent: the domain may have been paused while it was built. */
+    holdBack(mail: Recipient, domain: string): HeldBack | undefined {
+      const sender = senderOf(mail, domain)
+      return pauses.isPaused(sender) ? holdBackDomain(sender) : undefined
+    },
+    waitOfDomain: (mail: Recipient, domain: string) => holdBackDomain(senderOf(mail, domain)).waitSeconds,
+
+    attempted({ mail, domain, meaning }: Attempt) {
+      const finding = report({ projectId: mail.projectId, domain, meaning })
+      const sender = senderOf(mail, domain)
+      if (meaning.throttled && meaning.about === 'recipient')
+        slowdown.throttled({ projectId: mail.projectId, domain: recipientDomain(mail) })
+      if (meaning.about === 'sender-domain') pauses.pause(sender, meaning.reason ?? '')
+      if (finding?.pause === 'provider') pauses.pause(PROVIDER, finding.reason)
+      if (finding?.pause === 'sender-domain') pauseDomain(sender, finding.reason, finding.fingerprint)
+    },
+    /** For an email that went as a probe, after `attempted`. Without a meaning it was not sent for a reason of its own. */
+    probed(
+      { mail, domain, meaning }: Omit<Attempt, 'meaning'> & { meaning?: Disposition | undefined },
+      what: { provider: boolean; domain: boolean },
+    ) {
+      const sender = senderOf(mail, domain)
+      if (what.domain) settleProbe(sender, meaning && saysOfDomain(meaning), meaning)
+      if (what.provider) settleProbe(PROVIDER, meaning && saysOfProvider(meaning), meaning)
+    },
+  }
+
+  function settleProbe(paused: Paused, says: 'works' | 'refused' | undefined, meaning: Disposition | undefined) {
+    if (says === 'refused') pauses.pause(paused, meaning?.reason ?? '', pauses.fingerprintOf(paused))
+    else pauses.probed(paused, says ?? 'undecided')
+  }
+
+  function saysOfProvider(meaning: Disposition) {
+    if (meaning.action === 'sent') return 'works'
+    if (meaning.about === 'provider') return meaning.throttled ? undefined : 'refused'
+    if (meaning.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
+    const isSame = meaning.repeatable && fingerprintOf(meaning.reason ?? '') === pauses.fingerprintOf(PROVIDER)
+    if (isSame) return 'refused'
+    return meaning.about ? 'works' : undefined
+  }
+}
+
+const saysOfDomain = (meaning: Disposition) =>
+  meaning.action === 'sent' ? 'works' : meaning.about === 'sender-domain' || meaning.repeatable ? 'refused' : undefined

@@ -1,0 +1,255 @@
+import { sql } from 'kysely'
+import { type Db, many, type Pool, type Tx, transact } from '../../db/index.ts'
+import type { Log } from '../../lib/log.ts'
+import { createTurns } from '../../lib/semaphore.ts'
+import { storable } from '../../lib/storable.ts'
+
+/** What is paused: a sender domain of a project, or the provider, which has neither. */
+export type Paused = { projectId: string; domain: string }
+export const PROVIDER: Paused = { projectId: '00000000-0000-0000-0000-000000000000', domain: '' }
+
+/** `probeMs`: another worker may probe when the one that does has not reported for that long. It may have died. */
+export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number; probeMs: number }
+/**
+ * A relay that restarts is back in seconds, a suspended account in hours; a domain's DNS record in minutes. A second probe costs one email, so
+ * a silent one is not waited for as long as its answer may take.
+ */
+export const PAUSE_TIMING: PauseTiming = {
+  providerMs: 1_000,
+  maxProviderMs: 60_000,
+  domainMs: 60_000,
+  maxDomainMs: 1_800_000,
+  probeMs: 60_000,
+}
+
+type Pause = Paused & {
+  reason: string
+  fingerprint: string | null
+  failedProbes: number
+  /** By this process's clock. */
+  until: number
+  /** Until then one email of this process is on its way to find out. It may never report: the process may give it back. */
+  probingUntil: number
+  /** Not yet in the database. */
+  unsaved: boolean
+}
+
+/** A pause that nothing probed for this long after its time says nothing about the present. */
+const WITNESS_MS = 3_600_000
+/** Far beyond what there can be; a bound all the same. */
+const MAX_PAUSES = 10_000
+
+const isProbing = ({ probingUntil }: Pause) => performance.now() < probingUntil
+
+const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
+
+/**
+ * What may not be sent for a while because the other side refuses it. A pause holds in this process at once, and through the database in
+ * all workers within a second. When its time is over one email of one worker goes as a probe: it ends the pause or renews it, twice as long.
+ */
+export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
+  const pauses = new Map<string, Pause>()
+  const ended = new Map<string, Paused>()
+  const inTurn = createTurns(1)
+
+  const find = (paused: Paused) => pauses.get(keyOf(paused))
+  const isProvider = (paused: Paused) => paused.domain === PROVIDER.domain
+
+  function durationOf(paused: Paused, failedProbes: number) {
+    const [first, longest] = isProvider(paused) ? [timing.providerMs, timing.maxProviderMs] : [timing.domainMs, timing.maxDomainMs]
+    return Math.min(longest, first * 2 ** Math.min(failedProbes, 30))
+  }
+
+  /** Refusals that arrive during a pause do not prolong it: they belong to emails that were under way. A refused probe does. */
+  function pause(paused: Paused, reason: string, fingerprint: string | null = null) {
+    const known = find(paused)
+    if (known && !isProbing(known)) return
+    if (!known && pauses.size >= MAX_PAUSES && !isProvider(paused)) return
+    const failedProbes = known ? known.failedProbes + 1 : 0
+    const until = performance.now() + durationOf(paused, failedProbes)
+    const { projectId, domain } = paused
+    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, failedProbes, until, probingUntil: 0, unsaved: true })
+    ended.delete(keyOf(paused))
+    const seconds = Math.round((until - performance.now()) / 1_000)
+    const what = isProvider(paused) ? 'all sending' : 'a sender domain'
+    log.error({ ...(isProvider(paused) ? {} : paused), reason, seconds, failedProbes }, `${what} is refused and paused`)
+    void sync().catch(() => {}) // the next regular one reports it
+  }
+
+  function end(paused: Paused) {
+    if (!pauses.delete(keyOf(paused))) return
+    ended.set(keyOf(paused), paused)
+    log.info(isProvider(paused) ? {} : paused, 'a paused sender works again')
+    void sync().catch(() => {})
+  }
+
+  /** Writes what changed here and reads what changed elsewhere. */
+  const sync = () =>
+    inTurn(async () => {
+      const unsaved = [...pauses.values()].filter((each) => each.unsaved)
+      const over = [...ended.values()]
+      if (unsaved.length || over.length)
+        await transact(db, async (tx) => {
+          await save(tx, unsaved)
+          await remove(tx, over)
+        })
+      for (const each of unsaved) each.unsaved = false
+      for (const each of over) ended.delete(keyOf(each))
+      adopt(await readPauses(db))
+      // Only a convenience: should it fail, these emails come back when their wait is over.
+      if (over.length) await transact(db, (tx) => wake(tx, over)).catch((err) => log.warn({ err }, 'could not wake emails after a pause'))
+    })
+
+  /** What this process has changed meanwhile is newer than what was read. */
+  function adopt(stored: StoredPause[]) {
+    const read = new Set(stored.map(keyOf))
+    for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !isProbing(each)) pauses.delete(key)
+    for (const { secondsLeft, projectId, domain, reason, fingerprint, failedProbes } of stored) {
+      const known = pauses.get(keyOf({ projectId, domain }))
+      if (known?.unsaved || (known && isProbing(known)) || ended.has(keyOf({ projectId, domain }))) continue
+      const until = performance.now() + secondsLeft * 1_000
+      pauses.set(keyOf({ projectId, domain }), {
+        projectId,
+        domain,
+        reason,
+        fingerprint,
+        failedProbes,
+        until,
+        probingUntil: 0,
+        unsaved: false,
+      })
+    }
+  }
+
+  return {
+    pause,
+    sync,
+    /** False when another worker has the probe, or it is too early. */
+    async takeProbe(paused: Paused): Promise<boolean> {
+      const due = () => {
+        const known = find(paused)
+        return known && !isProbing(known) && performance.now() >= known.until ? known : undefined
+      }
+      if (!due()) return false
+      return inTurn(async () => {
+        const known = due()
+        if (!known || known.unsaved || !(await reserveProbe(db, paused, timing.probeMs))) return false
+        known.probingUntil = performance.now() + timing.probeMs
+        return true
+      })
+    },
+    /** `works`: the pause is over. `undecided`: the probe said nothing about it, so another may follow. */
+    probed(paused: Paused, result: 'works' | 'undecided') {
+      const known = find(paused)
+      if (!known) return
+      // However late it reports.
+      if (result === 'works') return end(paused)
+      if (!isProbing(known)) return
+      Object.assign(known, { probingUntil: 0, unsaved: true, until: performance.now() })
+    },
+    /** This process stops: its probes will not report, so other workers may take them at once. */
+    release() {
+      for (const each of pauses.values())
+        if (isProbing(each)) Object.assign(each, { probingUntil: 0, unsaved: true, until: performance.now() })
+      return sync()
+    },
+    isPaused: (paused: Paused) => pauses.size > 0 && find(paused) !== undefined,
+    reasonOf: (paused: Paused) => find(paused)?.reason ?? '',
+    fingerprintOf: (paused: Paused) => find(paused)?.fingerprint ?? null,
+    isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
+    secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
+    hasPausedDomain: (projectId: string) => pauses.size > 0 && [...pauses.values()].some((each) => each.projectId === projectId),
+    /** Projects that have a sender domain paused for this very refusal. A domain that has sent nothing since its pause is no witness. */
+    projectsWith: (fingerprint: string) => {
+      const isRecent = ({ until }: Pause) => performance.now() - until < WITNESS_MS
+      const alike = [...pauses.values()].filter((each) => each.fingerprint === fingerprint && isRecent(each))
+      return new Set(alike.map(({ projectId }) => projectId)).size
+    },
+  }
+}
+
+type StoredPause = Paused & { reason: string; fingerprint: string | null; failedProbes: number; since: Date; secondsLeft: number }
+
+/** Newest first. A pause that a worker is probing counts as not yet due. */
+export const readPauses = (db: Db) =>
+  many(
+    db,
+    sql<StoredPause>`
+      select project_id as "projectId", domain, reason, fingerprint, failed_probes as "failedProbes", since,
+        extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
+      from sending_pauses order by since desc limit ${MAX_PAUSES}
+    `,
+  )
+
+async function save(tx: Tx, pauses: Pause[]) {
+  if (!pauses.length) return
+  const rows = pauses.map(({ projectId, domain, reason, fingerprint, failedProbes, until }) => ({
+    projectId,
+    domain,
+    // After the cut, which may have left half of a character.
+    reason: storable(reason.slice(0, 1_000)),
+    fingerprint: fingerprint === null ? null : storable(fingerprint),
+    failedProbes,
+    seconds: (until - performance.now()) / 1_000,
+  }))
+  await sql`
+    insert into sending_pauses as p (project_id, domain, reason, fingerprint, failed_probes, until)
+    select "projectId", domain, reason, fingerprint, "failedProbes", now() + make_interval(secs => seconds)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
+      "projectId" uuid, domain text, reason text, fingerprint text, "failedProbes" int, seconds float8)
+    order by 1, 2 -- consistent lock order: avoids deadlocks
+    on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, p.fingerprint),
+      failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
+  `.execute(tx)
+}
+
+/** Emails made due at once when a pause ends. The rest come back when their wait is over. */
+const MAX_WOKEN = 5_000
+
+async function remove(tx: Tx, paused: Paused[]) {
+  if (!paused.length) return
+  const rows = JSON.stringify(paused.map(({ projectId, domain }) => ({ projectId, domain })))
+  await sql`
+    delete from sending_pauses p using jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid, domain text)
+    where p.project_id = r."projectId" and p.domain = r.domain
+  `.execute(tx)
+}
+
+/** Emails that were put off only because of the pause are due at once. */
+async function wake(tx: Tx, paused: Paused[]) {
+  const rows = JSON.stringify(paused.map(({ projectId }) => ({ projectId })))
+  await sql`
+    update emails set due_at = now()
+    where (project_id, id) in (
+      select project_id, id from emails
+      where state = 'deferred' and error_code = 'domain_paused' and due_at > now()
+        and project_id in (select "projectId" from jsonb_to_recordset(${rows}::jsonb) as r("projectId" uuid))
+      order by due_at limit ${MAX_WOKEN} for update skip locked)
+  `.execute(tx)
+}
+
+const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: number) =>
+  (
+    await transact(db, (tx) =>
+      many(
+        tx,
+        sql`
+          update sending_pauses set probe_until = now() + make_interval(secs => ${probeMs / 1_000})
+          where project_id = ${projectId} and domain = ${domain} and until <= now() + interval '100 ms'
+            and (probe_until is null or probe_until < now())
+          returning 1
+        `,
+      ),
+    )
+  ).length > 0
+
+/** How long a pause that nothing probes is kept: its project may have stopped sending. */
+const KEPT_DAYS = 7
+
+/** Removes pauses of domains that are gone, and those that nothing has probed for long. */
+export const dropOldPauses = (tx: Tx) =>
+  sql`
+    delete from sending_pauses p
+    where p.domain <> '' and (until < now() - make_interval(days => ${KEPT_DAYS})
+      or not exists (select from domains d where d.project_id = p.project_id and d.domain = p.domain))
+  `.execute(tx)

@@ -1,0 +1,152 @@
+import type { SendOutcome } from './transport.ts'
+
+/** What an answer means for the email, and what it is about. */
+export type Disposition = {
+  action: 'sent' | 'retry' | 'fail' | 'unknown' | 'put-back'
+  reason: string | null
+  /**
+   * Whom the refusal concerns. `provider`: our connection or account. `sender-domain`: the domain in MAIL FROM. Neither counts against the
+   * email. `recipient` and `email` do.
+   */
+  about?: 'provider' | 'sender-domain' | 'recipient' | 'email'
+  /** The address does not exist: suppress it. */
+  nobody?: boolean
+  /** Sending is too fast: for the provider if it is about that, else for the recipient's domain. */
+  throttled?: boolean
+  /** A permanent refusal that other emails of the same sender domain may get too. The same one many times in a row pauses that domain. */
+  repeatable?: boolean
+}
+
+type Means = Omit<Disposition, 'reason'>
+type Rule = { when: { test(text: string): boolean }; means: Means }
+
+const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
+const THROTTLED: Means = { action: 'retry', about: 'recipient', throttled: true }
+const UNKNOWN_RECIPIENT: Means = { action: 'fail', about: 'recipient', nobody: true }
+const REFUSED: Means = { action: 'fail', about: 'recipient', repeatable: true }
+const THIS_EMAIL_ONLY: Means = { action: 'fail', about: 'email' }
+/**
+ * The account or the sender's domain is at fault, says the answer. But it came for one recipient, and a relay says some of it about a single
+ * destination: so the email is tried again, up to its limit, and only a row of such answers pauses anything.
+ */
+const SEEMS_OUR_FAULT: Means = { action: 'retry', about: 'recipient', repeatable: true }
+
+/**
+ * Texts for an unknown recipient, half of them with a code that means something else, or with none. A bare 550 alone is
+ * not enough: as many servers say that when they dislike the message or where it comes from.
+ */
+const NOBODY = [
+  /\b(no such|unknown|invalid|non-?existent) (user|recipient|mailbox|address|account|person|domain)\b/,
+  /\b(user|recipient|mailbox|account|address|domain)( \S+){0,6}? (unknown|not found|does(n't| not) exist|invalid|disabled|inactive|unavailable)\b/,
+  /\bno (mailbox|user|account) here\b/,
+  /\bdoes(n't| not) have an? \S+ account\b/,
+]
+const isNobody = (text: string) =>
+  /^5\d\d (?!5\.[367]\.)/.test(text) &&
+  !/\b(sender|relay|spam|blocked|quota|polic(y|ies)|reputation)\b/i.test(text) &&
+  NOBODY.some((words) => words.test(text.toLowerCase()))
+
+/** The account's own sending rate: Amazon SES says this at any command, about all mail. */
+const ACCOUNT_RATE: Rule = {
+  when: /^454 Throttling failure: Maximum sending rate/i,
+  means: { action: 'retry', about: 'provider', throttled: true },
+}
+
+/** Answers to RCPT TO, DATA and the final dot. The first rule that matches "code enhanced-code text" decides. */
+const RECIPIENT_RULES: Rule[] = [
+  ACCOUNT_RATE,
+  // Credentials or account.
+  { when: /^(530|534|535|538)\b/, means: SEEMS_OUR_FAULT },
+  { when: /^5.*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i, means: SEEMS_OUR_FAULT },
+  { when: /^5.*(daily (\S+ ){0,4}(quota|limit) exceeded|submission ?quota ?exceeded)/i, means: SEEMS_OUR_FAULT },
+  { when: /^\d+ 5\.(1\.8 .*outbound|7\.25|7\.7\d\d)\b/, means: SEEMS_OUR_FAULT },
+  // Receivers that want authenticated mail, and say that ours is not: SPF, DKIM or DMARC of the domain are wrong.
+  { when: /^\d+ 5\.7\.(26|27|30|32|40|509|515)\b/, means: SEEMS_OUR_FAULT },
+  // The provider does not let us send as this address.
+  { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: SEEMS_OUR_FAULT },
+  // Never for 4.2.x: a mailbox may be full or busy for its own reasons. Nor for a quota per day, which no slower pace avoids.
+  {
+    when: /^4\d\d (?!4\.2\.)(?!.*\bdaily\b).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i,
+    means: THROTTLED,
+  },
+  // The server waited too long for us on an open connection: our speed is not the problem.
+  { when: /^421 4\.4\./, means: TRY_LATER },
+  { when: /^421\b/, means: THROTTLED },
+  { when: /^4/, means: TRY_LATER },
+  { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b|^556\b/, means: UNKNOWN_RECIPIENT },
+  // Exchange Online answers this for every address that its owner has not listed.
+  { when: /^550 5\.4\.1 recipient address rejected/i, means: UNKNOWN_RECIPIENT },
+  { when: { test: isNobody }, means: UNKNOWN_RECIPIENT },
+  { when: /^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
+  { when: /^5/, means: REFUSED },
+]
+
+/** Answers to MAIL FROM. What is wrong with this one message is its own; everything else concerns the sender's domain. */
+const SENDER_RULES: Rule[] = [
+  ACCOUNT_RATE,
+  { when: /^552\b|^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
+  // Syntax of the address or of the command.
+  { when: /^(500|501|504|555)\b|^5\d\d 5\.(1\.7|5\.[24])\b/, means: THIS_EMAIL_ONLY },
+  // The connection is in a state that we did not expect.
+  { when: /^503\b/, means: TRY_LATER },
+  { when: /^[45]/, means: { action: 'retry', about: 'sender-domain' } },
+]
+
+export function classify(outcome: SendOutcome): Disposition {
+  if (outcome.is === 'accepted') return { action: 'sent', reason: null }
+  if (outcome.is === 'withheld') return { action: 'put-back', reason: null }
+  if (outcome.is === 'unknown') return { action: 'unknown', reason: outcome.error }
+  const reason = outcome.is === 'refused' ? outcome.response : outcome.error
+  if (outcome.at === 'session') return { action: 'retry', about: 'provider', throttled: isBusy(outcome), reason }
+  if (outcome.is === 'not-sent') return { ...TRY_LATER, reason }
+  if (outcome.means) return { ...outcome.means, reason }
+  const rules = outcome.at === 'sender' ? SENDER_RULES : RECIPIENT_RULES
+  const text = normalise(outcome)
+  const rule = rules.find(({ when }) => when.test(text))
+  return { ...(rule?.means ?? TRY_LATER), reason }
+}
+
+/** A server that limits connections refuses one more while the others work: slower is enough. A 5xx is a refusal of us all the same. */
+const isBusy = (outcome: SendOutcome & { is: 'refused' | 'not-sent' }) =>
+  outcome.busy === true && (outcome.is === 'not-sent' || outcome.code < 500)
+
+/** A reply of several lines repeats its codes. */
+const normalise = ({ code, response }: { code: number; response: string }) =>
+  `${code} ${response
+    .replace(/^\d{3}(?:[- ]|$)/gm, '')
+    .replace(/(?<=\n)\d\.\d{1,3}\.\d{1,3} /g, '')
+    .replace(/\s+/g, ' ')
+    .trim()}`
+
+const MAX_FINGERPRINT = 200
+
+/** Equal for answers that differ only in what names one email: addresses, hosts, ids, numbers. */
+export const fingerprintOf = (response: string) =>
+  response
+    .slice(0, 2 * MAX_FINGERPRINT)
+    .toLowerCase()
+    .replace(/^(\d{3})[- ]/gm, '$1 ')
+    .split(/\s+/)
+    .filter((word, index) => index < 2 || !/[\d@<[]/.test(word))
+    .join(' ')
+    .slice(0, MAX_FINGERPRINT)
+
+const MINUTE = 60
+/** Seconds to wait after the nth failure. */
+const WAITS = [1, 2, 5, 10, 20, 40, 60, 120, 240, 360].map((minutes) => minutes * MINUTE)
+const GIVE_UP_AFTER_SECONDS = 72 * 3_600
+
+const nominalWait = (failures: number) => WAITS[Math.min(failures, WAITS.length - 1)]!
+
+/**
+ * Null: given up. Counted are the waits between failures, not the time that passed: while provider, domain or project were paused nothing
+ * failed, so that time is not used up. With jitter, so that emails that failed together are not tried together; the last wait ends when the
+ * three days are over.
+ */
+export function waitBeforeRetry({ failures }: { failures: number }) {
+  let waited = 0
+  for (let index = 0; index < failures && waited < GIVE_UP_AFTER_SECONDS; index++) waited += nominalWait(index)
+  const left = GIVE_UP_AFTER_SECONDS - waited
+  if (left <= 0) return null
+  return Math.min(left, nominalWait(failures) * (0.8 + Math.random() * 0.4))
+}

@@ -1,0 +1,36 @@
+import { fail } from '../lib/errors.ts'
+import { networkOf } from '../lib/network.ts'
+import { createTally } from '../lib/window-counter.ts'
+
+const MAX_KNOWN = 10_000
+
+/**
+ * Slows down whoever tries keys at random. Keys that were valid a while ago pass regardless: an old deployment that keeps
+ * sending a revoked key must not lock out the new one behind the same address.
+ */
+export function createGuessGuard({ limit = 1_000, windowMs = 60_000 } = {}) {
+  const misses = createTally({ limit, windowMs })
+  const known = new Set<string>()
+
+  // Until someone guesses, nobody pays for looking.
+  let alarmed = false
+
+  return {
+    refuse(ip: string, keyHash: Buffer) {
+      if (!alarmed || known.has(keyHash.toString('base64'))) return
+      const network = networkOf(ip)
+      if (misses.isOver(network)) {
+        fail('RATE_LIMIT_EXCEEDED', { message: 'Too many wrong keys from your address.', retryAfter: misses.retryAfter(network) })
+      }
+    },
+    missed(ip: string) {
+      const network = networkOf(ip)
+      misses.hit(network)
+      alarmed ||= misses.isOver(network)
+    },
+    found(keyHash: Buffer) {
+      known.add(keyHash.toString('base64'))
+      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
+    },
+  }
+}

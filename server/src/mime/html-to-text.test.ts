@@ -1,0 +1,154 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { MAX_READ, readHtml } from './html-to-text.ts'
+
+const toText = (html: string) => readHtml(html).text
+
+test.each<[string, string]>([
+  ['', ''],
+  ['Hello', 'Hello'],
+  ['<p>One</p><p>Two</p>', 'One\n\nTwo'],
+  ['<div><div><p>One</p></div></div>\n\n\n<div>Two</div>', 'One\n\nTwo'],
+  ['One<br>Two<br/>Three', 'One\nTwo\nThree'],
+  ['One<br><br>Two<br><br><br><br>Three', 'One\n\nTwo\n\nThree'],
+  ['  a \n\t b&nbsp;&nbsp;c <b> d</b>e ', 'a b c de'],
+  ['a<b>b</b>c <i> d </i> e', 'abc d e'],
+  ['&lt;b&gt; &amp; &quot;&#128058;&quot; &euro; &unknown;', '<b> & "🐺" € &unknown;'],
+  ['<a href="https://example.com/a?b=1&amp;c=2">Shop</a> now', 'Shop (https://example.com/a?b=1&c=2) now'],
+  ['<a href="https://example.com">https://example.com</a>', 'https://example.com'],
+  ['<a href="https://example.com"> <b>https://</b>example.com </a>.', 'https://example.com .'],
+  ['<a href="#top">Top</a> <a>nowhere</a>', 'Top nowhere'],
+  ['<a href="mailto:a@example.com">Write</a>', 'Write (mailto:a@example.com)'],
+  ['<a href=" https://example.com/\n x ">Shop </a>now', 'Shop (https://example.com/ x) now'],
+  ['<a href="https://example.com"><div>Shop</div></a><p>Next</p>', 'Shop (https://example.com)\n\nNext'],
+  ['<a href="https://example.com"><img src="x"></a>', '(https://example.com)'],
+  ['<a href="https://example.com"><img alt="The  shop"></a>', 'The shop (https://example.com)'],
+  ['<a href="https://a.example">One <a href="https://b.example">Two</a></a>', 'One (https://a.example) Two (https://b.example)'],
+  ['<img alt="  A \n\n b  "><img>', 'A b'],
+  ['<p>See:</p><ul><li>One</li><li>Two <b>x</b></li><li></li></ul>End', 'See:\n\n- One\n- Two x\n\nEnd'],
+  ['<ol><li>One<li>Two<ul><li>Deep</ul><li>Three</ol>', '1. One\n2. Two\n\n- Deep\n\n3. Three'],
+  ['<li>Alone', '- Alone'],
+  ['<ul><li><p>One</p></li><li><p>Two</p></li></ul>', '- One\n\n- Two'],
+  ['<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>', 'A B\n1 2'],
+  ['<table><tbody><tr><td><table><tr><td>Deep</td></tr></table></td></tr></tbody></table>', 'Deep'],
+  ['<head><title>T</title><style>p{}</style></head><script>x</script><template><li>y<a href="z">z</a></template>Seen', 'Seen'],
+  ['<style>p{content:"</p>"}</style><p>Seen</p>', 'Seen'],
+  ['<div style="color:red; DISPLAY : none">Preview<p>more</p><br></div><p>Seen</p>', 'Seen'],
+  ['<div hidden>a<div>b</div>c<img alt="d"><a href="e">f</a></div>Seen', 'Seen'],
+  ['<p style="display:block">Seen</p>', 'Seen'],
+  ['<!-- a --><!--[if mso]><p>Outlook</p><![endif]-->Seen', 'Seen'],
+  ['<p>open<div>never <b>closed', 'open\n\nnever closed'],
+  ['</p></div></a></ul>x', 'x'],
+  ['<head><meta charset="utf-8"><title>T</title><p>Seen', 'Seen'],
+])('%j reads %j', (html, text) => {
+  expect(toText(html)).toBe(`${text}\n`)
+})
+
+const piece = fc.constantFrom(
+  ...[
+    '<p>',
+    '</p>',
+    '<div hidden>',
+    '</div>',
+    '<br>',
+    '<ul>',
+    '<ol>',
+    '<li>',
+    '</li>',
+    '</ul>',
+    '<a href="https://example.com">',
+    '<a>',
+    '</a>',
+  ],
+  ...[
+    '<td>',
+    '</td>',
+    '<tr>',
+    '<img alt=" x ">',
+    ' ',
+    '\n',
+    '\u00a0',
+    'word',
+    '🦜',
+    '&nbsp;',
+    '&lt;',
+    '<',
+    '>',
+    '"',
+    '<style>',
+    '</style>',
+  ],
+)
+
+test('whatever the HTML is, its text has no space at the ends of lines, and never two empty lines', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.array(piece).map((all) => all.join('')),
+        fc.string({ unit: 'binary' }),
+      ),
+      (html) => {
+        const text = toText(html)
+        expect(text).toBe(`${text.trim()}\n`)
+        expect(text).not.toMatch(/[ \t]\n|\n[ \t]|\n{3}|[ \t]{2}/)
+      },
+    ),
+    { numRuns: 1_000 },
+  )
+})
+
+test('words that are seen stay, in their order', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom('p', 'b', 'li', 'td', 'a', 'div', 'span'), fc.stringMatching(/^[a-z]{1,8}$/))),
+      (words) => {
+        const text = toText(words.map(([tag, word]) => `<${tag}> ${word} </${tag}>`).join(''))
+        expect(text.replace(/^- /gm, '').split(/\s+/).filter(Boolean)).toEqual(words.map(([, word]) => word))
+      },
+    ),
+  )
+})
+
+/** Twice the time for twice the length would do; this leaves room for a busy machine and none for a square. */
+test.each<[string, string]>([
+  ['words', 'word '],
+  ['paragraphs', '<p>word</p>'],
+  ['links', '<a href="https://example.com">x</a> '],
+  ['links in links', '<a href="https://example.com">x '],
+  ['open elements', '<div>x'],
+  ['hidden elements', '<div hidden>x'],
+  ['list items', '<ul><li>x'],
+  ['line breaks', '<br>'],
+  ['spaces', ' '],
+  ['line feeds', '\n'],
+  ['entities', '&amp;'],
+  ['pictures with spaces', '<img alt="      ">'],
+  ['beginnings of tags', '<'],
+  ['beginnings of comments', '<!--'],
+])('a megabyte of %s takes its time and not its square', (_, part) => {
+  const html = part.repeat(1_000_000 / part.length)
+  const began = performance.now()
+  toText(html)
+  expect(performance.now() - began).toBeLessThan(3_000)
+})
+
+test('HTML beyond a megabyte is read up to there, and no link of it is noted', () => {
+  const html = `<p>Start</p><a href="https://example.com">x</a>${'<p>word</p>'.repeat(200_000)}<p>End</p>`
+  const { text, anchors, end } = readHtml(html)
+  expect(text).toMatch(/^Start\n\nx \(https:\/\/example.com\)\n\nword/)
+  expect(text).not.toContain('End')
+  expect(text.match(/word/g)!.length).toBeLessThanOrEqual(MAX_READ / '<p>word</p>'.length)
+  expect([anchors, end]).toEqual([[], html.length])
+})
+
+test('HTML of exactly a megabyte is read to its end, and not cut inside a character beyond it', () => {
+  const whole = `${'x'.repeat(MAX_READ - 30)}<a href="https://e.example">`
+  expect(readHtml(whole.padEnd(MAX_READ)).anchors).toHaveLength(1)
+  expect(toText(`${'x'.repeat(MAX_READ - 1)}🦜🦜`)).toBe(`${'x'.repeat(MAX_READ - 1)}\n`)
+})
+
+test('links in elements that nest deeper than the parser follows are still noted', () => {
+  const { text, anchors } = readHtml(`${'<div>'.repeat(1_000)}<a href="https://example.com">Shop</a>${'</div>'.repeat(1_000)}`)
+  expect(anchors.map(({ target }) => target)).toEqual(['https://example.com'])
+  expect(text).toContain('Shop')
+})

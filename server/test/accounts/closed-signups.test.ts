@@ -1,0 +1,128 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { createUser } from '../../src/auth/accounts.ts'
+import { hashPassword } from '../../src/auth/passwords.ts'
+import { many, transact } from '../../src/db/index.ts'
+import { cookieOf, useApp } from '../support/app.ts'
+
+const sterna = useApp({ env: { DISABLE_SIGNUPS: 'true' } })
+
+const PASSWORD = 'correct horse'
+let people = 0
+const newEmail = () => `closed${++people}@example.com`
+
+const signUp = (body: Record<string, unknown>) => sterna.call('POST', '/auth/signup', { body: { password: PASSWORD, ...body } })
+const logIn = (email: string) => sterna.call('POST', '/auth/login', { body: { email, password: PASSWORD } })
+const users = () => many(sterna.db, sql<{ email: string }>`select email from users order by email`)
+
+/** Somebody who was here before the door was closed. */
+async function newResident() {
+  const email = newEmail()
+  const passwordHash = await hashPassword(PASSWORD)
+  await transact(sterna.db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
+  const cookie = cookieOf(await logIn(email))
+  const { body: project } = await sterna.call('POST', '/users/@me/projects', { cookie, body: { name: 'Closed' } })
+  return { email, cookie, projectId: project.id as string }
+}
+
+/** An invitation link as the mail has it. */
+async function invite(email: string, host?: Awaited<ReturnType<typeof newResident>>) {
+  const { cookie, projectId } = host ?? (await newResident())
+  await sterna.call('POST', `/projects/${projectId}/members`, { cookie, body: { email, role: 'MEMBER' } })
+  return { projectId, cookie, token: await sterna.tokenFor(email) }
+}
+
+describe('with sign-ups closed', () => {
+  test('a stranger gets no account and learns nothing', async () => {
+    const { email: taken } = await newResident()
+    const before = await users()
+    const [stranger, known] = [await signUp({ email: newEmail() }), await signUp({ email: taken })]
+
+    expect([stranger.status, stranger.body.error.code]).toEqual([403, 'FORBIDDEN'])
+    expect(stranger.headers['set-cookie']).toBeUndefined()
+    expect({ ...known.body.error, requestId: '' }).toEqual({ ...stranger.body.error, requestId: '' })
+    expect(await users()).toEqual(before)
+  })
+
+  test('those who have an account sign in', async () => {
+    const { email } = await newResident()
+    expect((await logIn(email)).status).toBe(200)
+  })
+
+  test('an invitation lets its addressee in, as a member with a proven address', async () => {
+    const email = newEmail()
+    const { token, projectId } = await invite(email)
+    const answer = await signUp({ email: email.toUpperCase(), invitation: token })
+
+    expect([answer.status, answer.body.email]).toEqual([200, email])
+    const cookie = cookieOf(answer)
+    expect((await sterna.call('GET', '/users/@me', { cookie })).body.emailVerified).toBe(true)
+    const { body: projects } = await sterna.call('GET', '/users/@me/projects', { cookie })
+    expect(projects.map(({ id, role }: { id: string; role: string }) => [id, role])).toEqual([[projectId, 'MEMBER']])
+  })
+
+  test('an invitation lets one in, once', async () => {
+    const email = newEmail()
+    const { token } = await invite(email)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => signUp({ email, invitation: token })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(answers.filter(({ status }) => ![200, 400, 403, 409].includes(status))).toEqual([])
+    expect((await signUp({ email: newEmail(), invitation: token })).status).toBe(403)
+  })
+
+  test.each<[string, (link: { token: string; email: string; projectId: string; cookie: string }) => Promise<Record<string, unknown>>]>([
+    ['someone else with it', async ({ token }) => ({ email: newEmail(), invitation: token })],
+    ['a made-up token', async ({ email }) => ({ email, invitation: 'x'.repeat(43) })],
+    ['a token cut short', async ({ email, token }) => ({ email, invitation: token.slice(0, -1) })],
+    ['none at all', async ({ email }) => ({ email })],
+    [
+      'one that has expired',
+      async ({ email, token }) => {
+        await sql`update invitations set expires_at = now() where email = ${email}`.execute(sterna.db)
+        return { email, invitation: token }
+      },
+    ],
+    [
+      'one that was replaced',
+      async ({ email, token, projectId, cookie }) => {
+        await sterna.call('POST', `/projects/${projectId}/members`, { cookie, body: { email, role: 'MEMBER' } })
+        return { email, invitation: token }
+      },
+    ],
+    [
+      'one that was withdrawn',
+      async ({ email, token, projectId, cookie }) => {
+        const { body } = await sterna.call('GET', `/projects/${projectId}/invitations`, { cookie })
+        await sterna.call('DELETE', `/projects/${projectId}/invitations/${body[0].id}`, { cookie })
+        return { email, invitation: token }
+      },
+    ],
+  ])('an invitation does not let in %s', async (_, attempt) => {
+    const email = newEmail()
+    const body = await attempt({ email, ...(await invite(email)) })
+    const before = await users()
+    const answer = await signUp(body)
+
+    expect([answer.status, answer.body.error.code]).toEqual([403, 'FORBIDDEN'])
+    expect(await users()).toEqual(before)
+  })
+
+  test('an invitation to a project that was deleted makes no account', async () => {
+    const email = newEmail()
+    const { token, projectId, cookie } = await invite(email)
+    await sterna.call('DELETE', `/users/@me/projects/${projectId}`, { cookie })
+    const before = await users()
+    expect([400, 403]).toContain((await signUp({ email, invitation: token })).status)
+    expect(await users()).toEqual(before)
+  })
+
+  test.each(['invitation', 'password'])('a bad %s is named before the door is tried', async (field) => {
+    const answer = await signUp({ email: newEmail(), [field]: 7 })
+    expect([answer.status, answer.body.error.errors[0].field]).toEqual([422, field])
+  })
+
+  test('the configuration says so to anyone', async () => {
+    const { body } = await sterna.call('GET', '/config')
+    expect(body.features.signup).toEqual({ signupsDisabled: true })
+  })
+})

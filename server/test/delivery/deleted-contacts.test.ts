@@ -1,0 +1,79 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many, transact } from '../../src/db/index.ts'
+import { recordFeedback } from '../../src/delivery/feedback/record.ts'
+import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import type { Feedback } from '../../src/delivery/transport/transport.ts'
+import { useApp } from '../support/app.ts'
+import { eventually, newSendingProject } from '../support/sending-project.ts'
+import { whileSleeping } from '../support/sleeping-writes.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+type Project = Awaited<ReturnType<typeof newSendingProject>>
+
+const eventsOf = ({ id }: Project) =>
+  many(
+    sterna.db,
+    sql<{ name: string; contactId: string | null; isDangling: boolean }>`
+      select e.name, e.contact_id as "contactId", e.contact_id is not null and c.id is null as "isDangling"
+      from events e left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+      where e.project_id = ${id} order by e.id
+    `,
+  )
+const forgetting = () => many(sterna.db, sql`select 1 from graphile_worker.jobs where task_identifier = 'events.forget-contacts'`)
+
+async function deleteContact(project: Project, contactId: string) {
+  await project.call('DELETE', `/contacts/${contactId}`)
+  await eventually(async () => expect(await forgetting()).toEqual([]))
+}
+
+describe('what happens to an email after its contact was deleted', () => {
+  test.each<[string, Feedback]>([
+    ['email.delivery', { is: 'delivery' }],
+    ['email.bounce', { is: 'bounce', reason: 'gone' }],
+    ['email.bounce', { is: 'soft-bounce', reason: 'full' }],
+    ['email.complaint', { is: 'complaint' }],
+  ])('is recorded without a contact, and in its timeline: %s %j', async (name, feedback) => {
+    const project = await newSendingProject(sterna)
+    const { id, contactId } = await project.sent()
+    await deleteContact(project, contactId)
+    expect(await eventsOf(project)).toEqual([])
+
+    await transact(sterna.db, (tx) => recordFeedback(tx, { projectId: project.id, id }, feedback))
+
+    expect(await eventsOf(project)).toEqual([{ name, contactId: null, isDangling: false }])
+    const { timeline, contactId: shown } = await project.email(id)
+    expect([shown, timeline.map(({ what }: { what: string }) => what)]).toEqual([null, ['queued', name]])
+  })
+
+  test('includes that it was sent', async () => {
+    const project = await newSendingProject(sterna)
+    const { id, contactId } = await project.sent()
+    await sql`update emails set state = 'unknown', unknown_since = now() where project_id = ${project.id}`.execute(sterna.db)
+    await deleteContact(project, contactId)
+
+    await transact(sterna.db, (tx) => settleByEvidence(tx, [{ projectId: project.id, id }]))
+
+    expect(await eventsOf(project)).toEqual([{ name: 'email.sent', contactId: null, isDangling: false }])
+    const { timeline } = await project.email(id)
+    expect(timeline.map(({ what }: { what: string }) => what)).toEqual(['queued', 'email.sent'])
+  })
+})
+
+test('an email that is being settled while its contact is deleted leaves no event of that contact', async () => {
+  const project = await newSendingProject(sterna)
+  const id = await whileSleeping(
+    sterna.db,
+    { table: 'emails', when: sql`new.project_id = ${sql.lit(project.id)} and new.state = 'sent'` },
+    async () => {
+      const answer = await project.send()
+      return {
+        started: answer.body.data.emails[0],
+        meanwhile: ({ contact }: { contact: { id: string }; email: string }) => project.call('DELETE', `/contacts/${contact.id}`),
+      }
+    },
+  )
+  await eventually(async () => expect((await project.email(id.email)).status).toBe('SENT'))
+  await eventually(async () => expect(await forgetting()).toEqual([]))
+  expect((await eventsOf(project)).filter(({ isDangling }) => isDangling)).toEqual([])
+})

@@ -1,0 +1,479 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { subscribe } from 'node:diagnostics_channel'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import { sql } from 'kysely'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openSession } from '../../src/auth/sessions.ts'
+import { many, transact } from '../../src/db/index.ts'
+import type { Caller, Role } from '../../src/http/auth.ts'
+import { randomToken } from '../../src/lib/secrets.ts'
+import { type Answer, useApp } from '../support/app.ts'
+import { probe } from '../support/probe.ts'
+
+type Route = { method: string; url: string; caller: Caller | '-'; role: Role | '-'; takesBody: boolean }
+
+const routes: Route[] = []
+let withProbes: FastifyInstance | undefined
+
+// Fastify announces every instance before its first route, so this hook misses none of them.
+subscribe('fastify.initialization', (message) => {
+  const { fastify } = message as { fastify: FastifyInstance }
+  withProbes = fastify
+  fastify.addHook('onRoute', ({ method, url, config, schema }: RouteOptions) => {
+    for (const each of [method].flat())
+      routes.push({ method: each, url, caller: config?.caller ?? '-', role: config?.role ?? '-', takesBody: schema?.body !== undefined })
+  })
+})
+
+const sterna = useApp({ env: { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_PER_MINUTE: '0' }, extend: probe })
+
+const nameOf = ({ method, url }: Route) => `${method} ${url}`
+const isProbe = ({ url }: Route) => url.startsWith('/probe/')
+const isWrite = ({ method }: Route) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
+
+describe('the list of routes', () => {
+  test('is the one the router has', () => {
+    expect(withProbes).toBe(sterna.app)
+    expect(routes.map(nameOf).sort()).toEqual(printed(sterna.app.printRoutes({ commonPrefix: false })).sort())
+    expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
+  })
+
+  test('says of every route who may call it', () => {
+    expect(routes.filter(({ caller }) => caller === '-').map(nameOf)).toEqual([])
+  })
+
+  test('asks for a role only where there is a person to have it', () => {
+    const odd = routes.filter(({ caller, role }) => role !== '-' && caller !== 'session' && caller !== 'project')
+    expect(odd).toEqual([])
+    // Of a session, the role is that in the project `:id` of the path.
+    expect(routes.filter(({ caller, role, url }) => caller === 'session' && role !== '-' && !url.includes('/:id'))).toEqual([])
+    expect(routes.filter(({ caller, role, url }) => caller === 'session' && role === '-' && url.includes(':'))).toEqual([])
+  })
+
+  test('has a HEAD for every GET, for the same callers, but for signing out: a HEAD must change nothing', () => {
+    const as = (wanted: string) =>
+      routes
+        .filter(({ method }) => method === wanted)
+        .map(({ url, caller, role }) => `${url} ${caller} ${role}`)
+        .sort()
+    expect(as('HEAD')).toEqual(as('GET').filter((line) => line !== '/auth/logout anyone -'))
+  })
+
+  // A new or changed route is a visible difference here; `vitest -u` writes it down once it is meant.
+  test('is the one that was reviewed', async () => {
+    const reviewed = routes.filter((route) => !isProbe(route) && route.method !== 'HEAD')
+    const lines = reviewed.map(({ method, url, caller, role }) => `${method} ${url} ${caller} ${role}`)
+    await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('./routes.golden.txt')
+  })
+})
+
+/** Reads the router's own drawing of its tree: `│   └── /:id (PATCH, DELETE)`. */
+function printed(tree: string) {
+  const path: string[] = []
+  return tree.split('\n').flatMap((line) => {
+    const [, indent, part, methods] = /^([│├└─\s]*)(.*?)(?: \(([A-Z, ]+)\))?$/u.exec(line) ?? []
+    if (!part) return []
+    const depth = indent!.length / 4
+    path.splice(depth - 1, path.length, part)
+    return (methods?.split(', ') ?? []).map((method) => `${method} ${path.join('')}`)
+  })
+}
+
+// Credentials ---------------------------------------------------------------------------------------------------------
+
+type Person = Awaited<ReturnType<typeof sterna.newPerson>>
+type Project = { id: string; pk: string; sk: string }
+type Credential = Record<string, string | string[] | undefined>
+/** What a route must answer. */
+type Verdict = 'in' | `${number} ${string}`
+
+const MISSING: Verdict = '401 MISSING_AUTH'
+const WRONG: Verdict = '401 INVALID_API_KEY'
+const NOBODY: Verdict = '401 UNAUTHORIZED'
+const FORBIDDEN: Verdict = '403 FORBIDDEN'
+const DENIED: Verdict = '403 PROJECT_ACCESS_DENIED'
+const UNNAMED: Verdict = '400 BAD_REQUEST'
+const NOT_FOUND: Verdict = '404 RESOURCE_NOT_FOUND'
+
+let owner: Person
+let admin: Person
+let member: Person
+let stranger: Person
+let strangers: Project
+let revoked: Project
+let deleted: Project
+
+beforeAll(async () => {
+  const people = await Promise.all(Array.from({ length: 4 }, () => sterna.newPerson({ verified: true })))
+  owner = people[0]!
+  admin = people[1]!
+  member = people[2]!
+  stranger = people[3]!
+  strangers = await sterna.newProject(stranger)
+  revoked = await sterna.newProject(owner)
+  await owner.call('POST', `/users/@me/projects/${revoked.id}/regenerate-keys`)
+  deleted = await sterna.newProject(owner)
+  // Deleted, and still there: its rows go later, its keys must be dead before.
+  await sql`update projects set deleted_at = now() where id = ${deleted.id}`.execute(sterna.db)
+})
+
+/** A project for one request: what gets in may delete it. */
+async function newStage(): Promise<Project> {
+  const project = await sterna.newProject(owner)
+  await sql`
+    insert into memberships (project_id, user_id, role) values (${project.id}, ${admin.id}, 'ADMIN'), (${project.id}, ${member.id}, 'MEMBER')
+  `.execute(sterna.db)
+  await sql`delete from attempts`.execute(sterna.db)
+  return project
+}
+
+/** The digest once everything that was deleted is gone. */
+async function settledDigest() {
+  const wipes = () => many(sterna.db, sql`select 1 from project_wipes`)
+  await expect.poll(wipes, { timeout: 10_000, interval: 20 }).toEqual([])
+  return sterna.digest()
+}
+
+/** A session for one request: what gets in may end it. */
+async function newSession({ id }: Person, { expired = false } = {}) {
+  const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // all that opening one reads of it
+  const token = await transact(sterna.db, (tx) => openSession(tx, sterna.secrets, { userId: id, req }))
+  if (expired)
+    await sql`update sessions set expires_at = now() where token_hash = ${sterna.secrets.hash('session', token)}`.execute(sterna.db)
+  return `sterna_session=${token}`
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const flip = (text: string) => text.slice(0, -1) + (text.endsWith('A') ? 'B' : 'A')
+const upperCased = (key: string) => key.slice(0, 3) + key.slice(3).toUpperCase()
+
+/** Everything but the right key or a live session: nobody gets in with it. `key` is what a route says that wants a key. */
+const STRANGE: [name: string, key: Verdict, make: (project: Project) => Credential | Promise<Credential>][] = [
+  ['nothing', MISSING, () => ({})],
+  ['an empty header', MISSING, () => ({ authorization: '' })],
+  ['an empty bearer', MISSING, () => ({ authorization: 'Bearer ' })],
+  ['Basic', MISSING, ({ sk }) => ({ authorization: `Basic ${Buffer.from(`${sk}:`).toString('base64')}` })],
+  ['a key without Bearer', MISSING, ({ sk }) => ({ authorization: sk })],
+  ['a key in another header', MISSING, ({ sk, pk }) => ({ 'x-api-key': sk, 'api-key': pk })],
+  ['a key and more words', MISSING, ({ sk }) => ({ authorization: `Bearer ${sk} ${sk}` })],
+  ['garbage', WRONG, () => bearer('garbage')],
+  ['a made-up secret key', WRONG, () => bearer(`sk_${randomBytes(32).toString('hex')}`)],
+  ['a made-up public key', WRONG, () => bearer(`pk_${randomBytes(32).toString('hex')}`)],
+  ['a prefix alone', WRONG, () => bearer('sk_')],
+  ['a truncated secret key', WRONG, ({ sk }) => bearer(sk.slice(0, -1))],
+  ['a truncated public key', WRONG, ({ pk }) => bearer(pk.slice(0, -1))],
+  ['a secret key and one more', WRONG, ({ sk }) => bearer(`${sk}0`)],
+  ['a public key and one more', WRONG, ({ pk }) => bearer(`${pk}0`)],
+  ['a secret key in capitals', WRONG, ({ sk }) => bearer(upperCased(sk))],
+  ['a public key in capitals', WRONG, ({ pk }) => bearer(upperCased(pk))],
+  ['a prefix in capitals', WRONG, ({ sk }) => bearer(`SK_${sk.slice(3)}`)],
+  ['the prefix of the other key', WRONG, ({ sk }) => bearer(`pk_${sk.slice(3)}`)],
+  ['the prefix of the other key, again', WRONG, ({ pk }) => bearer(`sk_${pk.slice(3)}`)],
+  ['10 kB', WRONG, () => bearer(`sk_${'a'.repeat(10_000)}`)],
+  ['SQL', WRONG, () => bearer(`sk_'or''='`)],
+  ['two Authorization headers', WRONG, ({ sk, pk }) => ({ authorization: [`Bearer ${sk}`, `Bearer ${pk}`] })],
+  ['two equal Authorization headers', WRONG, ({ sk }) => ({ authorization: [`Bearer ${sk}`, `Bearer ${sk}`] })],
+  ['the id of the project', WRONG, ({ id }) => bearer(id)],
+  ['a session token as a key', WRONG, async () => bearer((await newSession(owner)).split('=')[1]!)],
+  ['the secret key before a rotation', WRONG, () => bearer(revoked.sk)],
+  ['the public key before a rotation', WRONG, () => bearer(revoked.pk)],
+  ['the secret key of a deleted project', WRONG, () => bearer(deleted.sk)],
+  ['the public key of a deleted project', WRONG, () => bearer(deleted.pk)],
+]
+
+/** Cookies that are no session. Routes for keys do not see them at all. */
+const DEAD: [name: string, make: () => Promise<string>][] = [
+  ['an expired session', () => newSession(owner, { expired: true })],
+  ['a session in capitals', async () => `sterna_session=${(await newSession(owner)).split('=')[1]!.toUpperCase()}`],
+  ['a tampered session', async () => flip(await newSession(owner))],
+  ['a session cut short', async () => (await newSession(owner)).slice(0, -1)],
+  ['a session and one more', async () => `${await newSession(owner)}A`],
+  ['a made-up session', async () => `sterna_session=${randomToken()}`],
+  [
+    'a session that was logged out',
+    async () => {
+      const cookie = await newSession(owner)
+      await sterna.call('GET', '/auth/logout', { cookie })
+      return cookie
+    },
+  ],
+  ['a session under the name it has on https', async () => `__Host-${await newSession(owner)}`],
+  ['a key as a session', async () => `sterna_session=${revoked.sk}`],
+]
+
+const RANK: Record<Role | '-', number> = { '-': 1, MEMBER: 1, ADMIN: 2, OWNER: 3 }
+const LIVE: [name: Role | 'STRANGER', who: () => Person, rank: number][] = [
+  ['OWNER', () => owner, 3],
+  ['ADMIN', () => admin, 2],
+  ['MEMBER', () => member, 1],
+  ['STRANGER', () => stranger, 0],
+]
+
+type Case = { name: string; make: (project: Project) => Credential | Promise<Credential>; expected: Record<Caller, Verdict> }
+
+const anyone = { anyone: 'in', visitor: 'in' } as const
+const keyRoutes = (verdict: Verdict) => ({ 'public-key': verdict, 'secret-key': verdict, project: verdict })
+
+/** The whole matrix for routes that ask for `role`. */
+const casesFor = (role: Role | '-'): Case[] => {
+  const strange = STRANGE.map(([name, key, make]) => ({ name, make, expected: { ...anyone, session: NOBODY, ...keyRoutes(key) } }))
+  const right: Case[] = [
+    {
+      name: 'the secret key',
+      make: ({ sk }) => bearer(sk),
+      expected: { ...anyone, session: NOBODY, ...keyRoutes('in'), 'public-key': WRONG },
+    },
+    {
+      name: 'the public key',
+      make: ({ pk }) => bearer(pk),
+      expected: { ...anyone, session: NOBODY, ...keyRoutes(WRONG), 'public-key': 'in' },
+    },
+  ]
+  const dead = DEAD.map(([name, cookie]) => {
+    const seen = !name.includes('https')
+    const expected = { ...anyone, session: NOBODY, ...keyRoutes(MISSING), project: seen ? NOBODY : MISSING }
+    return { name, make: async ({ id }: Project) => ({ cookie: await cookie(), 'x-project-id': id }), expected }
+  })
+  const live = LIVE.flatMap(([name, who, rank]) => {
+    const mayEnter: Verdict = rank === 0 ? DENIED : rank < RANK[role] ? FORBIDDEN : 'in'
+    const bySession: Verdict = role === '-' ? 'in' : rank === 0 ? NOT_FOUND : rank < RANK[role] ? FORBIDDEN : 'in'
+    const cookies: [string, Verdict, (project: Project) => Credential][] = [
+      ['', UNNAMED, () => ({})],
+      [' and X-Project-Id', mayEnter, ({ id }) => ({ 'x-project-id': id })],
+      [' and X-Project-Id in capitals', mayEnter, ({ id }) => ({ 'x-project-id': id.toUpperCase() })],
+      [' and an unknown X-Project-Id', DENIED, () => ({ 'x-project-id': randomUUID() })],
+      [' and a bad X-Project-Id', DENIED, () => ({ 'x-project-id': `'; drop table projects` })],
+      [' and an empty X-Project-Id', DENIED, () => ({ 'x-project-id': '' })],
+      [' and two X-Project-Ids', DENIED, ({ id }) => ({ 'x-project-id': [id, strangers.id] })],
+      [' and the X-Project-Id of a deleted project', DENIED, () => ({ 'x-project-id': deleted.id })],
+      [' and a foreign X-Project-Id', rank === 0 ? 'in' : DENIED, () => ({ 'x-project-id': strangers.id })],
+    ]
+    return cookies.map(
+      ([suffix, project, extra]): Case => ({
+        name: `a session of ${name}${suffix}`,
+        make: async (stage) => ({ cookie: await newSession(who()), ...extra(stage) }),
+        expected: { ...anyone, session: bySession, ...keyRoutes(MISSING), project },
+      }),
+    )
+  })
+  // The key decides, never a mix of both.
+  const mixed: Case[] = [
+    {
+      name: 'the secret key, and a session of a stranger in their project',
+      make: async ({ sk }) => ({ ...bearer(sk), cookie: await newSession(stranger), 'x-project-id': strangers.id }),
+      expected: { ...anyone, session: role === '-' ? 'in' : NOT_FOUND, ...keyRoutes('in'), 'public-key': WRONG },
+    },
+    {
+      name: 'a wrong key, and a session of OWNER and X-Project-Id',
+      make: async ({ id }) => ({ ...bearer(revoked.sk), cookie: await newSession(owner), 'x-project-id': id }),
+      expected: { ...anyone, session: 'in', ...keyRoutes(WRONG) },
+    },
+  ]
+  return [...strange, ...right, ...dead, ...live, ...mixed]
+}
+
+// The matrix ----------------------------------------------------------------------------------------------------------
+
+/** What a route checks beyond its declared role, by name: a member may remove only themselves. */
+const STRICTER: Record<string, Partial<Record<Role, Verdict>>> = {
+  'DELETE /projects/:id/members/:userId': { MEMBER: FORBIDDEN },
+}
+
+/** Wrong keys are limited per IP. */
+let ips = 0
+const fromNewIp = () => ({ 'x-forwarded-for': `10.${Math.floor(++ips / 62_500) % 250}.${Math.floor(ips / 250) % 250}.${ips % 250}` })
+
+/** A body that is never valid: it shows who got past the door without doing anything behind it. */
+async function send(route: Route, project: Project, headers: Credential): Promise<Answer> {
+  const url = route.url.replace(':id', project.id).replace(/:\w+/g, () => randomUUID())
+  return sterna.call(route.method, url, {
+    ...(route.takesBody ? { body: '[]' } : {}),
+    headers: { ...fromNewIp(), ...headers } as Record<string, string>,
+  })
+}
+
+/** Past the door: it did what was asked, minded the body, or looked for something that is not there. Never for the project. */
+function isIn({ status, body }: Answer, route: Route) {
+  if (route.takesBody) return status === 400 && body.error.code === 'VALIDATION_ERROR'
+  if (status === 404) return isPlain(body) || (/_NOT_FOUND$/.test(body.error.code) && body.error.details.resource !== 'project')
+  if (status === 415) return ['/contacts/import', '/uploads/image'].includes(route.url) // a file is read by the handler, once the caller is known
+  if (status === 401) return body.error.code === 'INVALID_SIGNATURE' // the handler asks who has signed the body, and nothing else
+  return status === 200 || status === 204 || status === 422
+}
+
+/** The bare `{ error }` of a few handlers; no door answers like that. */
+const isPlain = (body: Answer['body']) => typeof body?.error === 'string'
+
+const verdictOf = (answer: Answer, route: Route): Verdict => (isIn(answer, route) ? 'in' : `${answer.status} ${answer.body?.error?.code}`)
+
+// HEAD is held to be as GET above.
+const byCaller = () => routes.filter(({ caller, method }) => caller !== '-' && method !== 'HEAD')
+
+/** A few at a time: the pool has ten connections and nobody waits longer than two seconds for one. */
+async function forEach<Item>(items: Item[], work: (item: Item) => Promise<void>) {
+  const queue = [...items]
+  const next = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: 8 }, next))
+}
+
+describe('every route with every credential', () => {
+  test.each(['anyone', 'visitor', 'session', 'public-key', 'secret-key', 'project'] as const)('%s', async (caller) => {
+    // The probes that anyone may call only sleep or crash.
+    const mine = byCaller().filter((route) => route.caller === caller && !(caller === 'anyone' && isProbe(route)))
+    expect(mine.length).toBeGreaterThan(0)
+    const shared = await newStage()
+    const wrong: string[] = []
+    await forEach(
+      mine.flatMap((route) => casesFor(route.role).map((each) => ({ route, ...each }))),
+      async ({ route, name, make, expected }) => {
+        const as = /^a session of (OWNER|ADMIN|MEMBER)/.exec(name)?.[1] as Role | undefined
+        const stricter = expected[caller] === 'in' && as ? STRICTER[nameOf(route)]?.[as] : undefined
+        const project = expected[caller] === 'in' && isWrite(route) && !route.takesBody ? await newStage() : shared
+
+        const answer = await send(route, project, await make(project))
+
+        const verdict = verdictOf(answer, route)
+        if (verdict !== (stricter ?? expected[caller]))
+          wrong.push(`${nameOf(route)} with ${name}: ${verdict}, not ${stricter ?? expected[caller]}`)
+        if (answer.status >= 400 && !isPlain(answer.body) && answer.body.error.requestId !== answer.headers['x-request-id'])
+          wrong.push(`${nameOf(route)} with ${name}: request id`)
+      },
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('a refused request changes nothing', async () => {
+    const before = await settledDigest()
+    const guarded = byCaller().filter(({ caller }) => caller !== 'anyone' && caller !== 'visitor')
+    for (const route of guarded) {
+      for (const headers of [{}, bearer(revoked.sk), { cookie: `sterna_session=${randomToken()}`, 'x-project-id': strangers.id }])
+        await send(route, strangers, headers)
+    }
+    expect(await sterna.digest()).toBe(before)
+  })
+
+  test('a key in the query or the body is no key', async () => {
+    const { pk, sk } = await newStage()
+    const query = await sterna.call('GET', `/probe/secret?key=${sk}&apiKey=${sk}&authorization=Bearer%20${sk}&access_token=${sk}`)
+    const body = await sterna.call('POST', '/probe/track', { body: { key: pk, apiKey: pk, authorization: `Bearer ${pk}` } })
+    expect([query, body].map((answer) => [answer.status, answer.body.error.code])).toEqual([
+      [401, 'MISSING_AUTH'],
+      [401, 'MISSING_AUTH'],
+    ])
+  })
+
+  test('a key acts for its own project, whatever X-Project-Id says', async () => {
+    const project = await newStage()
+    const headers = { ...bearer(project.sk), 'x-project-id': strangers.id }
+    expect((await sterna.call('GET', '/probe/project', { headers })).body).toEqual({ project: project.id })
+    expect((await sterna.call('GET', '/probe/project', { headers, cookie: await newSession(stranger) })).body).toEqual({
+      project: project.id,
+    })
+  })
+
+  test('a wrong key is refused without saying which of its parts is wrong', async () => {
+    const { sk, pk } = await newStage()
+    const keys = [`sk_${'0'.repeat(64)}`, sk.slice(0, -1), pk, revoked.sk, deleted.sk, 'garbage']
+    const answers = await Promise.all(
+      keys.map((key) => sterna.call('GET', '/probe/secret', { headers: { ...bearer(key), ...fromNewIp() } })),
+    )
+    const essence = answers.map(({ status, headers, body }) => ({
+      status,
+      headers: Object.keys(headers),
+      error: { ...body.error, requestId: '' },
+    }))
+    for (const each of essence) expect(each).toEqual(essence[0])
+  })
+})
+
+// Cross-site writes ---------------------------------------------------------------------------------------------------
+
+describe('every write that a browser could be tricked into', () => {
+  const FOREIGN: Record<string, string>[] = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' },
+    { 'sec-fetch-site': 'nonsense' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: 'http://localhost:3000.evil.example' },
+    { origin: 'http://localhost:3001' },
+    { origin: 'file://' },
+    { origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' },
+    { origin: 'https://evil.example', referer: 'http://localhost:3000/' },
+  ]
+  const OWN: Record<string, string>[] = [
+    {},
+    { 'sec-fetch-site': 'same-origin' },
+    { 'sec-fetch-site': 'none' },
+    { origin: 'http://localhost:3000' },
+    { 'sec-fetch-site': 'same-origin', origin: 'http://localhost:3000' },
+  ]
+  const exposed = () => byCaller().filter((route) => isWrite(route) && ['visitor', 'session', 'project'].includes(route.caller))
+  const asOwner = async ({ id }: Project) => ({ cookie: await newSession(owner), 'x-project-id': id })
+
+  test('is refused from another site, and changes nothing', async () => {
+    expect(exposed().length).toBeGreaterThan(10)
+    const project = await newStage()
+    const credential = await asOwner(project)
+    const before = await settledDigest()
+    const taken: string[] = []
+    for (const route of exposed()) {
+      for (const headers of FOREIGN) {
+        const answer = await send(route, project, { ...credential, ...headers })
+        if (answer.status !== 403 || answer.body.error.code !== 'FORBIDDEN')
+          taken.push(`${nameOf(route)} ${JSON.stringify(headers)}: ${answer.status}`)
+      }
+    }
+    expect(taken).toEqual([])
+    expect(await sterna.digest()).toBe(before)
+  })
+
+  test('is taken from our own pages, and from what is no browser', async () => {
+    const refused: string[] = []
+    await forEach(
+      exposed().flatMap((route) => OWN.map((headers) => ({ route, headers }))),
+      async ({ route, headers }) => {
+        const project = await newStage()
+        const answer = await send(route, project, { ...(await asOwner(project)), ...headers })
+        if (!isIn(answer, route)) refused.push(`${nameOf(route)} ${JSON.stringify(headers)}: ${answer.status}`)
+      },
+    )
+    expect(refused).toEqual([])
+  })
+
+  test('is refused as a form, which needs no preflight', async () => {
+    const project = await newStage()
+    const credential = await asOwner(project)
+    const before = await settledDigest()
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
+      for (const route of exposed().filter(({ takesBody }) => takesBody)) {
+        const url = route.url.replace(':id', project.id).replace(/:\w+/g, randomUUID())
+        const answer = await sterna.call(route.method, url, { body: '{"name":"x"}', headers: { ...credential, 'content-type': type } })
+        expect([nameOf(route), answer.status, answer.body.error.code]).toEqual([nameOf(route), 415, 'UNSUPPORTED_MEDIA_TYPE'])
+      }
+    }
+    expect(await sterna.digest()).toBe(before)
+  })
+
+  test('cannot be hidden behind a GET', async () => {
+    const project = await newStage()
+    const headers = {
+      cookie: await newSession(owner),
+      'x-http-method-override': 'DELETE',
+      'x-method-override': 'DELETE',
+      'x-http-method': 'DELETE',
+    }
+    await sterna.call('GET', `/users/@me/projects?_method=DELETE`, { headers })
+    const answer = await sterna.call('GET', `/users/@me/projects/${project.id}?_method=DELETE`, { headers })
+    expect(answer.status).toBe(404)
+    expect((await sterna.call('GET', `/projects/${project.id}/members`, { headers })).status).toBe(200)
+  })
+
+  test('logging out, and looking DNS up again, by a link elsewhere is all that a GET can do', () => {
+    const changing = byCaller().filter((route) => !isWrite(route) && /logout|delete|reset|regenerate|accept|verify/.test(route.url))
+    expect(changing.map(nameOf)).toEqual(['GET /auth/logout', 'GET /domains/:id/verify'])
+  })
+})

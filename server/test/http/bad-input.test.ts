@@ -1,0 +1,651 @@
+import { randomUUID } from 'node:crypto'
+import { type AddressInfo, connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import { sql } from 'kysely'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { createConformance } from '../support/conformance.ts'
+import { type Api, type Document, nameOf, type Operation, type Parameter, readApi, type Schema } from '../support/described-api.ts'
+import { probe } from '../support/probe.ts'
+import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/two-projects.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, extend: probe })
+
+/** Of every body that has no limit of its own. */
+const BODY_LIMIT = 1024 * 1024
+/** Whole mails, and what the JSON around them needs. */
+const MAIL_LIMIT = 2 * 1024 * 1024 + 64 * 1024
+/** With attachments. */
+const SEND_LIMIT = 42 * 1024 * 1024 + 64 * 1024
+const limitOf = ({ path }: Operation) =>
+  path === '/v1/send' ? SEND_LIMIT : /^\/templates(\/lint|\/\{id\})?$/.test(path) ? MAIL_LIMIT : BODY_LIMIT
+
+let api: Api
+let conformance: ReturnType<typeof createConformance>
+
+beforeAll(async () => {
+  const document: Document = (await sterna.call('GET', '/openapi.json')).body
+  api = readApi(document)
+  conformance = createConformance(document)
+})
+
+const isProbe = ({ path }: Operation) => path.startsWith('/probe/')
+const withBody = () => api.operations.filter((operation) => operation.body && !isProbe(operation))
+
+/** How much an array or record may hold, when the schema is one or has one among its options. */
+function boundOf(given: Schema): { of: 'items' | 'keys'; max: number } | undefined {
+  const schema = api.resolve(given)
+  if (schema.maxItems !== undefined) return { of: 'items', max: schema.maxItems }
+  if (schema.maxProperties !== undefined) return { of: 'keys', max: schema.maxProperties }
+  return (schema.anyOf ?? schema.oneOf)?.map(boundOf).find((bound) => bound !== undefined)
+}
+
+/** A text of any length is fine here, as far as the schema says. */
+const isUnbounded = (given: Schema) => {
+  const schema = api.resolve(given)
+  return api.kindsOf(schema)?.has('string') !== false && !schema.enum && !schema.format && (schema.maxLength ?? Infinity) > 10_000
+}
+
+// Asking --------------------------------------------------------------------------------------------------------------
+
+const setting = useTwoProjects(sterna)
+const { credentials, fill } = setting
+
+// How often something may be tried is tested elsewhere, and is the one thing a refusal may write.
+const UNCOUNTED = { except: ['attempts'] }
+beforeEach(() => sql`delete from attempts`.execute(sterna.db))
+
+type Sent = { url?: string; payload?: string | Buffer | Readable; headers?: Record<string, string | undefined> }
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** Sends it and complains of everything that no refusal may ever be. */
+async function refuse(operation: Operation, { url = fill(operation), payload, headers = {} }: Sent) {
+  const start = performance.now()
+  const given = Object.fromEntries(Object.entries({ ...credentials(operation), ...headers }).filter(([, value]) => value !== undefined))
+  const answer = await sterna.app.inject({
+    method: operation.method as 'GET',
+    url,
+    ...(payload === undefined ? {} : { payload }),
+    headers: given as Record<string, string>,
+  })
+  const took = performance.now() - start
+  const complaints = isProbe(operation) ? [] : conformance.differences(operation, answer)
+  const check = (holds: boolean, complaint: string) => {
+    if (!holds) complaints.push(`${nameOf(operation)}: ${complaint}: ${answer.statusCode} ${answer.body.slice(0, 300)}`)
+  }
+  check(took < 2_000, `took ${Math.round(took)} ms`)
+  check(answer.statusCode >= 400 && answer.statusCode < 500, 'not refused')
+  check(answer.headers['content-type'] === 'application/json', 'not JSON')
+  const body = answer.headers['content-type'] === 'application/json' ? answer.json() : {}
+  const asDocumented = operation.plain.includes(answer.statusCode) && Object.keys(body).join() === 'error' && typeof body.error === 'string'
+  check(asDocumented || isEnvelope(body, answer.statusCode, answer.headers['x-request-id']), 'not the envelope')
+  check(!TELLTALE.test(answer.body), 'tells too much')
+  check(Buffer.byteLength(answer.body) < MAX_ANSWER, `an answer of ${Buffer.byteLength(answer.body)} bytes`)
+  return { status: answer.statusCode, code: asDocumented ? 'PLAIN' : body.error?.code, fields: fieldsOf(body), complaints, check }
+}
+
+/** Whatever is wrong with a request, and however often. */
+const MAX_ANSWER = 64 * 1024
+
+const NOT_FOUND = ['RESOURCE_NOT_FOUND', 'CONTACT_NOT_FOUND', 'TEMPLATE_NOT_FOUND', 'PLAIN']
+
+type Envelope = { success?: unknown; error?: Record<string, unknown> & { errors?: { field: string }[] }; timestamp?: string }
+
+const fieldsOf = ({ error }: Envelope) => (error?.errors ?? []).map(({ field }) => field)
+const isEnvelope = ({ success, error, timestamp }: Envelope, status: number, requestId: unknown) =>
+  success === false &&
+  typeof error?.code === 'string' &&
+  typeof error.message === 'string' &&
+  error.statusCode === status &&
+  typeof requestId === 'string' &&
+  error.requestId === requestId &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(timestamp ?? '')
+
+/** SQL, stacks, file names: what an error must not say. */
+const TELLTALE = /select |insert into|relation "|syntax error at|node_modules|\.ts:\d|\n\s+at /i
+
+// Whole bodies --------------------------------------------------------------------------------------------------------
+
+const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`
+const form = 'application/x-www-form-urlencoded'
+
+describe('every operation with a body refuses', () => {
+  const MALFORMED = [400, 'VALIDATION_ERROR'] as const
+  const WRONG_TYPE = [415, 'UNSUPPORTED_MEDIA_TYPE'] as const
+
+  test.each<[string, readonly [number, string], string | Buffer, Record<string, string | undefined>?]>([
+    ['half a document', MALFORMED, '{"a":'],
+    ['a list', MALFORMED, '[]'],
+    ['a list of an object', MALFORMED, '[{}]'],
+    ['a text', MALFORMED, '"x"'],
+    ['a number', MALFORMED, '7'],
+    ['true', MALFORMED, 'true'],
+    ['null', MALFORMED, 'null'],
+    ['nothing', MALFORMED, ''],
+    ['spaces', MALFORMED, '  \n'],
+    ['two byte order marks', MALFORMED, '\ufeff\ufeff{}'],
+    ['UTF-16', MALFORMED, Buffer.from('{"name":"x"}', 'utf16le')],
+    ['UTF-16 with its mark', MALFORMED, Buffer.from('\ufeff{"name":"x"}', 'utf16le')],
+    ['bytes that are not UTF-8', MALFORMED, Buffer.from([...Buffer.from('{"a":"'), 0xff, 0xfe, ...Buffer.from('"}')])],
+    ['an overlong encoding', MALFORMED, Buffer.from([...Buffer.from('{"a":"'), 0xc0, 0x80, ...Buffer.from('"}')])],
+    ['a surrogate in UTF-8', MALFORMED, Buffer.from([...Buffer.from('{"a":"'), 0xed, 0xa0, 0x80, ...Buffer.from('"}')])],
+    ['a trailing comma', MALFORMED, '{"a":1,}'],
+    ['two documents', MALFORMED, '{}{}'],
+    ['a comment', MALFORMED, '{/* */}'],
+    ['single quotes', MALFORMED, "{'a':1}"],
+    ['NaN', MALFORMED, '{"a":NaN}'],
+    ['33 levels', MALFORMED, nested(33)],
+    ['33 levels of lists', MALFORMED, `{"a":${'['.repeat(32)}${']'.repeat(32)}}`],
+    ['5,000 levels', MALFORMED, nested(5_000)],
+    ['100,000 levels that never close', MALFORMED, '['.repeat(100_000)],
+    ['33 levels behind a text full of quotes and brackets', MALFORMED, `{"a":"\\"}]\\\\","b":${nested(32)}}`],
+    ['text/plain', WRONG_TYPE, '{}', { 'content-type': 'text/plain' }],
+    ['a form', WRONG_TYPE, 'name=x', { 'content-type': form }],
+    ['a form that says it is JSON too', WRONG_TYPE, '{}', { 'content-type': `${form}; application/json` }],
+    ['a multipart form', WRONG_TYPE, '--x--', { 'content-type': 'multipart/form-data; boundary=x' }],
+    ['XML', WRONG_TYPE, '<a/>', { 'content-type': 'application/xml' }],
+    ['something like JSON', WRONG_TYPE, '{}', { 'content-type': 'application/jsonx' }],
+    ['no content type', WRONG_TYPE, '{}', { 'content-type': undefined }],
+    ['gzip', WRONG_TYPE, gzipSync('{}'), { ...JSON_TYPE, 'content-encoding': 'gzip' }],
+    ['a gzip bomb', WRONG_TYPE, gzipSync('0'.repeat(10_000_000)), { ...JSON_TYPE, 'content-encoding': 'gzip' }],
+    ['brotli', WRONG_TYPE, '{}', { ...JSON_TYPE, 'content-encoding': 'br' }],
+  ])('%s', async (_, [status, code], payload, headers = JSON_TYPE) => {
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    for (const operation of withBody()) {
+      const answer = await refuse(operation, { payload, headers })
+      answer.check(answer.status === status && answer.code === code, `expected ${status} ${code}`)
+      complaints.push(...answer.complaints)
+    }
+    expect(complaints).toEqual([])
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('one byte more than fits, whether or not it says so beforehand', async () => {
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    for (const operation of withBody()) {
+      const tooLarge = `{"a":"${'x'.repeat(limitOf(operation) - 7)}"}`
+      expect(tooLarge).toHaveLength(limitOf(operation) + 1)
+      const answers = [
+        await refuse(operation, { payload: tooLarge, headers: JSON_TYPE }),
+        await refuse(operation, { payload: Readable.from([tooLarge.slice(0, 9), tooLarge.slice(9)]), headers: JSON_TYPE }),
+        await refuse(operation, { payload: '{}', headers: { ...JSON_TYPE, 'content-length': '999999999999' } }),
+      ]
+      for (const answer of answers) {
+        answer.check(answer.status === 413 && answer.code === 'PAYLOAD_TOO_LARGE', 'expected 413')
+        complaints.push(...answer.complaints)
+      }
+    }
+    expect(complaints).toEqual([])
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('operations with a body were found at all', () => {
+    expect(withBody().map(nameOf)).toEqual(expect.arrayContaining(['POST /auth/signup', 'PATCH /projects/{id}/members/{userId}']))
+    expect(withBody().length).toBeGreaterThan(8)
+  })
+})
+
+test('exactly what fits is taken, and so are 32 levels', async () => {
+  const fits = `{"a":"${'x'.repeat(BODY_LIMIT - 8)}"}`
+  expect(fits).toHaveLength(BODY_LIMIT)
+  expect((await sterna.call('POST', '/probe/echo', { body: fits })).status).toBe(200)
+  const deep = await sterna.call('POST', '/probe/echo', { body: nested(32) })
+  expect([deep.status, JSON.stringify(deep.body.body)]).toEqual([200, nested(32)])
+})
+
+// Properties of bodies ------------------------------------------------------------------------------------------------
+
+type Property = { operation: Operation; name: string; schema: Schema; required: boolean; valid: Record<string, unknown> }
+
+/** What a body needs beyond what its schema can say. */
+const NEEDED: Record<string, Record<string, unknown>> = {
+  'POST /v1/send': { to: 'sample@example.com', from: 'hello@mine.example', subject: 'Hi', body: 'Hi' },
+}
+
+const properties = (): Property[] =>
+  withBody().flatMap((operation) => {
+    const body = api.resolve(operation.body!)
+    return Object.entries(body.properties ?? {}).map(([name, schema]) => ({
+      operation,
+      name,
+      schema,
+      required: body.required?.includes(name) ?? false,
+      valid: { ...api.sampleObject(body, name), ...NEEDED[nameOf(operation)] },
+    }))
+  })
+
+/** The one property whose absence the contract answers with a bare `{ error }`. */
+const isMissingPlainly = (operation: Operation, name: string, { status, code }: { status: number; code: string }) =>
+  nameOf(operation) === 'POST /contacts' && name === 'email' && status === 400 && code === 'PLAIN'
+
+const refusesKind = (kind: string) => (schema: Schema) => api.kindsOf(schema)?.has(kind) === false
+const always = () => true
+
+describe('every property of every body refuses, by name,', () => {
+  // Written as JSON text, because several of them do not survive JSON.stringify.
+  test.each<[string, string, (schema: Schema) => boolean]>([
+    ['null', 'null', refusesKind('null')],
+    ['a number', '7', refusesKind('number')],
+    ['true', 'true', refusesKind('boolean')],
+    ['a list', '["sample text"]', refusesKind('array')],
+    ['an empty list', '[]', refusesKind('array')],
+    ['an object', '{"a":"b"}', refusesKind('object')],
+    ['an object that poses as a text', '{"length":9,"toString":"x"}', refusesKind('object')],
+    ['an object with a prototype', '{"__proto__":{"length":9}}', refusesKind('object')],
+    ['a text', '"sample text"', refusesKind('string')],
+    ['U+0000', '"sample\\u0000text"', always],
+    ['U+0000 at the end of something valid', '"sample@example.com\\u0000"', always],
+    ['a high surrogate alone', '"sample\\ud83d text"', always],
+    ['a low surrogate alone', '"sample\\uDC00 text"', always],
+    ['surrogates the wrong way round', '"sample\\udc00\\ud83d text"', always],
+    ['10 kB of text', `"${'x'.repeat(10_000)}"`, (schema) => !isUnbounded(schema)],
+    ['half a megabyte of text', `"${'x'.repeat(500_000)}"`, (schema) => !isUnbounded(schema)],
+    ['1e400', '1e400', always],
+    ['-1e400', '-1e400', always],
+    ['2^53 + 1', '9007199254740993', always],
+    ['-2^53 - 1', '-9007199254740993', always],
+    // Where the keys are known, others are ignored with all that they hold.
+    ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', (schema) => !api.resolve(schema).properties],
+  ])('%s', async (_, json, applies) => {
+    const affected = properties().filter(({ schema }) => applies(schema))
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    for (const { operation, name, valid } of affected) {
+      const others = Object.entries(valid).filter(([other]) => other !== name)
+      const pairs = [
+        ...others.map(([other, value]) => `${JSON.stringify(other)}:${JSON.stringify(value)}`),
+        `${JSON.stringify(name)}:${json}`,
+      ]
+      const answer = await refuse(operation, { payload: `{${pairs.join()}}`, headers: JSON_TYPE })
+      if (json === 'null' && isMissingPlainly(operation, name, answer)) continue
+      answer.check(answer.status === 422 && answer.code === 'VALIDATION_ERROR', `${name}: expected 422`)
+      answer.check(
+        answer.fields.length > 0 && answer.fields.every((field) => field.split('.')[0] === name),
+        `expected ${name} and nothing else to be named`,
+      )
+      complaints.push(...answer.complaints)
+    }
+    expect(complaints).toEqual([])
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('more items or keys than fit, and as many bad ones as fit', async () => {
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    const lists = properties().filter(({ schema }) => boundOf(schema) !== undefined)
+    expect(lists.map(({ operation, name }) => `${nameOf(operation)} ${name}`)).toEqual(
+      expect.arrayContaining(['POST /contacts/lookup emails', 'POST /v1/send headers', 'POST /v1/send to', 'POST /v1/track data']),
+    )
+    for (const { operation, name, schema, valid } of lists) {
+      const { of, max } = boundOf(schema)!
+      const keys = (many: number, length: number) =>
+        Object.fromEntries(Array.from({ length: many }, (_, n) => [`${n}`.padEnd(length, 'é'), {}]))
+      const bad = (many: number, length = 8) => (of === 'items' ? Array(many).fill(0) : keys(many, length))
+      for (const value of [bad(max + 1, 400), bad(99_000), ...(of === 'items' ? [bad(max)] : [])]) {
+        const answer = await refuse(operation, { payload: JSON.stringify({ ...valid, [name]: value }), headers: JSON_TYPE })
+        answer.check(answer.status < 500, 'expected a refusal')
+        answer.check(answer.fields.length <= 50, `${answer.fields.length} errors`)
+        complaints.push(...answer.complaints)
+      }
+    }
+    expect(complaints).toEqual([])
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('its absence, when it is required, also behind a prototype or in another case', async () => {
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    const required = properties().filter(({ required }) => required)
+    expect(required.length).toBeGreaterThan(8)
+    for (const { operation, name, valid } of required) {
+      const { [name]: value, ...others } = valid
+      const rest = JSON.stringify(others).slice(1, -1)
+      const given = JSON.stringify({ [name]: value })
+      for (const extra of [
+        `"${name.toUpperCase()}":"x"`,
+        `"__proto__":${given}`,
+        `"\\u005f_proto__":${given}`,
+        `"__\\u0070roto__":${given}`,
+        `"constructor":{"prototype":${given}}`,
+      ]) {
+        const answer = await refuse(operation, { payload: `{${[rest, extra].filter(Boolean).join()}}`, headers: JSON_TYPE })
+        const isNamed = answer.status === 422 && answer.fields.join() === name
+        answer.check(isNamed || isMissingPlainly(operation, name, answer), `${name}: expected 422 for ${extra}`)
+        complaints.push(...answer.complaints)
+      }
+    }
+    expect(complaints).toEqual([])
+    expect(({} as Record<string, unknown>).email).toBeUndefined()
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('the last of two values, and never the first', async () => {
+    const complaints: string[] = []
+    for (const { operation, name, schema, valid } of properties().filter(({ schema }) => refusesKind('number')(schema))) {
+      const { [name]: value = api.sample(schema), ...others } = valid
+      const rest = JSON.stringify(others).slice(1, -1)
+      const twice = `"${name}":${JSON.stringify(value)},"${name}":7`
+      const answer = await refuse(operation, { payload: `{${[rest, twice].filter(Boolean).join()}}`, headers: JSON_TYPE })
+      answer.check(answer.status === 422 && answer.fields.join() === name, `${name}: the first of two won`)
+      complaints.push(...answer.complaints)
+    }
+    expect(complaints).toEqual([])
+    const { body } = await sterna.call('POST', '/probe/echo', { body: '{"a":1,"b":{"c":1,"c":2},"a":"last"}' })
+    expect(body).toEqual({ body: { a: 'last', b: { c: 2 } } })
+  })
+})
+
+test.each([
+  ...['9007199254740992', '1e16', '1E16', '1e+16', '1e0016', '-1e16', '9007199254740993.0', '12345678901234567890', '1e308', '1e309'],
+  ...['999999999999999e9', '90071992547409.93e2', '999999999999999.9e8', '999999999999999E+9'],
+])('the number %s would lose digits and is refused by name', async (number) => {
+  const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":[{"b":${number}}]}` })
+  expect([answer.status, fieldsOf(answer.body)]).toEqual([422, ['a.0.b']])
+})
+
+test.each(['9007199254740991', '-9007199254740991', '1e15', '0.1234567890123456789', '1e-400', '123456789012345.6789'])(
+  'the number %s is taken',
+  async (number) => {
+    const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":${number}}` })
+    expect([answer.status, answer.body.body]).toEqual([200, { a: Number(number) }])
+  },
+)
+
+test('a key that cannot be stored is refused, wherever it is', async () => {
+  for (const body of ['{"a\\u0000b":1}', '{"a":{"\\ud800":1}}', '{"a":[{"b\\u0000":{}}]}']) {
+    const answer = await sterna.call('POST', '/probe/echo', { body })
+    expect([answer.status, answer.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+  }
+})
+
+test.each(['__proto__', '\\u005f_proto__', '__\\u0070roto__', '__prot\\u006f__'])('%s reaches nobody, at any depth', async (key) => {
+  const { status, body } = await sterna.call('POST', '/probe/echo', {
+    body: `{"a":{"b":[{"${key}":{"polluted":true}}]},"${key}":{"polluted":true}}`,
+  })
+  expect([status, JSON.stringify(body)]).toEqual([200, '{"body":{"a":{"b":[{}]}}}'])
+})
+
+// Parameters ----------------------------------------------------------------------------------------------------------
+
+const withParameters = (kind: Parameter['in']) =>
+  api.operations.flatMap((operation) =>
+    operation.parameters.filter((parameter) => parameter.in === kind).map(({ name }) => ({ operation, name })),
+  )
+
+const isId = ({ operation, name }: { operation: Operation; name: string }) => !Object.hasOwn(FREE_TEXT, resourceOf(operation.path, name))
+
+const payloadFor = ({ body }: Operation) =>
+  body ? { payload: JSON.stringify(api.sampleObject(api.resolve(body))), headers: JSON_TYPE } : {}
+
+describe('every parameter in a path', () => {
+  test.each<[string, string | ((parameter: { operation: Operation; name: string }) => string)]>([
+    ['somebody else’s id', ({ operation, name }) => setting.ids[resourceOf(operation.path, name)]!.foreign],
+    ['a random id', () => randomUUID()],
+    ['the nil id', '00000000-0000-0000-0000-000000000000'],
+    ['an id and more', () => `${randomUUID()}0`],
+    ['an id without hyphens', () => randomUUID().replaceAll('-', '')],
+    ['an id in braces', () => `%7b${randomUUID()}%7d`],
+    ['its own id with U+0000 behind', ({ operation, name }) => `${setting.ids[resourceOf(operation.path, name)]!.own}%00`],
+    ['its own id with a space behind', ({ operation, name }) => `${setting.ids[resourceOf(operation.path, name)]!.own}%20`],
+    ['its own id with a line break behind', ({ operation, name }) => `${setting.ids[resourceOf(operation.path, name)]!.own}%0a`],
+    ['U+0000', '%00'],
+    ['U+0000 in the middle', 'a%00b'],
+    ['bytes that are not UTF-8', '%ff%fe'],
+    ['a broken escape', '%zz'],
+    ['a dot dot', '%2e%2e%2f%2e%2e%2fetc%2fpasswd'],
+    ['SQL', `1'%20or%20'1'='1`],
+    ['more SQL', `'%3b%20drop%20table%20users%3b--`],
+    ['a list', '%5b%22a%22%5d'],
+    ['a word', 'undefined'],
+    ['a number', '1'],
+    ['an emoji', '%F0%9F%A6%9C'],
+    ['__proto__', '__proto__'],
+    ['1,999 characters', 'x'.repeat(1_999)],
+    ['10 kB', 'x'.repeat(10_000)],
+  ])('that is %s is not found', async (_, value) => {
+    const before = await sterna.digest(UNCOUNTED)
+    const complaints: string[] = []
+    for (const parameter of withParameters('path').filter(isId)) {
+      const { operation, name } = parameter
+      const url = fill(operation, { [name]: typeof value === 'string' ? value : value(parameter) })
+      const answer = await refuse(operation, { url, ...payloadFor(operation) })
+      answer.check(answer.status === 404 && NOT_FOUND.includes(answer.code), `{${name}}: expected 404`)
+      complaints.push(...answer.complaints)
+    }
+    expect(complaints).toEqual([])
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test.each(["a'b", 'a"b', 'a.b', '%2F', '%F0%9F%A6%9C', '__proto__', 'constructor', '%27%3b--', 'x'.repeat(1_500)])(
+    'that is a name may be %s, and nothing fails at it',
+    async (value) => {
+      const before = await sterna.digest(UNCOUNTED)
+      const names = withParameters('path').filter((parameter) => !isId(parameter) && parameter.operation.method === 'GET')
+      expect(names.length).toBeGreaterThan(2)
+      for (const { operation, name } of names) {
+        const answer = await sterna.app.inject({ method: 'GET', url: fill(operation, { [name]: value }), headers: credentials(operation) })
+        expect([nameOf(operation), answer.statusCode]).toEqual([nameOf(operation), 200])
+      }
+      expect(await sterna.digest(UNCOUNTED)).toBe(before)
+    },
+  )
+
+  test('was tried on all of them', () => {
+    expect(withParameters('path').length).toBeGreaterThan(10)
+    for (const { path, parameters } of api.operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect(parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)).toEqual(inPath)
+    }
+  })
+})
+
+describe('every parameter in a query', () => {
+  /** As the last value, also behind others and behind a second question mark. */
+  const ask = async (operation: Operation, query: string) => {
+    const start = performance.now()
+    const url = `${fill(operation)}?${query}`
+    const answer = await sterna.app.inject({
+      method: operation.method as 'GET',
+      url,
+      headers: { ...credentials(operation), ...payloadFor(operation).headers },
+    })
+    expect([operation.path, query.slice(0, 50), answer.statusCode < 500, performance.now() - start < 2_000]).toEqual([
+      operation.path,
+      query.slice(0, 50),
+      true,
+      true,
+    ])
+    if (!isProbe(operation)) expect(conformance.differences(operation, answer)).toEqual([])
+    return answer
+  }
+
+  test('refuses U+0000 by name', async () => {
+    expect(withParameters('query').length).toBeGreaterThan(3)
+    for (const { operation, name } of withParameters('query')) {
+      for (const query of [`${name}=%00`, `a=b&${name}=x%00y`, `${name}=%00&${name}=%00`]) {
+        const answer = await ask(operation, query)
+        expect([answer.statusCode, fieldsOf(answer.json())]).toEqual([422, [name]])
+      }
+    }
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['10 kB', 'x'.repeat(10_000)],
+    ['SQL', `1'%20or%20'1'='1;--`],
+    ['-1', '-1'],
+    ['0', '0'],
+    ['1e400', '1e400'],
+    ['2^63', '9223372036854775808'],
+    ['a broken escape', '%zz'],
+    ['bytes that are not UTF-8', '%ff'],
+    ['half a surrogate pair', '%ed%a0%80'],
+    ['base64 of nothing', 'AAAAAAAAAAAAAAAAAAAAAAAA'],
+  ])('takes or refuses %s, and fails at nothing', async (_, value) => {
+    const before = await sterna.digest(UNCOUNTED)
+    for (const { operation, name } of withParameters('query')) {
+      for (const query of [
+        `${name}=${value}`,
+        `${name}=${value}&${name}=${value}`,
+        `${name}[]=${value}`,
+        `${name}[a]=${value}`,
+        `${name}.a=${value}`,
+        `__proto__[${name}]=${value}`,
+      ]) {
+        const answer = await ask(operation, query)
+        if (answer.statusCode >= 400) expect(isEnvelope(answer.json(), answer.statusCode, answer.headers['x-request-id'])).toBe(true)
+      }
+    }
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('may stand behind a second question mark', async () => {
+    for (const path of ['/health?a=1?b=%00', '/probe/pages?page=1?x=%00']) {
+      expect([path, (await sterna.call('GET', path)).status]).toEqual([path, 422])
+    }
+  })
+})
+
+test.each(['/users/%zz', '/%', '/projects/%ff%fe/members'])(
+  '%s, which no route ever sees, is answered like everything else',
+  async (url) => {
+    const { status, headers, body } = await sterna.call('GET', url, { headers: { 'x-request-id': 'order-42' } })
+    expect([status, headers['x-request-id'], body.error.requestId]).toEqual([404, 'order-42', 'order-42'])
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' })
+  },
+)
+
+// Sockets -------------------------------------------------------------------------------------------------------------
+
+describe('on a socket', () => {
+  let port: number
+  beforeAll(async () => {
+    await sterna.app.listen({ port: 0, host: '127.0.0.1' })
+    port = (sterna.app.server.address() as AddressInfo).port
+  })
+
+  /** Everything the server says until it hangs up. Rejects when it does not. */
+  const talk = (...chunks: (string | Buffer)[]) =>
+    new Promise<string>((done, failed) => {
+      const received: Buffer[] = []
+      const socket = connect(port, '127.0.0.1', () => {
+        for (const chunk of chunks) socket.write(chunk)
+      })
+      const text = () => Buffer.concat(received).toString('latin1')
+      socket.setTimeout(3_000, () => socket.destroy(new Error(`still open after: ${text()}`)))
+      socket.on('data', (bytes) => received.push(bytes))
+      // Hanging up on what is still being sent resets the connection: the answer was read before that, or it is lost.
+      socket.on('error', (err: NodeJS.ErrnoException) => (err.code === 'ECONNRESET' || err.code === 'EPIPE' ? undefined : failed(err)))
+      socket.on('close', () => done(text()))
+    })
+
+  const parse = (text: string) => {
+    const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s)
+    const [line = '', ...lines] = head.split('\r\n')
+    const headers = Object.fromEntries(lines.map((each) => [each.split(':')[0]!.toLowerCase(), each.slice(each.indexOf(':') + 2)]))
+    return {
+      status: Number(line.split(' ')[1]),
+      headers,
+      body: headers['content-type']?.startsWith('application/json') ? JSON.parse(body) : body,
+    }
+  }
+
+  const HOST = 'Host: localhost\r\n'
+  const POST = `POST /probe/echo HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`
+
+  test.each<[string, number, string, string]>([
+    ['two different lengths', 400, 'BAD_REQUEST', `${POST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
+    ['two equal lengths', 400, 'BAD_REQUEST', `${POST}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+    ['a length and chunks', 400, 'BAD_REQUEST', `${POST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+    ['chunks and a length', 400, 'BAD_REQUEST', `${POST}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n`],
+    ['a coding that is not chunked', 400, 'BAD_REQUEST', `${POST}Transfer-Encoding: xchunked\r\n\r\n{}`],
+    ['chunked with a twist', 400, 'BAD_REQUEST', `${POST}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+    ['a negative length', 400, 'BAD_REQUEST', `${POST}Content-Length: -1\r\n\r\n`],
+    ['a length in hex', 400, 'BAD_REQUEST', `${POST}Content-Length: 0x2\r\n\r\n{}`],
+    ['a length with a plus', 400, 'BAD_REQUEST', `${POST}Content-Length: +2\r\n\r\n{}`],
+    ['a chunk without a size', 400, 'BAD_REQUEST', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n`],
+    ['a header line that ends in CR', 400, 'BAD_REQUEST', `GET /health HTTP/1.1\r\n${HOST}A: b\rC: d\r\n\r\n`],
+    ['a space before the colon', 400, 'BAD_REQUEST', `${POST}Content-Length : 2\r\n\r\n{}`],
+    ['U+0000 in a header', 400, 'BAD_REQUEST', `GET /health HTTP/1.1\r\n${HOST}A: b\0c\r\n\r\n`],
+    ['a garbage request line', 400, 'BAD_REQUEST', 'garbage\r\n\r\n'],
+    ['a greeting of another protocol', 400, 'BAD_REQUEST', 'EHLO example.com\r\n\r\n'],
+    ['a TLS hello', 400, 'BAD_REQUEST', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['an unknown method', 400, 'BAD_REQUEST', `FOO /health HTTP/1.1\r\n${HOST}\r\n`],
+    ['an unknown version', 400, 'BAD_REQUEST', `GET /health HTTP/9.9\r\n${HOST}\r\n`],
+    ['100 kB of one header', 431, 'HEADERS_TOO_LARGE', `GET /health HTTP/1.1\r\n${HOST}A: ${'x'.repeat(100_000)}\r\n\r\n`],
+    ['100 kB of many headers', 431, 'HEADERS_TOO_LARGE', `GET /health HTTP/1.1\r\n${HOST}${'A: xxxxxxx\r\n'.repeat(8_500)}\r\n`],
+    ['100 kB of a path', 431, 'HEADERS_TOO_LARGE', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\n${HOST}\r\n`],
+  ])('%s ends the connection with the envelope, and the next one is fine', async (_, status, code, request) => {
+    const before = await sterna.digest(UNCOUNTED)
+    const answer = parse(await talk(Buffer.from(request, 'latin1')))
+
+    expect([answer.status, answer.body.error?.code]).toEqual([status, code])
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/json', connection: 'close' })
+    expect(isEnvelope(answer.body, status, answer.body.error.requestId)).toBe(true)
+    expect(parse(await talk(`GET /health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)).status).toBe(200)
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  })
+
+  test('what never became a request has an id all the same', async () => {
+    const { headers, body } = parse(await talk('garbage\r\n\r\n'))
+    expect(headers['x-request-id']).toBe(body.error.requestId)
+  })
+
+  test('a smuggled second request is not answered', async () => {
+    const smuggled = `GET /probe/pages HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`
+    const text = await talk(`${POST}Content-Length: ${smuggled.length + 5}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`)
+    expect(text.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
+    expect(parse(text).status).toBe(400)
+  })
+
+  test.each([
+    '/projects/../members',
+    '/projects/%2e%2e/members',
+    '/users/@me/projects/../../..',
+    '/../../etc/passwd',
+    '//health',
+    '/health/',
+    '/./health',
+    '/HEALTH',
+    '/health%2f..',
+    '/health;a',
+    '/health\\..',
+  ])('%s, sent as it is, is not found', async (path) => {
+    const { status, headers, body } = parse(
+      await talk(
+        `GET ${path} HTTP/1.1\r\n${HOST}X-Project-Id: ${setting.mine.id}\r\nCookie: ${setting.mine.owner.cookie}\r\nConnection: close\r\n\r\n`,
+      ),
+    )
+    expect(status).toBe(404)
+    expect(isEnvelope(body, 404, headers['x-request-id'])).toBe(true)
+  })
+
+  test('a dot dot in place of every id is not found', async () => {
+    for (const { operation, name } of withParameters('path')
+      .filter(isId)
+      .filter(({ operation }) => operation.method === 'GET' || operation.method === 'DELETE')) {
+      for (const dots of ['..', '%2e%2e', '.', '..%2f..']) {
+        const request = `${operation.method} ${fill(operation, { [name]: dots })} HTTP/1.1\r\n${HOST}X-Project-Id: ${setting.mine.id}\r\nCookie: ${setting.mine.owner.cookie}\r\nConnection: close\r\n\r\n`
+        expect([request, parse(await talk(request)).status]).toEqual([request, 404])
+      }
+    }
+  })
+
+  test('a body longer than it said is no second request', async () => {
+    const text = await talk(`${POST}Content-Length: 2\r\nConnection: close\r\n\r\n{}GET /health HTTP/1.1\r\n${HOST}\r\n`)
+    expect(text.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
+  })
+
+  test('a body too large is refused while it still arrives, with and without a length', async () => {
+    const megabytes = Buffer.alloc(3_000_000, 0x20)
+    const byLength = parse(await talk(`${POST}Content-Length: ${megabytes.length}\r\nConnection: close\r\n\r\n`, megabytes))
+    expect([byLength.status, byLength.body.error?.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    const chunk = `${(100_000).toString(16)}\r\n${' '.repeat(100_000)}\r\n`
+    const inChunks = parse(await talk(`${POST}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n`, chunk.repeat(30), '0\r\n\r\n'))
+    expect([inChunks.status, inChunks.body.error?.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+  })
+})

@@ -1,0 +1,302 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/lib/config.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { type Answer, SECRET_KEY, useApp } from '../support/app.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+
+describe('bodies', () => {
+  test('with an unbounded array or record keep a route from booting', async () => {
+    const boot = async (body: z.ZodType) => {
+      const app = await buildApp(
+        { config: loadConfig({ SECRET_KEY }), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') },
+        { extend: (app) => void app.post('/probe/unbounded', { config: { caller: 'anyone' }, schema: { body } }, () => 1) },
+      )
+      await app.ready()
+      await app.close()
+    }
+    await expect(boot(z.object({ ids: z.array(z.string()).max(9) }))).resolves.toBeUndefined()
+    await expect(boot(z.object({ ids: z.array(z.string()) }))).rejects.toThrow('POST /probe/unbounded: body.ids is an array without .max()')
+    await expect(boot(z.object({ map: z.record(z.string(), z.string()) }))).rejects.toThrow('body.map is a record without')
+  })
+
+  test('of a megabyte of zeros are refused with a small answer', async () => {
+    const { sk, pk } = await sterna.newProject()
+    const zeros = Array(500_000).fill(0).join()
+    const lookup = await sterna.call('POST', '/contacts/lookup', { key: sk, body: `{"emails":[${zeros}]}` })
+    expect([lookup.status, lookup.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    const ignored = await sterna.call('POST', '/v1/track', {
+      key: pk,
+      body: `{"email":"a@example.com","event":"x","b":"\\u0041","c":[${zeros}]}`,
+    })
+    expect(ignored.status).toBe(413)
+  })
+
+  test('with more addresses than a look-up takes are refused plainly, before the addresses are read', async () => {
+    const { sk } = await sterna.newProject()
+    for (const emails of [Array(501).fill('a@example.com'), Array(90_000).fill(0), []]) {
+      const answer = await sterna.call('POST', '/contacts/lookup', { key: sk, body: { emails } })
+      expect([answer.status, answer.body]).toEqual([400, { error: 'Give 1 to 500 email addresses.' }])
+    }
+    const contactIds = Array(1_001).fill(0)
+    expect(await sterna.call('POST', '/contacts/bulk-delete', { key: sk, body: { contactIds } })).toMatchObject({
+      status: 400,
+      body: { error: 'Give 1 to 1000 contact ids.' },
+    })
+  })
+
+  test('with forty megabytes of headers are refused by their number', async () => {
+    const { sk } = await sterna.newProject()
+    const headers = (count: number) => Array.from({ length: count }, (_, n) => `"x${n}":0`).join()
+    const send = (text: string) => sterna.call('POST', '/v1/send', { key: sk, body: `{"to":"a@example.com","headers":{${text}}}` })
+    expect((await send(headers(3_000_000))).status).toBe(413)
+    const fewer = await send(headers(50_000))
+    expect([fewer.status, fewer.body.error.errors]).toEqual([422, [{ field: 'headers', message: 'At most 50 keys.', code: 'too_big' }]])
+  })
+
+  test('with more mistakes than anybody reads are answered with 50 of them', async () => {
+    const { sk } = await sterna.newProject()
+    const { body, status } = await sterna.call('POST', '/v1/send', { key: sk, body: { to: Array(1_000).fill('nobody') } })
+    expect([status, body.error.errors.length]).toEqual([422, 50])
+    expect(body.error.errors[0]).toMatchObject({ field: 'to.0', code: 'invalid_string' })
+  })
+
+  test('with a key of a megabyte are refused without repeating it', async () => {
+    const { sk } = await sterna.newProject()
+    const { body, status } = await sterna.call('POST', '/v1/send', { key: sk, body: { headers: { ['x'.repeat(1_000_000)]: 0 } } })
+    expect(status).toBe(422)
+    expect(JSON.stringify(body).length).toBeLessThan(2_000)
+  })
+})
+
+describe('request bodies in flight', () => {
+  const small = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', REQUEST_BODY_BUDGET_MB: '1' } })
+  let port: number
+  beforeAll(async () => {
+    await small.app.listen({ host: '127.0.0.1', port: 0 })
+    port = (small.app.server.address() as AddressInfo).port
+  })
+
+  // The server does not close while a request has yet to arrive.
+  const requests: ClientRequest[] = []
+  afterAll(() => {
+    for (const request of requests) request.destroy()
+  })
+
+  type Sending = { key?: string; path?: string; announced: number | 'chunked'; type?: string }
+  const KB = 1024
+
+  /** A request whose body does not end until `finish` says so. */
+  function begin({ key, path = '/contacts', announced, type = 'application/json' }: Sending) {
+    const request = httpRequest({
+      port,
+      path,
+      method: 'POST',
+      headers: {
+        'content-type': type,
+        ...(announced === 'chunked' ? {} : { 'content-length': announced }),
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+      },
+    })
+    const answer = new Promise<{ status: number; headers: IncomingHttpHeaders; body: string }>((resolve, reject) => {
+      request.on('error', reject)
+      request.on('response', async (response) => {
+        let body = ''
+        for await (const chunk of response) body += chunk
+        resolve({ status: response.statusCode!, headers: response.headers, body })
+      })
+    })
+    answer.catch(() => {})
+    requests.push(request)
+    request.flushHeaders()
+    return { request, answer, finish: (text: string) => request.end(text) }
+  }
+
+  const bodyOf = (bytes: number) => {
+    const around = JSON.stringify({ email: 'a@example.com', ignored: '' }).length
+    return JSON.stringify({ email: 'a@example.com', ignored: 'x'.repeat(bytes - around) })
+  }
+  /** The contact may be there from a request before. */
+  const outcome = async ({ answer }: ReturnType<typeof begin>) => {
+    const { status } = await answer
+    return status === 200 || status === 201 ? 'taken' : status
+  }
+  const send = (given: Sending & { announced: number }) => {
+    const begun = begin(given)
+    begun.finish(bodyOf(given.announced))
+    return outcome(begun)
+  }
+
+  /** Begins a request, and waits until it is held: another, `beside` it, is refused. That one may come first; then once more. */
+  async function hold(given: Sending, beside: Sending & { announced: number }, part = '') {
+    for (;;) {
+      const begun = begin(given)
+      if (part) begun.request.write(part)
+      let isRefused = false
+      begun.answer.then(
+        () => {
+          isRefused = true
+        },
+        () => {},
+      )
+      await vi.waitFor(async () => expect(isRefused || (await send(beside)) === 503).toBe(true), { timeout: 10_000 })
+      if (!isRefused) return begun
+    }
+  }
+
+  test('by the public key, or without a key, leave the servers of a project their share', async () => {
+    const project = await small.newProject()
+    const held = { key: project.pk, path: '/v1/track', announced: 100 * KB }
+    const byPublicKey = await hold(held, { ...held, announced: 60 * KB })
+    expect(await send({ key: project.sk, announced: 400 * KB })).toBe('taken')
+    const login = { path: '/auth/login', announced: 100 * KB }
+    const anonymous = await hold(login, { ...login, announced: 60 * KB })
+    expect(await send({ key: project.sk, announced: 400 * KB })).toBe('taken')
+    for (const { request } of [byPublicKey, anonymous]) request.destroy()
+  })
+
+  test('take up half of the budget of a node for one project, and all of it for all together', async () => {
+    const [mine, theirs, third] = [await small.newProject(), await small.newProject(), await small.newProject()]
+    // Nothing of it has come yet: what it announced counts.
+    const first = await hold({ key: mine.sk, announced: 400 * KB }, { key: mine.sk, announced: 200 * KB })
+    const refused = begin({ key: mine.sk, announced: 200 * KB })
+    const { status, headers, body } = await refused.answer
+    expect([status, headers['retry-after'], JSON.parse(body).error]).toEqual([
+      503,
+      '1',
+      expect.objectContaining({ code: 'SERVICE_UNAVAILABLE', details: { retryAfter: 1 } }),
+    ])
+    refused.request.destroy()
+    // Others are served, and so are small bodies of this one.
+    expect(await send({ key: theirs.sk, announced: 200 * KB })).toBe('taken')
+    expect(await send({ key: mine.sk, announced: 16 * KB })).toBe('taken')
+
+    const second = await hold({ key: theirs.sk, announced: 500 * KB }, { key: third.sk, announced: 200 * KB })
+    expect(await send({ key: third.sk, announced: 10 * KB })).toBe('taken')
+
+    first.finish(bodyOf(400 * KB))
+    second.finish(bodyOf(500 * KB))
+    expect([await outcome(first), await outcome(second)]).toEqual(['taken', 'taken'])
+    expect(await send({ key: third.sk, announced: 500 * KB })).toBe('taken')
+    expect(await send({ key: mine.sk, announced: 500 * KB })).toBe('taken')
+  })
+
+  test('are given back by clients that go away, and by refusals', async () => {
+    const { sk } = await small.newProject()
+    const gone = await hold({ key: sk, announced: 500 * KB }, { key: sk, announced: 300 * KB })
+    gone.request.destroy()
+    await vi.waitFor(async () => expect(await send({ key: sk, announced: 300 * KB })).toBe('taken'), { timeout: 10_000 })
+    // Not JSON, for one that does not exist, and not even with a key: nothing stays held.
+    for (const given of [{ path: '/contacts' }, { path: '/nowhere' }, { path: '/templates/lint', type: 'text/plain' }]) {
+      const bad = begin({ key: sk, announced: 500 * KB, ...given })
+      bad.finish('x'.repeat(500 * KB))
+      expect((await bad.answer).status).toBeGreaterThanOrEqual(400)
+    }
+    expect(await send({ key: sk, announced: 500 * KB })).toBe('taken')
+  })
+
+  test('count while they arrive when they have no length', async () => {
+    const { sk } = await small.newProject()
+    const first = await hold({ key: sk, announced: 'chunked' }, { key: sk, announced: 300 * KB }, bodyOf(400 * KB).slice(0, -1))
+    const second = begin({ key: sk, announced: 'chunked' })
+    second.request.write('x'.repeat(300 * KB))
+    const { status, headers } = await second.answer
+    expect([status, headers['retry-after']]).toEqual([503, '1'])
+    second.request.destroy()
+    first.finish('}')
+    expect(await outcome(first)).toBe('taken')
+    expect(await send({ key: sk, announced: 500 * KB })).toBe('taken')
+  })
+
+  test('count for uploads as well, and callers without a key share one bucket', async () => {
+    const { sk } = await small.newProject()
+    const form = { path: '/contacts/import', type: 'multipart/form-data; boundary=x' }
+    const upload = await hold({ key: sk, announced: 400 * KB, ...form }, { key: sk, announced: 200 * KB })
+    upload.request.destroy()
+    const stranger = await hold({ path: '/auth/login', announced: 400 * KB }, { path: '/auth/signup', announced: 200 * KB })
+    await vi.waitFor(async () => expect(await send({ key: sk, announced: 200 * KB })).toBe('taken'), { timeout: 10_000 })
+    expect((await small.call('POST', '/auth/login', { body: { email: 'a@example.com', password: 'wrong wrong' } })).status).toBe(401)
+    stranger.request.destroy()
+  })
+})
+
+describe('slow reads', () => {
+  let running = 0
+  /** At once, per project. */
+  const now = new Map<string, number>()
+  const most = new Map<string, number>()
+  const count = (id: string, by: number) => {
+    running += by
+    now.set(id, (now.get(id) ?? 0) + by)
+    most.set(id, Math.max(most.get(id) ?? 0, now.get(id)!))
+  }
+  let open = () => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const slow: string[] = []
+  const node = useApp({
+    env: { RATE_LIMIT_PER_MINUTE: '0' },
+    extend: (app) =>
+      void app.get(
+        '/probe/slow-read',
+        { config: { caller: 'project', slowRead: ({ query }) => query !== undefined && 'slow' in (query as object) } },
+        async (req) => {
+          if (!('slow' in (req.query as object))) return {}
+          count(req.project.id, 1)
+          await gate
+          count(req.project.id, -1)
+          return {}
+        },
+      ),
+  })
+  subscribe('fastify.initialization', (message) =>
+    (message as { fastify: FastifyInstance }).fastify.addHook('onRoute', ({ method, url, config }) => {
+      if (config?.slowRead && method === 'GET') slow.push(url)
+    }),
+  )
+  const ask = (key: string, url: string, count: number) => Array.from({ length: count }, () => node.call('GET', url, { key }))
+  const statuses = (answers: Answer[]) => answers.map(({ status }) => status)
+
+  test('of one project run four at a time, some wait, the rest is told when to come back; others do not notice', async () => {
+    const [mine, theirs] = [await node.newProject(), await node.newProject()]
+    const asked = ask(mine.sk, '/probe/slow-read?slow', 30)
+    const first = await Promise.race(asked)
+    expect([first.status, first.headers['retry-after'], first.body.error.code]).toEqual([503, '1', 'SERVICE_UNAVAILABLE'])
+    expect(running).toBe(4)
+    expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read', 4)))).toEqual([200, 200, 200, 200])
+    const others = ask(theirs.sk, '/probe/slow-read?slow', 4)
+    await vi.waitFor(() => expect(running).toBe(8))
+    open()
+    expect(statuses(await Promise.all(others))).toEqual([200, 200, 200, 200])
+    const served = statuses(await Promise.all(asked)).filter((status) => status === 200)
+    expect(served.length).toBeGreaterThanOrEqual(4)
+    expect(most.get(mine.id)).toBe(4)
+    expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read?slow', 8)))).toEqual(Array(8).fill(200))
+  })
+
+  test('are the ones whose cost grows with what a project has', () => {
+    expect([...new Set(slow)].sort()).toEqual([
+      '/contacts',
+      '/contacts/fields',
+      '/contacts/fields/:field/usage',
+      '/contacts/fields/:field/values',
+      '/emails',
+      '/events/:eventName/usage',
+      '/events/contact/:contactId',
+      '/events/contact/usage',
+      '/events/names',
+      '/events/stats',
+      '/probe/slow-read',
+      '/sandbox/messages/:id',
+      '/templates',
+      '/templates/:id/usage',
+    ])
+  })
+})

@@ -1,0 +1,310 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import { sql } from 'kysely'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { SenderName, Subject } from '../../src/templates/content.ts'
+import { useApp } from '../support/app.ts'
+import { createConformance } from '../support/conformance.ts'
+import { type Document, nameOf, type Operation, readApi, type Schema } from '../support/described-api.ts'
+import { image } from '../support/images.ts'
+import { MULTIPART, multipart } from '../support/multipart.ts'
+import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/two-projects.ts'
+
+/** Another test holds this file to what the routes say. */
+const document: Document = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'))
+const api = readApi(document)
+const conformance = createConformance(document)
+const operationNamed = (name: string) => api.operations.find((operation) => nameOf(operation) === name)!
+
+/** Every object in the document, with its place in it. */
+function* walk(value: unknown, place = '#'): Generator<{ place: string; node: Record<string, unknown> }> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield { place, node: value as Record<string, unknown> }
+  for (const [key, child] of Object.entries(value)) yield* walk(child, `${place}/${key}`)
+}
+
+describe('the document', () => {
+  const patterns = [...walk(document)].flatMap(({ node: { pattern } }) => (typeof pattern === 'string' ? [pattern] : []))
+
+  test('has only patterns that ECMAScript reads without a flag, and RE2 at all', () => {
+    expect(patterns.length).toBeGreaterThan(3)
+    const constructs = /\(\?(?!:)|\\[pPukK1-9cbB]/
+    for (const pattern of new Set(patterns)) {
+      expect(() => new RegExp(pattern), pattern).not.toThrow()
+      // Escaped backslashes are taken out first: what follows them is no escape.
+      expect(pattern.replaceAll('\\\\', '')).not.toMatch(constructs)
+    }
+  })
+
+  test.each([
+    ['name of /v1/send', 'POST /v1/send', 'name', SenderName],
+    ['subject of /templates', 'POST /templates', 'subject', Subject],
+  ])('has a pattern for the %s that takes what the server takes', (_, name, property, original) => {
+    const pattern = new RegExp(operationNamed(name).body!.properties![property]!.pattern!)
+    const around = [0, 9, 10, 11, 12, 13, 31, 32, 126, 127, 128, 133, 159, 160, 0x2027, 0x2028, 0x2029, 0x202a, 0xfffd, 0x1f99c]
+    for (const code of around) {
+      const text = `a${String.fromCodePoint(code)}b`
+      expect([code, pattern.test(text)]).toEqual([code, original.safeParse(text).success])
+    }
+  })
+
+  test('gives no limits and no choices for query parameters that take anything', () => {
+    const queries = api.operations.flatMap(({ parameters }) => parameters.filter((parameter) => parameter.in === 'query'))
+    const lenient = queries.filter(({ name }) => ['limit', 'page', 'pageSize', 'sort', 'dir'].includes(name))
+    expect(lenient.length).toBeGreaterThan(10)
+    for (const { name, schema, description } of lenient) {
+      expect([name, Object.keys(schema!)]).toEqual([name, ['type']])
+      expect(description).toMatch(/the default\.$/)
+    }
+  })
+
+  test.each<[string, object[], object[]]>([
+    ['POST /contacts', [{ email: 'a@example.com' }], [{}, { subscribed: true }, { email: null }]],
+    ['POST /contacts/lookup', [{ emails: ['a'] }], [{}, { emails: [] }, { emails: Array(501).fill('a') }]],
+    [
+      'POST /contacts/bulk-delete',
+      [{ contactIds: ['a'] }, { ids: ['a'] }, { mode: 'query', filter: {} }, { mode: 'query', all: true }],
+      [
+        {},
+        { mode: 'ids' },
+        { contactIds: [] },
+        { ids: Array(1_001).fill('a') },
+        { mode: 'query', filter: { field: 'plan' } },
+        { mode: 'query', filter: { x: 1 } },
+      ],
+    ],
+    [
+      'POST /suppressions',
+      [{ address: 'a@example.com' }, { domain: 'example.com' }],
+      [{}, { address: 'a@example.com', domain: 'example.com' }],
+    ],
+    [
+      'POST /events/track',
+      [{ name: 'a' }, { email: 'a@example.com', event: 'a' }, { name: 'a', email: 'a@example.com', event: 'a' }],
+      [{}, { email: 'a@example.com' }, { event: 'a' }, { name: 'a', event: 'b' }],
+    ],
+    [
+      'POST /v1/send',
+      [
+        { to: 'a@example.com', template: randomUUID() },
+        { to: ['a@example.com'], from: 'a@example.com', subject: 'a', body: 'a' },
+      ],
+      [{ to: 'a@example.com' }, { to: 'a@example.com', subject: 'a', body: 'a' }, { template: randomUUID() }],
+    ],
+  ])('says what the body of %s must have', (name, valid, invalid) => {
+    const body = operationNamed(name).body!
+    for (const each of valid) expect([each, conformance.accepts(body, each)]).toEqual([each, true])
+    for (const each of invalid) expect([each, conformance.accepts(body, each)]).toEqual([each, false])
+  })
+
+  test('lists the statuses of every operation under their conventional names', () => {
+    const NAMES: Record<string, string> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 404: 'Not Found', 422: 'Unprocessable Entity' }
+    for (const operation of api.operations) {
+      const { responses, security, path, method } = operation
+      const expected = [
+        ['422', '503', 'default'],
+        security.length ? ['401', '429'] : [],
+        security.includes('secretKey') || security.includes('publicKey') ? ['403'] : [],
+        path.includes('{') ? ['404'] : [],
+        method === 'GET' ? [] : ['400', '413', '415'],
+      ].flat()
+      expect([nameOf(operation), Object.keys(responses)]).toEqual([nameOf(operation), expect.arrayContaining(expected)])
+      for (const [status, { description }] of Object.entries(responses)) {
+        if (!responses[status]!.content?.['text/csv'] && !path.startsWith('/uploads/{'))
+          expect([status, description]).toEqual([status, NAMES[status] ?? expect.stringMatching(/^[A-Z][a-z]+( [A-Z]?[a-z]+)*$/)])
+      }
+    }
+    expect(Object.keys(operationNamed('POST /v1/send').responses)).toEqual(expect.arrayContaining(['404', '409']))
+    expect(Object.keys(operationNamed('POST /auth/login').responses)).toContain('401')
+  })
+
+  test('says that a plain error may also come as the envelope', () => {
+    const plain = api.operations.filter((operation) => operation.plain.length)
+    expect(plain.map(nameOf)).toEqual(expect.arrayContaining(['POST /contacts', 'POST /contacts/lookup', 'DELETE /events/{eventName}']))
+    for (const { plain: statuses, responses } of plain) {
+      for (const status of statuses)
+        expect(responses[status]!.content!['application/json']!.schema.anyOf).toContainEqual({ $ref: '#/components/schemas/Error' })
+    }
+    const bare = [...walk(document.paths)].filter(
+      ({ place, node }) => /\/[45]\d\d\/content\//.test(place) && node.properties && !place.includes('/anyOf/'),
+    )
+    expect(bare).toEqual([])
+  })
+})
+
+// Generated requests --------------------------------------------------------------------------------------------------
+
+/** The same requests in every run: a failure can be repeated. */
+const SEED = 20_260
+const RUNS = { valid: 6, mutated: 10 }
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const setting = useTwoProjects(sterna)
+beforeEach(() => sql`delete from attempts`.execute(sterna.db))
+
+type Sent = {
+  query?: Record<string, string>
+  path?: Record<string, string>
+  headers?: Record<string, string>
+  credentials?: Record<string, string>
+  body?: string | Buffer
+  type?: string | null
+}
+
+async function send(operation: Operation, { query = {}, path = {}, headers = {}, credentials, body, type = 'application/json' }: Sent) {
+  const search = new URLSearchParams(query).toString()
+  const given: InjectOptions = {
+    method: operation.method as 'GET',
+    url: setting.fill(operation, path) + (search && `?${search}`),
+    headers: {
+      ...(credentials ?? setting.credentials(operation)),
+      ...headers,
+      ...(body === undefined || type === null ? {} : { 'content-type': type }),
+    },
+  }
+  return sterna.app.inject(body === undefined ? given : { ...given, payload: body })
+}
+
+/** What a schema takes, as far as it says. */
+function arbitrary(given: Schema): fc.Arbitrary<unknown> {
+  const schema = api.resolve(given)
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices && !schema.properties) return fc.oneof(...choices.map(arbitrary))
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  if (schema.const !== undefined) return fc.constant(schema.const)
+  const [type] = [schema.type].flat()
+  if (type === 'object') return objectOf(schema)
+  if (type === 'array')
+    return fc.array(arbitrary(schema.items ?? {}), { minLength: schema.minItems ?? 0, maxLength: (schema.minItems ?? 0) + 3 })
+  if (type === 'integer') return fc.integer({ min: schema.minimum ?? 0, max: 1_000 })
+  if (type === 'number') return fc.double({ noNaN: true, min: -1e6, max: 1e6 })
+  if (type === 'boolean') return fc.boolean()
+  if (type === 'string') return textOf(schema)
+  return fc.oneof(fc.string({ maxLength: 5 }), fc.boolean(), fc.constant(null), fc.integer())
+}
+
+const word = (max: number) => fc.string({ unit: fc.constantFrom(...'abcdefghij0123456789'), minLength: 1, maxLength: max })
+
+function textOf(schema: Schema): fc.Arbitrary<string> {
+  if (schema.format === 'email') return word(20).map((name) => `${name}@example.com`)
+  if (schema.format === 'hostname') return word(20).map((name) => `${name}.example.com`)
+  if (schema.format === 'uuid') return fc.uuid()
+  if (schema.format) return fc.constant(String(api.sample(schema)))
+  return word(Math.min(schema.maxLength ?? 40, 40)).map((text) => text.padEnd(schema.minLength ?? 0, 'x'))
+}
+
+function objectOf(schema: Schema): fc.Arbitrary<unknown> {
+  const properties = Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, each]) => [name, arbitrary(each)]))
+  return fc.record(properties, { requiredKeys: api.requiredOf(schema) })
+}
+
+/** A valid body with one thing changed: another value, a long text, one property less, one more. */
+const mutation = (schema: Schema) => {
+  const names = Object.keys(schema.properties ?? {})
+  const strange = fc.oneof(
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.constantFrom('', 'x'.repeat(5_000), '\u2028', '\t', -1, 1e15, [], {}, [null], { email: 1 }),
+  )
+  const key = names.length ? fc.constantFrom(...names) : fc.constant('x')
+  return fc.tuple(arbitrary(schema), key, strange, fc.constantFrom('change', 'drop', 'add')).map(([valid, name, value, how]) => {
+    const body = { ...(valid as Record<string, unknown>) }
+    if (how === 'drop') delete body[name]
+    else body[how === 'change' ? name : 'unknown key'] = value
+    return body
+  })
+}
+
+const samples = <T>(values: fc.Arbitrary<T>, numRuns: number) => fc.sample(values, { seed: SEED, numRuns })
+
+/** Values that fit the type of a parameter, and others. */
+const queryValues = (schema: Schema = {}) => [
+  ...samples(arbitrary(schema), 2).map(String),
+  ...['', '0', '-1', '999999999999', 'nonsense', 'x'.repeat(3_000), '2026-02-30', '%', '\u{1f99c}'],
+]
+
+const pathValues = (operation: Operation, name: string) => {
+  const resource = resourceOf(operation.path, name)
+  const { own, foreign } = setting.ids[resource]!
+  const names = ['email', 'data.email', 'data.plan', 'createdAt', 'subscribed', 'contact.created', 'email.sent']
+  return Object.hasOwn(FREE_TEXT, resource) ? names : [own.toUpperCase(), foreign, randomUUID(), 'nonsense', 'x'.repeat(1_500)]
+}
+
+function* requestsFor(operation: Operation): Generator<Sent> {
+  const body = operation.body && api.resolve(operation.body)
+  const usual: Sent =
+    FORMS[nameOf(operation)] ?? (body ? { body: JSON.stringify({ ...api.sampleObject(body), ...KNOWN[nameOf(operation)] }) } : {})
+  yield usual
+  yield { ...usual, credentials: {} }
+  yield { ...usual, credentials: { authorization: 'Bearer sk_unknown' } }
+  yield { ...usual, credentials: { cookie: setting.mine.owner.cookie } }
+  yield { ...usual, credentials: { cookie: setting.mine.owner.cookie, 'x-project-id': setting.theirs.id } }
+  yield { ...usual, credentials: { authorization: `Bearer ${setting.mine.pk}` } }
+  for (const { name, schema, in: where } of operation.parameters) {
+    if (where === 'query') for (const value of queryValues(schema)) yield { ...usual, query: { [name]: value } }
+    if (where === 'header') for (const value of HEADER_VALUES) yield { ...usual, headers: { [name]: value } }
+    if (where === 'path') for (const value of pathValues(operation, name)) yield { ...usual, path: { [name]: value } }
+  }
+  if (operation.method !== 'GET') for (const [text, type] of UNREADABLE) yield { body: text, type }
+  if (!body) return
+  for (const valid of samples(arbitrary(body), RUNS.valid)) yield { body: JSON.stringify(valid) }
+  for (const mutated of samples(mutation(body), RUNS.mutated)) yield { body: JSON.stringify(mutated) }
+}
+
+/** What a valid body needs beyond what its schema can say. */
+const KNOWN: Record<string, object> = { 'POST /v1/send': { from: 'hello@mine.example' } }
+const FORMS: Record<string, Sent> = {
+  'POST /contacts/import': { body: multipart([{ content: 'email\nimported@example.com\n' }]), type: MULTIPART['content-type'] },
+  'POST /uploads/image': { body: multipart([{ content: await image('png'), field: 'image' }]), type: MULTIPART['content-type'] },
+}
+/** The same one twice: a repeat may be refused. */
+const HEADER_VALUES = ['a key', 'a key', '', 'é', 'x'.repeat(300), '"2026-01-31T12:00:00.000Z"', '*']
+
+const UNREADABLE: [string, string | null][] = [
+  ['{"a":', 'application/json'],
+  ['[]', 'application/json'],
+  ['', 'application/json'],
+  ['{}', 'text/plain'],
+  ['{}', null],
+  ['--x--', 'multipart/form-data; boundary=x'],
+]
+
+/** In this order and after all others: each takes away what others need. */
+const LAST = [
+  'POST /users/@me/projects/{id}/regenerate-keys',
+  'POST /users/@me/projects/{id}/reset',
+  'GET /auth/logout',
+  'DELETE /users/@me/projects/{id}',
+]
+const turnOf = (operation: Operation) => (operation.method === 'DELETE' ? 1 : 0) + 2 * (LAST.indexOf(nameOf(operation)) + 1)
+const ordered = api.operations.toSorted((a, b) => turnOf(a) - turnOf(b))
+const succeeded = new Set<string>()
+
+describe('every answer is one that the document describes, to valid and invalid requests to', () => {
+  test.each(ordered.map((operation) => [nameOf(operation), operation] as const))('%s', async (name, operation) => {
+    const differences: string[] = []
+    for (const request of requestsFor(operation)) {
+      const answer: LightMyRequestResponse = await send(operation, request)
+      if (answer.statusCode < 400) succeeded.add(name)
+      for (const found of conformance.differences(operation, answer))
+        differences.push(`${JSON.stringify(request).slice(0, 300)} → ${found}`)
+    }
+    expect(differences).toEqual([])
+  })
+
+  test('and all but those that need a secret or the result of another succeeded at least once', () => {
+    const NEVER = [
+      'POST /auth/login',
+      'POST /auth/verify-email',
+      'POST /auth/reset-password',
+      'POST /auth/change-password',
+      'POST /auth/accept-invitation',
+      'GET /contacts/import/{jobId}',
+      'GET /contacts/import/{jobId}/errors',
+      'GET /uploads/{key}',
+      'POST /emails/{id}/resend',
+    ]
+    expect(api.operations.map(nameOf).filter((name) => !succeeded.has(name))).toEqual(NEVER)
+  })
+})

@@ -1,0 +1,177 @@
+import { sql } from 'kysely'
+import PostalMime from 'postal-mime'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { connect, many, one } from '../../src/db/index.ts'
+import { CAPACITY } from '../../src/delivery/sender/capacity.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { startApp, useApp } from '../support/app.ts'
+import { cloneDatabase } from '../support/database.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+
+const TIME = 'Rendering took longer than 250 ms.'
+/** Never ends within the time limit, on any machine. */
+const ENDLESS = '{% for i in (1..4000) %}{% for j in (1..4000) %}{% endfor %}{% endfor %}'
+/** Attempts that may be under way in other threads when the third time-out is noted. */
+const UNDER_WAY = 4
+
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 50_000, interval: 20 })
+const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
+
+let projects = 0
+async function newProject(at: Pick<typeof sterna, 'newProject' | 'call' | 'db'> = sterna) {
+  const { id, sk } = await at.newProject()
+  const domain = `neighbour${++projects}.example`
+  const call = (method: string, url: string, body?: object) => at.call(method, url, { key: sk, ...(body ? { body } : {}) })
+  await call('POST', '/domains', { domain })
+  async function send(more: object): Promise<string[]> {
+    const { status, body } = await call('POST', '/v1/send', {
+      to: 'ada@example.com',
+      from: `a@${domain}`,
+      subject: 'Hi',
+      body: 'Hi',
+      ...more,
+    })
+    expect([status, body.error]).toEqual([200, undefined])
+    return body.data.emails.map(({ email }: { email: string }) => email)
+  }
+  /** How many emails of the project are in each state. */
+  async function states(db = at.db): Promise<Record<string, number>> {
+    const rows = await many(
+      db,
+      sql<{ state: string; count: number }>`select state, count(*)::int as count from emails where project_id = ${id} group by state`,
+    )
+    return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
+  }
+  /** How many emails ended with each error. */
+  async function errors(): Promise<Record<string, number>> {
+    const rows = await many(
+      at.db,
+      sql<{ error: string; count: number }>`
+        select error, count(*)::int as count from emails where project_id = ${id} and state = 'failed' group by error
+      `,
+    )
+    return Object.fromEntries(rows.map(({ error, count }) => [error, count]))
+  }
+  return { id, call, send, states, errors }
+}
+
+const addresses = (count: number) => times(count, (n) => `r${n}@example.com`)
+
+afterEach(async () => {
+  await sql`update emails set state = 'cancelled' where state in ('queued', 'deferred')`.execute(sterna.db)
+})
+
+describe('a content that times out', () => {
+  test('is tried three times, and then fails for the rest of its recipients, whose reason names the time-out', async () => {
+    const project = await newProject()
+    await project.send({ to: addresses(200), body: ENDLESS })
+    await soon(async () => {
+      const { [TIME]: tried = 0 } = await project.errors()
+      if (tried <= 3 + UNDER_WAY) expect(await project.states()).toEqual({ failed: 200 })
+    })
+    const { [TIME]: tried, ...others } = await project.errors()
+    expect(tried).toBeGreaterThanOrEqual(3)
+    expect(tried).toBeLessThanOrEqual(3 + UNDER_WAY)
+    expect(others).toEqual({ [`${TIME} Not tried: 3 emails with this content did.`]: 200 - tried! })
+  })
+
+  test('by its filters does so in a thread, however little it prints', async () => {
+    const project = await newProject()
+    const body = `{{ w ${'| upcase | downcase '.repeat(24)}| strip }}`.repeat(200)
+    await project.send({ to: addresses(8), body, data: { w: '\u2003'.repeat(65_000) } })
+    await soon(async () => expect(await project.states()).toEqual({ failed: 8 }))
+    expect(Object.keys(await project.errors()).every((error) => error.startsWith(TIME))).toBe(true)
+  })
+})
+
+describe('a project whose templates are slow', () => {
+  test('does not delay the emails of another, with or without a thread, and leaves room for it', async () => {
+    const [slow, other] = [await newProject(), await newProject()]
+    const bodies = ['Hi {{ name ?? "you" }}', 'Hi {% if name %}{{ name }}{% endif %}']
+    // Once before, so that threads and templates are there.
+    for (const body of bodies) await other.send({ body })
+    await soon(async () => expect(await other.states()).toEqual({ sent: 2 }))
+    // Each has a content of its own, so that none is given up for the others.
+    await Promise.all(times(40, (n) => slow.send({ to: addresses(2), subject: `Slow ${n}`, body: ENDLESS })))
+    await soon(async () => expect((await slow.states()).failed ?? 0).toBeGreaterThan(1))
+    for (const [index, body] of bodies.entries()) {
+      const before = (await slow.states()).failed ?? 0
+      await other.send({ body })
+      await soon(async () => expect(await other.states()).toEqual({ sent: 3 + index }))
+      const { failed: after = 0, sending = 0, queued = 0 } = await slow.states()
+      expect(after - before, 'slow emails that ended while the other project waited').toBeLessThan(20)
+      expect(sending).toBeLessThanOrEqual(0.75 * CAPACITY)
+      expect(sending + queued, 'slow emails that still wait').toBeGreaterThan(20)
+    }
+  })
+})
+
+test('a worker that stops gives slow emails back instead of rendering them first', async () => {
+  const database = await cloneDatabase()
+  const { sterna: other, close } = await startApp(database.url)
+  const db = connect({ url: database.url, max: 1, log: createLog('silent') })
+  const project = await newProject(other)
+  await Promise.all(times(20, (n) => project.send({ subject: `Slow ${n}`, body: ENDLESS })))
+  await soon(async () => expect((await project.states()).sending ?? 0).toBeGreaterThan(15))
+  await close()
+  const { failed = 0, queued = 0, ...others } = await project.states(db)
+  expect([failed + queued, others]).toEqual([20, {}])
+  expect(queued).toBeGreaterThan(10)
+  await db.destroy()
+  await database.drop()
+})
+
+describe('HTML', () => {
+  test('of a thousand open elements and stray closing tags is sent like any other', async () => {
+    const project = await newProject()
+    const [id] = await project.send({ body: `${'<b>'.repeat(1_990)}Hello${'</x>'.repeat(100_000)}` })
+    await soon(async () => expect(await project.states()).toEqual({ sent: 1 }))
+    expect((await sourceOf(project, id!)).text?.trim()).toBe('Hello')
+  })
+
+  // Retried: a thread that is starved on a busy machine may be killed for it.
+  test('beyond a megabyte is sent without tracked links, its text from the first megabyte, and with the footer', { retry: 2 }, async () => {
+    const project = await newProject()
+    const template = await project.call('POST', '/templates', {
+      name: 'Long',
+      type: 'MARKETING',
+      subject: 'Long',
+      from: `a@neighbour${projects}.example`,
+      body: '<a href="https://shop.example">Shop</a>{% for i in (1..count) %}{{ block | raw }}{% endfor %}<p>End</p>',
+    })
+    expect(template.status).toBe(201)
+    const block = '<p>word</p>'.repeat(2_000)
+    const send = async (count: number) => {
+      const [id] = await project.send({
+        template: template.body.id,
+        subject: undefined,
+        body: undefined,
+        subscribed: true,
+        data: { block, count },
+      })
+      await soon(async () => {
+        const found = await one(sterna.db, sql<{ state: string; error: string | null }>`select state, error from emails where id = ${id}`)
+        expect(found).toEqual({ state: 'sent', error: null })
+      })
+      return sourceOf(project, id!)
+    }
+    const [short, long] = [await send(1), await send(60)]
+    expect([short.html!.includes('href="https://shop.example"'), short.html!.includes('/t/c/'), short.text!.includes('End')]).toEqual([
+      false,
+      true,
+      true,
+    ])
+    expect([long.html!.includes('href="https://shop.example"'), long.html!.includes('/t/c/'), long.text!.includes('End')]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    for (const { html } of [short, long]) expect(html).toContain('/unsubscribe/')
+  })
+
+  async function sourceOf(project: Awaited<ReturnType<typeof newProject>>, emailId: string) {
+    const { id } = await one(sterna.db, sql<{ id: string }>`select id from sandbox_messages where email_id = ${emailId}`)
+    return PostalMime.parse((await project.call('GET', `/sandbox/messages/${id}`)).body.source)
+  }
+})

@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { probe } from '../support/probe.ts'
+
+const LIMIT = 200
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: String(LIMIT) }, extend: probe })
+
+const call = (sk: string, url = '/probe/secret') => sterna.call('GET', url, { key: sk })
+const header = (answer: Awaited<ReturnType<typeof call>>, name: string) => Number(answer.headers[`ratelimit-${name}`])
+
+test('exactly the limit is let through in a window, and the next request is refused', async () => {
+  const { sk } = await sterna.newProject()
+  const answers = []
+  for (let n = 0; n < LIMIT + 1; n++) answers.push(await call(sk))
+
+  expect(answers.map(({ status }) => status)).toEqual([...Array(LIMIT).fill(200), 429])
+  expect(answers.map((answer) => header(answer, 'remaining')).slice(0, 3)).toEqual([LIMIT - 1, LIMIT - 2, LIMIT - 3])
+  const refused = answers.at(-1)!
+  expect(refused.body.error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', details: { retryAfter: expect.any(Number) } })
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(50)
+  expect([header(refused, 'limit'), header(refused, 'remaining')]).toEqual([LIMIT, 0])
+})
+
+test('a burst in parallel gets exactly the limit too', async () => {
+  const { sk } = await sterna.newProject()
+  const answers = await Promise.all(Array.from({ length: LIMIT + 50 }, () => call(sk)))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(50)
+})
+
+test('refused requests do not count, a new window starts with the first request after the old one', async () => {
+  const { sk, id } = await sterna.newProject()
+  for (let n = 0; n < LIMIT + 20; n++) await call(sk)
+  const { rows } = await sql<{ leased: number }>`select leased from rate_windows where project_id = ${id}`.execute(sterna.db)
+  expect(rows).toEqual([{ leased: LIMIT }])
+})
+
+test('errors to a valid key count and carry the headers; unknown keys carry none', async () => {
+  const { sk, pk } = await sterna.newProject()
+  const invalid = await sterna.call('POST', '/probe/once', { key: sk, body: { fail: 1 } })
+  expect([invalid.status, header(invalid, 'remaining')]).toEqual([422, LIMIT - 1])
+  const track = await sterna.call('POST', '/probe/track', { key: pk, body: {} })
+  expect([track.status, header(track, 'remaining')]).toEqual([200, LIMIT - 2])
+  const unknown = await call(`sk_${'0'.repeat(64)}`)
+  expect(unknown.status).toBe(401)
+  expect(unknown.headers['ratelimit-limit']).toBeUndefined()
+})
+
+test('one project at its limit leaves the others alone', async () => {
+  const [ours, theirs] = [await sterna.newProject(), await sterna.newProject()]
+  for (let n = 0; n <= LIMIT; n++) await call(ours.sk)
+  expect((await call(theirs.sk)).status).toBe(200)
+})
+
+test('session calls carry no such headers and do not use up the limit of the project', async () => {
+  const { sk, id, owner } = await sterna.newProject()
+  const answer = await owner.call('GET', '/probe/project', { headers: { 'x-project-id': id } })
+  expect(answer.status).toBe(200)
+  expect(answer.headers['ratelimit-limit']).toBeUndefined()
+  expect(header(await call(sk), 'remaining')).toBe(LIMIT - 1)
+})
+
+test('a session is limited to 3,000 calls a minute', async () => {
+  const { cookie } = await sterna.newPerson()
+  const answers = []
+  for (let n = 0; n < 3_001; n++) answers.push((await sterna.call('GET', '/users/@me/projects', { cookie })).status)
+  expect(answers.slice(0, 3_000).every((status) => status === 200)).toBe(true)
+  expect(answers.at(-1)).toBe(429)
+})
+
+test('guessing keys is throttled per address, and does not lock out a key that was valid before', async () => {
+  const { sk } = await sterna.newProject()
+  await call(sk)
+  const statuses = []
+  for (let n = 0; n < 1_001; n++) statuses.push((await call(`sk_${String(n).padStart(64, '0')}`)).status)
+  expect(statuses.slice(0, 900).every((status) => status === 401)).toBe(true)
+  expect(statuses.at(-1)).toBe(429)
+  expect((await call(sk)).status).toBe(200)
+})

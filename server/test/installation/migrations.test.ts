@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { migrate } from '../../src/db/migrate.ts'
+import { cloneDatabase } from '../support/database.ts'
+
+const TABLE =
+  'create table notes (id int primary key, text text not null);\ninsert into notes select n, n::text from generate_series(1, 100) n;\n'
+const INDEX = `-- sterna: no transaction
+-- Built while notes are written.
+create index concurrently if not exists notes_text
+  on notes (text);
+
+create index concurrently if not exists notes_both on notes (id, text);
+`
+
+describe('a migration outside a transaction', () => {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>
+  let folder: string
+  const clients: pg.Client[] = []
+
+  beforeEach(async () => {
+    database = await cloneDatabase({ empty: true })
+    folder = mkdtempSync(join(tmpdir(), 'sterna-migrations-'))
+    writeFileSync(join(folder, '0001_notes.sql'), TABLE)
+  })
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.end()))
+    await database.drop()
+    rmSync(folder, { recursive: true })
+  })
+
+  const run = () => migrate(database.url, undefined, pathToFileURL(`${folder}/`))
+  async function connect() {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    clients.push(client)
+    return client
+  }
+  const indexes = async (client: pg.Client) =>
+    (
+      await client.query(`select relname as name, indisvalid as valid from pg_index join pg_class on oid = indexrelid
+      where relname like 'notes\\_%' and relname <> 'notes_pkey' order by 1`)
+    ).rows
+  const applied = async (client: pg.Client) => (await client.query('select name from migrations order by 1')).rows.map(({ name }) => name)
+  const isBuilding = async (client: pg.Client) =>
+    (await client.query(`select wait_event from pg_stat_activity where application_name = 'sterna-migrate' and query like 'create index%'`))
+      .rows[0]?.wait_event === 'virtualxid'
+
+  /** The build waits for this transaction, and everybody else writes on. */
+  async function holdOpen() {
+    const writer = await connect()
+    await writer.query('begin')
+    await writer.query(`insert into notes values (1000, 'open')`)
+    return writer
+  }
+
+  test('builds an index while writers write, and is noted when it is complete', async () => {
+    await run()
+    writeFileSync(join(folder, '0002_index.sql'), INDEX)
+    const [writer, other] = [await holdOpen(), await connect()]
+    const migrating = run()
+    await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+    await other.query(`set lock_timeout = '500ms'`)
+    await other.query(`insert into notes values (2000, 'written meanwhile')`)
+    expect(await applied(other)).toEqual(['0001_notes.sql'])
+    await writer.query('commit')
+    expect(await migrating).toEqual(['0002_index.sql'])
+    expect(await indexes(other)).toEqual([
+      { name: 'notes_both', valid: true },
+      { name: 'notes_text', valid: true },
+    ])
+    expect(await run()).toEqual([])
+  })
+
+  test('that is killed leaves an invalid index, which the next start replaces', async () => {
+    await run()
+    writeFileSync(join(folder, '0002_index.sql'), INDEX)
+    const [writer, other] = [await holdOpen(), await connect()]
+    const killed = run().catch((err: Error) => err)
+    await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+    await other.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
+    )
+    expect(await killed).toBeInstanceOf(Error)
+    expect(await indexes(other)).toEqual([{ name: 'notes_text', valid: false }])
+    expect(await applied(other)).toEqual(['0001_notes.sql'])
+    await writer.query('commit')
+    expect(await run()).toEqual(['0002_index.sql'])
+    expect((await indexes(other)).map(({ valid }) => valid)).toEqual([true, true])
+  })
+
+  test('is run by one of several processes that start at once', async () => {
+    writeFileSync(join(folder, '0002_index.sql'), INDEX)
+    writeFileSync(join(folder, '0003_more.sql'), 'create table more ();')
+    const results = await Promise.all([run(), run(), run()])
+    expect(results.flat().sort()).toEqual(['0001_notes.sql', '0002_index.sql', '0003_more.sql'])
+    expect((await indexes(await connect())).map(({ valid }) => valid)).toEqual([true, true])
+  })
+
+  test('whose file was changed after it was applied is refused', async () => {
+    writeFileSync(join(folder, '0002_index.sql'), INDEX)
+    await run()
+    writeFileSync(join(folder, '0002_index.sql'), `${INDEX}\n`)
+    await expect(run()).rejects.toThrow('was changed after it had been applied')
+  })
+})

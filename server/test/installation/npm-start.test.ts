@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { birthOf, findServer } from '../../src/db/embedded/processes.ts'
+import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
+import { freePort } from '../support/process.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PATIENCE = { timeout: 40_000, interval: 50 }
+const folder = newTestFolder()
+const dataDir = join(folder, 'data')
+let npm: ChildProcess | undefined
+let server: number | undefined
+
+afterEach(() => {
+  npm?.kill('SIGKILL')
+  if (server && birthOf(server)) process.kill(server, 'SIGKILL')
+})
+afterAll(() => destroyTestFolder(folder))
+
+/** As a newcomer does, in a process group of its own, as a terminal would have it. */
+async function npmStart(shell: string) {
+  let output = ''
+  const child = spawn('npm', ['start'], {
+    cwd: ROOT,
+    detached: true,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      DATA_DIR: dataDir,
+      PORT: String(await freePort()),
+      npm_config_script_shell: shell,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  npm = child
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
+  const readPid = () => (output.includes('Sterna is ready') ? Number(/"pid":(\d+)/.exec(output)?.[1]) : 0)
+  await expect.poll(readPid, PATIENCE).toBeGreaterThan(0)
+  const pid = readPid()
+  server = pid
+  const postgres = findServer(join(dataDir, 'postgres'))!
+  expect(birthOf(postgres)).toBeDefined()
+  return { npm: child, output: () => output, isRunning: () => [pid, postgres].filter((each) => birthOf(each)) }
+}
+
+test.each([
+  ['SIGTERM', '/bin/sh'],
+  ['SIGTERM', '/bin/bash'],
+  ['SIGKILL', '/bin/sh'],
+] as const)('%s of npm start, run by %s, ends the server and its PostgreSQL in order', async (signal, shell) => {
+  if (!existsSync(shell)) return
+  const started = await npmStart(shell)
+  started.npm.kill(signal)
+  await expect.poll(started.isRunning, PATIENCE).toEqual([])
+  expect(started.output().match(/"msg":"stopping"/g)).toHaveLength(1)
+  expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false)
+})
+
+test('Ctrl-C, which reaches the server from the terminal and from npm, ends it in order', async () => {
+  const started = await npmStart('/bin/sh')
+  process.kill(-started.npm.pid!, 'SIGINT')
+  await expect.poll(started.isRunning, PATIENCE).toEqual([])
+  expect(started.output()).toMatch(/"msg":"stopping"/)
+  expect(started.output()).not.toMatch(/did not stop|could not stop/)
+  expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false)
+})

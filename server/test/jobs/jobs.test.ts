@@ -1,0 +1,438 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect, many, maybeOne, one, type Pool, transact } from '../../src/db/index.ts'
+import { queuePool } from '../../src/jobs/queue-pool.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { cloneDatabase } from '../support/database.ts'
+import { type Running, startNode } from '../support/process.ts'
+
+/** One API node, and workers that come and go, as processes of their own on one database. */
+let database: Awaited<ReturnType<typeof cloneDatabase>>
+let db: Pool
+let api: Running
+const workers = new Map<string, Running>()
+let started = 0
+
+beforeAll(async () => {
+  database = await cloneDatabase()
+  db = connect({ url: database.url, max: 4, log: createLog('silent') })
+  api = await startNode(environment('api'))
+})
+afterAll(async () => {
+  await Promise.all([...workers.keys()].map((name) => stop(name)))
+  await api.stop('SIGKILL')
+  await db.destroy()
+  await database.drop()
+})
+
+/** Every connection of a process bears its name, so that PostgreSQL can tell who does what. */
+const environment = (role: 'api' | 'worker', name: string = role) => ({
+  ROLE: role,
+  DATABASE_URL: `${database.url}&application_name=${name}`,
+  RATE_LIMIT_PER_MINUTE: '0',
+  LOG_LEVEL: 'error',
+})
+
+async function startWorker() {
+  const name = `worker${++started}`
+  workers.set(name, await startNode(environment('worker', name)))
+}
+
+/** As many as a test needs; those of the test before live on. */
+async function haveWorkers(count: number) {
+  for (const name of [...workers.keys()].slice(count)) await stop(name)
+  await Promise.all(times(count - workers.size, startWorker))
+}
+
+async function stop(name: string, signal: NodeJS.Signals = 'SIGKILL') {
+  const worker = workers.get(name)!
+  workers.delete(name)
+  // What it said before may be of jobs that were meant to fail.
+  const said = worker.output().length
+  return { code: await worker.stop(signal), output: worker.output().slice(said) }
+}
+
+let cookie = ''
+const headersFor = (key: string) => ({ authorization: `Bearer ${key}` })
+
+async function newBook() {
+  const post = (path: string, body: object) =>
+    fetch(`${api.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
+  cookie ||= (await post('/auth/signup', { email: 'jobs@example.com', password: 'correct horse' })).headers
+    .get('set-cookie')!
+    .split(';')[0]!
+  const { id, secret } = (await (await post('/users/@me/projects', { name: 'Jobs' })).json()) as { id: string; secret: string }
+  const call = async (method: string, path: string, body?: object) => {
+    const answer = await fetch(`${api.url}${path}`, {
+      method,
+      headers: { ...headersFor(secret), ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: answers of every shape, and a wrong guess fails where it is used
+    return (await answer.json()) as any
+  }
+  return {
+    id,
+    call,
+    async upload(csv: string): Promise<string> {
+      const form = new FormData()
+      form.set('file', new Blob([csv]), 'a.csv')
+      const answer = await fetch(`${api.url}/contacts/import`, { method: 'POST', headers: headersFor(secret), body: form })
+      return ((await answer.json()) as { jobId: string }).jobId
+    },
+    /** All that an import may leave behind, by address rather than by id. */
+    async state() {
+      const contacts = await many(db, sql`select email, subscribed, data from contacts where project_id = ${id} order by email`)
+      const events = await many(
+        db,
+        sql`select c.email, e.name, count(*)::int as n from events e left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+            where e.project_id = ${id} group by 1, 2 order by 1, 2`,
+      )
+      const consents = await many(
+        db,
+        sql`select c.email, k.subscribed, k.source, count(*)::int as n from consents k join contacts c on c.project_id = k.project_id and c.id = k.contact_id
+            where k.project_id = ${id} group by 1, 2, 3 order by 1, 2, 3`,
+      )
+      const fields = await many(db, sql`select key, type from contact_fields where project_id = ${id} order by key`)
+      const counts = await one(
+        db,
+        sql`select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed from contact_counts where project_id = ${id}`,
+      )
+      const files = await one(db, sql`select count(*)::int as n from job_files where project_id = ${id}`)
+      return { contacts, events, consents, fields, counts, files }
+    },
+  }
+}
+type Book = Awaited<ReturnType<typeof newBook>>
+
+const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const statusOf = (book: Book, jobId: string, kind = 'import') => book.call('GET', `/contacts/${kind}/${jobId}`)
+
+async function finished(book: Book, jobId: string, kind = 'import') {
+  await expect.poll(async () => (await statusOf(book, jobId, kind)).finishedAt, { timeout: 30_000, interval: 25 }).not.toBeNull()
+  return statusOf(book, jobId, kind)
+}
+
+/** Which worker is writing contacts: whose transaction holds the lock for it. */
+async function writer() {
+  const row = await maybeOne(
+    db,
+    sql<{ name: string }>`
+      select a.application_name as name from pg_locks l join pg_stat_activity a on a.pid = l.pid
+      where l.relation = 'contacts'::regclass and l.mode = 'RowExclusiveLock' and a.application_name like 'worker%'
+    `,
+  )
+  return row && workers.has(row.name) ? row.name : undefined
+}
+
+/** The worker at it, as soon as there is one; undefined when the job is done. */
+async function nextWriter({ id }: Book, jobId: string) {
+  const open = sql`select 1 from jobs where project_id = ${id} and id = ${jobId} and finished_at is null`
+  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await pause(3)) {
+    const name = await writer()
+    if (name) return name
+    if (!(await maybeOne(db, open))) return undefined
+  }
+  throw new Error('no worker took the job')
+}
+
+/** Each chunk of an import takes longer by this, on any machine. */
+async function slowDown(seconds: number, work: () => Promise<void>) {
+  await sql`
+    create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(${sql.lit(seconds)}); return null; end $$;
+    create trigger slow before insert on contacts for each statement execute function slow()
+  `.execute(db)
+  await work().finally(() => sql`drop trigger slow on contacts; drop function slow`.execute(db))
+}
+
+/** New and known addresses, in both subscriptions, twice in one file, with data, and bad rows: what each round does shows. */
+const fileOf = (round: number, rows: number) =>
+  [
+    'email,subscribed,round,plan,score',
+    ...times(rows, (n) => {
+      const who = (n * 7 + round * 501) % (rows + 500)
+      if (n % 97 === 0) return `bad row ${n},yes,${round},x,1`
+      return `c${who}@example.com,${['yes', 'no', ''][(n + round) % 3]},${round},${n % 2 ? `plan ${n}` : ''},${n}`
+    }),
+  ].join('\n')
+
+const resultsOf = ({ state, progress, failedReason, result }: Record<string, unknown>) => ({ state, progress, failedReason, result })
+
+describe('a worker that is killed', () => {
+  test('at any moment of an import changes nothing about what the import does', { timeout: 240_000 }, async () => {
+    const [book, clean] = [await newBook(), await newBook()]
+    await haveWorkers(3)
+    // People to subscribe and to unsubscribe, so that a change told twice would show.
+    for (const each of [book, clean]) await finished(each, await each.upload(fileOf(-1, 4_000)))
+    const KILLS = 20
+    const files: string[] = []
+    const jobs: string[] = []
+    const comingBack: Promise<void>[] = []
+    let kills = 0
+
+    while (kills < KILLS && files.length < 10) {
+      const file = fileOf(files.length, 16_000)
+      files.push(file)
+      const jobId = await book.upload(file)
+      jobs.push(jobId)
+      while (kills < KILLS && (await nextWriter(book, jobId))) {
+        await pause(Math.random() * 200)
+        const victim = await writer()
+        if (!victim) continue
+        await stop(victim, 'SIGKILL')
+        kills++
+        comingBack.push(startWorker())
+      }
+      await finished(book, jobId)
+    }
+    await Promise.all(comingBack)
+    expect(kills).toBeGreaterThanOrEqual(KILLS)
+
+    const cleanJobs: string[] = []
+    for (const file of files) {
+      const jobId = await clean.upload(file)
+      cleanJobs.push(jobId)
+      await finished(clean, jobId)
+    }
+    for (const [index, jobId] of jobs.entries()) {
+      expect(resultsOf(await statusOf(book, jobId))).toEqual(resultsOf(await statusOf(clean, cleanJobs[index]!)))
+    }
+    const [after, expected] = [await book.state(), await clean.state()]
+    expect(after.contacts.length).toBeGreaterThan(10_000)
+    expect(after.events.length).toBeGreaterThan(1_000)
+    expect(after.files).toEqual({ n: 0 })
+    expect(after).toEqual(expected)
+  })
+
+  test('leaves its job to a living one, which goes on within 2 s', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(2)
+    await slowDown(0.3, async () => {
+      const jobId = await book.upload(fileOf(0, 20_000))
+      const gaps: number[] = []
+      for (let round = 0; round < 2; round++) {
+        await pause(Math.random() * 200)
+        const victim = (await nextWriter(book, jobId))!
+        await stop(victim, 'SIGKILL')
+        const killed = performance.now()
+        expect(await nextWriter(book, jobId)).toBeDefined()
+        gaps.push(performance.now() - killed)
+        await haveWorkers(2)
+      }
+      // 2 s is the promise; the rest is for a box that several test files share.
+      expect(Math.max(...gaps)).toBeLessThan(4_000)
+      expect((await finished(book, jobId)).result.totalRows).toBe(20_000)
+    })
+  })
+
+  test('while nobody else lives leaves its job to the next that starts', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(1)
+    const imported = await book.upload(fileOf(0, 8_000))
+    await stop((await nextWriter(book, imported))!, 'SIGKILL')
+    const { jobId } = await book.call('POST', '/contacts/bulk-delete', { contactIds: times(1_000, () => randomUUID()) })
+    expect((await statusOf(book, jobId, 'bulk')).state).toBe('waiting')
+    await startWorker()
+    expect((await finished(book, imported)).result.totalRows).toBe(8_000)
+    expect((await finished(book, jobId, 'bulk')).result).toMatchObject({ totalRequested: 1_000, failureCount: 1_000 })
+  })
+
+  test('so often that its job is given up leaves it failed, with a reason', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(2)
+    await slowDown(0.3, async () => {
+      const jobId = await book.upload(fileOf(0, 10_000))
+      const victim = (await nextWriter(book, jobId))!
+      // As if this were the last of its attempts.
+      await sql`update graphile_worker._private_jobs set attempts = max_attempts where payload ->> 'jobId' = ${jobId}`.execute(db)
+      await stop(victim, 'SIGKILL')
+      await expect.poll(() => statusOf(book, jobId), { timeout: 5_000 }).toMatchObject(GIVEN_UP)
+      expect((await book.state()).files).toEqual({ n: 0 })
+    })
+  })
+})
+
+/** Nobody may wait for ever for what the queue has given up. */
+const GIVEN_UP = { state: 'failed', failedReason: expect.stringMatching(/./), finishedAt: expect.any(String) }
+
+describe('jobs', () => {
+  test('that throw until the queue gives up are failed, with a reason', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(2)
+    const jobId = randomUUID()
+    await sql`insert into jobs (project_id, id, type, input) values (${book.id}, ${jobId}, 'bulk-delete', '{}')`.execute(db)
+    await sql`select graphile_worker.add_job('contacts.bulk', ${JSON.stringify({ projectId: book.id, jobId })}::json, max_attempts := 1)`.execute(
+      db,
+    )
+    await expect.poll(() => statusOf(book, jobId, 'bulk'), { timeout: 4_000 }).toMatchObject(GIVEN_UP)
+    // What an unexpected error says is for the log: it may hold SQL or somebody's data.
+    expect((await statusOf(book, jobId, 'bulk')).failedReason).not.toMatch(/operator|undefined|select/)
+  })
+
+  test('that take long stay with the worker that has them', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(2)
+    await slowDown(1.3, async () => {
+      const jobId = await book.upload(fileOf(0, 10_000))
+      const attempts = new Set<number>()
+      await expect
+        .poll(
+          async () => {
+            const rows = await many(
+              db,
+              sql<{ attempts: number }>`select attempts from graphile_worker._private_jobs where payload ->> 'jobId' = ${jobId}`,
+            )
+            for (const row of rows) attempts.add(row.attempts)
+            return (await statusOf(book, jobId)).state
+          },
+          { timeout: 30_000, interval: 100 },
+        )
+        .toBe('completed')
+      expect(Math.max(...attempts)).toBe(1)
+    })
+  })
+
+  test('whose row is locked for a moment are not forgotten', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(1)
+    await slowDown(0.3, async () => {
+      const jobId = await book.upload(fileOf(0, 6_000))
+      await nextWriter(book, jobId)
+      await transact(db, async (tx) => {
+        // Waits for the chunk that is being written, and holds up the next one, as a second worker does that comes too late.
+        await sql`select 1 from jobs where id = ${jobId} for update`.execute(tx)
+        await pause(300)
+      })
+      await expect.poll(async () => (await statusOf(book, jobId)).state, { timeout: 8_000 }).toBe('completed')
+      expect((await statusOf(book, jobId)).result.totalRows).toBe(6_000)
+    })
+  })
+
+  test('that several workers hold at once are done once', { timeout: 60_000 }, async () => {
+    const book = await newBook()
+    await haveWorkers(2)
+    const orderAgain = (name: string, jobId: string) =>
+      sql`select graphile_worker.add_job(${name}, ${JSON.stringify({ projectId: book.id, jobId })}::json) from generate_series(1, 6)`.execute(
+        db,
+      )
+
+    const imports = await Promise.all([0, 1].map((round) => book.upload(fileOf(round, 8_000))))
+    for (const jobId of imports) await orderAgain('contacts.import', jobId)
+    const [first, second] = await Promise.all(imports.map((jobId) => finished(book, jobId)))
+    expect([first.result.totalRows, second.result.totalRows]).toEqual([8_000, 8_000])
+    expect([first, second].map(({ result }) => result.successCount + result.failureCount)).toEqual([8_000, 8_000])
+    const { contacts, counts, events, consents } = await book.state()
+    expect(first.result.createdCount + second.result.createdCount).toBe(contacts.length)
+    expect(counts).toMatchObject({ total: contacts.length })
+    const sum = (rows: unknown[]) => (rows as { n: number }[]).reduce((total, { n }) => total + n, 0)
+    expect(sum(events)).toBe(sum(consents))
+
+    const ids = (await many(db, sql<{ id: string }>`select id from contacts where project_id = ${book.id} order by id limit 1000`)).map(
+      ({ id }) => id,
+    )
+    const { jobId } = await book.call('POST', '/contacts/bulk-delete', { contactIds: ids })
+    await orderAgain('contacts.bulk', jobId)
+    expect((await finished(book, jobId, 'bulk')).result).toMatchObject({ totalRequested: 1_000, successCount: 1_000, failureCount: 0 })
+    expect((await book.call('GET', '/contacts')).total).toBe(contacts.length - 1_000)
+    // Nothing is left in the queue to do it again.
+    await expect
+      .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${book.id}`))
+      .toEqual([])
+  })
+})
+
+test.skipIf(process.platform !== 'linux')('the largest import takes a worker less than 60 MB', { timeout: 90_000 }, async () => {
+  const book = await newBook()
+  await haveWorkers(1)
+  await finished(book, await book.upload(fileOf(0, 2_000)))
+  const [worker] = [...workers.values()]
+  const residentMb = () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${worker!.child.pid}/status`, 'utf8'))![1]) / 1024
+  const before = residentMb()
+  let most = before
+  const file = ['email,note', ...times(24_000, (n) => `m${n}@example.com,${String(n).padEnd(190, 'x')}`)].join('\n')
+  expect(file.length).toBeGreaterThan(4_900_000)
+  expect(file.length).toBeLessThan(5 * 1024 * 1024)
+
+  const jobId = await book.upload(file)
+  const watch = async () => {
+    most = Math.max(most, residentMb())
+    return (await statusOf(book, jobId)).finishedAt
+  }
+  await expect.poll(watch, { timeout: 60_000, interval: 20 }).not.toBeNull()
+
+  expect((await statusOf(book, jobId)).result).toMatchObject({ totalRows: 24_000, createdCount: 24_000 })
+  expect(most - before).toBeLessThan(60)
+})
+
+describe('a worker that is asked to stop', () => {
+  test('exits cleanly in the middle of an import, which ends as if nothing had happened', { timeout: 90_000 }, async () => {
+    const [book, clean] = [await newBook(), await newBook()]
+    const file = fileOf(1, 12_000)
+    await haveWorkers(2)
+    const cleanJob = await clean.upload(file)
+    const expected = await finished(clean, cleanJob)
+
+    await slowDown(0.5, async () => {
+      const jobId = await book.upload(file)
+      for (let round = 0; round < 2; round++) {
+        const worker = await nextWriter(book, jobId)
+        if (!worker) break
+        const coming = startWorker()
+        const asked = performance.now()
+        expect(await stop(worker, 'SIGTERM')).toEqual({ code: 0, output: '' })
+        expect(performance.now() - asked).toBeLessThan(20_000)
+        await coming
+      }
+      expect(resultsOf(await finished(book, jobId))).toEqual(resultsOf(expected))
+    })
+    expect(await book.state()).toEqual(await clean.state())
+  })
+})
+
+describe('a worker that lost its liveness connection', () => {
+  test('is known again when it is back', { timeout: 60_000 }, async () => {
+    await haveWorkers(1)
+    const known = () =>
+      many(db, sql<{ id: string }>`select worker_id as id from job_workers order by 1`).then((rows) => rows.map(({ id }) => id))
+    const alive = () =>
+      many(
+        db,
+        sql<{ pid: number }>`
+          select l.pid from pg_locks l join pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
+          where l.locktype = 'advisory' and l.classid = 7357004 and a.application_name like 'worker%'
+        `,
+      )
+    // Those of the workers before are swept away soon.
+    await expect
+      .poll(
+        async () => new Set((await many(db, sql<{ key: number }>`select liveness_key as key from job_workers`)).map(({ key }) => key)).size,
+      )
+      .toBe(1)
+    const before = await known()
+    const [{ pid }] = (await alive()) as [{ pid: number }]
+    await sql`select pg_terminate_backend(${pid})`.execute(db)
+    await expect.poll(async () => (await alive()).filter((each) => each.pid !== pid).length, { timeout: 5_000 }).toBe(1)
+    await expect.poll(known, { timeout: 4_000 }).toEqual(before)
+  })
+})
+
+test('a connection that the queue gives back twice ends nothing, and can be had again', async () => {
+  const pool = queuePool({ url: database.url, max: 1, log: createLog('silent') })
+  const twice = () =>
+    new Promise<void>((resolve, reject) => {
+      pool.connect((err, _client, done) => {
+        if (err) return reject(err)
+        done()
+        done()
+        resolve()
+      })
+    })
+  await twice()
+  await twice()
+  expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  await pool.end()
+})

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { printTypes } from '../../../sdk/scripts/generate.ts'
+import { printSchema } from '../../scripts/db-types.ts'
+import { useApp } from '../support/app.ts'
+import { cloneDatabase } from '../support/database.ts'
+
+const sterna = useApp({ env: { PUBLIC_URL: 'http://localhost:3000' } })
+const committed = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+
+test('docs/openapi.json is what the routes say: `npm run openapi`', async () => {
+  const { body } = await sterna.call('GET', '/openapi.json')
+  expect(JSON.parse(committed('docs/openapi.json'))).toEqual(body)
+})
+
+test('the SDK has the types of that document: `npm run openapi`', () => {
+  expect(committed('sdk/src/generated.ts')).toBe(printTypes(JSON.parse(committed('docs/openapi.json'))))
+})
+
+test('db/schema.ts has the columns of the migrated database: `npm run db:types`', async () => {
+  const database = await cloneDatabase()
+  expect(committed('server/src/db/schema.ts')).toBe(await printSchema(database.url))
+  await database.drop()
+})
+
+test('every documented operation says who may call it, and how it fails', async () => {
+  const { body } = await sterna.call('GET', '/openapi.json')
+  expect(body.openapi).toBe('3.1.0')
+  const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object))
+  expect(operations.length).toBeGreaterThan(20)
+  for (const operation of operations) {
+    expect(operation).toMatchObject({ operationId: expect.any(String), summary: expect.any(String), security: expect.any(Array) })
+    expect(operation.responses.default).toEqual({ $ref: '#/components/responses/UnexpectedError' })
+  }
+  for (const { content } of Object.values<{ content: Record<string, { schema: object }> }>(body.components.responses)) {
+    expect(content['application/json']?.schema).toEqual({ $ref: '#/components/schemas/Error' })
+  }
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
+})
+
+test('the reference page shows every operation without a script', async () => {
+  const { body: document } = await sterna.call('GET', '/openapi.json')
+  const { status, headers, body: page } = await sterna.call('GET', '/docs')
+  expect([status, headers['content-type']]).toEqual([200, 'text/html'])
+  for (const path of Object.keys(document.paths)) expect(page).toContain(`<code>${path}</code>`)
+  expect(page).not.toContain('<script')
+})

@@ -1,0 +1,51 @@
+import { sql } from 'kysely'
+import { beforeAll, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { newSendingProject, outcome } from '../support/sending-project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+let project: Awaited<ReturnType<typeof newSendingProject>>
+let template: string
+beforeAll(async () => {
+  project = await newSendingProject(sterna)
+  template = await project.template()
+  await project.call('POST', '/contacts', { email: 'ada@example.com' })
+  await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
+})
+
+test('a disabled project may make the reads that are made with POST', async () => {
+  const reads: [string, object][] = [
+    ['/v1/verify', { email: 'not an address' }],
+    ['/contacts/lookup', { emails: ['ada@example.com'] }],
+    [`/templates/${template}/preview`, {}],
+    [`/templates/${template}/lint`, {}],
+    ['/templates/lint', { subject: 'x', body: 'x' }],
+  ]
+  for (const [url, body] of reads) expect([url, outcome(await project.call('POST', url, body))]).toEqual([url, [200]])
+})
+
+test('a disabled project may not write', async () => {
+  const writes: [string, string, object?][] = [
+    ['POST', '/v1/send', project.mail()],
+    ['POST', '/contacts', { email: 'new@example.com' }],
+    ['POST', '/templates', { name: 'T', subject: 'S', body: 'B', type: 'TRANSACTIONAL' }],
+    ['PATCH', `/templates/${template}`, { name: 'Other' }],
+    ['POST', `/templates/${template}/duplicate`],
+    ['POST', '/domains', { domain: 'other.example' }],
+    ['POST', '/suppressions', { address: 'ada@example.com' }],
+    ['POST', '/events/track', { name: 'x' }],
+  ]
+  for (const [method, url, body] of writes)
+    expect([url, outcome(await project.call(method, url, body))]).toEqual([url, [403, 'PROJECT_DISABLED']])
+  expect(outcome(await project.track({ email: 'ada@example.com', event: 'x' }))).toEqual([403, 'PROJECT_DISABLED'])
+})
+
+test('the settings, keys and members of a disabled project can be changed by its people', async () => {
+  const { owner, id } = project
+  expect(outcome(await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name: 'Renamed' } }))).toEqual([200])
+  expect(
+    outcome(await owner.call('POST', `/projects/${id}/members`, { body: { email: 'new@example.com', role: 'MEMBER' } }))[0],
+  ).toBeLessThan(300)
+  expect(outcome(await owner.call('POST', `/users/@me/projects/${id}/reset`))).toEqual([200])
+  expect(outcome(await owner.call('POST', `/users/@me/projects/${id}/regenerate-keys`))).toEqual([200])
+})

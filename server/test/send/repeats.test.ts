@@ -1,0 +1,116 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { AppError } from '../../src/lib/errors.ts'
+import { createAcceptor } from '../../src/send/accept.ts'
+import { useApp } from '../support/app.ts'
+import { newSendingProject, outcome } from '../support/sending-project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const REPEATED = [409, 'IDEMPOTENCY_KEY_REUSED']
+
+describe('a repeat with a used Idempotency-Key is a 409, whatever changed since', () => {
+  test('the template was deleted', async () => {
+    const project = await newSendingProject(sterna)
+    const template = await project.template()
+    expect(outcome(await project.send({ template }, { key: 'k' }))).toEqual([200])
+    await project.call('DELETE', `/templates/${template}`)
+    expect(outcome(await project.send({ template }, { key: 'k' }))).toEqual(REPEATED)
+    expect(outcome(await project.send({ template }, { key: 'other' }))).toEqual([404, 'TEMPLATE_NOT_FOUND'])
+  })
+
+  test('the template lost its sender', async () => {
+    const project = await newSendingProject(sterna)
+    const template = await project.template({ from: `news@${project.domain}` })
+    const send = (key: string) => project.send({ template, from: undefined }, { key })
+    expect(outcome(await send('k'))).toEqual([200])
+    await project.call('PATCH', `/templates/${template}`, { from: null })
+    expect(outcome(await send('k'))).toEqual(REPEATED)
+    expect(outcome(await send('other'))).toEqual([422, 'VALIDATION_ERROR'])
+  })
+
+  test('the domain is gone', async () => {
+    const project = await newSendingProject(sterna)
+    expect(outcome(await project.send({}, { key: 'k' }))).toEqual([200])
+    await project.call('DELETE', `/domains/${project.domainId}`)
+    expect(outcome(await project.send({}, { key: 'k' }))).toEqual(REPEATED)
+    expect(outcome(await project.send({}, { key: 'other' }))).toEqual([403, 'DOMAIN_NOT_VERIFIED'])
+  })
+
+  test('the contact unsubscribed', async () => {
+    const project = await newSendingProject(sterna)
+    const template = await project.template({ type: 'MARKETING' })
+    await project.call('POST', '/contacts', { email: 'ada@example.com', subscribed: true })
+    const first = await project.send({ template }, { key: 'k' })
+    expect(outcome(first)).toEqual([200])
+    await project.call('PATCH', `/contacts/${first.body.data.emails[0].contact.id}`, { subscribed: false })
+    const repeat = await project.send({ template }, { key: 'k' })
+    expect([outcome(repeat), repeat.body.error.details]).toMatchObject([REPEATED, { emails: first.body.data.emails }])
+    expect(outcome(await project.send({ template }, { key: 'other' }))).toEqual([400, 'CONTACT_UNSUBSCRIBED'])
+  })
+
+  test('the first request used up the cap', async () => {
+    const project = await newSendingProject(sterna)
+    let left = 1
+    const { submit } = createAcceptor(sterna.db, {
+      idempotencyTtlHours: 24,
+      checkCaps: async (_tx, wanted) => wanted.map(() => (left-- > 0 ? undefined : new AppError('BILLING_LIMIT_EXCEEDED'))),
+    })
+    const { keyVersion } = (
+      await sql<{ keyVersion: number }>`select key_version as "keyVersion" from projects where id = ${project.id}`.execute(sterna.db)
+    ).rows[0]!
+    const sending = (key: string) =>
+      submit({
+        project: { id: project.id, keyVersion },
+        recipients: [{ name: null, email: 'ada@example.com' }],
+        content: {
+          type: 'TRANSACTIONAL',
+          subject: 'Hi',
+          body: 'Hi',
+          fromAddress: `hello@${project.domain}`,
+          fromName: null,
+          replyTo: null,
+          headers: {},
+          templateId: null,
+        },
+        attachments: [],
+        patch: { set: {}, unset: [], transient: {} },
+        source: { by: 'secret-key' },
+        key,
+        size: 100,
+        dataSize: 0,
+      }).then(
+        () => 'accepted',
+        ({ code }: AppError) => code,
+      )
+    expect([await sending('k'), await sending('k'), await sending('other')]).toEqual([
+      'accepted',
+      'IDEMPOTENCY_KEY_REUSED',
+      'BILLING_LIMIT_EXCEEDED',
+    ])
+    // Together: the repeat takes nothing of the cap.
+    left = 1
+    expect(await Promise.all([sending('k'), sending('new')])).toEqual(['IDEMPOTENCY_KEY_REUSED', 'accepted'])
+  })
+
+  test('but not before the body is valid and the caller may call', async () => {
+    const project = await newSendingProject(sterna)
+    expect(outcome(await project.send({}, { key: 'k' }))).toEqual([200])
+    expect(outcome(await project.send({ to: 'nobody' }, { key: 'k' }))).toEqual([422, 'VALIDATION_ERROR'])
+    expect(outcome(await project.send({ body: '{{ broken' }, { key: 'k' }))).toEqual([422, 'VALIDATION_ERROR'])
+    await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
+    expect(outcome(await project.send({}, { key: 'k' }))).toEqual([403, 'PROJECT_DISABLED'])
+    // The refusal has not used the key, nor freed it.
+    await sql`update projects set disabled = false where id = ${project.id}`.execute(sterna.db)
+    expect(outcome(await project.send({}, { key: 'k' }))).toEqual([409, 'IDEMPOTENCY_KEY_REUSED'])
+  })
+})
+
+test('requests refused for state at the same time with one key leave no key behind', async () => {
+  const project = await newSendingProject(sterna)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => project.send({ from: 'a@bank.example' }, { key: 'k' })))
+  for (const answer of answers) {
+    const stillRunning = answer.status === 409 && answer.body.error.details.originalStatusCode === null
+    expect(stillRunning || answer.status === 403).toBe(true)
+  }
+  expect(outcome(await project.send({}, { key: 'k' }))).toEqual([200])
+})

@@ -1,0 +1,161 @@
+import type { LightMyRequestResponse } from 'fastify'
+import { sql } from 'kysely'
+import { afterAll, beforeAll } from 'vitest'
+import { listAccountMails, readAccountMail } from '../../src/account-emails/account-email.ts'
+import { buildApp, type Parts } from '../../src/app.ts'
+import { connect, many, type Pool } from '../../src/db/index.ts'
+import { checkSecret } from '../../src/db/instance.ts'
+import { joinNodes } from '../../src/db/join.ts'
+import { announce } from '../../src/db/presence.ts'
+import { followMode } from '../../src/domains/sync-with-transport.ts'
+import type { App, Deps } from '../../src/http/server.ts'
+import { loadConfig } from '../../src/lib/config.ts'
+import { createLog, type Log } from '../../src/lib/log.ts'
+import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
+import { startWorker } from '../../src/worker.ts'
+import { cloneDatabase } from './database.ts'
+
+export const SECRET_KEY = 'a secret key for tests only, 32+ characters'
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape, and a wrong guess fails there
+export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }
+type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
+
+/** One database and one app for a test file. Call at the top level; the fields are there from the first test on. */
+export function useApp(building: Building = {}) {
+  const sterna = {} as Sterna & { url: string }
+  let close = async () => {}
+
+  beforeAll(async () => {
+    const database = await cloneDatabase()
+    const started = await startApp(database.url, building)
+    Object.assign(sterna, started.sterna, { url: database.url })
+    close = async () => {
+      await started.close()
+      await database.drop()
+    }
+  })
+  afterAll(() => close())
+  return sterna
+}
+
+/** The API and a worker on a database of one's own. */
+type Building = Parts & { env?: Record<string, string>; log?: Log }
+
+export async function startApp(url: string, { env = {}, log = createLog('silent'), ...parts }: Building = {}) {
+  const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
+  const db = connect({ url, max: 10, log })
+  const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
+  const app = await buildApp(deps, parts)
+  const presence = await joinAsWorker(deps, url)
+  const worker = await startWorker(deps, { url, presence })
+  return {
+    sterna: createSterna(app, db, deps.secrets),
+    async close() {
+      await app.close()
+      await worker.stop()
+      await presence.leave()
+      await db.destroy()
+    },
+  }
+}
+
+/** As the product does before it starts its worker. */
+export async function joinAsWorker(
+  { db, log, secrets, config: { mailMode: transport } }: Deps,
+  url: string,
+  options: Partial<Parameters<typeof announce>[0]> = {},
+) {
+  await checkSecret(db, secrets)
+  return joinNodes({
+    db,
+    log,
+    transport,
+    announce: () => announce({ url, kind: 'worker', transport, log, ...options }),
+    follow: followMode,
+  })
+}
+
+type Sterna = ReturnType<typeof createSterna>
+let people = 0
+
+export function createSterna(app: App, db: Pool, secrets: Secrets) {
+  async function call(method: string, url: string, { body, cookie, key, headers = {} }: Call = {}): Promise<Answer> {
+    const answer = await app.inject({
+      method: method as 'GET',
+      url,
+      ...(body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(cookie ? { cookie } : {}),
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...headers,
+      },
+    })
+    const json = answer.headers['content-type']?.toString().startsWith('application/json')
+    return { status: answer.statusCode, headers: answer.headers, body: json ? answer.json() : answer.body }
+  }
+
+  /** A signed-in person with an address of their own. */
+  async function newPerson({ email = `person${++people}@example.com`, password = 'correct horse', verified = false } = {}) {
+    const answer = await call('POST', '/auth/signup', { body: { email, password } })
+    if (answer.status !== 200) throw new Error(`sign-up failed: ${JSON.stringify(answer.body)}`)
+    if (verified) await call('POST', '/auth/verify-email', { body: { token: await tokenFor(email) } })
+    const cookie = cookieOf(answer)
+    return {
+      id: answer.body.id as string,
+      email,
+      password,
+      cookie,
+      call: (method: string, url: string, options: Call = {}) => call(method, url, { cookie, ...options }),
+    }
+  }
+
+  async function newProject(owner?: Awaited<ReturnType<typeof newPerson>>) {
+    const person = owner ?? (await newPerson())
+    const { body } = await person.call('POST', '/users/@me/projects', { body: { name: 'Test' } })
+    return { id: body.id as string, pk: body.public as string, sk: body.secret as string, owner: person }
+  }
+
+  async function mailsTo(email: string) {
+    const mails = (await listAccountMails(db, 1000)).filter((mail) => mail.to === email)
+    return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
+  }
+
+  /** The secret in the newest mail to that address. */
+  async function tokenFor(email: string) {
+    const [mail] = await mailsTo(email)
+    return /token=([\w-]+)/.exec(mail?.text ?? '')?.[1] ?? ''
+  }
+
+  /** Every row of every table as text: equal digests mean that nothing was written. */
+  async function digest({ except = [] as string[] } = {}) {
+    const tables = await many(db, sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public' order by 1`)
+    const kept = tables.map(({ name }) => name).filter((name) => !except.includes(name))
+    const rows = await Promise.all(kept.map((name) => many(db, rowsOf(name))))
+    return JSON.stringify(Object.fromEntries(kept.map((name, index) => [name, rows[index]!.map(({ row }) => row)])))
+  }
+
+  return { app, db, secrets, call, newPerson, newProject, mailsTo, tokenFor, digest }
+}
+
+type Rows = ReturnType<typeof sql<{ row: string }>>
+
+/** Of some, the sums are what they say, and a job may add their rows up at any moment; one only says who is alive; two are large. */
+const SUMMED: Record<string, Rows> = {
+  attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments order by 1`,
+  sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages order by 1`,
+  senders: sql`select '' as row where false`,
+  contact_counts: sql`select (project_id, sum(total), sum(subscribed))::text as row from contact_counts group by project_id order by 1`,
+  event_counts: sql`
+    select (project_id, name, day, sum(count))::text as row
+    from (select project_id, name, day, count from event_counts union all select project_id, name, day, count from event_count_deltas) as c
+    group by project_id, name, day having sum(count) <> 0 order by 1
+  `,
+  event_count_deltas: sql`select '' as row where false`,
+}
+
+const rowsOf = (table: string): Rows => SUMMED[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
+
+/** `name=value` as the next request sends it back. */
+export const cookieOf = (answer: Answer) => String(answer.headers['set-cookie'] ?? '').split(';')[0]!

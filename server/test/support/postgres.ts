@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { type Binaries, findBinaries, prepareBinaries } from '../../src/db/embedded/binaries.ts'
+import { clusterUrl, createCluster } from '../../src/db/embedded/cluster.ts'
+import { unprivilegedUser } from '../../src/db/embedded/home.ts'
+import { launch, socketFolderFor } from '../../src/db/embedded/postmaster.ts'
+import { birthOf, findServer, killStrays, signalProcess } from '../../src/db/embedded/processes.ts'
+import { migrate } from '../../src/db/migrate.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgres: { adminUrl: string }
+  }
+}
+
+const PREFIX = 'sterna-test-'
+/** Nothing here outlives the run, so nothing waits for the disk. */
+const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300, shared_buffers: '128MB' }
+
+/** One server for the whole run; test files clone its migrated template, see `database.ts`. */
+export default async function setup(project: TestProject) {
+  sweepKilledRuns()
+  const server = await throwawayServer(findBinaries())
+  await runSql(server.adminUrl, 'create database template_sterna owner sterna')
+  await migrate(server.urlOf('template_sterna'))
+  project.provide('postgres', { adminUrl: server.adminUrl })
+  return server.remove
+}
+
+export async function throwawayServer(found: Binaries) {
+  const folder = newTestFolder()
+  const removeNow = () => destroyTestFolder(folder)
+  // Ctrl-C ends vitest without a teardown.
+  process.once('exit', removeNow)
+  const user = process.getuid?.() === 0 ? unprivilegedUser() : undefined
+  const binaries = await prepareBinaries(found, { user, spareFolder: folder })
+  const cluster = { binaries, folder, socketFolder: socketFolderFor(folder), password: randomBytes(12).toString('hex'), user }
+  await createCluster(cluster, { durable: false })
+  const postmaster = await launch(cluster, { settings: SETTINGS })
+  return {
+    adminUrl: clusterUrl(cluster, 'postgres'),
+    urlOf: (database: string) => clusterUrl(cluster, 'sterna', database),
+    async remove() {
+      await postmaster.stop()
+      removeNow()
+      process.off('exit', removeNow)
+    },
+  }
+}
+
+/** For scripts that need the schema as the migrations make it. */
+export async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
+  const server = await throwawayServer(findBinaries())
+  try {
+    const url = server.urlOf('sterna')
+    await migrate(url)
+    return await work(url)
+  } finally {
+    await server.remove()
+  }
+}
+
+export async function runSql(url: string, statement: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Anyone may enter it, so that a DATA_DIR in it holds its database also when the tests run as root. */
+export function newTestFolder() {
+  // The pid tells later runs whether it is still in use.
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`)))
+  chmodSync(folder, 0o755)
+  return folder
+}
+
+/** With every server in it. Synchronous, because it also runs while the process exits. */
+export function destroyTestFolder(folder: string) {
+  const server = findServer(folder)
+  if (server) signalProcess(server, 'SIGKILL')
+  killStrays(folder)
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+}
+
+function sweepKilledRuns() {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = name.startsWith(PREFIX) && Number(name.slice(PREFIX.length).split('-')[0])
+    if (pid && !birthOf(pid)) destroyTestFolder(join(realpathSync(tmpdir()), name))
+  }
+}

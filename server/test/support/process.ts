@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { listAccountMails, readAccountMail } from '../../src/account-emails/account-email.ts'
+import { connect } from '../../src/db/index.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { deriveSecrets } from '../../src/lib/secrets.ts'
+import { SECRET_KEY } from './app.ts'
+import { cloneDatabase } from './database.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+/** What a user starts, the same with the probe routes, one that believes the tests' own SNS, one that measures itself, or a sender in a hurry. */
+const ENTRIES = {
+  product: ['scripts/start.mjs'],
+  probe: ['--import', 'tsx', 'server/test/support/node.ts'],
+  notified: ['server/chaos/notified.mjs'],
+  measured: ['server/chaos/measured.mjs'],
+  sender: ['server/chaos/dist/sender.js'],
+}
+export type Entry = keyof typeof ENTRIES
+const READY_MS = 30_000
+
+export type Running = {
+  url: string
+  child: ChildProcess
+  output(): string
+  exited: Promise<number | null>
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts one node as its own process and waits until it is ready. */
+export async function startNode(env: Record<string, string>, entry: Entry = 'product'): Promise<Running> {
+  const running = await spawnNode(env, entry)
+  await waitUntilReady(running)
+  return running
+}
+
+export async function spawnNode(env: Record<string, string>, entry: Entry = 'product'): Promise<Running> {
+  const port = env.PORT ?? String(await freePort())
+  const url = `http://127.0.0.1:${port}`
+  const child = spawn(process.execPath, ENTRIES[entry], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, SECRET_KEY, PORT: port, PUBLIC_URL: url, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  child.stdout.on('data', (text) => (output += text))
+  child.stderr.on('data', (text) => (output += text))
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+
+  return {
+    url,
+    child,
+    output: () => output,
+    exited,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
+export async function waitUntilReady({ url, exited, output }: Running) {
+  let gone = false
+  exited.then(() => (gone = true))
+  for (const deadline = Date.now() + READY_MS; Date.now() < deadline; ) {
+    if (gone) throw new Error(`the node ended before it was ready:\n${output()}`)
+    if (
+      await fetch(`${url}/ready`).then(
+        (answer) => answer.ok,
+        () => false,
+      )
+    )
+      return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`the node was not ready in time:\n${output()}`)
+}
+
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The whole product on a database of its own, for tests that look at it from outside. */
+export async function startSterna(env: Record<string, string> = {}) {
+  const database = await cloneDatabase()
+  const node = await startNode({ DATABASE_URL: database.url, ...env })
+  const db = connect({ url: database.url, max: 1, log: createLog('silent') })
+  const secrets = deriveSecrets(SECRET_KEY)
+  return {
+    url: node.url,
+    async accountMails() {
+      const mails = await listAccountMails(db, 100)
+      return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
+    },
+    async stop() {
+      await db.destroy()
+      await node.stop()
+      await database.drop()
+    },
+  }
+}

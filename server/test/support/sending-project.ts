@@ -1,0 +1,64 @@
+import { expect, vi } from 'vitest'
+import type { Answer, useApp } from './app.ts'
+
+type Sterna = ReturnType<typeof useApp>
+let projects = 0
+
+/** Waits for what a worker does; far longer than it takes. */
+export const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
+
+export const outcome = ({ status, body }: Answer): [number, string?] => (status < 400 ? [status] : [status, body.error.code])
+
+export const issues = ({ body }: Answer) => body.error.errors?.map(({ field, code }: { field: string; code: string }) => [field, code])
+
+/** A project with a verified domain, without link tracking, whose emails end in the sandbox. */
+export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) {
+  const project = await sterna.newProject(owner)
+  await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { tracking: 'DISABLED' } })
+  const domain = `sender${++projects}.example`
+  const call = (method: string, url: string, body?: unknown, headers: Record<string, string> = {}) =>
+    sterna.call(method, url, { key: project.sk, headers, ...(body === undefined ? {} : { body }) })
+  const { id: domainId } = (await call('POST', '/domains', { domain })).body as { id: string }
+  const mail = (more: object = {}) => ({
+    to: 'ada@example.com',
+    from: `hello@${domain}`,
+    subject: 'Hi',
+    body: '<p>Hi</p>',
+    ...more,
+  })
+  const send = (more: object = {}, { key }: { key?: string } = {}) =>
+    call('POST', '/v1/send', mail(more), key === undefined ? {} : { 'idempotency-key': key })
+  const email = async (id: string) => (await call('GET', `/emails/${id}`)).body
+  return {
+    ...project,
+    domain,
+    domainId,
+    call,
+    mail,
+    send,
+    email,
+    track: (body: object) => sterna.call('POST', '/v1/track', { key: project.pk, body }),
+    template: async (more: object = {}): Promise<string> => {
+      const answer = await call('POST', '/templates', { name: 'T', subject: 'S', body: '<p>B</p>', type: 'TRANSACTIONAL', ...more })
+      expect(outcome(answer)).toEqual([201])
+      return answer.body.id
+    },
+    /** Sends to one recipient and waits until the email has ended. */
+    async sent(more: object = {}) {
+      const answer = await send(more)
+      expect(outcome(answer)).toEqual([200])
+      return eventually(async () => {
+        const found = await email(answer.body.data.emails[0].email)
+        expect(['PENDING', 'SENDING']).not.toContain(found.status)
+        return found
+      })
+    },
+    /** The message of an email in the sandbox. */
+    async source(emailId: string): Promise<string> {
+      const { data } = (await call('GET', '/sandbox/messages?limit=100')).body
+      const { id } = data.find((each: { emailId: string }) => each.emailId === emailId)
+      return (await call('GET', `/sandbox/messages/${id}`)).body.source
+    },
+    eventNames: async (): Promise<string[]> => (await call('GET', '/events?limit=100')).body.data.map(({ name }: { name: string }) => name),
+  }
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { sql } from 'kysely'
+import { beforeAll, beforeEach, expect, vi } from 'vitest'
+import { openSession } from '../../src/auth/sessions.ts'
+import { many, transact } from '../../src/db/index.ts'
+import type { useApp } from './app.ts'
+import { nameOf, type Operation } from './described-api.ts'
+
+type Sterna = ReturnType<typeof useApp>
+type Project = Awaited<ReturnType<Sterna['newProject']>>
+/** For each kind of thing that a path names: one of mine, and one of theirs. */
+type Ids = Record<string, { own: string; foreign: string }>
+
+/** Not ids but names: any text is one that may exist. */
+export const FREE_TEXT = { fields: { own: 'plan', foreign: 'plan' }, events: { own: 'signup', foreign: 'signup' } }
+
+/** The word before a parameter says what it names: `/projects/{id}`. */
+export const resourceOf = (path: string, parameter: string) => path.split('/')[path.split('/').indexOf(`{${parameter}}`) - 1]!
+
+/** Two projects with one of everything that a path can name. Call at the top level; the fields are there from the first test on. */
+export function useTwoProjects(sterna: Sterna) {
+  const setting = { credentials, fill } as { mine: Project; theirs: Project; ids: Ids; credentials: typeof credentials; fill: typeof fill }
+
+  beforeAll(async () => {
+    const mine = await sterna.newProject()
+    const theirs = await sterna.newProject()
+    const [guest, other] = await Promise.all([sterna.newPerson({ verified: true }), sterna.newPerson({ verified: true })])
+    const setUp = async (project: Project, email: string) => {
+      const { owner, id } = project
+      await owner.call('POST', `/projects/${id}/members`, { body: { email, role: 'MEMBER' } })
+      await owner.call('POST', `/projects/${id}/members`, { body: { email: `invited-${email}`, role: 'MEMBER' } })
+      return (await owner.call('GET', `/projects/${id}/invitations`)).body[0].id as string
+    }
+    const invitations = { own: await setUp(mine, guest.email), foreign: await setUp(theirs, other.email) }
+    const job = async (project: Project, contactId: string) =>
+      (await sterna.call('POST', '/contacts/bulk-subscribe', { key: project.sk, body: { contactIds: [contactId] } })).body.jobId as string
+    const contact = async ({ sk }: Project) =>
+      (await sterna.call('POST', '/contacts', { key: sk, body: { email: 'contact@example.com', data: { plan: 'pro' } } })).body.id as string
+    const domain = async ({ sk }: Project, name: string) =>
+      (await sterna.call('POST', '/domains', { key: sk, body: { domain: name } })).body.id as string
+    const suppression = async ({ sk }: Project, address: string) =>
+      (await sterna.call('POST', '/suppressions', { key: sk, body: { address } })).body.address as string
+    const contacts = { own: await contact(mine), foreign: await contact(theirs) }
+    const template = async ({ sk }: Project) =>
+      (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING' } })).body
+        .id as string
+    const mails = async () => {
+      const senders = { own: [mine, 'mine.example'], foreign: [theirs, 'theirs.example'] } as const
+      const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
+        const body = { to: 'contact@example.com', from: `hello@${name}`, subject: 'Hi', body: 'Hi' }
+        await sterna.call('POST', '/v1/send', { key: sk, body })
+        const message = await vi.waitFor(async () => {
+          const [first] = (await sterna.call('GET', '/sandbox/messages', { key: sk })).body.data
+          expect(first).toBeDefined()
+          return first as { id: string; emailId: string }
+        }, 10_000)
+        return [whose, message] as const
+      })
+      const { own, foreign } = Object.fromEntries(await Promise.all(made)) as Record<'own' | 'foreign', { id: string; emailId: string }>
+      return { emails: { own: own.emailId, foreign: foreign.emailId }, messages: { own: own.id, foreign: foreign.id } }
+    }
+    const ids = {
+      projects: { own: mine.id, foreign: theirs.id },
+      members: { own: guest.id, foreign: other.id },
+      invitations,
+      contacts,
+      contact: contacts,
+      bulk: { own: await job(mine, contacts.own), foreign: await job(theirs, contacts.foreign) },
+      // Nobody has imported: theirs is as unknown as any other.
+      import: { own: randomUUID(), foreign: randomUUID() },
+      // Images are public: there is no foreign one, only one that does not exist.
+      uploads: { own: `${'0'.repeat(40)}.png`, foreign: `${'1'.repeat(40)}.png` },
+      domains: { own: await domain(mine, 'mine.example'), foreign: await domain(theirs, 'theirs.example') },
+      project: { own: mine.id, foreign: theirs.id },
+      templates: { own: await template(mine), foreign: await template(theirs) },
+      ...(await mails()),
+      suppressions: {
+        own: await suppression(mine, 'own@suppressed.example'),
+        foreign: await suppression(theirs, 'foreign@suppressed.example'),
+      },
+      ...FREE_TEXT,
+    }
+    await vi.waitFor(async () => {
+      const open = await many(sterna.db, sql`select 1 from jobs where finished_at is null`)
+      expect(open).toEqual([])
+    })
+    Object.assign(setting, { mine, theirs, ids })
+  })
+
+  // All of this together is more than one session may ask for in a minute.
+  beforeEach(async () => {
+    const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // all that opening one reads of it
+    setting.mine.owner.cookie = `sterna_session=${await transact(sterna.db, (tx) => openSession(tx, sterna.secrets, { userId: setting.mine.owner.id, req }))}`
+  })
+
+  function credentials({ security }: Operation): Record<string, string> {
+    const { mine } = setting
+    // The key where either will do: it has no limit here, a session has 3,000 calls a minute.
+    if (security.includes('secretKey')) return { authorization: `Bearer ${mine.sk}` }
+    if (security.includes('session')) return { cookie: mine.owner.cookie, 'x-project-id': mine.id }
+    return security.includes('publicKey') ? { authorization: `Bearer ${mine.pk}` } : {}
+  }
+
+  function fill(operation: Operation, override: Record<string, string> = {}) {
+    return operation.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const known = setting.ids[resourceOf(operation.path, name)]
+      if (!known) throw new Error(`${nameOf(operation)}: say in two-projects.ts what {${name}} is, and what somebody else's would be`)
+      return override[name] ?? known.own
+    })
+  }
+
+  return setting
+}
