@@ -1,11 +1,11 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router'
-import { AcceptInvitationPage } from './account/accept-invitation.tsx'
-import { ForgotPasswordPage } from './account/forgot-password.tsx'
-import { ResetPasswordPage } from './account/reset-password.tsx'
-import { SignInPage } from './account/sign-in.tsx'
-import { SignUpPage } from './account/sign-up.tsx'
-import { VerifyEmailPage } from './account/verify-email.tsx'
-import { OpenProjectPage } from './onboarding/open-project.tsx'
+import { AcceptInvitationPage } from './features/account/accept-invitation.tsx'
+import { ForgotPasswordPage } from './features/account/forgot-password.tsx'
+import { ResetPasswordPage } from './features/account/reset-password.tsx'
+import { SignInPage } from './features/account/sign-in.tsx'
+import { SignUpPage } from './features/account/sign-up.tsx'
+import { VerifyEmailPage } from './features/account/verify-email.tsx'
+import { OpenProjectPage } from './features/onboarding/open-project.tsx'
 import { ownPath, parseSearch, type Search, stringifySearch, text } from './search.ts'
 import { BrokenPage, NotFoundPage } from './shell/fallbacks.tsx'
 import { RequireSession } from './shell/require-session.tsx'
@@ -56,7 +56,7 @@ const openProject = createRoute({ getParentRoute: () => app, path: '/', componen
 const createProject = createRoute({
   getParentRoute: () => app,
   path: '/new',
-  component: lazyRouteComponent(() => import('./onboarding/create-project.tsx'), 'CreateProjectPage'),
+  component: lazyRouteComponent(() => import('./features/onboarding/create-project.tsx'), 'CreateProjectPage'),
 })
 
 const project = createRoute({
@@ -74,18 +74,18 @@ const projectHome = createRoute({
 const keys = createRoute({
   getParentRoute: inProject,
   path: '/keys',
-  component: lazyRouteComponent(() => import('./keys/keys-page.tsx'), 'KeysPage'),
+  component: lazyRouteComponent(() => import('./features/keys/keys-page.tsx'), 'KeysPage'),
   validateSearch: ({ created }: Search): { created?: boolean } => ({ created: created === undefined ? undefined : true }),
 })
 const team = createRoute({
   getParentRoute: inProject,
   path: '/team',
-  component: lazyRouteComponent(() => import('./team/team-page.tsx'), 'TeamPage'),
+  component: lazyRouteComponent(() => import('./features/team/team-page.tsx'), 'TeamPage'),
 })
 const settings = createRoute({
   getParentRoute: inProject,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./settings/settings-page.tsx'), 'SettingsPage'),
+  component: lazyRouteComponent(() => import('./features/settings/settings-page.tsx'), 'SettingsPage'),
 })
 
 export const router = createRouter({

@@ -11,6 +11,6 @@ export function useProject(): Project {
 }
 
 /** Whoever runs the project, as opposed to working in it: sees keys, invites people, changes settings. */
-export function manages({ role }: Pick<Project, 'role'>): boolean {
+export function canManage({ role }: Pick<Project, 'role'>): boolean {
   return role !== 'MEMBER'
 }

@@ -1,9 +1,9 @@
 import { SternaError } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
-import { meQuery } from '../account/queries.ts'
+import { meQuery } from '../session/queries.ts'
 import { ErrorState } from '../ui/error-state.tsx'
-import { Splash } from './splash.tsx'
+import { Splash } from '../ui/splash.tsx'
 
 /** Around every /app page. */
 export function RequireSession() {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useParams } from '@tanstack/react-router'
 import { Compass } from 'lucide-react'
 import { useEffect } from 'react'
-import { VerifyBanner } from '../account/verify-banner.tsx'
+import { VerifyBanner } from '../session/verify-banner.tsx'
 import { CurrentProject, useProject } from '../projects/current.ts'
 import { rememberProject } from '../projects/last-opened.ts'
 import { projectsQuery } from '../projects/queries.ts'
@@ -16,7 +16,7 @@ import { ThemeToggle } from '../ui/theme-toggle.tsx'
 import { Navigation } from './navigation.tsx'
 import { NavigationSheet } from './navigation-sheet.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
-import { UserMenu } from './user-menu.tsx'
+import { UserMenu } from '../session/user-menu.tsx'
 
 /** Around every page of a project. */
 export function Shell() {

@@ -1,27 +1,27 @@
 import { LoaderCircle } from 'lucide-react'
 import type { ComponentProps } from 'react'
 
-const LOOKS = {
+const VARIANTS = {
   primary: 'bg-accent text-on-accent hover:bg-accent-strong',
   secondary: 'border border-line bg-surface text-ink shadow-card hover:bg-sunken',
   quiet: 'text-muted hover:bg-sunken hover:text-ink',
   danger: 'bg-danger-fill text-white hover:brightness-110',
 }
 
-export type Look = keyof typeof LOOKS
+export type Variant = keyof typeof VARIANTS
 
 /** For links that should look like buttons. */
-export function buttonClass(look: Look = 'secondary') {
-  return `inline-flex min-h-10 items-center justify-center gap-2 rounded-lg px-4 font-medium text-sm transition-colors disabled:cursor-not-allowed disabled:opacity-60 ${LOOKS[look]}`
+export function buttonClass(variant: Variant = 'secondary') {
+  return `inline-flex min-h-10 items-center justify-center gap-2 rounded-lg px-4 font-medium text-sm transition-colors disabled:cursor-not-allowed disabled:opacity-60 ${VARIANTS[variant]}`
 }
 
-type ButtonProps = ComponentProps<'button'> & { look?: Look; busy?: boolean }
+type ButtonProps = ComponentProps<'button'> & { variant?: Variant; busy?: boolean }
 
-export function Button({ look, busy = false, disabled, className = '', children, ...props }: ButtonProps) {
+export function Button({ variant, busy = false, disabled, className = '', children, ...props }: ButtonProps) {
   return (
     <button
       type="button"
-      className={`${buttonClass(look)} ${className}`}
+      className={`${buttonClass(variant)} ${className}`}
       disabled={disabled || busy}
       aria-busy={busy || undefined}
       {...props}

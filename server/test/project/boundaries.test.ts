@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
-/** Ground floor first. A folder may import from lower floors, never from its own floor or above. */
-const FLOORS = [
+/** Lowest layer first. A folder may import from lower layers, never from its own layer or above. */
+const LAYERS = [
   'lib',
   'mime',
   'db',
@@ -18,6 +18,10 @@ const FLOORS = [
   'track send verify opens-clicks inbound campaigns workflows public',
   'activity analytics usage billing auth',
 ].map((line) => line.split(' '))
+
+/** Lowest first, like the layers of `server/src`. */
+const DELIVERY_LAYERS = ['transport', 'outbox', 'message', 'feedback', 'emails', 'sender']
+const DASHBOARD_LAYERS = ['ui', 'session', 'projects', 'features', 'shell']
 
 /** Any folder may read any table. Only its owner writes it. */
 const OWNERS: Record<string, string> = {
@@ -66,22 +70,62 @@ const OWNERS: Record<string, string> = {
 type Source = { file: string; code: string }
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
-const sources: Source[] = (readdirSync(SRC, { recursive: true }) as string[])
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => ({ file, code: readFileSync(join(SRC, file), 'utf8') }))
+const DASHBOARD = fileURLToPath(new URL('../../../dashboard/src', import.meta.url))
 
-/** Files that lie in no folder are the roof: they may use everything, and nothing may use them. */
-const ROOF = FLOORS.length
+const readSources = (folder: string): Source[] =>
+  (readdirSync(folder, { recursive: true }) as string[])
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => ({ file, code: readFileSync(join(folder, file), 'utf8') }))
+const sources = readSources(SRC)
+const pages = readSources(DASHBOARD)
+
+/** Files at the top of `server/src` are the composition root: they may import everything, and nothing may import them. */
+const ROOT_LAYER = LAYERS.length
 const folderOf = (path: string) => (path.includes('/') ? path.split('/')[0]! : '')
-const floorOf = (path: string) => (folderOf(path) === '' ? ROOF : FLOORS.findIndex((floor) => floor.includes(folderOf(path))))
+const layerOf = (path: string) => (folderOf(path) === '' ? ROOT_LAYER : LAYERS.findIndex((layer) => layer.includes(folderOf(path))))
 
+const importsOf = ({ file, code }: Source) =>
+  [...code.matchAll(/(?: from |import\()'(\.\.?\/[^']+)'/g)].map(([, target]) => join(dirname(file), target!))
+
+/** Imports of a file in a layer that is not below its own. */
 const climbing = (files: Source[]) =>
-  files.flatMap(({ file, code }) =>
-    [...code.matchAll(/(?: from |import\()'(\.\.?\/[^']+)'/g)]
-      .map(([, target]) => join(dirname(file), target!))
-      .filter((target) => folderOf(target) !== folderOf(file) && floorOf(target) >= floorOf(file))
-      .map((target) => `${file} -> ${target}`),
+  files.flatMap((source) =>
+    importsOf(source)
+      .filter((target) => folderOf(target) !== folderOf(source.file) && layerOf(target) >= layerOf(source.file))
+      .map((target) => `${source.file} -> ${target}`),
   )
+
+/** The same inside of a folder that has layers of its own. Files that are not in `layers` are not looked at. */
+function climbingWithin(files: Source[], root: string, layers: string[]) {
+  const layerIn = (path: string) => layers.findIndex((layer) => path.startsWith(`${root}${layer}/`))
+  return files
+    .filter(({ file }) => layerIn(file) > -1)
+    .flatMap((source) =>
+      importsOf(source)
+        .filter((target) => layerIn(target) > layerIn(source.file))
+        .map((target) => `${source.file} -> ${target}`),
+    )
+}
+
+const featureOf = (path: string) => /^features\/([^/]+)/.exec(path)?.[1]
+
+/** Imports of one feature by another. */
+const crossing = (files: Source[]) =>
+  files.flatMap((source) =>
+    importsOf(source)
+      .filter((target) => featureOf(source.file) && featureOf(target) && featureOf(target) !== featureOf(source.file))
+      .map((target) => `${source.file} -> ${target}`),
+  )
+
+const EXPORT = /^export (?:abstract |async )?(?:const|let|function\*?|class|type) (\w+)/gm
+
+/** Names that two files export. A type and its schema may share one name in one file. */
+function ambiguous(files: Source[]) {
+  const exporters = new Map<string, Set<string>>()
+  for (const { file, code } of files.filter((source) => !source.file.endsWith('.test.ts')))
+    for (const [, name] of code.matchAll(EXPORT)) exporters.set(name!, (exporters.get(name!) ?? new Set()).add(file))
+  return [...exporters].filter(([, from]) => from.size > 1).map(([name, from]) => `${name}: ${[...from].join(', ')}`)
+}
 
 const WRITE =
   /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom)\('(\w+)'/g
@@ -94,13 +138,30 @@ const trespassing = (files: Source[]) =>
       .map((table) => `${file} writes ${table}`),
   )
 
-test('every folder has a floor', () => {
-  const homeless = sources.filter(({ file }) => floorOf(file) === -1).map(({ file }) => file)
-  expect(homeless).toEqual([])
+test('every folder has a layer', () => {
+  const unplaced = sources.filter(({ file }) => layerOf(file) === -1).map(({ file }) => file)
+  expect(unplaced).toEqual([])
 })
 
 test('imports only point down', () => {
   expect(climbing(sources)).toEqual([])
+})
+
+test('imports inside of delivery/ only point down', () => {
+  const folders = new Set(sources.flatMap(({ file }) => /^delivery\/([^/]+)/.exec(file)?.[1] ?? []))
+  expect([...folders].sort()).toEqual(DELIVERY_LAYERS.toSorted())
+  expect(climbingWithin(sources, 'delivery/', DELIVERY_LAYERS)).toEqual([])
+})
+
+test('imports of the dashboard only point down, and its features do not import each other', () => {
+  const folders = new Set(pages.flatMap(({ file }) => /^([^/]+)\//.exec(file)?.[1] ?? []))
+  expect([...folders].sort()).toEqual(DASHBOARD_LAYERS.toSorted())
+  expect(climbingWithin(pages, '', DASHBOARD_LAYERS)).toEqual([])
+  expect(crossing(pages)).toEqual([])
+})
+
+test('an exported name is unique', () => {
+  expect(ambiguous(sources)).toEqual([])
 })
 
 test('a table is written only by its owner', () => {
@@ -114,6 +175,18 @@ test('every table has an owner', () => {
 })
 
 test('the rules see what breaks them', () => {
+  expect(
+    climbingWithin([{ file: 'delivery/outbox/mark.ts', code: `import { x } from '../sender/gate.ts'` }], 'delivery/', DELIVERY_LAYERS),
+  ).toEqual(['delivery/outbox/mark.ts -> delivery/sender/gate.ts'])
+  expect(crossing([{ file: 'features/keys/page.tsx', code: `import { x } from '../team/roles.ts'` }])).toEqual([
+    'features/keys/page.tsx -> features/team/roles.ts',
+  ])
+  expect(
+    ambiguous([
+      { file: 'a.ts', code: 'export const x = 1\nexport type x = 1' },
+      { file: 'b.ts', code: 'export function x() {}' },
+    ]),
+  ).toEqual(['x: a.ts, b.ts'])
   expect(climbing([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
     'http/auth.ts -> projects/keys.ts',
   ])

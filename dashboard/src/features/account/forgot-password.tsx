@@ -1,12 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { api } from '../api.ts'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input } from '../ui/input.tsx'
+import { api } from '../../api.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { SandboxHint } from './sandbox-hint.tsx'
+import { SandboxHint } from '../../session/sandbox-hint.tsx'
 
 export function ForgotPasswordPage() {
   const request = useMutation({ mutationFn: api.auth.requestPasswordReset })
@@ -41,7 +41,7 @@ export function ForgotPasswordPage() {
         <Field name="email" label="Email">
           <Input type="email" autoComplete="username" required />
         </Field>
-        <Button type="submit" look="primary" busy={request.isPending} className="w-full">
+        <Button type="submit" variant="primary" busy={request.isPending} className="w-full">
           Send the link
         </Button>
       </Form>

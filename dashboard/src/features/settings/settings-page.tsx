@@ -1,16 +1,16 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { api } from '../api.ts'
-import { manages, useProject } from '../projects/current.ts'
-import { projectsQuery } from '../projects/queries.ts'
-import { Banner } from '../ui/banner.tsx'
-import { Button } from '../ui/button.tsx'
-import { Card } from '../ui/card.tsx'
-import { Choices } from '../ui/choices.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input, Select } from '../ui/input.tsx'
-import { Page } from '../ui/page.tsx'
-import { toast } from '../ui/toast.tsx'
+import { api } from '../../api.ts'
+import { canManage, useProject } from '../../projects/current.ts'
+import { projectsQuery } from '../../projects/queries.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { Choices } from '../../ui/choices.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input, Select } from '../../ui/input.tsx'
+import { Page } from '../../ui/page.tsx'
+import { toast } from '../../ui/toast.tsx'
 import { DangerZone } from './danger-zone.tsx'
 
 type Changes = Parameters<typeof api.projects.update>[1]
@@ -40,13 +40,13 @@ const TRACKING: { value: NonNullable<Changes['tracking']>; label: string; hint: 
 
 export function SettingsPage() {
   const project = useProject()
-  const inCharge = manages(project)
+  const mayManage = canManage(project)
   return (
     <Page title="Settings" description={`The name, tracking and language of ${project.name}.`}>
-      {!inCharge && <Banner>Only owners and admins change settings.</Banner>}
+      {!mayManage && <Banner>Only owners and admins change settings.</Banner>}
       <Card>
         {/* A project switched under an open form must not inherit its input. */}
-        <SettingsForm key={project.id} disabled={!inCharge} />
+        <SettingsForm key={project.id} disabled={!mayManage} />
       </Card>
       {project.role === 'OWNER' && <DangerZone />}
     </Page>
@@ -88,7 +88,7 @@ function SettingsForm({ disabled }: { disabled: boolean }) {
           <Select options={LANGUAGES} defaultValue={project.language} />
         </Field>
         <div className="flex justify-end">
-          <Button type="submit" look="primary" busy={save.isPending}>
+          <Button type="submit" variant="primary" busy={save.isPending}>
             Save
           </Button>
         </div>

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { api } from '../../api.ts'
 
 export const membersQuery = (projectId: string) =>
   queryOptions({ queryKey: ['members', projectId], queryFn: () => api.members.list(projectId) })

@@ -1,4 +1,4 @@
-import { Tern } from '../ui/logo.tsx'
+import { Tern } from './logo.tsx'
 
 /** While even the frame of the page is unknown. */
 export function Splash() {

@@ -1,10 +1,10 @@
 import type { Member } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { api } from '../api.ts'
-import { useProject } from '../projects/current.ts'
-import { explain } from '../ui/explain.ts'
-import { Select } from '../ui/input.tsx'
-import { toast } from '../ui/toast.tsx'
+import { api } from '../../api.ts'
+import { useProject } from '../../projects/current.ts'
+import { explain } from '../../ui/explain.ts'
+import { Select } from '../../ui/input.tsx'
+import { toast } from '../../ui/toast.tsx'
 import { GIVEN_ROLES } from './roles.ts'
 
 export function RoleSelect({ member }: { member: Member }) {

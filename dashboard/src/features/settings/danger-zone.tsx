@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { api } from '../api.ts'
-import { useProject } from '../projects/current.ts'
-import { useLeaveProject } from '../projects/leave-project.ts'
-import { Button } from '../ui/button.tsx'
-import { Card } from '../ui/card.tsx'
-import { ConfirmDialog } from '../ui/dialog.tsx'
-import { toast } from '../ui/toast.tsx'
+import { api } from '../../api.ts'
+import { useProject } from '../../projects/current.ts'
+import { useLeaveProject } from '../../projects/leave-project.ts'
+import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
+import { toast } from '../../ui/toast.tsx'
 
 /** For the owner alone. */
 export function DangerZone() {
@@ -31,7 +31,7 @@ function ResetProject() {
   }
 
   return (
-    <Deed
+    <DangerAction
       title="Reset"
       description="Deletes all contacts, emails, campaigns, workflows and events. Keeps the domains, the team and the keys."
     >
@@ -44,7 +44,7 @@ function ResetProject() {
       >
         {(open) => <Button onClick={open}>Reset project…</Button>}
       </ConfirmDialog>
-    </Deed>
+    </DangerAction>
   )
 }
 
@@ -59,7 +59,7 @@ function DeleteProject() {
   }
 
   return (
-    <Deed title="Delete" description="Deletes the project with everything in it. Its keys stop working at once.">
+    <DangerAction title="Delete" description="Deletes the project with everything in it. Its keys stop working at once.">
       <ConfirmDialog
         title={`Delete ${project.name}?`}
         description="The project and everything in it are deleted, for the whole team. Its keys stop working at once."
@@ -68,16 +68,16 @@ function DeleteProject() {
         onConfirm={remove}
       >
         {(open) => (
-          <Button look="danger" onClick={open}>
+          <Button variant="danger" onClick={open}>
             Delete project…
           </Button>
         )}
       </ConfirmDialog>
-    </Deed>
+    </DangerAction>
   )
 }
 
-function Deed({ title, description, children }: { title: string; description: string; children: ReactNode }) {
+function DangerAction({ title, description, children }: { title: string; description: string; children: ReactNode }) {
   return (
     <div className="flex flex-wrap items-center justify-between gap-4 py-4 first:pt-0 last:pb-0">
       <div className="min-w-0 flex-1 basis-64">

@@ -1,15 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { api } from '../api.ts'
-import { projectsQuery } from '../projects/queries.ts'
-import { Splash } from '../shell/splash.tsx'
-import { UserMenu } from '../shell/user-menu.tsx'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input } from '../ui/input.tsx'
-import { Logo, Tern } from '../ui/logo.tsx'
-import { PageTitle } from '../ui/page.tsx'
+import { api } from '../../api.ts'
+import { projectsQuery } from '../../projects/queries.ts'
+import { Splash } from '../../ui/splash.tsx'
+import { UserMenu } from '../../session/user-menu.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input } from '../../ui/input.tsx'
+import { Logo, Tern } from '../../ui/logo.tsx'
+import { PageTitle } from '../../ui/page.tsx'
 
 /** The first thing a new user sees, and where every further project begins. */
 export function CreateProjectPage() {
@@ -45,7 +45,7 @@ export function CreateProjectPage() {
             <Field name="name" label="Project name" hint="You can change it later.">
               <Input autoComplete="off" placeholder="Acme" maxLength={100} required />
             </Field>
-            <Button type="submit" look="primary" busy={create.isPending} className="w-full">
+            <Button type="submit" variant="primary" busy={create.isPending} className="w-full">
               Create project
             </Button>
           </Form>

@@ -1,13 +1,13 @@
 import type { Member } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { LogOut, UserMinus } from 'lucide-react'
-import { meQuery } from '../account/queries.ts'
-import { api } from '../api.ts'
-import { manages, useProject } from '../projects/current.ts'
-import { useLeaveProject } from '../projects/leave-project.ts'
-import { IconButton } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/dialog.tsx'
-import { toast } from '../ui/toast.tsx'
+import { meQuery } from '../../session/queries.ts'
+import { api } from '../../api.ts'
+import { canManage, useProject } from '../../projects/current.ts'
+import { useLeaveProject } from '../../projects/leave-project.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
+import { toast } from '../../ui/toast.tsx'
 import { membersQuery } from './queries.ts'
 
 /** Everyone but the owner may leave; owners and admins may remove everyone but the owner. */
@@ -16,7 +16,7 @@ export function RemoveMember({ member }: { member: Member }) {
   const me = useQuery(meQuery)
   if (member.role === 'OWNER') return null
   if (member.userId === me.data?.id) return <Leave member={member} />
-  return manages(project) && <Remove member={member} />
+  return canManage(project) && <Remove member={member} />
 }
 
 function Remove({ member }: { member: Member }) {

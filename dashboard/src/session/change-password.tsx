@@ -41,7 +41,7 @@ function ChangePasswordForm({ onDone }: { onDone: () => void }) {
       </Field>
       <div className="flex flex-col-reverse gap-3 sm:flex-row sm:justify-end">
         <Button onClick={onDone}>Cancel</Button>
-        <Button type="submit" look="primary" busy={change.isPending}>
+        <Button type="submit" variant="primary" busy={change.isPending}>
           Change password
         </Button>
       </div>

@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { api } from '../api.ts'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input, PasswordInput } from '../ui/input.tsx'
+import { api } from '../../api.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input, PasswordInput } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { meQuery } from './queries.ts'
+import { meQuery } from '../../session/queries.ts'
 import { GoOn } from './redirect-signed-in.tsx'
 
 export function SignInPage() {
@@ -45,7 +45,7 @@ export function SignInPage() {
         >
           <PasswordInput autoComplete="current-password" required />
         </Field>
-        <Button type="submit" look="primary" busy={signIn.isPending} className="w-full">
+        <Button type="submit" variant="primary" busy={signIn.isPending} className="w-full">
           Sign in
         </Button>
       </Form>

@@ -1,16 +1,16 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { UserPlus } from 'lucide-react'
 import { useState } from 'react'
-import { SandboxHint } from '../account/sandbox-hint.tsx'
-import { api } from '../api.ts'
-import { useProject } from '../projects/current.ts'
-import { Button } from '../ui/button.tsx'
-import { Choices } from '../ui/choices.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input } from '../ui/input.tsx'
-import { toast } from '../ui/toast.tsx'
+import { SandboxHint } from '../../session/sandbox-hint.tsx'
+import { api } from '../../api.ts'
+import { useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Choices } from '../../ui/choices.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input } from '../../ui/input.tsx'
+import { toast } from '../../ui/toast.tsx'
 import { invitationsQuery, membersQuery } from './queries.ts'
 
 const ROLE_CHOICES = [
@@ -23,7 +23,7 @@ export function InviteDialog() {
   const project = useProject()
   return (
     <>
-      <Button look="primary" onClick={() => setOpen(true)}>
+      <Button variant="primary" onClick={() => setOpen(true)}>
         <UserPlus className="size-4" aria-hidden="true" />
         Invite
       </Button>
@@ -66,7 +66,7 @@ function InviteForm({ onDone }: { onDone: () => void }) {
       <Choices legend="Role" name="role" choices={ROLE_CHOICES} chosen="MEMBER" />
       <div className="flex flex-col-reverse gap-3 sm:flex-row sm:justify-end">
         <Button onClick={onDone}>Cancel</Button>
-        <Button type="submit" look="primary" busy={invite.isPending}>
+        <Button type="submit" variant="primary" busy={invite.isPending}>
           Send invitation
         </Button>
       </div>

@@ -1,13 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
-import { api } from '../api.ts'
-import { Banner } from '../ui/banner.tsx'
-import { Button, buttonClass } from '../ui/button.tsx'
-import { explain } from '../ui/explain.ts'
-import { Skeleton } from '../ui/skeleton.tsx'
+import { api } from '../../api.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button, buttonClass } from '../../ui/button.tsx'
+import { explain } from '../../ui/explain.ts'
+import { Skeleton } from '../../ui/skeleton.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { meQuery } from './queries.ts'
-import { signOut } from './sign-out.ts'
+import { meQuery } from '../../session/queries.ts'
+import { signOut } from '../../session/sign-out.ts'
 
 export function AcceptInvitationPage() {
   const me = useQuery(meQuery)
@@ -55,7 +55,7 @@ function Join({ as }: { as: string }) {
           </Banner>
         )}
         {accept.isError && <Banner tone="danger">{explain(accept.error)}</Banner>}
-        <Button look="primary" busy={accept.isPending} className="w-full" onClick={() => accept.mutate({ token })}>
+        <Button variant="primary" busy={accept.isPending} className="w-full" onClick={() => accept.mutate({ token })}>
           Join the project
         </Button>
       </div>

@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { api } from '../api.ts'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { Input, PasswordInput } from '../ui/input.tsx'
+import { api } from '../../api.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input, PasswordInput } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { configQuery, meQuery } from './queries.ts'
+import { configQuery, meQuery } from '../../session/queries.ts'
 import { GoOn } from './redirect-signed-in.tsx'
 
 export function SignUpPage() {
@@ -52,7 +52,7 @@ export function SignUpPage() {
         <Field name="password" label="Password" hint="At least 8 characters. A few unrelated words make a good one.">
           <PasswordInput autoComplete="new-password" minLength={8} required />
         </Field>
-        <Button type="submit" look="primary" busy={signUp.isPending} className="w-full">
+        <Button type="submit" variant="primary" busy={signUp.isPending} className="w-full">
           Create account
         </Button>
       </Form>

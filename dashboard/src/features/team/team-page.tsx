@@ -1,12 +1,12 @@
 import type { Member } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { meQuery } from '../account/queries.ts'
-import { manages, useProject } from '../projects/current.ts'
-import { Badge } from '../ui/badge.tsx'
-import { DateText } from '../ui/date.tsx'
-import { ErrorState } from '../ui/error-state.tsx'
-import { Page } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
+import { meQuery } from '../../session/queries.ts'
+import { canManage, useProject } from '../../projects/current.ts'
+import { Badge } from '../../ui/badge.tsx'
+import { DateText } from '../../ui/date.tsx'
+import { ErrorState } from '../../ui/error-state.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Table } from '../../ui/table.tsx'
 import { PendingInvitations } from './invitations.tsx'
 import { InviteDialog } from './invite.tsx'
 import { membersQuery } from './queries.ts'
@@ -21,12 +21,12 @@ export function TeamPage() {
   if (members.isPending) return <Page title="Team" loading />
   if (members.isError) return <ErrorState error={members.error} retry={members.refetch} />
 
-  const inCharge = manages(project)
+  const mayManage = canManage(project)
   return (
     <Page
       title="Team"
       description="Members work with contacts and emails. Admins also see keys, invite people and change settings. The owner can reset or delete the project."
-      actions={inCharge && <InviteDialog />}
+      actions={mayManage && <InviteDialog />}
     >
       <Table
         caption="Members"
@@ -38,7 +38,7 @@ export function TeamPage() {
           { cell: (member) => <RemoveMember member={member} /> },
         ]}
       />
-      {inCharge && <PendingInvitations />}
+      {mayManage && <PendingInvitations />}
     </Page>
   )
 }
@@ -60,6 +60,6 @@ function Identity({ member }: { member: Member }) {
 
 function Role({ member }: { member: Member }) {
   const project = useProject()
-  if (manages(project) && member.role !== 'OWNER') return <RoleSelect member={member} />
+  if (canManage(project) && member.role !== 'OWNER') return <RoleSelect member={member} />
   return <Badge tone={member.role === 'OWNER' ? 'accent' : 'neutral'}>{ROLES[member.role]}</Badge>
 }

@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
-import { api } from '../api.ts'
-import { Button, buttonClass } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { PasswordInput } from '../ui/input.tsx'
+import { api } from '../../api.ts'
+import { Button, buttonClass } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { PasswordInput } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
 
 export function ResetPasswordPage() {
@@ -37,7 +37,7 @@ export function ResetPasswordPage() {
         <Field name="password" label="New password" hint="At least 8 characters.">
           <PasswordInput autoComplete="new-password" minLength={8} required />
         </Field>
-        <Button type="submit" look="primary" busy={reset.isPending} className="w-full">
+        <Button type="submit" variant="primary" busy={reset.isPending} className="w-full">
           Change password
         </Button>
       </Form>

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { CircleUser, LockKeyhole, LogOut } from 'lucide-react'
 import { useState } from 'react'
-import { ChangePasswordDialog } from '../account/change-password.tsx'
-import { meQuery } from '../account/queries.ts'
-import { signOut } from '../account/sign-out.ts'
+import { ChangePasswordDialog } from './change-password.tsx'
+import { meQuery } from './queries.ts'
+import { signOut } from './sign-out.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
 
 /** `wide` shows the address beside the icon. */
