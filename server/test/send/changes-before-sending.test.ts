@@ -1,0 +1,116 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many } from '../../src/db/index.ts'
+import { ADA, file, type Project, useHeldEmails, useSending } from '../support/sending.ts'
+import { eventually, outcome } from '../support/sending-project.ts'
+
+const { sterna, newProject, busy } = useSending()
+const { hold, release } = useHeldEmails(sterna)
+
+describe('between the request and the mail', () => {
+  async function meanwhile(change: (project: Project) => Promise<unknown>, more: (project: Project) => Promise<object> = async () => ({})) {
+    const project = await newProject()
+    await project.call('POST', '/contacts', { email: ADA, subscribed: true })
+    await hold(project)
+    const answer = await project.send(await more(project))
+    expect(outcome(answer)).toEqual([200])
+    const id = answer.body.data.emails[0].email as string
+    expect((await project.email(id)).status).toBe('PENDING')
+    await change(project)
+    await release(project)
+    return { project, answer, id }
+  }
+  const unsubscribe = async (project: Project) => project.call('PATCH', `/contacts/${(await project.contact()).id}`, { subscribed: false })
+  const marketing = async (project: Project) => ({ template: await project.template({ type: 'MARKETING' }) })
+
+  test('a contact may go: the mail is skipped, and its record has no contact', async () => {
+    const { project, answer } = await meanwhile(async (each) => each.call('DELETE', `/contacts/${(await each.contact()).id}`))
+    const [mail] = await project.ended(answer)
+    expect(mail).toMatchObject({ status: 'SKIPPED', error: 'contact_deleted', contactId: null, to: ADA })
+    expect((mail!.timeline as { what: string }[]).map(({ what }) => what)).toEqual(['queued', 'skipped'])
+  })
+
+  test('a contact may unsubscribe: marketing is skipped, anything else goes out', async () => {
+    const skipped = await meanwhile(unsubscribe, marketing)
+    expect((await skipped.project.ended(skipped.answer))[0]).toMatchObject({ status: 'SKIPPED', error: 'unsubscribed' })
+    const sent = await meanwhile(unsubscribe)
+    expect((await sent.project.ended(sent.answer))[0]).toMatchObject({ status: 'SENT' })
+    expect((await skipped.project.names()).filter((name) => name.startsWith('email.'))).toEqual([])
+  })
+
+  test('an address may bounce elsewhere: the mail is skipped', async () => {
+    const { project, answer } = await meanwhile((each) =>
+      sql`insert into suppressions (project_id, address, reason) values (${each.id}, ${ADA}, 'bounce')`.execute(sterna.db),
+    )
+    expect((await project.ended(answer))[0]).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
+    expect((await project.call('GET', '/sandbox/messages')).body.data).toEqual([])
+  })
+
+  test('a domain may go: the mail fails', async () => {
+    const { project, answer } = await meanwhile((each) => each.call('DELETE', `/domains/${each.domainId}`))
+    expect((await project.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'domain_not_verified' })
+    const [failed] = (await project.events()).filter(({ name }) => name === 'email.failed')
+    expect(failed!.data).toMatchObject({ reason: 'domain_not_verified', subject: 'Hi' })
+  })
+
+  test('a project may be disabled: the mail waits', async () => {
+    const { project, answer, id } = await meanwhile((each) =>
+      sql`update projects set disabled = true where id = ${each.id}`.execute(sterna.db),
+    )
+    const waiting = await eventually(async () => {
+      const found = await project.email(id)
+      expect(found.error).toBe('project_disabled')
+      return found
+    })
+    expect(waiting).toMatchObject({ status: 'PENDING' })
+    expect((waiting.timeline as { what: string; details: object }[]).at(-1)).toMatchObject({
+      what: 'deferred',
+      details: { reason: 'project_disabled' },
+    })
+    await sql`update projects set disabled = false where id = ${project.id}`.execute(sterna.db)
+    await sql`update emails set due_at = now() where project_id = ${project.id}`.execute(sterna.db)
+    expect((await project.ended(answer))[0]).toMatchObject({ status: 'SENT', error: null, attempts: 2 })
+  })
+
+  test('a project may be deleted: nothing is sent, and nothing of it is left', async () => {
+    const { project } = await meanwhile(
+      (each) => each.owner.call('DELETE', `/users/@me/projects/${each.id}`),
+      async () => ({ attachments: [file()] }),
+    )
+    const left = () =>
+      many(
+        sterna.db,
+        sql`
+          select 'mail' from emails where project_id = ${project.id}
+          union all select 'content' from contents where project_id = ${project.id}
+          union all select 'attachment' from attachments where project_id = ${project.id}
+          union all select 'message' from sandbox_messages where project_id = ${project.id}
+        `,
+      )
+    await eventually(async () => expect(await left()).toEqual([]))
+  })
+
+  test('a project may be reset: its mails and messages are gone, and it can send again', async () => {
+    const project = await newProject()
+    await project.ended(await project.send({ attachments: [file()] }))
+    await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
+    await eventually(async () => {
+      expect((await project.call('GET', '/emails')).body.total).toBe(0)
+      expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(0)
+      expect(await many(sterna.db, sql`select 1 from contents where project_id = ${project.id}`)).toEqual([])
+      expect(await many(sterna.db, sql`select 1 from attachments where project_id = ${project.id}`)).toEqual([])
+    })
+    expect((await project.ended(await project.send()))[0]).toMatchObject({ status: 'SENT' })
+  })
+
+  test('a mail of more than 40 MB fails, with the reason', async () => {
+    const data = { x: { value: '€'.repeat(60_000), persistent: false } }
+    const answer = await busy.send({ body: '{% for n in (1..80) %}{{x}}{% endfor %}', data })
+    expect((await busy.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'The mail has more than 40 MB.' })
+  })
+
+  test('a mail that cannot be rendered fails, with the reason', async () => {
+    const answer = await busy.send({ subject: '{{x}}', data: { x: { value: 'x'.repeat(999), persistent: false } } })
+    expect((await busy.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'The rendered subject is longer than 998 characters.' })
+  })
+})

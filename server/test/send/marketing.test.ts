@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { ADA, BOB, type Project, times, useSending } from '../support/sending.ts'
+import { outcome } from '../support/sending-project.ts'
+
+const { newProject, expectNothingOf } = useSending()
+
+describe('marketing', () => {
+  /** Through HTTP a template becomes HEADLESS by a change only. */
+  const marketing = async (project: Project, type: string) => {
+    const template = await project.template({ type: 'MARKETING' })
+    if (type === 'HEADLESS') await project.call('PATCH', `/templates/${template}`, { type })
+    return template
+  }
+
+  test.each(['MARKETING', 'HEADLESS'])('(%s) to one who is not subscribed is refused, and nothing is written', async (type) => {
+    const project = await newProject()
+    const template = await marketing(project, type)
+    await project.call('POST', '/contacts', { email: BOB, subscribed: false })
+    await project.call('POST', '/contacts', { email: 'carl@example.com', subscribed: true })
+    await expectNothingOf(async () => {
+      for (const to of [BOB, 'new@example.com', [BOB, 'new@example.com'], [BOB, BOB]]) {
+        expect([to, outcome(await project.send({ to, template, data: { x: 1 } }, { key: 'k' }))]).toEqual([
+          to,
+          [400, 'CONTACT_UNSUBSCRIBED'],
+        ])
+      }
+      // Whoever is to be unsubscribed by this very request gets nothing either.
+      expect(outcome(await project.send({ to: 'carl@example.com', template, subscribed: false }))).toEqual([400, 'CONTACT_UNSUBSCRIBED'])
+    })
+    expect((await project.contacts()).total).toBe(2)
+  })
+
+  test.each(['MARKETING', 'HEADLESS'])('(%s) to several skips those who are not subscribed, and says so', async (type) => {
+    const project = await newProject()
+    const template = await marketing(project, type)
+    await project.call('POST', '/contacts', { email: ADA, subscribed: true })
+    await project.call('POST', '/contacts', { email: BOB, subscribed: false })
+    const answer = await project.send({ to: [BOB, ADA, 'new@example.com', BOB], template })
+    expect(outcome(answer)).toEqual([200])
+    const mails = await project.ended(answer)
+    expect(mails.map(({ to, status, error, attempts }) => [to, status, error, attempts])).toEqual([
+      [BOB, 'SKIPPED', 'unsubscribed', 0],
+      [ADA, 'SENT', null, 1],
+      ['new@example.com', 'SKIPPED', 'unsubscribed', 0],
+      [BOB, 'SKIPPED', 'unsubscribed', 0],
+    ])
+    expect(mails[0]!.timeline).toEqual([
+      { at: mails[0]!.createdAt, what: 'queued', details: {} },
+      { at: mails[0]!.updatedAt, what: 'skipped', details: { reason: 'unsubscribed' } },
+    ])
+    expect(await project.contact('new@example.com')).toMatchObject({ subscribed: false })
+    expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(1)
+  })
+
+  test('with `subscribed: true` counts the choice first', async () => {
+    const project = await newProject()
+    const template = await marketing(project, 'MARKETING')
+    await project.call('POST', '/contacts', { email: BOB, subscribed: false })
+    const answer = await project.send({ to: [BOB, 'new@example.com'], template, subscribed: true })
+    expect((await project.ended(answer)).map(({ status }) => status)).toEqual(['SENT', 'SENT'])
+    expect(await project.names()).toEqual(expect.arrayContaining(['contact.subscribed']))
+  })
+
+  test('of several requests at once each counts for itself', async () => {
+    const project = await newProject()
+    const template = await marketing(project, 'MARKETING')
+    const answers = await Promise.all(
+      times(40, (index) =>
+        index % 2
+          ? project.send({ to: `p${index}@example.com`, template, subscribed: true })
+          : project.send({ to: `p${index}@example.com`, template }),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(times(40, (index) => (index % 2 ? 200 : 400)))
+    // The same person, in the same moment: once with their consent, once without.
+    const twins = await Promise.all([
+      project.send({ to: [ADA, 'p1@example.com'], template }),
+      project.send({ to: ADA, template, subscribed: true }),
+      project.send({ to: ADA }),
+    ])
+    expect(twins.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await project.ended(twins[1]!))[0]!.status).toBe('SENT')
+  })
+
+  test('goes to subscribers, and transactional mail to everyone', async () => {
+    const project = await newProject()
+    await project.call('POST', '/contacts', { email: BOB, subscribed: false })
+    expect(outcome(await project.send({ to: BOB }))).toEqual([200])
+    expect(outcome(await project.send({ to: 'new@example.com', template: await project.template() }))).toEqual([200])
+  })
+})

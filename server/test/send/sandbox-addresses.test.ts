@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { ADA, TIME, useSending } from '../support/sending.ts'
+import { eventually } from '../support/sending-project.ts'
+
+const { newProject, busy } = useSending()
+
+describe('addresses of the sandbox that behave', () => {
+  const keys = ['campaignId', 'emailId', 'from', 'messageId', 'sourceType', 'subject', 'templateId', 'workflowExecutionId']
+  async function tell(to: string, status: string) {
+    const project = await newProject()
+    await project.call('POST', '/contacts', { email: to, subscribed: true })
+    const answer = await project.send({ to })
+    const id = answer.body.data.emails[0].email as string
+    const mail = await eventually(async () => {
+      const found = await project.email(id)
+      expect(found.status).toBe(status)
+      return found
+    })
+    const events = (await project.events()).reverse()
+    for (const { name, data, emailId, contactId } of events.filter((each) => each.name.startsWith('email.'))) {
+      expect([
+        name,
+        Object.keys(data)
+          .filter((key) => keys.includes(key))
+          .sort(),
+      ]).toEqual([name, keys])
+      expect([data.emailId, emailId, contactId, data.messageId, data.sourceType, data.templateId]).toEqual([
+        id,
+        id,
+        mail.contactId,
+        mail.messageId,
+        'TRANSACTIONAL',
+        null,
+      ])
+    }
+    return { project, mail, events, what: (mail.timeline as { what: string }[]).map(({ what }) => what) }
+  }
+
+  test('anybody: it is sent', async () => {
+    const { events, mail, what } = await tell(ADA, 'SENT')
+    expect(events.map(({ name }) => name)).toEqual(['email.sent'])
+    expect(events[0]!.data.sentAt).toBe(mail.sentAt)
+    expect(what).toEqual(['queued', 'email.sent'])
+  })
+
+  test.each(['constructor', '__proto__'])('%s@: it is sent like to anybody', async (local) => {
+    const { events } = await tell(`${local}@example.com`, 'SENT')
+    expect(events.map(({ name }) => name)).toEqual(['email.sent'])
+  })
+
+  test('delivered@: it is delivered', async () => {
+    const { project, events, mail, what } = await tell('delivered+1@example.com', 'DELIVERED')
+    expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
+    expect(events[1]!.data.deliveredAt).toBe(mail.deliveredAt)
+    expect(what).toEqual(['queued', 'email.sent', 'email.delivery'])
+    expect((await project.contact('delivered+1@example.com')).subscribed).toBe(true)
+  })
+
+  test('bounce@: it comes back, and nobody writes to it any more', async () => {
+    const { project, events, mail } = await tell('bounce@example.com', 'BOUNCED')
+    expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.bounce', 'contact.unsubscribed'])
+    expect(events[1]!.data).toMatchObject({ bounceType: 'Permanent', reason: expect.stringContaining('550') })
+    expect(events[2]!.data).toEqual({ reason: 'bounce' })
+    expect(mail.bouncedAt).toMatch(TIME)
+    expect((await project.contact('bounce@example.com')).subscribed).toBe(false)
+    expect(await project.consents()).toEqual([{ subscribed: false, source: 'bounce' }])
+    const [again] = await project.ended(await project.send({ to: 'bounce@example.com' }))
+    expect(again).toMatchObject({ status: 'SKIPPED', error: 'suppressed', attempts: 1 })
+    expect((await project.call('GET', '/contacts?subscribed=true')).body.total).toBe(0)
+  })
+
+  test('complaint@: they complain, and nobody writes to them any more', async () => {
+    const { project, events } = await tell('complaint@example.com', 'COMPLAINED')
+    expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.delivery', 'email.complaint', 'contact.unsubscribed'])
+    expect(events[3]!.data).toEqual({ reason: 'complaint' })
+    const [again] = await project.ended(await project.send({ to: 'complaint@example.com' }))
+    expect(again).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
+    // Of another project they may be a happy reader.
+    expect((await busy.ended(await busy.send({ to: 'bounce-no@example.com' })))[0]!.status).toBe('SENT')
+  })
+
+  test('delay@: it is tried again later', async () => {
+    const project = await newProject()
+    const id = (await project.send({ to: 'delay@example.com' })).body.data.emails[0].email
+    const mail = await eventually(async () => {
+      const found = await project.email(id)
+      expect(found.error).toContain('451')
+      return found
+    })
+    expect(mail).toMatchObject({ status: 'PENDING', attempts: 1, sentAt: null })
+    expect((mail.timeline as { what: string }[]).map(({ what }) => what)).toEqual(['queued', 'deferred'])
+    expect(await project.names()).toEqual([])
+    expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(0)
+  })
+
+  test('refuse@: it bounces at once, the reason is kept, and the address gets no more emails', async () => {
+    const { project, mail } = await tell('refuse@example.com', 'BOUNCED')
+    const events = await eventually(async () => {
+      const told = (await project.events()).reverse()
+      expect(told.map(({ name }) => name)).toEqual(['email.bounce', 'contact.unsubscribed'])
+      return told
+    })
+    expect(events[0]).toMatchObject({ emailId: mail.id, data: { bounceType: 'Permanent', reason: expect.stringContaining('550') } })
+    expect(events[1]!.data).toEqual({ reason: 'bounce' })
+    expect(await project.email(mail.id)).toMatchObject({
+      status: 'BOUNCED',
+      errorCode: 'bounced',
+      error: events[0]!.data.reason,
+      bouncedAt: expect.stringMatching(TIME),
+    })
+    expect(await project.consents()).toEqual([{ subscribed: false, source: 'bounce' }])
+    expect((await project.ended(await project.send({ to: 'refuse@example.com' })))[0]).toMatchObject({
+      status: 'SKIPPED',
+      error: 'suppressed',
+    })
+  })
+})

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import PostalMime, { type Email as Parsed } from 'postal-mime'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { many, one } from '../../src/db/index.ts'
+import { type Answer, startApp, useApp } from './app.ts'
+import { eventually, issues, outcome } from './sending-project.ts'
+
+export const ADA = 'ada@example.com'
+export const BOB = 'bob@example.com'
+export const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+export const ENV = { RATE_LIMIT_PER_MINUTE: '0' }
+const PROJECTS_PER_PERSON = 50
+/** Tables that change without a request: failed attempts per address, and running nodes. */
+const UNCOUNTED = { except: ['attempts', 'job_workers'] }
+
+export const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
+export const base64 = (text: string) => Buffer.from(text).toString('base64')
+export const file = (more: object = {}) => ({ filename: 'a.txt', content: base64('hello'), contentType: 'text/plain', ...more })
+
+type Sterna = ReturnType<typeof useApp>
+type Options = { key?: string; at?: Pick<Sterna, 'call'>; sk?: string }
+export type Email = { id: string; status: string; error: string | null; to: string; [key: string]: unknown }
+type Event = { name: string; data: Record<string, unknown>; emailId: string | null; contactId: string | null }
+export type Project = Awaited<ReturnType<ReturnType<typeof createNewProject>>>
+
+/** An app whose projects send to the sandbox, for the tests of POST /v1/send. Call at the top level, as `useApp`. */
+export function useSending() {
+  const sterna = useApp({ env: ENV })
+  const newProject = createNewProject(sterna)
+  /** A project whose requests are refused: nothing is written for it. */
+  const quiet = {} as Project
+  /** A project whose emails arrive. */
+  const busy = {} as Project
+  beforeAll(async () => {
+    Object.assign(quiet, await newProject())
+    Object.assign(busy, await newProject())
+  })
+
+  /** Compares the whole database: not one contact, content, attachment or key may be left behind. */
+  async function expectNothingOf(work: () => Promise<unknown>) {
+    const unfinished = () => many(sterna.db, sql`select 1 from emails where state in ('queued', 'sending')`)
+    await eventually(async () => expect(await unfinished()).toEqual([]))
+    const before = await sterna.digest(UNCOUNTED)
+    await work()
+    expect(await sterna.digest(UNCOUNTED)).toBe(before)
+  }
+
+  /** Sends each body and expects it to be refused for the given fields. */
+  const expectRefused = (cases: [string, object, [field: string, code: string][]][]) =>
+    expectNothingOf(async () => {
+      for (const [what, more, fields] of cases) {
+        const answer = await quiet.send(more, { key: randomUUID() })
+        expect([what, outcome(answer), issues(answer)]).toEqual([what, [422, 'VALIDATION_ERROR'], fields])
+      }
+    })
+
+  return { sterna, newProject, quiet, busy, expectNothingOf, expectRefused }
+}
+
+/** Another node on the same database. */
+export function useSecondNode(sterna: Sterna) {
+  const second = {} as Awaited<ReturnType<typeof startApp>>
+  beforeAll(async () => {
+    Object.assign(second, await startApp(sterna.url, { env: ENV }))
+  })
+  afterAll(() => second.close())
+  return second
+}
+
+/** Keeps the emails of a project in the queue until they are released. */
+export function useHeldEmails(sterna: Sterna) {
+  beforeAll(async () => {
+    await sql`create table held (project_id uuid primary key)`.execute(sterna.db)
+    await sql`
+      create function hold_back() returns trigger language plpgsql as $$ begin
+        if new.state = 'queued' and exists (select from held h where h.project_id = new.project_id) then new.state := 'deferred'; end if;
+        return new;
+      end $$
+    `.execute(sterna.db)
+    await sql`create trigger hold_back before insert on emails for each row execute function hold_back()`.execute(sterna.db)
+  })
+
+  async function hold(project: Project) {
+    await sql`insert into held values (${project.id})`.execute(sterna.db)
+  }
+
+  async function release(project: Project) {
+    await sql`delete from held where project_id = ${project.id}`.execute(sterna.db)
+    await sql`update emails set state = 'queued' where project_id = ${project.id} and state = 'deferred'`.execute(sterna.db)
+    await sql`select pg_notify('sterna_emails', '')`.execute(sterna.db)
+  }
+
+  return { hold, release }
+}
+
+function createNewProject(sterna: Sterna) {
+  let owner: Awaited<ReturnType<typeof sterna.newPerson>>
+  let projects = 0
+
+  /** A project with a domain of its own. */
+  return async function newProject({ name = 'Test' } = {}) {
+    if (projects++ % PROJECTS_PER_PERSON === 0) owner = await sterna.newPerson()
+    const { id, pk, sk } = await sterna.newProject(owner)
+    // Without rewritten links: tests compare what arrives with what was given.
+    await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name, tracking: 'DISABLED' } })
+    const domain = `project${projects}.example`
+    const call = (method: string, url: string, body?: unknown) =>
+      sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
+    const { id: domainId } = (await call('POST', '/domains', { domain })).body
+    const mail = (more: object = {}) => ({ to: ADA, from: `hello@${domain}`, subject: 'Hi', body: '<p>Hi</p>', ...more })
+    const send = (more: object = {}, { key, at = sterna, sk: given = sk }: Options = {}): Promise<Answer> =>
+      at.call('POST', '/v1/send', { key: given, body: mail(more), headers: key === undefined ? {} : { 'idempotency-key': key } })
+    const email = async (emailId: string): Promise<Email> => (await call('GET', `/emails/${emailId}`)).body
+    /** The emails of an answer, once they have ended. */
+    const ended = (answer: Answer): Promise<Email[]> =>
+      Promise.all(
+        answer.body.data.emails.map(({ email: emailId }: { email: string }) =>
+          eventually(async () => {
+            const found = await email(emailId)
+            expect(['PENDING', 'SENDING']).not.toContain(found.status)
+            return found
+          }),
+        ),
+      )
+    const source = async (emailId: string): Promise<string> => {
+      const { id: messageId } = await one(sterna.db, sql<{ id: string }>`select id from sandbox_messages where email_id = ${emailId}`)
+      return (await call('GET', `/sandbox/messages/${messageId}`)).body.source
+    }
+    return {
+      id,
+      pk,
+      sk,
+      domain,
+      domainId: domainId as string,
+      owner,
+      call,
+      mail,
+      send,
+      email,
+      ended,
+      source,
+      /** Sends one email and parses the message that arrives. */
+      async deliver(more: object = {}): Promise<Parsed> {
+        const answer = await send(more)
+        expect(outcome(answer)).toEqual([200])
+        const [sent] = await ended(answer)
+        expect([sent!.status, sent!.error]).toEqual(['SENT', null])
+        return PostalMime.parse(await source(sent!.id))
+      },
+      template: async (more: object = {}): Promise<string> => {
+        const body = { name: 'T', subject: 'Of the template', body: '<p>template</p>', type: 'TRANSACTIONAL', ...more }
+        const answer = await call('POST', '/templates', body)
+        expect(outcome(answer)).toEqual([201])
+        return answer.body.id
+      },
+      contact: async (address = ADA) =>
+        (await call('GET', '/contacts?limit=100')).body.data.find((each: { email: string }) => each.email === address),
+      contacts: async () => (await call('GET', '/contacts?limit=100')).body,
+      events: async (): Promise<Event[]> => (await call('GET', '/events?limit=100')).body.data,
+      names: async (): Promise<string[]> => (await call('GET', '/events?limit=100')).body.data.map((each: Event) => each.name),
+      consents: () =>
+        many(sterna.db, sql<{ subscribed: boolean; source: string }>`select subscribed, source from consents where project_id = ${id}`),
+      keys: async () => (await many(sterna.db, sql<{ key: string }>`select key from idempotency_keys where project_id = ${id}`)).length,
+    }
+  }
+}
