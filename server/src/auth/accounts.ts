@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type MailPort, REPLACING_SUBJECTS, writeAccountMail } from '../account-emails/account-email.ts'
-import { isDuplicate, maybeOne, type Tx } from '../db/index.ts'
+import { maybeOne, type Tx } from '../db/index.ts'
+import { isDuplicate } from '../db/sql-state.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { acceptAllInvitations, acceptInvitation } from '../projects/members.ts'

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { isDuplicate, many, maybeOne, type Tx } from '../db/index.ts'
+import { many, maybeOne, type Tx } from '../db/index.ts'
+import { isDuplicate } from '../db/sql-state.ts'
 import { reactToContacts } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { failPlainly } from '../lib/errors.ts'

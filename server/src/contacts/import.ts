@@ -1,4 +1,5 @@
 import { type Pool, type Tx, transact } from '../db/index.ts'
+import { isBadData } from '../db/sql-state.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import {
   advanceJob,
@@ -192,6 +193,3 @@ async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpser
   const find = await upsertContacts(tx, contacts)
   return contacts.filter(({ email }) => find(projectId, email).isNew).length
 }
-
-/** SQLSTATE classes of what rows can be guilty of: their data, a constraint, a size, and together the time they take. */
-const isBadData = (err: unknown) => /^(22|23|54|57014)/.test((err as { code?: string }).code ?? '')

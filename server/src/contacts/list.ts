@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one, type Pool, transact } from '../db/index.ts'
+import { isStatementTimeout } from '../db/sql-state.ts'
 import { CursorQuery, choice, readCursor, readPage, writeCursor } from '../http/paging.ts'
 import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -79,8 +80,7 @@ const countUpTo = (db: Pool, where: RawBuilder<unknown>) =>
     await sql`set local statement_timeout = ${sql.lit(COUNT_MS)}`.execute(tx)
     const bounded = sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`
     return (await one(tx, sql<{ count: number }>`select count(*)::int as count from (${bounded}) as bounded`)).count
-  }).catch((err) => (err.code === CANCELLED ? Number.POSITIVE_INFINITY : Promise.reject(err)))
-const CANCELLED = '57014'
+  }).catch((err) => (isStatementTimeout(err) ? Number.POSITIVE_INFINITY : Promise.reject(err)))
 
 async function estimate(db: Db, where: RawBuilder<unknown>) {
   const { 'QUERY PLAN': plan } = await one(

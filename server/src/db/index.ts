@@ -3,6 +3,7 @@ import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql,
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import type { Schema } from './schema.ts'
+import { isRetryable } from './sql-state.ts'
 
 /** Only roles, routes and job handlers hold one. */
 export type Pool = Kysely<Schema>
@@ -78,8 +79,8 @@ async function begin(client: pg.PoolClient) {
   return { command: 'BEGIN', rowCount: null, rows: [] }
 }
 
-/** Ends the statement, and with it the transaction, unless it is true. */
-export const orFail = (condition: RawBuilder<unknown>) => sql`1 / (case when ${condition} then 1 else 0 end)`
+/** Ends the transaction unless the condition is true. */
+export const orFail = (condition: RawBuilder<unknown>) => sql`require_true(${condition})`
 
 export const many = async <Row>(db: Db, query: RawBuilder<Row>) => (await query.execute(db)).rows
 
@@ -89,8 +90,6 @@ export async function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row> {
   return (await maybeOne(db, query)) ?? Promise.reject(new Error('statement returned no row'))
 }
 
-/** Serialization failure and deadlock: PostgreSQL asks for the whole transaction again. */
-const TRY_AGAIN = new Set(['40001', '40P01'])
 const ATTEMPTS = 3
 
 export async function transact<T>(db: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -98,7 +97,7 @@ export async function transact<T>(db: Pool, work: (tx: Tx) => Promise<T>): Promi
     try {
       return await db.transaction().execute(work)
     } catch (err) {
-      if (attempt === ATTEMPTS || !TRY_AGAIN.has((err as { code?: string }).code ?? '')) throw err
+      if (attempt === ATTEMPTS || !isRetryable(err)) throw err
     }
   }
 }
@@ -134,9 +133,3 @@ export async function transactAtOnce<Queries extends RawBuilder<unknown>[]>(db: 
     client.release(lost)
   }
 }
-
-/** Failed by what we asked for, not by how the database is: asking again makes nothing better. */
-export const isPermanent = (err: unknown) => /^(22|23|42|54)/.test((err as { code?: string }).code ?? '')
-
-/** True when this statement failed because a row with the same unique value exists. */
-export const isDuplicate = (err: unknown) => (err as { code?: string }).code === '23505'

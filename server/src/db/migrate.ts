@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
+import { isTableInUse } from './sql-state.ts'
 
 type Migration = { name: string; text: string; checksum: string }
 type Log = { info(fields: object, message: string): void; warn(fields: object, message: string): void }
@@ -75,14 +76,11 @@ async function apply(client: pg.Client, migration: Migration, log?: Log) {
       if (ran) log?.info({ migration: migration.name }, 'migrated')
       return ran
     } catch (err) {
-      if (!isInUse(err) || attempt === TABLE_LOCK_TRIES) throw err
+      if (!isTableInUse(err) || attempt === TABLE_LOCK_TRIES) throw err
       log?.warn({ migration: migration.name, attempt }, 'a table is in use; trying this migration again')
     }
   }
 }
-
-/** Lock timeout, and deadlock: an older version waits for the lock in a transaction, which an index build waits for in turn. */
-const isInUse = (err: unknown) => ['55P03', '40P01'].includes((err as { code?: string }).code ?? '')
 
 async function runOnce(client: pg.Client, migration: Migration) {
   if (await isApplied(client, migration)) return false

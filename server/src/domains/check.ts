@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { isPermanent, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { isPermanent } from '../db/sql-state.ts'
 import type { Dns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
 import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { isServerUnavailable, isUnstorableText } from '../db/sql-state.ts'
 import { AppError, ERRORS, type ErrorCode } from '../lib/errors.ts'
 
 export const ErrorEnvelope = z
@@ -50,9 +51,8 @@ function toAppError(err: unknown): AppError {
   const { code = '', statusCode = 500 } = err as Partial<FastifyError>
   const known = FRAMEWORK[code]
   if (known) return new AppError(known)
-  if (isUnavailable(err as NodeJS.ErrnoException)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
-  if (code === '22021' || code === '22P05')
-    return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
+  if (isUnavailable(err)) return new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
+  if (isUnstorableText(err)) return new AppError('VALIDATION_ERROR', { message: 'A text contains U+0000, which cannot be stored.' })
   if (statusCode >= 400 && statusCode < 500) return new AppError('BAD_REQUEST', { statusCode, cause: err })
   return new AppError('INTERNAL_SERVER_ERROR', { cause: err })
 }
@@ -65,10 +65,13 @@ const FRAMEWORK: Record<string, ErrorCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'RESOURCE_NOT_FOUND',
 }
 
-/** The database is away, starting, stopping, full, or busy beyond our deadlines: the caller may try again. */
-const UNAVAILABLE_STATES = /^(08...|53...|55P03|57014|57P0[1-5]|25006|40001|40P01|ECONNRESET|EPIPE|ETIMEDOUT)$/
-const UNAVAILABLE_MESSAGES =
+const CONNECTION_LOST = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT']
+/** Messages of pg, which has no codes for them. */
+const PG_CONNECTION_LOST =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-const isUnavailable = ({ code = '', message = '', syscall }: NodeJS.ErrnoException) =>
-  syscall === 'connect' || UNAVAILABLE_STATES.test(code) || UNAVAILABLE_MESSAGES.test(message)
+/** The database cannot be reached or does not answer in time: the caller may try again. */
+function isUnavailable(err: unknown) {
+  const { code = '', message = '', syscall } = err as NodeJS.ErrnoException
+  return syscall === 'connect' || CONNECTION_LOST.includes(code) || PG_CONNECTION_LOST.test(message) || isServerUnavailable(err)
+}

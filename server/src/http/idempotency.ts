@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
+import { isLockTimeout } from '../db/sql-state.ts'
 import { AppError, fail } from '../lib/errors.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
@@ -39,8 +40,8 @@ export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }:
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
 
-  const claimed = await insertKeys(tx, [...firsts.values()], ttlHours).catch((err: { code?: string }) =>
-    Promise.reject(err.code === '55P03' && alone ? stillRunning(claims[0]!) : err),
+  const claimed = await insertKeys(tx, [...firsts.values()], ttlHours).catch((err) =>
+    Promise.reject(isLockTimeout(err) && alone ? stillRunning(claims[0]!) : err),
   )
 
   const won = new Set(claimed.map((row) => firsts.get(nameOf(row))))

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { one, type Pool } from '../db/index.ts'
 import { countPresent } from '../db/presence.ts'
+import { isMissingReference } from '../db/sql-state.ts'
 import { fail } from '../lib/errors.ts'
 
 /** A node may hold this part of the limit unspent, all nodes together 5 % of it. */
@@ -31,9 +32,9 @@ export function createLimiter(db: Pool, limit: number) {
   async function lease(projectId: string, window: Window) {
     await countNodes()
     const share = Math.max(1, Math.floor(limit / (SHARES * nodes)))
-    const got = await leaseShare(db, { projectId, share, limit }).catch((err: { code?: string }) =>
+    const got = await leaseShare(db, { projectId, share, limit }).catch((err) =>
       // A node may remember the key of a project that is gone.
-      err.code === '23503' ? fail('INVALID_API_KEY') : Promise.reject(err),
+      isMissingReference(err) ? fail('INVALID_API_KEY') : Promise.reject(err),
     )
     const endsAt = performance.now() + got.remainingMs
     // What is left of an earlier window is worth nothing in a new one.

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isPermanent, type Pool, transact } from '../db/index.ts'
+import { type Pool, transact } from '../db/index.ts'
+import { isPermanent } from '../db/sql-state.ts'
 import type { OpenedEmail } from '../delivery/message/tracking-token.ts'
 import { createBatcher } from '../lib/batch.ts'
 import type { Log } from '../lib/log.ts'

@@ -3,6 +3,7 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { many, type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { mayBeOneRequest } from '../db/sql-state.ts'
 import { LANES } from '../delivery/outbox/claim.ts'
 import {
   type NewAttachment,
@@ -55,7 +56,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps = noCa
       crash('committed')
       return outcomes
     },
-    mayBeOneItem,
+    mayBeOneItem: mayBeOneRequest,
     weigh: ({ size, dataSize, recipients }) => size + recipients.length * (1_000 + 2 * dataSize),
     maxItems: 200,
     maxWeight: 4 * MB,
@@ -84,8 +85,6 @@ export async function refuseUnlessRepeat(db: Pool, { project, key }: Keyed, ttlH
 
 type Call = Sending & { contentId: string; emailIds: string[]; refusal: AppError | undefined; claimed: boolean; repeats: boolean }
 
-const mayBeOneItem = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
-
 /**
  * In one go when nothing stands against it, as nearly always. What that refuses has not happened, and is done again step by step, to
  * tell who is refused and why. A key alone waits for its twin there.
@@ -98,7 +97,7 @@ async function acceptBatch(db: Pool, batch: Sending[], options: Required<Options
     try {
       return await acceptAtOnce(db, batch)
     } catch (err) {
-      if (!mayBeOneItem(err)) throw err
+      if (!mayBeOneRequest(err)) throw err
     }
   }
   return transact(db, (tx) => accept(tx, batch, options))

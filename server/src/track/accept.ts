@@ -2,6 +2,7 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact, transactAtOnce } from '../db/index.ts'
+import { mayBeOneRequest } from '../db/sql-state.ts'
 import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, requireKeys } from '../http/idempotency.ts'
 import { type CallerProject, checkCallers, requireCallers } from '../http/key-check.ts'
 import { type BatchOutcome, createBatcher } from '../lib/batch.ts'
@@ -29,7 +30,7 @@ const REQUEST = 'POST /v1/track'
 export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
   createBatcher<TrackRequest, Tracked>({
     run: (batch) => trackBatch(db, batch, idempotencyTtlHours),
-    mayBeOneItem,
+    mayBeOneItem: mayBeOneRequest,
     weigh: ({ size }) => size,
     maxItems: 200,
     maxWeight: 2 * MB,
@@ -38,9 +39,6 @@ export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTt
     maxPending: 10_000,
     maxPendingWeight: 16 * MB,
   })
-
-/** SQLSTATE classes of bad data, constraints and sizes; a key that a twin elsewhere holds; together, the time they take. */
-const mayBeOneItem = (err: unknown) => /^(22|23|54|55P03|57014|40)/.test((err as { code?: string }).code ?? '')
 
 /**
  * In one go when nothing stands against it, and nearly always nothing does. What that refuses has not happened, and is done again
@@ -53,7 +51,7 @@ async function trackBatch(db: Pool, batch: TrackRequest[], ttlHours: number) {
     try {
       return await trackAtOnce(db, batch)
     } catch (err) {
-      if (!mayBeOneItem(err)) throw err
+      if (!mayBeOneRequest(err)) throw err
     }
   }
   return transact(db, (tx) => track(tx, batch, ttlHours))

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, realpathSync, renameSync, writeFileSync } fro
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../lib/config.ts'
+import { isWrongPassword } from '../sql-state.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setDatabasePassword, sweepDrafts } from './cluster.ts'
 import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
@@ -58,7 +59,7 @@ async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'>
     return new Supervisor({ cluster, postmaster, owner, log, unlock })
   } catch (err) {
     await postmaster.stop()
-    if ((err as { code?: string }).code !== '28P01') throw err
+    if (!isWrongPassword(err)) throw err
     throw new ConfigError(
       `${passwordFile(home.dataDir)} does not hold the password of the database. Delete the file and start again to set a new one.`,
     )

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { isPermanent, many, type Pool, prepared, type Tx } from '../../db/index.ts'
+import { many, type Pool, prepared, type Tx } from '../../db/index.ts'
+import { isPermanent } from '../../db/sql-state.ts'
 import { recordEvents, recording } from '../../events/record.ts'
 import { createBatcher } from '../../lib/batch.ts'
 import { newId } from '../../lib/id.ts'

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
+import { isBadData } from '../../../db/sql-state.ts'
 import { createBatcher } from '../../../lib/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
 
@@ -19,7 +20,7 @@ export const createAccept = (db: Pool) =>
       crash('notification-kept')
       return notifications.map(() => ({ value: undefined }))
     },
-    mayBeOneItem: (err) => /^(22|23|54|57014)/.test((err as { code?: string }).code ?? ''),
+    mayBeOneItem: isBadData,
     weigh: ({ message }) => message.length,
     maxItems: 200,
     maxWeight: 4 * MB,
