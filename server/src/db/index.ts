@@ -102,7 +102,7 @@ export async function transact<T>(db: Pool, work: (tx: Tx) => Promise<T>): Promi
   }
 }
 
-type RowsOf<Queries extends RawBuilder<unknown>[]> = {
+export type RowsOf<Queries extends RawBuilder<unknown>[]> = {
   [Index in keyof Queries]: Queries[Index] extends RawBuilder<infer Row> ? Row[] : never
 }
 
