@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Tx } from '../db/index.ts'
+import { countAffected, many, type Tx } from '../db/index.ts'
 import { REPLACING_SUBJECTS } from './account-email.ts'
 
 /** An account mail that a worker is about to send. */
@@ -54,11 +54,14 @@ export const releaseUnheldAccountEmails = (tx: Tx, worker: number, inHand: strin
 
 /** Puts on record that it is about to be handed over. False: it must not be. */
 export async function mark(tx: Tx, worker: number, { id, attempts }: ClaimedAccountEmail) {
-  const { numAffectedRows } = await sql`
-    update account_mails set handed_over_at = clock_timestamp()
-    where id = ${id} and worker = ${worker} and attempts = ${attempts} and state = 'sending'
-  `.execute(tx)
-  return numAffectedRows === 1n
+  const marked = await countAffected(
+    tx,
+    sql`
+      update account_mails set handed_over_at = clock_timestamp()
+      where id = ${id} and worker = ${worker} and attempts = ${attempts} and state = 'sending'
+    `,
+  )
+  return marked === 1
 }
 
 export async function settle(

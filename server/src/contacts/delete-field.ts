@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, awaitJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
@@ -80,8 +80,11 @@ async function removeFrom(tx: Tx, { projectId, key, after }: { projectId: string
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for no key update`.execute(
     tx,
   )
-  const { numAffectedRows = 0n } = await sql`
-    update contacts set data = data - ${key}::text, updated_at = now() where project_id = ${projectId} and id = any(${ids}::uuid[])
-  `.execute(tx)
-  return { end: page.at(-1)?.id, removed: Number(numAffectedRows) }
+  const removed = await countAffected(
+    tx,
+    sql`
+      update contacts set data = data - ${key}::text, updated_at = now() where project_id = ${projectId} and id = any(${ids}::uuid[])
+    `,
+  )
+  return { end: page.at(-1)?.id, removed }
 }

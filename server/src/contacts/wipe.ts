@@ -1,16 +1,12 @@
 import { sql } from 'kysely'
-import type { Tx } from '../db/index.ts'
+import { many, type Tx } from '../db/index.ts'
+import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
 import { lockContactCounts } from './counts.ts'
 
-type WipeScope = { projectId: string; before: string; limit: number }
-
 /** For a project reset or deletion: contacts with all that is known of them. */
-export async function wipeContacts(tx: Tx, { projectId, before, limit }: WipeScope) {
-  const { rows } = await sql<{ id: string; subscribed: boolean }>`
-    delete from contacts where project_id = ${projectId} and id in (
-      select id from contacts where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
-    returning id, subscribed
-  `.execute(tx)
+export async function wipeContacts(tx: Tx, scope: WipeScope) {
+  const { projectId } = scope
+  const rows = await many(tx, sql<{ id: string; subscribed: boolean }>`${wipeSql('contacts', scope)} returning id, subscribed`)
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${rows.map(({ id }) => id)}::uuid[])`.execute(tx)
   await sql`
     insert into contact_counts (project_id, total, subscribed)

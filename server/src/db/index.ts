@@ -90,6 +90,9 @@ export async function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row> {
   return (await maybeOne(db, query)) ?? Promise.reject(new Error('statement returned no row'))
 }
 
+/** The number of rows that the statement inserted, updated or deleted. */
+export const countAffected = async (tx: Tx, query: RawBuilder<unknown>) => Number((await query.execute(tx)).numAffectedRows ?? 0n)
+
 const ATTEMPTS = 3
 
 export async function transact<T>(db: Pool, work: (tx: Tx) => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
+import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
 import { lockEventCounts } from './counts.ts'
@@ -26,21 +27,15 @@ export async function continueForgetting(db: Pool, { projectId, contactIds, sinc
   })
 }
 
-type WipeScope = { projectId: string; before: string; limit: number }
-
 /** For a project reset or deletion. */
 export const wipeEvents = (tx: Tx, { projectId, before, limit }: WipeScope) =>
   removeEvents(tx, { projectId, which: sql`created_at <= ${before}::timestamptz`, limit })
 
 /** Also those to contacts that are gone. */
-export async function wipeReactions(tx: Tx, { projectId, before, limit }: WipeScope) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from reactions where project_id = ${projectId} and id in (
-      select r.id from reactions r where r.project_id = ${projectId} and (r.created_at <= ${before}::timestamptz
-        or r.contact_id is not null and not exists (select from contacts c where c.project_id = r.project_id and c.id = r.contact_id))
-      limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
+export function wipeReactions(tx: Tx, scope: WipeScope) {
+  const isOrphan = sql`t.contact_id is not null
+    and not exists (select from contacts c where c.project_id = t.project_id and c.id = t.contact_id)`
+  return wipeRows(tx, 'reactions', scope, { which: sql`${createdInScope(scope)} or ${isOrphan}` })
 }
 
 /** Counts of a project without events; with events left, they are still true. Both halves at one moment, or one would be wrong. */

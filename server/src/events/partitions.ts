@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 
@@ -73,12 +73,13 @@ async function dropPartition(tx: Tx, name: string) {
   await sql`drop table if exists ${sql.table(name)}`.execute(tx)
 }
 
-async function dropStrays(tx: Tx, before: Date) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+const dropStrays = (tx: Tx, before: Date) =>
+  countAffected(
+    tx,
+    sql`
+      delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
+    `,
+  )
 
 async function forgetCounts(tx: Tx, before: Date) {
   await sql`delete from event_counts where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { many, one, type Pool, prepared, type Tx, transact } from '../db/index.ts'
 import { isLockTimeout } from '../db/sql-state.ts'
+import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { AppError, fail } from '../lib/errors.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
@@ -133,13 +134,7 @@ export const releaseKeys = (tx: Tx, claims: KeyClaim[]) =>
       select * from unnest(${claims.map(({ projectId }) => projectId)}::uuid[], ${claims.map(({ key }) => key)}::text[]))
   `.execute(tx)
 
-export async function wipeKeys(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from idempotency_keys where (project_id, key) in (
-      select project_id, key from idempotency_keys where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+export const wipeKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'idempotency_keys', scope, { key: ['key'] })
 
 /** So many pages of the table at a time. */
 const PAGES = 1_000

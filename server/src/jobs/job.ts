@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, type Db, maybeOne, one, type Tx } from '../db/index.ts'
+import type { WipeScope } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { enqueue, type Jobs } from './enqueue.ts'
 
@@ -207,19 +208,22 @@ export async function listErrors(
 /** Results stay readable for a month. */
 export const dropOldJobs = (tx: Tx, limit: number) => deleteJobs(tx, sql`finished_at < now() - interval '30 days'`, limit)
 
-export const wipeJobs = (tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) =>
+export const wipeJobs = (tx: Tx, { projectId, before, limit }: WipeScope) =>
   deleteJobs(tx, sql`project_id = ${projectId} and created_at <= ${before}::timestamptz`, limit)
 
 /** Their errors first, which may be millions: a cascade would take them all in one statement. Returns how much it did. */
 async function deleteJobs(tx: Tx, which: RawBuilder<unknown>, limit: number) {
-  const errors = await sql`
-    delete from job_errors where (project_id, job_id, row) in (
-      select e.project_id, e.job_id, e.row from job_errors e
-      where (e.project_id, e.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
-  `.execute(tx)
-  if (errors.numAffectedRows) return Number(errors.numAffectedRows)
-  const jobs = await sql`
-    delete from jobs where (project_id, id) in (select project_id, id from jobs where (${which}) limit ${limit})
-  `.execute(tx)
-  return Number(jobs.numAffectedRows ?? 0n)
+  const errors = await countAffected(
+    tx,
+    sql`
+      delete from job_errors where (project_id, job_id, row) in (
+        select e.project_id, e.job_id, e.row from job_errors e
+        where (e.project_id, e.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
+    `,
+  )
+  if (errors) return errors
+  return countAffected(
+    tx,
+    sql`delete from jobs where (project_id, id) in (select project_id, id from jobs where (${which}) limit ${limit})`,
+  )
 }

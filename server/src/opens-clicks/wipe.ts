@@ -1,13 +1,10 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
+import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 
-/** After the mails: what is remembered of those that are gone. */
-export async function wipeHits(tx: Tx, { projectId, limit }: { projectId: string; limit: number }) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from email_hits where project_id = ${projectId} and email_id in (
-      select h.email_id from email_hits h
-      where h.project_id = ${projectId} and not exists (select from emails e where e.project_id = h.project_id and e.id = h.email_id)
-      limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+/** After the emails: opens and clicks of emails that no longer exist. */
+export const wipeHits = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'email_hits', scope, {
+    key: ['email_id'],
+    which: sql`not exists (select from emails e where e.project_id = t.project_id and e.id = t.email_id)`,
+  })

@@ -1,13 +1,14 @@
 import { sql } from 'kysely'
 import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
+import type { WipeScope } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 
 /** Removes up to `limit` of a project's rows that are older than `before`; returns how many it found. */
-export type Wiper = (tx: Tx, what: { projectId: string; before: string; limit: number }) => Promise<number>
+export type Wiper = (tx: Tx, scope: WipeScope) => Promise<number>
 
 /** Removes what was written since `before` about rows that are gone; returns how many it found. */
-export type Sweep = (db: Pool, what: { projectId: string; before: string }) => Promise<number>
+export type Sweep = (db: Pool, scope: Omit<WipeScope, 'limit'>) => Promise<number>
 
 const CHUNK = 1_000
 const WORK_MS = 1_000
@@ -36,26 +37,26 @@ export async function wipeProject(
   )
   if (!wipe) return
   // Of a deleted project everything goes, also what a request under way wrote a moment later.
-  const what = { projectId, before: wipe.deleted ? 'infinity' : wipe.before, limit: CHUNK }
+  const scope: WipeScope = { projectId, before: wipe.deleted ? 'infinity' : wipe.before, limit: CHUNK }
   const goOn = (payload: { since?: string }, delaySeconds = 0) =>
     transact(db, (tx) => enqueue(tx, 'projects.wipe', { projectId, ...payload }, { delaySeconds }))
 
   for (let roundEnd = since; ; ) {
     if (roundEnd && !(await olderTransactionsEnded(db, roundEnd))) return goOn({ since: roundEnd }, LOOK_AGAIN_SECONDS)
-    const removed = await removeAll(db, wipers, what)
+    const removed = await removeAll(db, wipers, scope)
     // The rest is a new job, with all its attempts; a worker that wants to stop waits for this one only.
     if (removed === 'some') return goOn({})
-    const swept = wipe.deleted ? 0 : await sweep(db, what)
+    const swept = wipe.deleted ? 0 : await sweep(db, scope)
     if (roundEnd && !removed && !swept) return transact(db, (tx) => finish(tx, { projectId, before: wipe.before }))
     roundEnd = await databaseTime(db)
   }
 }
 
 /** How many rows there were, or `some` when the time was not enough for all of them. */
-async function removeAll(db: Pool, wipers: Wiper[], what: Parameters<Wiper>[1]): Promise<number | 'some'> {
+async function removeAll(db: Pool, wipers: Wiper[], scope: WipeScope): Promise<number | 'some'> {
   let removed = 0
   for (const deadline = performance.now() + WORK_MS; ; ) {
-    const chunk = await removeSome(db, wipers, what)
+    const chunk = await removeSome(db, wipers, scope)
     if (!chunk) return removed
     removed += chunk
     if (performance.now() > deadline) return 'some'
@@ -63,9 +64,9 @@ async function removeAll(db: Pool, wipers: Wiper[], what: Parameters<Wiper>[1]):
 }
 
 /** One chunk of the first table that has any left. */
-async function removeSome(db: Pool, wipers: Wiper[], what: Parameters<Wiper>[1]) {
+async function removeSome(db: Pool, wipers: Wiper[], scope: WipeScope) {
   for (const remove of wipers) {
-    const removed = await transact(db, (tx) => remove(tx, what))
+    const removed = await transact(db, (tx) => remove(tx, scope))
     if (removed) return removed
   }
   return 0

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
+import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
 import { pagePortions } from '../http/page-stream.ts'
 import { choice, PageQuery } from '../http/paging.ts'
@@ -153,15 +154,7 @@ export async function duplicateTemplate(tx: Tx, { projectId, id }: { projectId: 
 }
 
 /** False when there was none. */
-export async function deleteTemplate(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
-  const { numAffectedRows = 0n } = await sql`delete from templates where project_id = ${projectId} and id = ${id}`.execute(tx)
-  return numAffectedRows > 0n
-}
+export const deleteTemplate = async (tx: Tx, { projectId, id }: { projectId: string; id: string }) =>
+  (await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)) > 0
 
-export async function wipeTemplates(tx: Tx, { projectId, before, limit }: { projectId: string; before: string; limit: number }) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from templates where project_id = ${projectId} and id in (
-      select id from templates where project_id = ${projectId} and created_at <= ${before}::timestamptz limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+export const wipeTemplates = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'templates', scope)

@@ -128,7 +128,7 @@ function ambiguous(files: Source[]) {
 }
 
 const WRITE =
-  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom)\('(\w+)'/g
+  /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows)\((?:tx, )?'(\w+)'/g
 
 const trespassing = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
@@ -197,5 +197,7 @@ test('the rules see what breaks them', () => {
   expect(climbing([{ file: 'auth/login.ts', code: `import { x } from '../http/server.ts'` }])).toEqual([])
   expect(trespassing([{ file: 'auth/login.ts', code: 'sql`update projects set name = 1`' }])).toEqual(['auth/login.ts writes projects'])
   expect(trespassing([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(trespassing([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(trespassing([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(trespassing([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
 })

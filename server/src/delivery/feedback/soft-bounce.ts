@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../../db/index.ts'
+import { countAffected, maybeOne, one, type Tx } from '../../db/index.ts'
 
 /** So many mails in a row that came back for a while, within so many days: the address is as good as gone. */
 const TOO_MANY = 5
@@ -44,11 +44,12 @@ export async function clearSoftBounces(tx: Tx, arrived: { projectId: string; add
 }
 
 /** What no longer counts. Twice as long: what a provider tells late, it may also tell twice. */
-export async function dropOldSoftBounces(tx: Tx, limit: number) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from soft_bounces where (project_id, address, email_id) in (
-      select project_id, address, email_id from soft_bounces
-      where created_at < now() - make_interval(days => ${2 * DAYS}) order by created_at limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+export const dropOldSoftBounces = (tx: Tx, limit: number) =>
+  countAffected(
+    tx,
+    sql`
+      delete from soft_bounces where (project_id, address, email_id) in (
+        select project_id, address, email_id from soft_bounces
+        where created_at < now() - make_interval(days => ${2 * DAYS}) order by created_at limit ${limit})
+    `,
+  )

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { setSubscription } from '../../contacts/change.ts'
-import { one, type Tx } from '../../db/index.ts'
+import { countAffected, one, type Tx } from '../../db/index.ts'
 import { readAddress, readDomain } from '../../lib/address.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import { clearSoftBounces } from './soft-bounce.ts'
@@ -49,11 +49,9 @@ export const suppress = (tx: Tx, projectId: string, address: string) =>
 
 /** False when there was none. What bounced before does not count against it any more. */
 export async function removeSuppression(tx: Tx, projectId: string, address: string) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from suppressions where project_id = ${projectId} and address = ${address}
-  `.execute(tx)
+  const removed = await countAffected(tx, sql`delete from suppressions where project_id = ${projectId} and address = ${address}`)
   await clearSoftBounces(tx, [{ projectId, address }])
-  return numAffectedRows > 0n
+  return removed > 0
 }
 
 /** What a path names: an address or a domain, in any case, or nothing we could have. */

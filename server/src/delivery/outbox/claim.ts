@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
+import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
@@ -191,24 +191,28 @@ export const recover = (db: Pool, worker: number) =>
     )
     if (!dead.length) return 0
     const workers = dead.map((row) => row.worker)
-    const { numAffectedRows = 0n } = await sql`
-      update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
-      where (project_id, id) in (
-        select project_id, id from emails where state = 'sending' and worker = any(${workers}::int[]) order by 1, 2 for update)
-    `.execute(tx)
+    const recovered = await countAffected(
+      tx,
+      sql`
+        update emails set ${ABANDONED}, crashes = crashes + case when handed_over_at is null then 1 else 0 end
+        where (project_id, id) in (
+          select project_id, id from emails where state = 'sending' and worker = any(${workers}::int[]) order by 1, 2 for update)
+      `,
+    )
     await sql`delete from senders where worker = any(${workers}::int[])`.execute(tx)
-    return Number(numAffectedRows)
+    return recovered
   })
 
 /** What has waited long enough is queued again. */
-export async function wakeDeferred(tx: Tx, limit: number) {
-  const { numAffectedRows = 0n } = await sql`
-    update emails set state = 'queued', due_at = null, updated_at = now()
-    where (project_id, id) in (
-      select project_id, id from emails where state = 'deferred' and due_at <= now() order by due_at limit ${limit} for update skip locked)
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+export const wakeDeferred = (tx: Tx, limit: number) =>
+  countAffected(
+    tx,
+    sql`
+      update emails set state = 'queued', due_at = null, updated_at = now()
+      where (project_id, id) in (
+        select project_id, id from emails where state = 'deferred' and due_at <= now() order by due_at limit ${limit} for update skip locked)
+    `,
+  )
 
 /**
  * Lets go of everything this process has but what it knows it has. A claim whose answer was lost leaves mails with a process that

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Tx } from '../../db/index.ts'
+import { countAffected, type Tx } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
 
 /** How long the data of a request is kept after its email failed: until then it can be resent. */
@@ -10,15 +10,17 @@ const DAY_MS = 86_400_000
  * Clears what only the request knew, such as one-time codes: of failed emails after a while, and of those that ended before ending
  * cleared it. Failed ones by their id first: it is older than the failure.
  */
-export async function clearVars(tx: Tx, limit: number) {
+export function clearVars(tx: Tx, limit: number) {
   const before = lowestId(new Date(Date.now() - KEPT_DAYS * DAY_MS))
-  const { numAffectedRows = 0n } = await sql`
-    update emails set vars = null where (project_id, id) in (
-      (select project_id, id from emails where state in ('sent', 'skipped', 'cancelled') and vars <> '{}' order by id limit ${limit})
-      union all
-      (select project_id, id from emails
-       where state = 'failed' and vars <> '{}' and id < ${before} and updated_at < now() - make_interval(days => ${KEPT_DAYS})
-       order by id limit ${limit}))
-  `.execute(tx)
-  return Number(numAffectedRows)
+  return countAffected(
+    tx,
+    sql`
+      update emails set vars = null where (project_id, id) in (
+        (select project_id, id from emails where state in ('sent', 'skipped', 'cancelled') and vars <> '{}' order by id limit ${limit})
+        union all
+        (select project_id, id from emails
+         where state = 'failed' and vars <> '{}' and id < ${before} and updated_at < now() - make_interval(days => ${KEPT_DAYS})
+         order by id limit ${limit}))
+    `,
+  )
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
+import { countAffected, type Pool, prepared, type Tx, transact } from '../../../db/index.ts'
 import { isBadData } from '../../../db/sql-state.ts'
 import { createBatcher } from '../../../lib/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
@@ -39,10 +39,11 @@ const keep = (tx: Tx, notifications: Notification[]) =>
   `.execute(tx)
 
 /** Who repeats an older one is refused before it gets here. */
-export async function dropOldNotifications(tx: Tx, limit: number) {
-  const { numAffectedRows = 0n } = await sql`
-    delete from provider_notifications where id in (
-      select id from provider_notifications where received_at < now() - interval '30 days' order by received_at limit ${limit})
-  `.execute(tx)
-  return Number(numAffectedRows)
-}
+export const dropOldNotifications = (tx: Tx, limit: number) =>
+  countAffected(
+    tx,
+    sql`
+      delete from provider_notifications where id in (
+        select id from provider_notifications where received_at < now() - interval '30 days' order by received_at limit ${limit})
+    `,
+  )

@@ -1,0 +1,27 @@
+import { type RawBuilder, sql } from 'kysely'
+import { countAffected, type Tx } from './index.ts'
+import type { Schema } from './schema.ts'
+
+/** Of a project reset or deletion: rows created up to `before` (`infinity`: all), at most `limit` in one transaction. */
+export type WipeScope = { projectId: string; before: string; limit: number }
+
+type Selection = {
+  /** Columns that identify a row within its project. */
+  key?: string[]
+  /** Condition on the row `t`. */
+  which?: RawBuilder<unknown>
+}
+
+export const createdInScope = ({ before }: WipeScope) => sql`t.created_at <= ${before}::timestamptz`
+
+/** Deletes one chunk of a project's rows. */
+export function wipeSql(table: keyof Schema, scope: WipeScope, { key = ['id'], which = createdInScope(scope) }: Selection = {}) {
+  const columns = sql.join(key.map((column) => sql.ref(column)))
+  return sql`
+    delete from ${sql.table(table)} where project_id = ${scope.projectId} and (${columns}) in (
+      select ${columns} from ${sql.table(table)} t where t.project_id = ${scope.projectId} and (${which}) limit ${scope.limit})`
+}
+
+/** Returns the number of rows deleted: 0 when none is left. */
+export const wipeRows = (tx: Tx, table: keyof Schema, scope: WipeScope, selection?: Selection) =>
+  countAffected(tx, wipeSql(table, scope, selection))
