@@ -104,7 +104,7 @@ async function checkKept(tx: Tx, sent: Ledger): Promise<Broken[]> {
     sql<{ id: string; done: boolean; error: string | null }>`select id, due_at is null as done, error from provider_notifications`,
   )
   const kept = new Map(rows.map((row) => [row.id, row]))
-  const isOdd = (error: string | null) => error !== null && error !== 'Nothing follows from it.'
+  const isOdd = (error: string | null) => error !== null && error !== 'This kind of event has no effect.'
   return [
     { rule: LOST, cases: [...told].filter((id) => !kept.has(id)) },
     { rule: 'kept, but not applied', cases: rows.filter(({ done }) => !done).map(({ id }) => id) },

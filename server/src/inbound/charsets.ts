@@ -7,16 +7,16 @@ const WINDOWS_1252 = new Set(
     ' ',
   ),
 )
-/** `utf8` is what postal-mime asks for when a part names no charset. Text in ASCII with bytes beyond it has not named its charset either. */
+/** postal-mime asks for `utf8` when a part names no charset. A part labelled ASCII that has other bytes has not named its charset either. */
 const UNNAMED = new Set(['utf8', 'ascii', 'us-ascii', 'ansi_x3.4-1968'])
 
 const Native = globalThis.TextDecoder
 
 /**
- * A TextDecoder for received mail: windows-1252 as the standard says, which Node 20 decodes as latin1, and text of no named charset as UTF-8
- * if it is valid UTF-8, else as windows-1252. Header lines count as such text; postal-mime reads them with `ignoreBOM`.
+ * A TextDecoder for received messages: windows-1252 by the standard, which Node 20 decodes as latin1, and text without a named charset as
+ * UTF-8 if it is valid UTF-8, else as windows-1252. That includes header lines, which postal-mime decodes with `ignoreBOM`.
  */
-class MailTextDecoder extends Native {
+class MessageTextDecoder extends Native {
   readonly #decodes: 'windows-1252' | 'guess' | 'named'
 
   constructor(label = 'utf-8', options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
@@ -33,7 +33,7 @@ class MailTextDecoder extends Native {
   }
 }
 
-/** For this thread. Before postal-mime is loaded: it makes decoders then. */
-export function decodeMailCharsets() {
-  globalThis.TextDecoder = MailTextDecoder
+/** Replaces the decoder of this thread. Must run before postal-mime is loaded, which creates its decoders then. */
+export function installMessageDecoder() {
+  globalThis.TextDecoder = MessageTextDecoder
 }

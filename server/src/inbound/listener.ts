@@ -16,27 +16,27 @@ type Options = {
   log: Log
   inbound: InboundConfig
   bounceDomain: string | undefined
-  /** By which we introduce ourselves. */
+  /** Host name in the greeting. */
   name: string
   limits?: Partial<Limits>
 }
 
 /**
- * Takes mail by SMTP, for return paths and for verified domains; passes nothing on, and asks nobody to sign in. A message is answered
- * with 250 when all that follows from it is committed, and with 451 when that could not be done: then its sender tries again.
+ * Receives messages by SMTP, for return paths and verified domains; relays nothing and offers no authentication. The reply to a message is
+ * 250 once all its effects are committed, and 451 when they could not be: then its sender tries again.
  */
 export async function startListener({ db, secrets, log, inbound, bounceDomain, name, limits: given }: Options) {
   const limits = { ...LIMITS, ...given }
-  const receiver = createReceiver({ db, log, site: { secrets, bounceDomain }, limits })
+  const receiver = createReceiver({ db, log, installation: { secrets, bounceDomain }, limits })
   const sockets = createSockets(limits)
   const library = await import('smtp-server')
   const server = new library.SMTPServer({
     ...settings(inbound, limits),
     name,
-    onConnect: ({ remoteAddress }, done) => done(sockets.areTooMany(remoteAddress) ? new Refusal(421, 'Too many connections') : null),
-    onMailFrom: (sender, _session, done) => done(refuseUnknown(sender, SENDER_PARAMETERS)),
+    onConnect: ({ remoteAddress }, done) => done(sockets.isOverLimit(remoteAddress) ? new Refusal(421, 'Too many connections') : null),
+    onMailFrom: (sender, _session, done) => done(refuseUnknownParameters(sender, SENDER_PARAMETERS)),
     onRcptTo(recipient, session, done) {
-      const refusal = refuseUnknown(recipient, [])
+      const refusal = refuseUnknownParameters(recipient, [])
       if (refusal) done(refusal)
       else void receiver.checkRecipient(recipient, session).then(done)
     },
@@ -59,7 +59,7 @@ function settings({ keyFile, certFile }: InboundConfig, limits: Limits): SMTPSer
   const tls = keyFile && certFile ? { key: readPem(keyFile), cert: readPem(certFile) } : undefined
   return {
     ...tls,
-    // Without a certificate of ours the library would use its own, whose key everybody has.
+    // Without a certificate the library would offer STARTTLS with its built-in one, whose private key is public.
     disabledCommands: ['AUTH', 'WIZ', 'SHELL', 'KILL', ...(tls ? [] : ['STARTTLS'])],
     authOptional: true,
     logger: false,
@@ -75,22 +75,22 @@ function settings({ keyFile, certFile }: InboundConfig, limits: Limits): SMTPSer
   }
 }
 
-/** Parameters of the extensions that we announce. */
+/** MAIL FROM parameters of the extensions in our EHLO reply. */
 const SENDER_PARAMETERS = ['SIZE', 'BODY', 'SMTPUTF8']
 
-/** RFC 5321 section 4.1.1.11: what is not understood must not be silently ignored. */
-function refuseUnknown({ args }: SMTPServerAddress, known: string[]) {
+/** RFC 5321 section 4.1.1.11: unknown parameters must not be ignored silently. */
+function refuseUnknownParameters({ args }: SMTPServerAddress, known: string[]) {
   const unknown = Object.keys(args || {}).find((name) => !known.includes(name))
   return unknown ? new Refusal(555, 'Unsupported parameter') : null
 }
 
-/** Every open connection, and how many each network has. */
+/** All open connections, counted by network. */
 function createSockets({ connectionMs, connectionsOfOne }: Limits) {
   const open = new Set<Socket>()
   const counts = new Map<string, number>()
   const count = (network: string, change: number) => {
-    const now = (counts.get(network) ?? 0) + change
-    if (now) counts.set(network, now)
+    const total = (counts.get(network) ?? 0) + change
+    if (total) counts.set(network, total)
     else counts.delete(network)
   }
   return {
@@ -105,7 +105,7 @@ function createSockets({ connectionMs, connectionsOfOne }: Limits) {
         count(network, -1)
       })
     },
-    areTooMany: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,
+    isOverLimit: (ip: string) => (counts.get(networkOf(ip)) ?? 0) > connectionsOfOne,
     destroy() {
       for (const socket of open) socket.destroy()
     },
@@ -116,14 +116,14 @@ function readPem(file: string) {
   try {
     return readFileSync(file)
   } catch (err) {
-    throw new ConfigError(`Cannot read the key or certificate for incoming mail: ${(err as Error).message}`)
+    throw new ConfigError(`Cannot read the key or certificate for inbound SMTP: ${(err as Error).message}`)
   }
 }
 
 async function listen(server: SMTPServer, { port, host }: InboundConfig) {
   server.listen(port, host)
   await once(server.server, 'listening').catch((err: NodeJS.ErrnoException) => {
-    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} is taken. Stop what uses it, or set INBOUND_SMTP_PORT.`)
+    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} is in use. Stop the program that uses it, or set INBOUND_SMTP_PORT.`)
     if (err.code === 'EACCES')
       throw new ConfigError(`Not allowed to listen on port ${port}. Use one above 1023, redirect port 25 to it, and set INBOUND_SMTP_PORT.`)
     throw err

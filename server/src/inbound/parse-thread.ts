@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Attachment, Email } from 'postal-mime'
-import type { Report } from '../delivery/feedback/dsn.ts'
+import type { MessageReport, ParsedMessage } from '../delivery/feedback/inbound-message.ts'
 import { storable } from '../lib/storable.ts'
-import { decodeMailCharsets } from './charsets.ts'
-import type { ParsedMessage } from './parsed-message.ts'
+import { installMessageDecoder } from './charsets.ts'
 
-// Runs in a thread. Whatever a message does here, it does to this thread, which can be killed.
+// Runs in a thread, which can be killed when a message takes too much time or memory.
 
-decodeMailCharsets()
+installMessageDecoder()
 const { default: PostalMime, decodeWords } = await import('postal-mime')
 
-/** A mail of 25 MB as programs write them has 350,000 lines; each takes memory, and somebody may send nothing but line ends. */
+/** Every line takes memory. An ordinary message of 25 MB has 350,000 lines; a crafted one may consist of line ends only. */
 const MAX_LINES = 1_000_000
 const LIMITS = { maxNestingDepth: 50, maxHeadersSize: 256 * 1024 }
 const MAX_TEXT = 65_536
@@ -19,35 +18,35 @@ const MAX_HEADERS = 100
 const MAX_ATTACHMENTS = 100
 const MAX_REPORT_BYTES = 64 * 1024
 
-/** Undefined when it cannot be read, now or later. */
+/** Undefined when the message can never be parsed. */
 export async function parse(bytes: Uint8Array): Promise<ParsedMessage | undefined> {
   if (hasTooManyLines(bytes)) return undefined
-  const mail = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true }).catch(() => undefined)
-  return mail && { ...letterOf(mail), fingerprint: fingerprintOf(bytes, mail) }
+  const email = await PostalMime.parse(bytes, { ...LIMITS, forceRfc822Attachments: true }).catch(() => undefined)
+  return email && { ...contentOf(email), fingerprint: fingerprintOf(bytes, email) }
 }
 
-function letterOf(mail: Email): Omit<ParsedMessage, 'fingerprint'> {
-  const from = mail.from?.address ? { name: cut(mail.from.name), address: cut(mail.from.address) } : null
+function contentOf(email: Email): Omit<ParsedMessage, 'fingerprint'> {
+  const from = email.from?.address ? { name: cut(email.from.name), address: cut(email.from.address) } : null
   return {
-    messageId: mail.messageId ? storable(mail.messageId).replace(/^\s*<|>\s*$/g, '') : null,
-    subject: cut(mail.subject ?? ''),
+    messageId: email.messageId ? storable(email.messageId).replace(/^\s*<|>\s*$/g, '') : null,
+    subject: cut(email.subject ?? ''),
     from,
-    replyTo: mail.replyTo?.[0]?.address ? cut(mail.replyTo[0].address) : null,
-    text: mail.text === undefined ? null : cut(mail.text, MAX_TEXT),
-    textTruncated: (mail.text?.length ?? 0) > MAX_TEXT,
-    html: mail.html === undefined ? null : cut(mail.html, MAX_TEXT),
-    htmlTruncated: (mail.html?.length ?? 0) > MAX_TEXT,
-    headers: headersOf(mail),
-    attachments: mail.attachments.slice(0, MAX_ATTACHMENTS).map(({ filename, mimeType, content }) => ({
+    replyTo: email.replyTo?.[0]?.address ? cut(email.replyTo[0].address) : null,
+    text: email.text === undefined ? null : cut(email.text, MAX_TEXT),
+    textTruncated: (email.text?.length ?? 0) > MAX_TEXT,
+    html: email.html === undefined ? null : cut(email.html, MAX_TEXT),
+    htmlTruncated: (email.html?.length ?? 0) > MAX_TEXT,
+    headers: headersOf(email),
+    attachments: email.attachments.slice(0, MAX_ATTACHMENTS).map(({ filename, mimeType, content }) => ({
       filename: filename === null ? null : cut(filename, 255),
       contentType: cut(mimeType, 255),
       size: (content as ArrayBuffer).byteLength,
     })),
-    report: reportIn(mail),
+    report: reportIn(email),
   }
 }
 
-/** Over the body and the headers that make a message what it is; servers on the way add others, also when they send it again. */
+/** Over the body and the identifying headers: relays add other headers, and add different ones when they send a message again. */
 function fingerprintOf(bytes: Uint8Array, { headers }: Email) {
   const headerOf = (name: string) => headers.find(({ key }) => key === name)?.value ?? ''
   const hash = createHash('sha256').update(JSON.stringify(['from', 'subject', 'date'].map(headerOf)))
@@ -75,22 +74,22 @@ const headersOf = ({ headers }: Email) =>
       .reverse(),
   )
 
-const REPORTS: Record<string, Report['is']> = {
+const REPORTS: Record<string, MessageReport['is']> = {
   'message/delivery-status': 'delivery-status',
   'message/global-delivery-status': 'delivery-status',
   'message/feedback-report': 'feedback-report',
 }
 const ORIGINALS = new Set(['message/rfc822', 'message/global', 'text/rfc822-headers', 'message/global-headers'])
 
-/** Only what says of itself that it is one: a person may attach the report that somebody else got. */
-function reportIn({ headers, attachments }: Email): Report | null {
+/** Only for a message of type multipart/report: a person may also attach a report to an ordinary message. */
+function reportIn({ headers, attachments }: Email): MessageReport | null {
   const type = headers.find(({ key }) => key === 'content-type')?.value ?? ''
   if (!/^\s*multipart\/report\b/i.test(type)) return null
-  const told = attachments.find(({ mimeType }) => Object.hasOwn(REPORTS, mimeType))
+  const report = attachments.find(({ mimeType }) => Object.hasOwn(REPORTS, mimeType))
   const original = attachments.find(({ mimeType }) => ORIGINALS.has(mimeType))
   return {
-    is: told ? REPORTS[told.mimeType]! : 'other',
-    fields: textOf(told),
+    is: report ? REPORTS[report.mimeType]! : 'other',
+    fields: textOf(report),
     original: textOf(original).split(/\r?\n\r?\n/, 1)[0]!,
   }
 }

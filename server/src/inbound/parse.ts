@@ -1,15 +1,15 @@
+import type { ParsedMessage } from '../delivery/feedback/inbound-message.ts'
 import { createThreads } from '../lib/thread-pool.ts'
-import type { ParsedMessage } from './parsed-message.ts'
 
-const TIME_MS = 20_000
+const TIMEOUT_MS = 20_000
 const HEAP_MB = 256
 
-/** Nobody could read this message, now or later. */
+/** A message that can never be parsed, however often it is sent. */
 export class UnreadableError extends Error {}
 
 /**
- * Messages of strangers are read in a thread: the largest take a second, in which nothing else could be sent or answered, and what
- * they hold may be made to take more.
+ * Parses messages in a thread: the largest take a second, which would block all other work of the process, and a crafted message may
+ * take longer.
  */
 export function createParser() {
   const threads = createThreads({
@@ -22,13 +22,13 @@ export function createParser() {
 
   return {
     async parse(message: Buffer): Promise<ParsedMessage> {
-      // The time is also that of waiting for others, or for the processor: what takes too long may come again.
-      const letter: ParsedMessage | undefined = await threads
-        .run(message, { name: 'parse', signal: AbortSignal.timeout(TIME_MS) })
+      // Includes the time in the queue, so a timeout is no verdict on the message: its sender may try again.
+      const parsed: ParsedMessage | undefined = await threads
+        .run(message, { name: 'parse', signal: AbortSignal.timeout(TIMEOUT_MS) })
         .catch((err) => {
           if (err.code !== 'ERR_WORKER_OUT_OF_MEMORY') throw err
         })
-      return letter ?? Promise.reject(new UnreadableError())
+      return parsed ?? Promise.reject(new UnreadableError())
     },
     close: () => threads.destroy(),
   }

@@ -4,29 +4,29 @@ import { findOwner } from '../domains/verified.ts'
 import { readAddress } from '../lib/address.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
-/** Whom a message is for. */
+/** What the address of a recipient stands for. */
 export type InboundRecipient =
-  /** It is about this mail: the address is signed. */
+  /** The signed return path of this email. */
   | { is: 'return-path'; projectId: string; emailId: string }
-  /** Ours, for whoever tells of complaints about mails. */
+  /** An address of the installation itself, for complaints. */
   | { is: 'operator' }
   | { is: 'project'; projectId: string; address: string; isDisabled: boolean }
 
-/** Registered where complaints come from, or expected of every domain. */
-const OPERATOR = new Set(['abuse', 'complaints', 'fbl', 'postmaster'])
+/** Local parts that feedback loops are registered with, or that every domain is expected to have. */
+const OPERATOR_NAMES = new Set(['abuse', 'complaints', 'fbl', 'postmaster'])
 
 export type Installation = { secrets: Secrets; bounceDomain: string | undefined }
 
-/** Undefined when nobody here has this address. Whatever domain stands behind a signed one: it may have been ours when the mail left. */
+/** Undefined for an unknown address. A return path counts at any domain: the bounce domain may have changed since the email was sent. */
 export async function findRecipient(db: Db, { secrets, bounceDomain }: Installation, given: string): Promise<InboundRecipient | undefined> {
-  // The one address that needs no domain (RFC 5321 section 4.1.1.3).
+  // The only address that is valid without a domain (RFC 5321 section 4.1.1.3).
   if (given.toLowerCase() === 'postmaster') return { is: 'operator' }
   const address = readAddress(given)
   if (!address) return undefined
-  const mail = await findReturnPath(db, secrets, address)
-  if (mail) return { is: 'return-path', ...mail }
+  const email = await findReturnPath(db, secrets, address)
+  if (email) return { is: 'return-path', ...email }
   const [local = '', domain = ''] = address.split('@')
-  if (domain === bounceDomain) return OPERATOR.has(local) ? { is: 'operator' } : undefined
+  if (domain === bounceDomain) return OPERATOR_NAMES.has(local) ? { is: 'operator' } : undefined
   const owner = await findOwner(db, domain)
   return owner && { is: 'project', address, ...owner }
 }

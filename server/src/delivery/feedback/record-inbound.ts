@@ -1,8 +1,66 @@
+import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { maybeOne, type Tx } from '../../db/index.ts'
+import { recordEvents } from '../../events/record.ts'
+import { readAddress } from '../../lib/address.ts'
 import { newId } from '../../lib/id.ts'
+import type { InboundMessage, InboundOutcome, ParsedMessage } from './inbound-message.ts'
 
-export type ReceivedMail = {
+/** Records a message to an address of a project as an email and an `email.received` event. Nothing is ever sent because of it. */
+export async function recordInboundEmail(
+  tx: Tx,
+  inbound: InboundMessage,
+  { projectId, address }: { projectId: string; address: string },
+): Promise<InboundOutcome> {
+  const { parsed } = inbound
+  const id = newId()
+  const from = readAddress(parsed.from?.address ?? '') ?? parsed.from?.address ?? inbound.sender
+  // An unknown sender does not become a contact: the From header can be forged.
+  const contact = await maybeOne(tx, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${from}`)
+  const facts = { from, fromName: parsed.from?.name || null, to: address, replyTo: parsed.replyTo, subject: parsed.subject }
+  const { fingerprint } = parsed
+  const email = { ...facts, projectId, id, contactId: contact?.id ?? null, body: parsed.html ?? parsed.text ?? '', fingerprint }
+  const messageId = await insertUnlessRepeated(tx, { ...email, messageId: messageIdOf(inbound) })
+  if (!messageId) return 'repeated'
+  const data = { emailId: id, messageId, ...facts, ...NOT_SENT_BY_US, ...contentOf(parsed), automatic: isAutomatic(inbound) }
+  await recordEvents(tx, [{ projectId, name: 'email.received', emailId: id, data, ...(contact ? { contactId: contact.id } : {}) }])
+  return 'received'
+}
+
+/** Event data that every email has, for one that was received. */
+const NOT_SENT_BY_US = { templateId: null, campaignId: null, workflowExecutionId: null, sourceType: 'INBOUND' }
+
+const contentOf = ({ text, textTruncated, html, htmlTruncated, headers, attachments }: ParsedMessage) => ({
+  text,
+  textTruncated,
+  html,
+  htmlTruncated,
+  headers,
+  attachments,
+})
+
+/** Sent by a program or to a list. Answering it automatically could start a loop. */
+const isAutomatic = ({ sender, parsed: { headers } }: InboundMessage) =>
+  sender === '' ||
+  // Sent by Sterna itself.
+  Object.hasOwn(headers, 'x-sterna-id') ||
+  /^\s*auto-/i.test(headers['auto-submitted'] ?? '') ||
+  /^\s*(bulk|junk|list|auto_reply)\b/i.test(headers.precedence ?? '') ||
+  Object.hasOwn(headers, 'list-id')
+
+// Message-IDs ----------------------------------------------------------------------------------------------------------
+
+const MAX_MESSAGE_ID = 500
+
+/** A message with no Message-ID, or one too long to be indexed, gets one from its bytes: a repetition has the same bytes. */
+function messageIdOf({ parsed: { messageId }, message }: InboundMessage) {
+  const isUsable = messageId && messageId.length <= MAX_MESSAGE_ID
+  return isUsable ? messageId : contentMessageId(createHash('sha256').update(message).digest('hex'))
+}
+
+const contentMessageId = (hash: string) => `${hash}@unnamed.invalid`
+
+type InboundEmail = {
   projectId: string
   id: string
   contactId: string | null
@@ -18,42 +76,39 @@ export type ReceivedMail = {
 }
 
 /**
- * Records a received email and returns the Message-ID under which it is kept, or undefined when it is a repetition: the same message to the
- * same address. A Message-ID that another message to this address already has identifies neither, so the later one gets one of its own.
+ * Returns the Message-ID under which the email is recorded, or undefined for a repetition: the same message to the same address. When another
+ * message to this address already has the Message-ID, it identifies neither, so the later one gets one from its content.
  */
-export async function keepReceived(tx: Tx, mail: ReceivedMail): Promise<string | undefined> {
-  if (await insert(tx, mail)) return mail.messageId
-  if (await isRepetition(tx, mail)) return undefined
-  const messageId = unnamedId(mail.fingerprint)
-  return (await insert(tx, { ...mail, messageId })) ? messageId : undefined
+async function insertUnlessRepeated(tx: Tx, email: InboundEmail): Promise<string | undefined> {
+  if (await insert(tx, email)) return email.messageId
+  if (await isRepetition(tx, email)) return undefined
+  const messageId = contentMessageId(email.fingerprint)
+  return (await insert(tx, { ...email, messageId })) ? messageId : undefined
 }
 
-/** For a message without a Message-ID that identifies it. */
-export const unnamedId = (hash: string) => `${hash}@unnamed.invalid`
-
-async function insert(tx: Tx, mail: ReceivedMail): Promise<boolean> {
+async function insert(tx: Tx, email: InboundEmail): Promise<boolean> {
   const contentId = newId()
-  const kept = await maybeOne(
+  const inserted = await maybeOne(
     tx,
     sql`
       insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, state, delivered_at, lane, stream_id)
-      values (${mail.projectId}, ${mail.id}, ${contentId}, ${mail.contactId}, ${mail.to}, 'INBOUND', ${mail.messageId}, 'sent', now(), 0,
-        ${mail.projectId})
+      values (${email.projectId}, ${email.id}, ${contentId}, ${email.contactId}, ${email.to}, 'INBOUND', ${email.messageId}, 'sent', now(), 0,
+        ${email.projectId})
       on conflict (project_id, to_address, message_id) where source_type = 'INBOUND' do nothing
       returning id
     `,
   )
-  if (!kept) return false
+  if (!inserted) return false
   await sql`
     insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, fingerprint)
-    values (${mail.projectId}, ${contentId}, 'TRANSACTIONAL', ${mail.subject}, ${mail.body}, ${mail.from}, ${mail.fromName}, ${mail.replyTo},
-      decode(${mail.fingerprint}, 'hex'))
+    values (${email.projectId}, ${contentId}, 'TRANSACTIONAL', ${email.subject}, ${email.body}, ${email.from}, ${email.fromName},
+      ${email.replyTo}, decode(${email.fingerprint}, 'hex'))
   `.execute(tx)
   return true
 }
 
-/** Emails received before there were fingerprints count as other messages: one too many is better than one lost. */
-const isRepetition = (tx: Tx, { projectId, to, messageId, fingerprint }: ReceivedMail) =>
+/** Emails received before fingerprints existed count as other messages: a duplicate is better than a lost email. */
+const isRepetition = (tx: Tx, { projectId, to, messageId, fingerprint }: InboundEmail) =>
   maybeOne(
     tx,
     sql`
