@@ -3,7 +3,7 @@ import { createInboxQuota } from './inbox-quota.ts'
 
 const LIMITS = { messagesPerMinute: 6, messagesOfOneNetwork: 3 }
 
-test('one network cannot use up the inbox of a project, nor its own share in another', () => {
+test('one network cannot use up the quota of a project, nor its own share in another project', () => {
   const quota = createInboxQuota(LIMITS)
   for (let count = 0; count < 3; count++) quota.count('a', '8.8.8.8')
   expect(quota.isUsedUp('a', '8.8.8.8')).toBe(true)
@@ -18,13 +18,13 @@ test('an IPv6 network counts as one', () => {
   expect(quota.isUsedUp('a', '2a00:1450:4001:2::1')).toBe(false)
 })
 
-test('all networks together have the limit of the project', () => {
+test('all networks together are bound by the limit of the project', () => {
   const quota = createInboxQuota(LIMITS)
   for (let host = 1; host <= 6; host++) quota.count('a', `8.8.${host}.1`)
   expect(quota.isUsedUp('a', '1.1.1.1')).toBe(true)
 })
 
-test('a relay of the operator has the whole limit of the project', () => {
+test('a relay of the operator may use the whole limit of the project', () => {
   const quota = createInboxQuota(LIMITS)
   for (let count = 0; count < 5; count++) quota.count('a', '10.0.0.1')
   expect(quota.isUsedUp('a', '10.0.0.1')).toBe(false)

@@ -5,19 +5,19 @@ import type { Limits } from './limits.ts'
 const MINUTE_MS = 60_000
 
 /**
- * Received emails per project and minute, and those of them from one client network: one sender must not close a project's inbox for
- * all others. A private or loopback address is a relay of the operator, behind which there are many senders.
+ * Received emails per project and minute, in all and from one client network: one sender must not fill a project's inbox for all others.
+ * A private or loopback address is a relay of the operator that many senders use, so it has no limit of its own.
  */
 export function createInboxQuota({ messagesPerMinute, messagesOfOneNetwork }: Pick<Limits, 'messagesPerMinute' | 'messagesOfOneNetwork'>) {
-  const ofProjects = createTally({ limit: messagesPerMinute, windowMs: MINUTE_MS })
-  const ofNetworks = createTally({ limit: messagesOfOneNetwork, windowMs: MINUTE_MS })
+  const byProject = createTally({ limit: messagesPerMinute, windowMs: MINUTE_MS })
+  const byNetwork = createTally({ limit: messagesOfOneNetwork, windowMs: MINUTE_MS })
   const keyOf = (projectId: string, ip: string) => `${projectId} ${networkOf(ip)}`
 
   return {
-    isUsedUp: (projectId: string, ip: string) => ofProjects.isOver(projectId) || (isPublic(ip) && ofNetworks.isOver(keyOf(projectId, ip))),
+    isUsedUp: (projectId: string, ip: string) => byProject.isOver(projectId) || (isPublic(ip) && byNetwork.isOver(keyOf(projectId, ip))),
     count(projectId: string, ip: string) {
-      ofProjects.hit(projectId)
-      if (isPublic(ip)) ofNetworks.hit(keyOf(projectId, ip))
+      byProject.hit(projectId)
+      if (isPublic(ip)) byNetwork.hit(keyOf(projectId, ip))
     },
   }
 }

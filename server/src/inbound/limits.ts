@@ -2,22 +2,22 @@ const MB = 1024 * 1024
 const SECOND = 1_000
 export const LIMITS = {
   messageBytes: 25 * MB,
-  /** Of all messages that are on their way in. */
+  /** Of all messages being received at once. */
   heldBytes: 128 * MB,
   recipients: 100,
-  /** Wrong ones in one connection: who knows none of our addresses tries them out. */
+  /** Unknown recipients per connection: a client that guesses addresses is disconnected. */
   refusals: 20,
   connections: 200,
-  /** A relay that brings the bounces of a campaign has twenty. */
+  /** From one network. A relay that delivers the bounces of a campaign opens twenty. */
   connectionsOfOne: 30,
   idleMs: 60 * SECOND,
-  /** Who sends a byte now and then is never idle. */
+  /** Total duration: a client that sends a byte now and then is never idle. */
   connectionMs: 600 * SECOND,
-  /** For one project; reports about mails do not count. */
+  /** Per project, without reports about emails. */
   messagesPerMinute: 600,
-  /** The part of those that may come from one client network. */
+  /** Share of these that one client network may use. */
   messagesOfOneNetwork: 300,
-  /** When this process stops, what has begun to arrive has so long. */
+  /** Time for messages in progress when the process stops. */
   closingMs: 3 * SECOND,
 }
 

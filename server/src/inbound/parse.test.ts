@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { createParser } from './parse.ts'
 
-/** In its thread, as always: decoding is a matter of the whole thread. */
+/** With its thread: the decoder is installed for a whole thread. */
 const parser = createParser()
 afterAll(() => parser.close())
 
-/** A message given byte by byte: each character of the text is one byte. */
+/** Each character of the text is one byte of the message. */
 const bytesOf = (text: string) => Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
 const utf8 = (text: string) => Buffer.from(text).toString('latin1')
 const read = (text: string) => parser.parse(bytesOf(text))
@@ -22,17 +22,17 @@ describe('the text of a message', () => {
     ['utf-8', 'text/plain; charset=utf-8', utf8('€ ü 🦜'), '€ ü 🦜'],
     ['utf-8 with a wrong byte', 'text/plain; charset=utf-8', `${utf8('ü')}\xfc`, 'ü\ufffd'],
     ['koi8-r', 'text/plain; charset=koi8-r', '\xf0\xd2', 'Пр'],
-    ['no charset, but UTF-8', 'text/plain', utf8('€ ü'), '€ ü'],
-    ['no charset, and no UTF-8', 'text/plain', 'Gr\xfc\xdfe, 5 \x80', 'Grüße, 5 €'],
-    ['us-ascii, but UTF-8', 'text/plain; charset=us-ascii', utf8('ü'), 'ü'],
-    ['us-ascii, and no UTF-8', 'text/plain; charset=us-ascii', '\xfc \x80', 'ü €'],
+    ['no charset and valid UTF-8', 'text/plain', utf8('€ ü'), '€ ü'],
+    ['no charset and invalid UTF-8', 'text/plain', 'Gr\xfc\xdfe, 5 \x80', 'Grüße, 5 €'],
+    ['us-ascii with bytes of UTF-8', 'text/plain; charset=us-ascii', utf8('ü'), 'ü'],
+    ['us-ascii with other bytes', 'text/plain; charset=us-ascii', '\xfc \x80', 'ü €'],
     ['windows-1252 in HTML', 'text/html; charset=cp1252', '<p>\x80</p>', '<p>€</p>'],
-  ])('in %s is decoded right', async (_, type, body, expected) => {
+  ])('in %s is decoded correctly', async (_, type, body, expected) => {
     const { text, html } = await read(message(type, body))
     expect((html ?? text)!.trim()).toBe(expected)
   })
 
-  test('in windows-1252 is decoded right from quoted-printable and base64', async () => {
+  test('in windows-1252 is decoded correctly from quoted-printable and base64', async () => {
     const type = 'text/plain; charset=windows-1252'
     expect((await read(message(type, '5 =80 =93ok=94', 'quoted-printable'))).text!.trim()).toBe('5 € “ok”')
     expect((await read(message(type, Buffer.from('5 \x80', 'latin1').toString('base64'), 'base64'))).text!.trim()).toBe('5 €')
@@ -45,12 +45,12 @@ describe('the headers of a message', () => {
     ['encoded words in iso-8859-1', '=?iso-8859-1?B?gCD8?=', '€ ü'],
     ['bytes of UTF-8', utf8('5 € für dich'), '5 € für dich'],
     ['bytes of no named charset', '5 \x80 f\xfcr dich', '5 € für dich'],
-  ])('with %s are decoded right', async (_, subject, expected) => {
-    const letter = await read(`Subject: ${subject}\nFrom: ${subject} <a@example.com>\nX-Own: ${subject}\n\nx\n`)
-    expect([letter.subject, letter.from?.name, letter.headers['x-own']]).toEqual([expected, expected, expected])
+  ])('with %s are decoded correctly', async (_, subject, expected) => {
+    const parsed = await read(`Subject: ${subject}\nFrom: ${subject} <a@example.com>\nX-Own: ${subject}\n\nx\n`)
+    expect([parsed.subject, parsed.from?.name, parsed.headers['x-own']]).toEqual([expected, expected, expected])
   })
 
-  test('with the name of a file in windows-1252 are decoded right', async () => {
+  test('with a file name in windows-1252 are decoded correctly', async () => {
     const part = `Content-Type: application/pdf\nContent-Disposition: attachment; filename*=windows-1252''5%20%80.pdf\n\nx`
     const { attachments } = await read(`Content-Type: multipart/mixed; boundary=b\n\n--b\n${part}\n--b--\n`)
     expect(attachments[0]!.filename).toBe('5 €.pdf')
@@ -58,11 +58,11 @@ describe('the headers of a message', () => {
 })
 
 describe('the fingerprint of a message', () => {
-  const letter = 'From: a@example.com\nSubject: one\nDate: Mon, 16 Nov 2026 10:00:00 +0000\nMessage-ID: <1@example.com>\n\nHello\n'
-  const of = async (text: string) => (await read(text)).fingerprint
+  const original = 'From: a@example.com\nSubject: one\nDate: Mon, 16 Nov 2026 10:00:00 +0000\nMessage-ID: <1@example.com>\n\nHello\n'
+  const fingerprintOf = async (text: string) => (await read(text)).fingerprint
 
-  test('is the same when a server on the way adds a header', async () => {
-    expect(await of(`Received: by mx.example\nX-Spam: no\n${letter}`)).toBe(await of(letter))
+  test('is the same when a relay adds a header', async () => {
+    expect(await fingerprintOf(`Received: by mx.example\nX-Spam: no\n${original}`)).toBe(await fingerprintOf(original))
   })
 
   test.each([
@@ -70,7 +70,7 @@ describe('the fingerprint of a message', () => {
     ['subject', 'Subject: one', 'Subject: two'],
     ['sender', 'From: a@', 'From: b@'],
     ['date', '10:00', '10:01'],
-  ])('is another with another %s', async (_, from, to) => {
-    expect(await of(letter.replace(from, to))).not.toBe(await of(letter))
+  ])('differs with the %s', async (_, from, to) => {
+    expect(await fingerprintOf(original.replace(from, to))).not.toBe(await fingerprintOf(original))
   })
 })

@@ -863,7 +863,7 @@ describe('the listener', () => {
   test('does not start where it cannot listen, and says why', async () => {
     const config = { host: '127.0.0.1', keyFile: undefined, certFile: undefined }
     const base = { db: sterna.db, secrets: sterna.secrets, log, bounceDomain: BOUNCES, name: BOUNCES }
-    await expect(startListener({ ...base, inbound: { ...config, port } })).rejects.toThrow(/Port \d+ is taken/)
+    await expect(startListener({ ...base, inbound: { ...config, port } })).rejects.toThrow(/Port \d+ is in use/)
     const files = { keyFile: '/nowhere/key', certFile: '/nowhere/cert' }
     await expect(startListener({ ...base, inbound: { ...config, port: await freePort(), ...files } })).rejects.toThrow(
       /Cannot read the key/,
