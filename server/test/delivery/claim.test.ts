@@ -1,0 +1,71 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many, one } from '../../src/db/index.ts'
+import { newId } from '../../src/lib/id.ts'
+import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
+import { until } from '../support/until.ts'
+
+/** Emails already on the wire, or built to keep the connections busy. */
+const MAY_GO_FIRST = 100
+
+const { sink, sterna, newProject, workers, startWorker, send, inState, copiesOf } = useSmtpSending()
+
+describe('sending', () => {
+  test('taking mails from the queue leads past none that were sent', { timeout: 90_000 }, async () => {
+    const [pattern] = await send(addresses('ok', 1))
+    const campaign = await many(
+      sterna.db,
+      sql<{ id: string }>`
+        insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
+        select project_id, gen_random_uuid(), content_id, contact_id, to_address, 'CAMPAIGN', gen_random_uuid() || '@shop.example', 1, content_id
+        from emails, generate_series(1, 2000) where id = ${pattern} returning id
+      `,
+    )
+    const ids = campaign.map(({ id }) => id)
+    // What the planner knows is of a time when all mails there were waited: then the primary key looked as good.
+    await sql`delete from emails where id <> all(${ids}::uuid[])`.execute(sterna.db)
+    await sql`alter table emails set (autovacuum_enabled = off)`.execute(sterna.db)
+    await sql`vacuum full analyze emails`.execute(sterna.db)
+    const walked = async () => {
+      const { read } = await one(
+        sterna.db,
+        sql<{ read: number }>`
+          select sum(idx_tup_read)::int as read from pg_stat_user_indexes where relname = 'emails' and indexrelname <> 'emails_queue'
+        `,
+      )
+      return read
+    }
+    const before = await walked()
+    const worker = await startWorker()
+    await inState(ids, 'sent', 60_000)
+    workers.pop()
+    await worker.stop('SIGTERM') // what it has read is counted by then
+    expect(((await walked()) - before) / ids.length).toBeLessThan(10)
+  })
+
+  test('a campaign of one does not hold up the mails of another', { timeout: 60_000 }, async () => {
+    const domain = `${newId()}.example`
+    const other = await newProject(domain)
+    const [pattern] = await send(addresses('ok', 1))
+    await sql`update emails set state = 'cancelled' where id = ${pattern}`.execute(sterna.db)
+    await sql`
+      insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
+      select project_id, gen_random_uuid(), content_id, contact_id, 'd5+' || n || '@example.com', 'CAMPAIGN', gen_random_uuid() || '@shop.example', 1,
+        content_id
+      from emails, generate_series(1, 20000) as n where id = ${pattern}
+    `.execute(sterna.db)
+    const bulk = () => sink.mails.filter(({ recipients }) => recipients[0]!.startsWith('d5+')).length
+    await startWorker()
+    await until('the campaign runs', () => bulk() > 200)
+    const before: number[] = []
+    for (let round = 0; round < 100; round++) {
+      const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.secret })
+      const accepted = sink.mails.length
+      await until('it arrives', () => copiesOf(id!).length)
+      before.push(Math.max(0, sink.mails.findIndex((mail) => mail.id === id) - accepted))
+    }
+    before.sort((a, b) => a - b)
+    expect(bulk()).toBeLessThan(20_000)
+    expect(before[98], `p50 ${before[50]}, most ${before[99]} of the campaign went first`).toBeLessThanOrEqual(MAY_GO_FIRST)
+  })
+})

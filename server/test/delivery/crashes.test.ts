@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
+import { until } from '../support/until.ts'
+
+const { project, sterna, workers, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
+
+describe('sending', () => {
+  test('what a killed process had handed over is unknown, and the rest goes out by another', async () => {
+    const first = await startWorker()
+    const handedOver = await send('hang-dot@example.com')
+    await until('it is handed over', () => copiesOf(handedOver[0]!).length)
+    const others = await send(addresses('d300', 60))
+    await until('some are on the wire', () => others.some((id) => copiesOf(id).length))
+    await first.stop('SIGKILL')
+    workers.pop()
+    await startWorker()
+    await inState(handedOver, 'unknown')
+    await until('all are sent or unknown', async () => (await statesOf(others)).every((state) => state === 'sent' || state === 'unknown'))
+    const arrived = [...handedOver, ...others].filter((id) => copiesOf(id).length)
+    expect(arrived.filter((id) => copiesOf(id).length > 1)).toEqual([])
+    await sterna.db.transaction().execute((tx) =>
+      settleByEvidence(
+        tx,
+        arrived.map((id) => ({ projectId: project.id, id })),
+      ),
+    )
+    expect(new Set(await statesOf(arrived))).toEqual(new Set(['sent']))
+  })
+
+  test('what processes died with goes alone after a wait, and is given up when they die of it again and again', async () => {
+    const [innocent, poison] = [(await send('ok@example.com'))[0]!, (await send('ok@example.com'))[0]!]
+    await sql`update emails set crashes = 3 where id = ${innocent}`.execute(sterna.db)
+    const longAgo = sql`now() - interval '1 hour'`
+    await sql`update emails set crashes = 8, updated_at = ${longAgo} where id = ${poison}`.execute(sterna.db)
+    const [waiting] = await send('ok@example.com')
+    await sql`update emails set crashes = 7, updated_at = now() + interval '1 hour' where id = ${waiting}`.execute(sterna.db)
+    await startWorker()
+    await inState([innocent], 'sent')
+    await inState([poison], 'failed')
+    expect(await statesOf([waiting!])).toEqual(['queued'])
+    await sql`update emails set updated_at = ${longAgo} where id = ${waiting}`.execute(sterna.db)
+    await inState([waiting!], 'sent')
+    expect([copiesOf(innocent).length, copiesOf(poison).length]).toEqual([1, 0])
+    expect((await rowsOf([poison]))[0]).toMatchObject({ error: 'Sending it ended the process, several times.' })
+  })
+
+  test('what goes alone does not hold up the others while its answer is awaited', async () => {
+    const [slow] = await send('hang-dot@example.com')
+    await sql`update emails set crashes = 3 where id = ${slow}`.execute(sterna.db)
+    await startWorker()
+    await until('it is handed over', () => copiesOf(slow!).length)
+    await inState(await send(addresses('ok', 5)), 'sent')
+    expect(await statesOf([slow!])).toEqual(['sending'])
+  })
+})

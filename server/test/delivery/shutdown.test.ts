@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
+import { until } from '../support/until.ts'
+
+const { sink, workers, startWorker, send, statesOf, inState, copiesOf } = useSmtpSending()
+
+describe('sending', () => {
+  test('a process that is asked to stop ends what it has handed over, and gives the rest back', async () => {
+    const first = await startWorker()
+    const ids = await send(addresses('d200', 150))
+    await until('some are sent', async () => (await statesOf(ids)).includes('sent'))
+    workers.pop()
+    expect(await first.stop('SIGTERM')).toBe(0)
+    expect(new Set(await statesOf(ids))).toEqual(new Set(['sent', 'queued']))
+    await startWorker()
+    await inState(ids, 'sent')
+    expect(ids.map((id) => copiesOf(id).length)).toEqual(ids.map(() => 1))
+  })
+
+  test('a process that is asked to stop waits for a slow answer to what it handed over, so that it need not be sent twice', async () => {
+    const worker = await startWorker()
+    const ids = await send('d6000@example.com')
+    await until('it is handed over', () => copiesOf(ids[0]!).length)
+    workers.pop()
+    expect(await worker.stop('SIGTERM')).toBe(0)
+    expect(await statesOf(ids)).toEqual(['sent'])
+  })
+
+  test('a process that is asked to stop does not wait for ever for an answer', { timeout: 60_000 }, async () => {
+    const worker = await startWorker()
+    const ids = await send('hang-dot@example.com')
+    await until('it is handed over', () => copiesOf(ids[0]!).length)
+    workers.pop()
+    expect(await worker.stop('SIGTERM')).toBe(0)
+    expect(await statesOf(ids)).toEqual(['unknown'])
+  })
+
+  test('a process that is asked to stop gives back at once what it has not handed over, however long the relay hesitates', async () => {
+    const worker = await startWorker()
+    sink.script.RCPT = () => new Promise(() => {})
+    const ids = await send(addresses('ok', 3))
+    await until('the relay is asked', () => sink.commands.some((line) => line.startsWith('RCPT') && line.includes('ok+0')))
+    workers.pop()
+    expect(await worker.stop('SIGTERM')).toBe(0)
+    delete sink.script.RCPT
+    expect(new Set(await statesOf(ids))).toEqual(new Set(['queued']))
+    expect(worker.output()).not.toContain('did not stop in time')
+  })
+})

@@ -1,0 +1,137 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createSmtp } from '../../src/delivery/transport/smtp.ts'
+import type { Outgoing, Permit } from '../../src/delivery/transport/transport.ts'
+import { newId } from '../../src/lib/id.ts'
+import { startSink } from '../support/smtp-server.ts'
+import { until } from '../support/until.ts'
+
+type Sink = Awaited<ReturnType<typeof startSink>>
+
+describe('the SMTP transport', () => {
+  const sinks: Sink[] = []
+  const open = async (options?: Parameters<typeof startSink>[0]) => {
+    const sink = await startSink(options)
+    sinks.push(sink)
+    return { sink, smtp: createSmtp({ url: sink.url, name: 'sender.example' }) }
+  }
+  afterEach(async () => {
+    await Promise.all(sinks.splice(0).map((sink) => sink.stop()))
+  })
+
+  const mailTo = (recipient: string, body = 'Hello\r\n'): Outgoing => {
+    const id = newId()
+    const message = Buffer.from(`X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`)
+    return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
+  }
+  const allowed = () => true
+  const yes = async () => allowed
+
+  test('hands each mail over with one recipient and the envelope it was given, on a line that is kept', async () => {
+    const { sink, smtp } = await open()
+    for (const name of ['a', 'b', 'c']) expect(await smtp.send(mailTo(`${name}@example.com`), yes)).toMatchObject({ is: 'accepted' })
+    expect(sink.mails.map(({ sender, recipients }) => [sender, recipients])).toEqual(
+      ['a', 'b', 'c'].map((name) => ['news@shop.example', [`${name}@example.com`]]),
+    )
+    expect(sink.connections()).toBe(1)
+  })
+
+  test('doubles leading dots and nothing else', async () => {
+    const { sink, smtp } = await open()
+    const mail = mailTo('a@example.com', '.\r\n..\r\n.hidden\r\nin.the.middle\r\n')
+    await smtp.send(mail, yes)
+    expect(sink.bodies.get(mail.id)!.split('\r\n\r\n')[1]).toBe('..\r\n...\r\n..hidden\r\nin.the.middle\r\n')
+  })
+
+  test.each([
+    ['t421', { is: 'refused', code: 421 }],
+    ['t451', { is: 'refused', code: 451 }],
+    ['p550', { is: 'refused', code: 550 }],
+    ['t451dot', { is: 'refused', code: 451 }],
+    ['p554dot', { is: 'refused', code: 554 }],
+    ['early', { is: 'refused', code: 552 }],
+    ['rst-data', { is: 'not-sent' }],
+    ['rst-dot', { is: 'unknown' }],
+    ['garbage', { is: 'unknown' }],
+    ['big', { is: 'unknown' }],
+    ['slow', { is: 'accepted' }],
+    ['multi', { is: 'accepted' }],
+    ['d50', { is: 'accepted' }],
+  ])('to %s says what became of it, and the next mail is not hurt', async (how, outcome) => {
+    for (const extensions of [[], ['PIPELINING']]) {
+      const { sink, smtp } = await open({ extensions })
+      await smtp.send(mailTo('a@example.com'), yes)
+      const mail = mailTo(`${how}@example.com`, 'x'.repeat(70).concat('\r\n').repeat(2_000))
+      // What leaves after it was refused would be a mail that nobody knows of.
+      const slowly = () => new Promise<Permit>((resolve) => setTimeout(resolve, how === 'early' ? 100 : 0, allowed))
+      expect(await smtp.send(mail, slowly)).toMatchObject(outcome)
+      expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
+      const taken = sink.mails.some(({ id }) => id === mail.id)
+      expect(taken).toBe(outcome.is === 'accepted' || outcome.is === 'unknown')
+    }
+  })
+
+  test.each([
+    ['may not leave', async () => undefined],
+    ['may no longer leave when its last byte is written', async () => () => false],
+    ['cannot be put on record', () => Promise.reject(new Error('no database'))],
+  ] as [string, () => Promise<Permit | undefined>][])('what %s does not leave', async (_, handOver) => {
+    const { sink, smtp } = await open()
+    expect(await smtp.send(mailTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
+    expect(await smtp.send(mailTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
+    expect(sink.mails.map(({ recipients }) => recipients[0])).toEqual(['b@example.com'])
+  })
+
+  test('a line that the other side closed while it was idle costs no mail its try', async () => {
+    const { sink, smtp } = await open({ idleMs: 200 })
+    for (let round = 0; round < 10; round++) {
+      expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
+      await new Promise((resolve) => setTimeout(resolve, 198 + (round % 5)))
+    }
+    expect(sink.mails).toHaveLength(10)
+  })
+
+  test('a login that is refused is told as such, and leaves no connection behind', async () => {
+    const { sink } = await open({ refuseLogins: true })
+    const smtp = createSmtp({ url: sink.url.replace('//', '//user:wrong@'), name: 'sender.example' })
+    expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'refused', code: 535 })
+    await until('the connection is gone', () => sink.openConnections() === 0)
+  })
+
+  test('a password crosses no network in clear, unless the URL says so', async () => {
+    const { sink } = await open({ refuseLogins: true })
+    // This machine, spelt in a way that is not taken for it.
+    const url = sink.url.replace('//127.0.0.1', '//user:secret@[::ffff:127.0.0.1]')
+    const saidBy = async (given: string) => {
+      sink.commands.splice(0)
+      const outcome = await createSmtp({ url: given, name: 'sender.example' }).send(mailTo('a@example.com'), yes)
+      return { outcome: outcome.is, login: sink.commands.some((line) => line.startsWith('AUTH')) }
+    }
+    expect(await saidBy(url.replace('?tls=off', ''))).toEqual({ outcome: 'not-sent', login: false })
+    expect((await saidBy(url)).login).toBe(true)
+    expect((await saidBy(sink.url.replace('//', '//user:secret@').replace('?tls=off', ''))).login).toBe(true)
+  })
+
+  test('a server that goes while it is greeted, or was never there, is a mail not sent', async () => {
+    const { sink, smtp } = await open({ silent: true })
+    const sent = smtp.send(mailTo('a@example.com'), yes)
+    await until('it is connected', () => sink.connections())
+    await sink.stop()
+    sinks.pop()
+    expect(await sent).toMatchObject({ is: 'not-sent' })
+    expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'not-sent' })
+  })
+
+  test('the hand-over is asked for when the body has left, not while a slow network has yet to take it', async () => {
+    const { sink, smtp } = await open({ reluctant: true })
+    let asked = false
+    const sent = smtp.send(mailTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => {
+      asked = true
+      return allowed
+    })
+    await until('it has begun', () => sink.commands.includes('DATA'))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(asked).toBe(false)
+    sink.relent()
+    expect(await sent).toMatchObject({ is: 'accepted' })
+  })
+})
