@@ -29,10 +29,10 @@ test.each<[string, [file: string, constant: string][]]>([
   ['requests of one session', [['http/auth.ts', 'sessionCalls = createTally({ limit: ']]],
   ['requests with unknown keys', [['http/guesses.ts', 'createGuessGuard({ limit = ']]],
   ['requests with the public key that set', [['track/limits.ts', 'SUBSCRIPTION_CHANGES_PER_MINUTE = ']]],
-  ['wrong links', [['preferences/routes.ts', 'MAX_WRONG = ']]],
+  ['invalid unsubscribe', [['preferences/routes.ts', 'MAX_WRONG = ']]],
   ['uses of one such link', [['preferences/routes.ts', 'MAX_USES = ']]],
-  ['received mails of one project (', [['inbound/limits.ts', 'messagesPerMinute: ']]],
-  ['received mails of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
+  ['received messages of one project (', [['inbound/limits.ts', 'messagesPerMinute: ']]],
+  ['received messages of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
   ['unfinished imports', [['contacts/import.ts', 'MAX_UNFINISHED = ']]],
   ['`data` of one `/v1/send` times', [['send/body.ts', 'MAX_COPIES = ']]],
   ['stored data of one contact', [['db/migrations/0002_contacts.sql', 'pg_column_size(data) <= ']]],
@@ -54,25 +54,25 @@ test.each<[string, [file: string, constant: string][]]>([
   ['rows of a CSV file', [['contacts/csv.ts', 'MAX_ROWS = ']]],
   ['one row of a CSV file', [['contacts/csv-records.ts', 'MAX_RECORD_BYTES = ']]],
   [
-    'image uploads at once',
+    'concurrent image uploads',
     [
       ['uploads/routes.ts', 'createDoor({ inside: '],
       ['uploads/routes.ts', 'ofOneProject: '],
     ],
   ],
   ['size of a received message', [['inbound/limits.ts', 'messageBytes: ']]],
-  ['received messages that are on their way in', [['inbound/limits.ts', 'heldBytes: ']]],
+  ['received messages in transmission', [['inbound/limits.ts', 'heldBytes: ']]],
   ['recipients of a received message', [['inbound/limits.ts', 'recipients: ']]],
-  ['wrong recipients', [['inbound/limits.ts', 'refusals: ']]],
+  ['unknown recipients', [['inbound/limits.ts', 'refusals: ']]],
   [
-    'connections at once',
+    'concurrent connections',
     [
       ['inbound/limits.ts', 'connections: '],
       ['inbound/limits.ts', 'connectionsOfOne: '],
     ],
   ],
   [
-    'time without a byte',
+    'idle time',
     [
       ['inbound/limits.ts', 'idleMs: '],
       ['inbound/limits.ts', 'connectionMs: '],
@@ -100,10 +100,10 @@ test.each<[string, [file: string, constant: string][]]>([
   ],
   ['addresses of one', [['contacts/routes.ts', 'MAX_LOOKUP = ']]],
   ['ids of one bulk', [['contacts/bulk.ts', 'MAX_IDS = ']]],
-  ['names of events', [['events/counts.ts', 'MAX_EVENT_NAMES = ']]],
+  ['listed event names', [['events/counts.ts', 'MAX_EVENT_NAMES = ']]],
   ['domains of one project', [['domains/add.ts', 'MAX_DOMAINS = ']]],
   ['images of one project', [['lib/config.ts', 'UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(']]],
-  ['messages that the sandbox keeps', [['delivery/transport/sandbox.ts', 'MAX_MESSAGES = ']]],
+  ['messages kept by the sandbox', [['delivery/transport/sandbox.ts', 'MAX_MESSAGES = ']]],
   ['`Idempotency-Key`', [['lib/config.ts', 'IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(']]],
 ])('docs/errors.md has the limit of %s', (start, constants) => {
   const row = page.split('\n').find((line) => line.startsWith(`| ${start}`))
