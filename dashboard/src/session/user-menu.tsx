@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { CircleUser, LockKeyhole, LogOut } from 'lucide-react'
 import { useState } from 'react'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
 import { ChangePasswordDialog } from './change-password.tsx'
 import { meQuery } from './queries.ts'
 import { signOut } from './sign-out.ts'
-import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
 
 /** `wide` shows the address beside the icon. */
 export function UserMenu({ wide = false }: { wide?: boolean }) {

@@ -68,7 +68,12 @@ export function ConfirmDialog({ title, description, action, phrase, onConfirm, c
           )}
           <div className="flex flex-col-reverse gap-3 sm:flex-row sm:justify-end">
             <Button onClick={() => show(false)}>Cancel</Button>
-            <Button type="submit" variant="danger" busy={confirm.isPending} disabled={phrase !== undefined && typed.trim() !== phrase.trim()}>
+            <Button
+              type="submit"
+              variant="danger"
+              busy={confirm.isPending}
+              disabled={phrase !== undefined && typed.trim() !== phrase.trim()}
+            >
               {action}
             </Button>
           </div>

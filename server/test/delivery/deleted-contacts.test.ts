@@ -5,7 +5,8 @@ import { recordFeedback } from '../../src/delivery/feedback/record.ts'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import type { Feedback } from '../../src/delivery/transport/transport.ts'
 import { useApp } from '../support/app.ts'
-import { eventually, newSendingProject } from '../support/sending-project.ts'
+import { eventually } from '../support/eventually.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 import { whileSleeping } from '../support/sleeping-writes.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })

@@ -3,8 +3,10 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { clearVars } from '../../src/delivery/outbox/clear-vars.ts'
+import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { eventually, newSendingProject, outcome } from '../support/sending-project.ts'
+import { eventually } from '../support/eventually.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 type Project = Awaited<ReturnType<typeof newSendingProject>>

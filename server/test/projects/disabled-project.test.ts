@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
+import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { newSendingProject, outcome } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 let project: Awaited<ReturnType<typeof newSendingProject>>

@@ -4,7 +4,8 @@ import { many, transact } from '../../src/db/index.ts'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { newId } from '../../src/lib/id.ts'
 import { useApp } from '../support/app.ts'
-import { eventually, newSendingProject } from '../support/sending-project.ts'
+import { eventually } from '../support/eventually.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 import { whileSleeping } from '../support/sleeping-writes.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })

@@ -6,8 +6,8 @@ import { type DataPatch, NO_DATA, readData } from '../../src/contacts/data.ts'
 import { type ContactUpsert, mergeWanted, upsertContacts, want } from '../../src/contacts/upsert.ts'
 import { many, transact } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
+import { outcome } from '../support/answers.ts'
 import { ADA, BOB, times, useHeldEmails, useSending } from '../support/sending.ts'
-import { outcome } from '../support/sending-project.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 const { hold, release } = useHeldEmails(sterna)

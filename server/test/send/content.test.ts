@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
+import { issues, outcome } from '../support/answers.ts'
 import { ADA, BOB, file, times, useSending } from '../support/sending.ts'
-import { issues, outcome } from '../support/sending-project.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 

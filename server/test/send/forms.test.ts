@@ -2,8 +2,9 @@ import PostalMime from 'postal-mime'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { readContentType } from '../../src/send/attachment.ts'
 import { sendBody } from '../../src/send/body.ts'
+import { issues, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
-import { issues, newSendingProject, outcome } from '../support/sending-project.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const Schema = sendBody({ maxAttachments: 10, maxAttachmentMb: 10 })

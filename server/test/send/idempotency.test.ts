@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
+import { outcome } from '../support/answers.ts'
 import { ADA, BOB, TIME, times, useSecondNode, useSending } from '../support/sending.ts'
-import { outcome } from '../support/sending-project.ts'
 
 const { sterna, newProject, quiet, expectNothingOf } = useSending()
 /** Another node on the same database. */

@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
 import { findEmail, listEmails } from '../../src/delivery/emails/email.ts'
+import { outcome } from '../support/answers.ts'
 import type { Answer } from '../support/app.ts'
 import { type Email, type Project, times, useHeldEmails, useSending } from '../support/sending.ts'
-import { outcome } from '../support/sending-project.ts'
 
 const { sterna, newProject, quiet } = useSending()
 const { hold } = useHeldEmails(sterna)

@@ -1,7 +1,7 @@
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/sending.ts'
-import { eventually } from '../support/sending-project.ts'
 
 const { newProject, busy, expectRefused } = useSending()
 

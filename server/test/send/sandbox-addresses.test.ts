@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { ADA, TIME, useSending } from '../support/sending.ts'
-import { eventually } from '../support/sending-project.ts'
 
 const { newProject, busy } = useSending()
 

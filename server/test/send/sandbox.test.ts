@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
+import { outcome } from '../support/answers.ts'
 import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/sending.ts'
-import { outcome } from '../support/sending-project.ts'
 
 const { sterna, newProject, quiet } = useSending()
 

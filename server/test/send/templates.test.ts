@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
+import { outcome } from '../support/answers.ts'
 import { BOB, type Project, useHeldEmails, useSending } from '../support/sending.ts'
-import { outcome } from '../support/sending-project.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 const { hold, release } = useHeldEmails(sterna)

@@ -14,12 +14,13 @@ import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
 import { cloneDatabase } from './database.ts'
+import { projectClient } from './project.ts'
 
 export const SECRET_KEY = 'a secret key for tests only, 32+ characters'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape, and a wrong guess fails there
 export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }
-type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
+export type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
 
 /** One database and one app for a test file. Call at the top level; the fields are there from the first test on. */
 export function useApp(building: Building = {}) {
@@ -77,6 +78,7 @@ export async function joinAsWorker(
 }
 
 type Sterna = ReturnType<typeof createSterna>
+const PROJECTS_PER_PERSON = 50
 let people = 0
 
 export function createSterna(app: App, db: Pool, secrets: Secrets) {
@@ -84,7 +86,7 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
     const answer = await app.inject({
       method: method as 'GET',
       url,
-      ...(body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body) }),
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(cookie ? { cookie } : {}),
@@ -95,6 +97,8 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
     const json = answer.headers['content-type']?.toString().startsWith('application/json')
     return { status: answer.statusCode, headers: answer.headers, body: json ? answer.json() : answer.body }
   }
+
+  type Person = Awaited<ReturnType<typeof newPerson>>
 
   /** A signed-in person with an address of their own. */
   async function newPerson({ email = `person${++people}@example.com`, password = 'correct horse', verified = false } = {}) {
@@ -111,10 +115,18 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
     }
   }
 
-  async function newProject(owner?: Awaited<ReturnType<typeof newPerson>>) {
-    const person = owner ?? (await newPerson())
+  let owned = 0
+  let owner: Promise<Person>
+  /** One person for up to 50 projects, the most a person may have: a sign-up for each project would cost a password hash. */
+  function sharedOwner() {
+    if (owned++ % PROJECTS_PER_PERSON === 0) owner = newPerson()
+    return owner
+  }
+
+  async function newProject(of?: Person) {
+    const person = of ?? (await newPerson())
     const { body } = await person.call('POST', '/users/@me/projects', { body: { name: 'Test' } })
-    return { id: body.id as string, pk: body.public as string, sk: body.secret as string, owner: person }
+    return { ...projectClient({ call, db }, { id: body.id, pk: body.public, sk: body.secret }), owner: person }
   }
 
   async function mailsTo(email: string) {
@@ -136,7 +148,7 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
     return JSON.stringify(Object.fromEntries(kept.map((name, index) => [name, rows[index]!.map(({ row }) => row)])))
   }
 
-  return { app, db, secrets, call, newPerson, newProject, mailsTo, tokenFor, digest }
+  return { app, db, secrets, call, newPerson, sharedOwner, newProject, mailsTo, tokenFor, digest }
 }
 
 type Rows = ReturnType<typeof sql<{ row: string }>>

@@ -1,15 +1,10 @@
-import { expect, vi } from 'vitest'
-import type { Answer, useApp } from './app.ts'
+import { expect } from 'vitest'
+import { outcome } from './answers.ts'
+import type { useApp } from './app.ts'
+import { eventually } from './eventually.ts'
 
 type Sterna = ReturnType<typeof useApp>
 let projects = 0
-
-/** Waits for what a worker does; far longer than it takes. */
-export const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
-
-export const outcome = ({ status, body }: Answer): [number, string?] => (status < 400 ? [status] : [status, body.error.code])
-
-export const issues = ({ body }: Answer) => body.error.errors?.map(({ field, code }: { field: string; code: string }) => [field, code])
 
 /** A project with a verified domain, without link tracking, whose emails end in the sandbox. */
 export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnType<Sterna['newPerson']>>) {

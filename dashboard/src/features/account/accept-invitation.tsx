@@ -1,13 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
+import { meQuery } from '../../session/queries.ts'
+import { signOut } from '../../session/sign-out.ts'
 import { Banner } from '../../ui/banner.tsx'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { explain } from '../../ui/explain.ts'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { meQuery } from '../../session/queries.ts'
-import { signOut } from '../../session/sign-out.ts'
 
 export function AcceptInvitationPage() {
   const me = useQuery(meQuery)

@@ -1,12 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api } from '../../api.ts'
+import { SandboxHint } from '../../session/sandbox-hint.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { SandboxHint } from '../../session/sandbox-hint.tsx'
 
 export function ForgotPasswordPage() {
   const request = useMutation({ mutationFn: api.auth.requestPasswordReset })

@@ -1,11 +1,11 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { api, queryClient } from '../../api.ts'
+import { meQuery } from '../../session/queries.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { explain } from '../../ui/explain.ts'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { meQuery } from '../../session/queries.ts'
 
 /** A write, but one that is due exactly once per token however often the page renders: what a query key is for. */
 const verificationQuery = (token: string) =>

@@ -2,7 +2,6 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../../api.ts'
 import { projectsQuery } from '../../projects/queries.ts'
-import { Splash } from '../../ui/splash.tsx'
 import { UserMenu } from '../../session/user-menu.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
@@ -10,6 +9,7 @@ import { Form } from '../../ui/form.tsx'
 import { Input } from '../../ui/input.tsx'
 import { Logo, Tern } from '../../ui/logo.tsx'
 import { PageTitle } from '../../ui/page.tsx'
+import { Splash } from '../../ui/splash.tsx'
 
 /** The first thing a new user sees, and where every further project begins. */
 export function CreateProjectPage() {

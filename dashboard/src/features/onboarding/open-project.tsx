@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Navigate } from '@tanstack/react-router'
 import { lastOpened } from '../../projects/last-opened.ts'
 import { projectsQuery } from '../../projects/queries.ts'
-import { Splash } from '../../ui/splash.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
+import { Splash } from '../../ui/splash.tsx'
 
 /** /app itself: on to the project opened last, or to creating the first. */
 export function OpenProjectPage() {

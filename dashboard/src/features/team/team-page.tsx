@@ -1,7 +1,7 @@
 import type { Member } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { meQuery } from '../../session/queries.ts'
 import { canManage, useProject } from '../../projects/current.ts'
+import { meQuery } from '../../session/queries.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { DateText } from '../../ui/date.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'

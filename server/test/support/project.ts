@@ -1,0 +1,109 @@
+import { sql } from 'kysely'
+import { expect } from 'vitest'
+import { many, one, type Pool } from '../../src/db/index.ts'
+import type { Answer, Call } from './app.ts'
+import { MULTIPART, multipart, type Part } from './multipart.ts'
+
+export type Contact = {
+  id: string
+  email: string
+  subscribed: boolean
+  data: Record<string, unknown> | null
+  createdAt: string
+  updatedAt: string
+}
+type Event = { id: string; name: string; data: Record<string, unknown>; contactId: string | null }
+type Node = { call(method: string, url: string, options?: Call): Promise<Answer> }
+type Keys = { id: string; pk: string; sk: string }
+type TrackOptions = { key?: string; at?: Node; pk?: string; headers?: Record<string, string> }
+
+const JOB_TIMEOUT_MS = 15_000
+
+/** The requests that tests make on behalf of one project, with its keys. */
+export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id, pk, sk }: Keys) {
+  const call = (method: string, url: string, body?: unknown, headers: Record<string, string> = {}) =>
+    callWith(method, url, { key: sk, headers, ...(body === undefined ? {} : { body }) })
+  const idempotency = (key: string | undefined): Record<string, string> => (key === undefined ? {} : { 'idempotency-key': key })
+
+  /** `at` is another node on the same database, `pk` another key than the project's. */
+  const track = (body: unknown, { key, at, pk: otherKey, headers = {} }: TrackOptions = {}) =>
+    (at?.call ?? callWith)('POST', '/v1/track', { key: otherKey ?? pk, body, headers: { ...idempotency(key), ...headers } })
+
+  const send = (body: unknown, { key }: { key?: string } = {}) => call('POST', '/v1/send', body, idempotency(key))
+
+  /** Waits until a job has ended and returns its status. */
+  async function finished(kind: 'import' | 'bulk', jobId: string): Promise<Answer['body']> {
+    const status = async () => (await call('GET', `/contacts/${kind}/${jobId}`)).body
+    await expect.poll(async () => (await status()).finishedAt, { timeout: JOB_TIMEOUT_MS, interval: 15 }).not.toBeNull()
+    return status()
+  }
+
+  async function completeJob(kind: 'import' | 'bulk', { status, body }: Answer) {
+    expect([status, body]).toEqual([202, { message: expect.any(String), jobId: expect.any(String) }])
+    const job = await finished(kind, body.jobId)
+    expect(job.state).toBe('completed')
+    return { jobId: body.jobId as string, ...job }
+  }
+
+  const upload = (csv: string | Buffer, part: Part = {}) =>
+    call('POST', '/contacts/import', multipart([{ content: csv, ...part }]), MULTIPART)
+
+  const contacts = {
+    create: async (email: string, more: object = {}): Promise<Contact> => (await call('POST', '/contacts', { email, ...more })).body,
+    get: async (contactId: string): Promise<Contact> => (await call('GET', `/contacts/${contactId}`)).body,
+    update: (contactId: string, patch: object) => call('PATCH', `/contacts/${contactId}`, patch),
+    list: async (query = ''): Promise<Answer['body']> => (await call('GET', `/contacts${query}`)).body,
+    find: async (email: string): Promise<Answer['body']> =>
+      (await contacts.list('?limit=100')).data.find((contact: Contact) => contact.email === email),
+    emails: async (query = ''): Promise<string[]> => (await contacts.list(query)).data.map(({ email }: Contact) => email),
+    rows: () =>
+      many(
+        db,
+        sql<Omit<Contact, 'createdAt' | 'updatedAt'>>`
+          select id, email, subscribed, data from contacts where project_id = ${id} order by email
+        `,
+      ),
+    /** The sums of `contact_counts`. */
+    counts: () =>
+      one(
+        db,
+        sql`
+          select coalesce(sum(total), 0)::int as total, coalesce(sum(subscribed), 0)::int as subscribed
+          from contact_counts where project_id = ${id}
+        `,
+      ),
+    consents: () =>
+      many(
+        db,
+        sql<{ subscribed: boolean; source: string; details: Record<string, unknown> }>`
+          select subscribed, source, details from consents where project_id = ${id} order by id
+        `,
+      ),
+    upload,
+    /** Uploads a file and returns the status of the completed job. */
+    import: async (csv: string | Buffer) => completeJob('import', await upload(csv)),
+    bulk: async (operation: string, selection: object) => completeJob('bulk', await call('POST', `/contacts/bulk-${operation}`, selection)),
+  }
+
+  const events = {
+    list: async (query = ''): Promise<Event[]> => (await call('GET', `/events?limit=100${query}`)).body.data,
+    /** Newest first. */
+    names: async (): Promise<string[]> => (await events.list()).map(({ name }) => name),
+    /** Oldest first. */
+    namesOf: async (contactId: string) => {
+      const rows = await many(
+        db,
+        sql<{ name: string }>`select name from events where project_id = ${id} and contact_id = ${contactId} order by id`,
+      )
+      return rows.map(({ name }) => name)
+    },
+    count: async () => (await one(db, sql<{ n: number }>`select count(*)::int as n from events where project_id = ${id}`)).n,
+  }
+
+  const idempotencyKeys = async () => {
+    const rows = await many(db, sql<{ key: string }>`select key from idempotency_keys where project_id = ${id} order by key`)
+    return rows.map(({ key }) => key)
+  }
+
+  return { id, pk, sk, call, track, send, finished, contacts, events, idempotencyKeys }
+}
