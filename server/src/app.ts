@@ -13,7 +13,7 @@ import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
-import { hitRoutes } from './opens-clicks/routes.ts'
+import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { sendRoutes } from './send/routes.ts'
@@ -53,7 +53,7 @@ export async function buildApp(
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
   sendRoutes(app, deps)
-  hitRoutes(app, deps)
+  openClickRoutes(app, deps)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)
   extend?.(app, deps)

@@ -46,7 +46,7 @@ import { dropOldJobs, wipeJobs } from './jobs/job.ts'
 import { accountMailsLeave, type Config, lacksSender, WITHOUT_SENDER } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
-import { wipeHits } from './opens-clicks/wipe.ts'
+import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes, type Wiper, wipeProject } from './projects/wipe.ts'
 import { wipeTemplates } from './templates/template.ts'
@@ -70,7 +70,7 @@ const WIPERS: Wiper[] = [
   wipeTemplates,
   wipeUploads,
   wipeEmails,
-  wipeHits,
+  wipeOpensAndClicks,
   wipeContents,
   wipeSandbox,
   wipePauses,

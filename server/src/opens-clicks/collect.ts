@@ -5,41 +5,41 @@ import type { OpenedEmail } from '../delivery/message/tracking-token.ts'
 import { createBatcher } from '../lib/batch.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
-import type { Hit } from './judge.ts'
-import { type Collected, recordHits } from './record.ts'
+import type { Interaction } from './judge.ts'
+import { type CollectedInteractions, recordOpensAndClicks } from './record.ts'
 import { REPEAT_MS } from './rules.ts'
 
-/** Hits wait so long for others of their mail: only together they show a machine that follows everything. */
+/** Time to wait for more opens and clicks of an email: a scanner that follows every link is recognised only by all of them together. */
 const HOLD_MS = 3_000
-/** Beyond these, hits are not counted; nobody's link waits for that. */
-const MAX_MAILS = 10_000
-const MAX_HITS_OF_A_MAIL = 50
+/** Above these bounds opens and clicks are not counted. Images and redirects are served anyway. */
+const MAX_EMAILS = 10_000
+const MAX_PER_EMAIL = 50
 const RETRY_MS = 500
 
-type CollectedHit = Collected & { timer: NodeJS.Timeout; lastAt: Map<string, number> }
+type HeldInteractions = CollectedInteractions & { timer: NodeJS.Timeout; lastAt: Map<string, number> }
 
-/** Takes hits at once and writes them down later. While the database is away they wait; what a kill loses is what was held. */
+/** Holds opens and clicks in memory and writes them later, retrying while the database is down. A killed process loses those it holds. */
 export function createCollector({ db, log }: { db: Pool; log: Log }) {
-  const held = new Map<string, CollectedHit>()
+  const held = new Map<string, HeldInteractions>()
   let stopping = false
   const warn = createRareWarning(log)
 
-  const batcher = createBatcher<Collected, void>({
+  const batcher = createBatcher<CollectedInteractions, void>({
     run: write,
     mayBeOneItem: isPermanent,
-    weigh: ({ hits }) => hits.length,
+    weigh: ({ interactions }) => interactions.length,
     maxItems: 100,
     maxWeight: 1_000,
     maxWaitMs: 20,
     lanes: 1,
-    maxPending: MAX_MAILS,
+    maxPending: MAX_EMAILS,
     maxPendingWeight: 100_000,
   })
 
-  async function write(collected: Collected[]) {
+  async function write(collected: CollectedInteractions[]) {
     for (;;) {
       try {
-        await transact(db, (tx) => recordHits(tx, collected, performance.now()))
+        await transact(db, (tx) => recordOpensAndClicks(tx, collected, performance.now()))
         return collected.map(() => ({ value: undefined }))
       } catch (err) {
         if (stopping || isPermanent(err)) throw err
@@ -48,36 +48,37 @@ export function createCollector({ db, log }: { db: Pool; log: Log }) {
     }
   }
 
-  async function release(key: string) {
-    const { timer, projectId, emailId, hits } = held.get(key)!
+  async function release(emailId: string) {
+    const { timer, projectId, interactions } = held.get(emailId)!
     clearTimeout(timer)
-    held.delete(key)
+    held.delete(emailId)
     try {
-      await batcher.submit({ projectId, emailId, hits })
+      await batcher.submit({ projectId, emailId, interactions })
     } catch (err) {
-      warn({ err, emailId, projectId }, 'could not record hits')
+      warn({ err, emailId, projectId }, 'could not record opens and clicks')
     }
   }
 
   function hold({ projectId, emailId }: OpenedEmail) {
     const timer = setTimeout(() => void release(emailId), HOLD_MS)
-    const group: CollectedHit = { projectId, emailId, hits: [], timer, lastAt: new Map() }
+    const group: HeldInteractions = { projectId, emailId, interactions: [], timer, lastAt: new Map() }
     held.set(emailId, group)
     return group
   }
 
   return {
-    add(mail: OpenedEmail, hit: Omit<Hit, 'at'>) {
+    add(email: OpenedEmail, interaction: Omit<Interaction, 'at'>) {
       const at = performance.now()
-      const known = held.get(mail.emailId)
-      if (!known && held.size >= MAX_MAILS) return warn({}, 'too many hits at once; some are not counted')
-      const { hits, lastAt } = known ?? hold(mail)
-      const key = [hit.kind, hit.link, hit.client, hit.opinion.by].join()
-      if (hits.length >= MAX_HITS_OF_A_MAIL || at - (lastAt.get(key) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS[hit.kind]) return
+      const known = held.get(email.emailId)
+      if (!known && held.size >= MAX_EMAILS) return warn({}, 'too many opens and clicks at once; some are not counted')
+      const { interactions, lastAt } = known ?? hold(email)
+      const { kind, link, client, classification } = interaction
+      const key = [kind, link, client, classification.by].join()
+      if (interactions.length >= MAX_PER_EMAIL || at - (lastAt.get(key) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS[kind]) return
       lastAt.set(key, at)
-      hits.push({ ...hit, at })
+      interactions.push({ ...interaction, at })
     },
-    /** Writes down what is held. */
+    /** Writes everything that is held. */
     async drain() {
       stopping = true
       await Promise.all([...held.keys()].map(release))

@@ -1,38 +1,38 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
-import { countHits, type HitCount, type HitMail, lockHitMails } from '../delivery/feedback/count-opens-clicks.ts'
+import { countOpensAndClicks, lockTrackedEmails, type OpenClickCount, type TrackedEmail } from '../delivery/feedback/count-opens-clicks.ts'
 import type { OpenedEmail } from '../delivery/message/tracking-token.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
-import { type Hit, type Judged, judgeHit, type Seen, seenOf } from './judge.ts'
+import { type Interaction, type JudgedInteraction, judgeInteractions, type RecentInteraction, toRecent } from './judge.ts'
 import { SUSPECT_MS } from './rules.ts'
 
-/** Hits of one mail, in the time of a clock of this process. */
-export type Collected = OpenedEmail & { hits: Hit[] }
+/** Interactions with one email, timed by a clock of this process. */
+export type CollectedInteractions = OpenedEmail & { interactions: Interaction[] }
 
-/** Of one mail. What comes after still counts, without an event of its own. */
+/** Events per email. Later opens and clicks are still counted, without an event. */
 const MAX_EVENTS = 100
 const MAX_MACHINE_EVENTS = 50
 const MAX_RECENT = 100
 
-type Memory = OpenedEmail & { events: number; machineEvents: number; recent: Seen[] }
+type Memory = OpenedEmail & { events: number; machineEvents: number; recent: RecentInteraction[] }
 
-/** Decides who made these hits, and writes down what follows from it, for many mails at once. `clock`: what their clock says now. */
-export async function recordHits(tx: Tx, collected: Collected[], clock: number) {
-  const mails = await lockHitMails(tx, collected)
-  const memories = new Map((await recall(tx, mails)).map((memory) => [memory.emailId, memory]))
-  const hitsOf = new Map<string, Hit[]>()
-  for (const { emailId, hits } of collected) hitsOf.set(emailId, [...(hitsOf.get(emailId) ?? []), ...hits])
-  const results = mails.map((mail) => {
-    // From here on everything is in the time of the database, which says when the mail left.
-    const toDatabaseTime = mail.now.getTime() - clock
-    const hits = hitsOf.get(mail.id)!.map((hit) => ({ ...hit, at: hit.at + toDatabaseTime }))
-    return settle(mail, hits, memories.get(mail.id))
+/** Judges interactions with many emails at once, and writes counts and events. `clock`: the current time of the clock they were timed by. */
+export async function recordOpensAndClicks(tx: Tx, collected: CollectedInteractions[], clock: number) {
+  const emails = await lockTrackedEmails(tx, collected)
+  const memories = new Map((await readMemories(tx, emails)).map((memory) => [memory.emailId, memory]))
+  const byEmail = new Map<string, Interaction[]>()
+  for (const { emailId, interactions } of collected) byEmail.set(emailId, [...(byEmail.get(emailId) ?? []), ...interactions])
+  const results = emails.map((email) => {
+    // From here on all times are those of the database, like the time at which the email left.
+    const toDatabaseTime = email.now.getTime() - clock
+    const interactions = byEmail.get(email.id)!.map((each) => ({ ...each, at: each.at + toDatabaseTime }))
+    return evaluate(email, interactions, memories.get(email.id))
   })
-  await countHits(
+  await countOpensAndClicks(
     tx,
     results.map(({ count }) => count).filter(({ opens, clicks }) => opens + clicks > 0),
   )
-  await remember(
+  await writeMemories(
     tx,
     results.map(({ memory }) => memory),
   )
@@ -42,72 +42,75 @@ export async function recordHits(tx: Tx, collected: Collected[], clock: number) 
   )
 }
 
-function settle(mail: HitMail, unsorted: Hit[], known: Memory | undefined) {
-  const { projectId, id } = mail
-  const { events: written = 0, machineEvents = 0, recent = [] } = known ?? {}
-  const sorted = unsorted.sort((a, b) => a.at - b.at)
-  const fresh = judgeHit(sorted, { recent, leftAt: mail.leftAt.getTime() }).filter(({ isRepeat }) => !isRepeat)
-  const told = fresh.filter(({ kind }) => kind !== 'trap')
-  const people = told.filter((hit) => !isMachine(hit))
-  const count = countOf(mail, people)
-  const events: NewEvent[] = []
-  let { opens, clicks } = mail
-  const left = { people: MAX_EVENTS - written, machines: MAX_MACHINE_EVENTS - machineEvents }
-  for (const hit of told) {
-    if (!isMachine(hit)) hit.kind === 'open' ? opens++ : clicks++
-    if ((isMachine(hit) ? left.machines-- : left.people--) > 0) events.push(eventOf(mail, hit, { opens, clicks }))
-  }
-  const memory: Memory = {
+function evaluate(email: TrackedEmail, interactions: Interaction[], memory: Memory | undefined) {
+  const { projectId, id } = email
+  const { events: written = 0, machineEvents = 0, recent = [] } = memory ?? {}
+  const sorted = interactions.sort((a, b) => a.at - b.at)
+  const counted = judgeInteractions(sorted, { recent, leftAt: email.leftAt.getTime() }).filter(({ isRepeat }) => !isRepeat)
+  const opensAndClicks = counted.filter(({ kind }) => kind !== 'trap')
+  const byPeople = opensAndClicks.filter((each) => !isMachine(each))
+  const newMemory: Memory = {
     projectId,
     emailId: id,
-    events: Math.min(MAX_EVENTS, written + people.length),
-    machineEvents: Math.min(MAX_MACHINE_EVENTS, machineEvents + told.length - people.length),
-    recent: [...recent, ...fresh.map(seenOf)].filter(({ at }) => at > mail.now.getTime() - SUSPECT_MS).slice(-MAX_RECENT),
+    events: Math.min(MAX_EVENTS, written + byPeople.length),
+    machineEvents: Math.min(MAX_MACHINE_EVENTS, machineEvents + opensAndClicks.length - byPeople.length),
+    recent: [...recent, ...counted.map(toRecent)].filter(({ at }) => at > email.now.getTime() - SUSPECT_MS).slice(-MAX_RECENT),
   }
-  return { count, events, memory }
+  const left = { people: MAX_EVENTS - written, machines: MAX_MACHINE_EVENTS - machineEvents }
+  return { count: countOf(email, byPeople), events: eventsOf(email, opensAndClicks, left), memory: newMemory }
 }
 
-const isMachine = ({ opinion }: Judged) => opinion.by === 'machine'
+const isMachine = ({ classification }: JudgedInteraction) => classification.by === 'machine'
 
-function countOf({ projectId, id }: HitMail, people: Judged[]): HitCount {
-  const opens = people.filter(({ kind }) => kind === 'open')
-  const clicks = people.filter(({ kind }) => kind === 'click')
+function countOf({ projectId, id }: TrackedEmail, byPeople: JudgedInteraction[]): OpenClickCount {
+  const opens = byPeople.filter(({ kind }) => kind === 'open')
+  const clicks = byPeople.filter(({ kind }) => kind === 'click')
   return { projectId, id, opens: opens.length, clicks: clicks.length, openedAt: timeOf(opens[0]), clickedAt: timeOf(clicks[0]) }
 }
 
-const timeOf = (hit: Judged | undefined) => (hit ? new Date(hit.at).toISOString() : null)
+const timeOf = (interaction: JudgedInteraction | undefined) => (interaction ? new Date(interaction.at).toISOString() : null)
+
+/** Each event has the counts as of its own open or click. `left`: the number of events the email may still get. */
+function eventsOf(email: TrackedEmail, opensAndClicks: JudgedInteraction[], left: { people: number; machines: number }) {
+  const events: NewEvent[] = []
+  let { opens, clicks } = email
+  for (const each of opensAndClicks) {
+    if (!isMachine(each)) each.kind === 'open' ? opens++ : clicks++
+    if ((isMachine(each) ? left.machines-- : left.people--) > 0) events.push(eventOf(email, each, { opens, clicks }))
+  }
+  return events
+}
 
 type Counts = { opens: number; clicks: number }
 
-function eventOf({ projectId, id, contactId, data }: HitMail, hit: Judged, { opens, clicks }: Counts): NewEvent {
-  const machine = isMachine(hit)
-  const what =
-    hit.kind === 'open'
-      ? { opens, isFirstOpen: !machine && opens === 1 }
-      : { link: hit.target, clicks, isFirstClick: !machine && clicks === 1 }
+function eventOf({ projectId, id, contactId, data }: TrackedEmail, interaction: JudgedInteraction, { opens, clicks }: Counts): NewEvent {
+  const { kind, target, classification } = interaction
+  const machine = isMachine(interaction)
+  const details =
+    kind === 'open' ? { opens, isFirstOpen: !machine && opens === 1 } : { link: target, clicks, isFirstClick: !machine && clicks === 1 }
   return {
     projectId,
-    name: `email.${hit.kind}`,
+    name: `email.${kind}`,
     emailId: id,
-    data: { ...data, ...what, machine, ...hit.opinion },
+    data: { ...data, ...details, machine, ...classification },
     ...(contactId ? { contactId } : {}),
   }
 }
 
-const recall = (tx: Tx, mails: HitMail[]) =>
+const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
   many(
     tx,
     sql<Memory>`
       select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", recent
       from email_hits
       where (project_id, email_id) in (
-        select "projectId", id from jsonb_to_recordset(${JSON.stringify(mails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
+        select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
           as m("projectId" uuid, id uuid))
     `,
   )
 
-/** Only who has locked the mail comes here. */
-async function remember(tx: Tx, memories: Memory[]) {
+/** The caller holds the locks of the emails. */
+async function writeMemories(tx: Tx, memories: Memory[]) {
   if (!memories.length) return
   await sql`
     insert into email_hits (project_id, email_id, events, machine_events, recent)

@@ -5,11 +5,11 @@ import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { createCollector } from './collect.ts'
-import { judgeRequest } from './rules.ts'
+import { classifyRequest } from './rules.ts'
 
-/** One transparent point. */
+/** One transparent pixel. */
 const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
-/** Each time it is shown it should be asked for, and any mail reader on the web may show it. */
+/** Not cached, so that every display is a request; and any webmail may embed it. */
 const IMAGE = {
   'content-type': 'image/gif',
   'content-length': GIF.length,
@@ -20,19 +20,19 @@ const IMAGE = {
 const schema = { params: z.object({ token: z.string() }), hide: true }
 const config = { caller: 'anyone' as const }
 
-/** What mails lead to. Both answer before anything is written. */
-export function hitRoutes(app: App, { db, secrets, log }: Deps) {
+/** The pixel and the links in emails. Both reply before anything is written. */
+export function openClickRoutes(app: App, { db, secrets, log }: Deps) {
   const collector = createCollector({ db, log })
   app.addHook('onClose', () => collector.drain())
 
-  /** Of one mail only: whoever reads the database cannot follow anybody from mail to mail. */
-  const whoFrom = (req: FastifyRequest, emailId: string) => {
+  /** Hashed per email, so that the database does not allow following a person from one email to the next. */
+  const clientOf = (req: FastifyRequest, emailId: string) => {
     const network = networkOf(req.ip)
     const hashed = (text: string) => secrets.sign('hit-client', `${emailId} ${text}`)
     return {
       network: hashed(network),
       client: hashed(`${network} ${req.headers['user-agent'] ?? ''}`),
-      opinion: judgeRequest(req),
+      classification: classifyRequest(req),
     }
   }
 
@@ -43,8 +43,8 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
       config,
       schema,
       handler: async (req, reply) => {
-        const mail = readOpenToken(secrets, req.params.token) ?? notFound('link', req.params.token)
-        collector.add(mail, { kind: 'open', link: TRAP, target: '', ...whoFrom(req, mail.emailId) })
+        const email = readOpenToken(secrets, req.params.token) ?? notFound('link', req.params.token)
+        collector.add(email, { kind: 'open', link: TRAP, target: '', ...clientOf(req, email.emailId) })
         return reply.headers(IMAGE).send(method === 'GET' ? GIF : undefined)
       },
     })
@@ -55,11 +55,11 @@ export function hitRoutes(app: App, { db, secrets, log }: Deps) {
       config,
       schema,
       handler: async (req, reply) => {
-        const { link, target, ...mail } = readClickToken(secrets, req.params.token) ?? notFound('link', req.params.token)
-        collector.add(mail, { kind: link === TRAP ? 'trap' : 'click', link, target, ...whoFrom(req, mail.emailId) })
+        const { link, target, ...email } = readClickToken(secrets, req.params.token) ?? notFound('link', req.params.token)
+        collector.add(email, { kind: link === TRAP ? 'trap' : 'click', link, target, ...clientOf(req, email.emailId) })
         reply.header('cache-control', 'no-store')
         if (link === TRAP) return reply.status(204).send()
-        // Headers are bytes; these are those of the link, whatever letters it has.
+        // Header values are bytes: this sends the UTF-8 bytes of the link unchanged.
         return reply.status(302).header('location', Buffer.from(target).toString('latin1')).send()
       },
     })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeAgent, judgeRequest } from './rules.ts'
+import { classifyAgent, classifyRequest } from './rules.ts'
 
 const CHROME = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 
@@ -43,9 +43,9 @@ test.each<[agent: string | undefined, by: string]>([
   ['okhttp/4.12.0', 'unknown'],
   ['SomethingNew/1.0', 'unknown'],
   [`${CHROME} ${'x'.repeat(10_000)} bot`, 'human'],
-])('%j is judged as: %s', (agent, by) => {
-  const opinion = judgeAgent(agent)
-  expect(opinion.by === 'machine' ? opinion.reason : opinion.by).toBe(by)
+])('%j is classified as: %s', (agent, by) => {
+  const classification = classifyAgent(agent)
+  expect(classification.by === 'machine' ? classification.reason : classification.by).toBe(by)
 })
 
 test.each<[method: string, headers: Record<string, string>, by: string]>([
@@ -57,7 +57,7 @@ test.each<[method: string, headers: Record<string, string>, by: string]>([
   ['GET', { 'x-purpose': 'preview' }, 'prefetch'],
   ['GET', { purpose: 'reading' }, 'human'],
   ['GET', { 'user-agent': 'Mozilla/5.0 (via ggpht.com GoogleImageProxy)', purpose: 'prefetch' }, 'prefetch'],
-])('a %s with %j is judged as: %s', (method, headers, by) => {
-  const opinion = judgeRequest({ method, headers: { 'user-agent': CHROME, ...headers } })
-  expect(opinion.by === 'machine' ? opinion.reason : opinion.by).toBe(by)
+])('a %s with %j is classified as: %s', (method, headers, by) => {
+  const classification = classifyRequest({ method, headers: { 'user-agent': CHROME, ...headers } })
+  expect(classification.by === 'machine' ? classification.reason : classification.by).toBe(by)
 })

@@ -1,22 +1,22 @@
-/** Who made a hit, and for a machine how we know. Unknown counts as a person: better one too many than a reader overlooked. */
+/** Who opened or clicked, and for a machine the reason. Unknown counts as a person: overcounting is better than missing a reader. */
 export type Classification = { by: 'human' | 'unknown' } | { by: 'machine'; reason: string }
 
-/** Sooner than this after it left, nobody has read a mail. */
+/** Time after sending in which no person can have read an email. */
 export const TOO_SOON_MS = 3_000
 
-/** Different links of one mail within so short a time: from one network two, from anywhere three. */
-export const BURST = { withinMs: 1_000, ofOneNetwork: 2, ofAny: 3 }
+/** Number of different links of one email within this time that shows a machine: from one network, and from any. */
+export const BURST = { withinMs: 1_000, fromOneNetwork: 2, fromAny: 3 }
 
-/** Who followed the hidden link, or links in a burst: whatever comes from its network so long before and after is not a person. */
+/** Time before and after a burst or a request for the hidden link in which everything from that network counts as a machine. */
 export const SUSPECT_MS = 60_000
 
-/** The same once more, from the same client, counts once: images are loaded again and again, and buttons clicked twice. */
+/** Time in which the same open or click from the same client counts once: images are reloaded, and buttons double-clicked. */
 export const REPEAT_MS = { open: 60_000, click: 1_000, trap: 60_000 }
 
-/** Software by what it calls itself. The first that matches decides. */
+/** Machines by user agent. The first match decides. */
 const MACHINES: [reason: string, agent: RegExp][] = [
   ['no user agent', /^\s*$/],
-  // Apple's proxy loads every image, whether the mail is read or not, and says no more than this.
+  // Apple's proxy loads every image, whether the email is read or not. This is its whole user agent.
   ['Apple Mail Privacy Protection', /^Mozilla\/5\.0$/],
   ['Yahoo image proxy', /YahooMailProxy|YahooCacheSystem/i],
   ['Microsoft link check', /SkypeUriPreview|BingPreview|SafeLinks|Microsoft Office Existence Discovery|MicrosoftPreview|OneOutlook/i],
@@ -36,33 +36,33 @@ const MACHINES: [reason: string, agent: RegExp][] = [
     'program',
     /^(?:curl|wget|python|aiohttp|httpx|Go-http-client|Java|Apache-HttpClient|libwww-perl|lwp-|node|undici|axios|got\b|Ruby|Faraday|PHP|GuzzleHttp|PostmanRuntime|insomnia|HTTPie|Scrapy|Dalvik\/[\d.]+$)/i,
   ],
-  // Not the telephones of that name.
+  // Except CUBOT phones.
   ['crawler', /(?<!cu)bot\b|crawl|spider|scanner|link ?check|monitoring|uptime|prefetch|preview/i],
 ]
 
-/** Browsers and mail programs; and the image proxy of Gmail, which loads an image when a person opens the mail. */
+/** Browsers and email clients, and the image proxy of Gmail, which loads an image when a person opens the email. */
 const HUMANS =
   /GoogleImageProxy|^Mozilla\/\d.*(?:AppleWebKit|Gecko|Trident|MSIE|ms-office|Thunderbird|Outlook)|^(?:Opera|Outlook|Microsoft Office|Thunderbird|Mail\/|Airmail|Spark|eM Client)/i
 
-/** Longer ones are cut: nobody needs so many words to say what it is. */
+/** Longer user agents are cut, to bound the time of matching. */
 const MAX_AGENT = 500
 
-export function judgeAgent(given: string | undefined): Classification {
+export function classifyAgent(given: string | undefined): Classification {
   const agent = (given ?? '').slice(0, MAX_AGENT)
   const machine = MACHINES.find(([, pattern]) => pattern.test(agent))
   if (machine) return { by: 'machine', reason: machine[0] }
   return { by: HUMANS.test(agent) ? 'human' : 'unknown' }
 }
 
-/** Headers of what a browser loads before anybody has asked for it. */
-const AHEAD_OF_TIME = ['purpose', 'sec-purpose', 'x-purpose', 'x-moz']
+/** Headers by which browsers mark a prefetch. */
+const PREFETCH_HEADERS = ['purpose', 'sec-purpose', 'x-purpose', 'x-moz']
 
 type Request = { method: string; headers: Record<string, string | string[] | undefined> }
 
-/** What a request says of who made it. */
-export function judgeRequest({ method, headers }: Request): Classification {
+/** From a single request; `judge.ts` adds what several requests show together. */
+export function classifyRequest({ method, headers }: Request): Classification {
   if (method === 'HEAD') return { by: 'machine', reason: 'HEAD request' }
-  if (AHEAD_OF_TIME.some((name) => /prefetch|prerender|preview/i.test(String(headers[name] ?? ''))))
+  if (PREFETCH_HEADERS.some((name) => /prefetch|prerender|preview/i.test(String(headers[name] ?? ''))))
     return { by: 'machine', reason: 'prefetch' }
-  return judgeAgent(String(headers['user-agent'] ?? ''))
+  return classifyAgent(String(headers['user-agent'] ?? ''))
 }

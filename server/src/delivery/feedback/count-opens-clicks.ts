@@ -4,11 +4,12 @@ import type { OpenedEmail } from '../message/tracking-token.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { FACTS } from '../outbox/settle.ts'
 
-export type HitMail = {
+/** An email whose opens and clicks are being counted. */
+export type TrackedEmail = {
   projectId: string
   id: string
   contactId: string | null
-  /** Since when somebody may have it. */
+  /** Earliest time at which the recipient may have had it. */
   leftAt: Date
   now: Date
   opens: number
@@ -16,26 +17,33 @@ export type HitMail = {
   data: object
 }
 
-/** Nobody else counts hits of these mails until the end of the transaction. Those that are gone are left out. */
-export const lockHitMails = (tx: Tx, mails: OpenedEmail[]) =>
+/** Locks the emails, so that no other transaction counts their opens and clicks meanwhile. Deleted emails are left out. */
+export const lockTrackedEmails = (tx: Tx, emails: OpenedEmail[]) =>
   many(
     tx,
-    sql<HitMail>`
+    sql<TrackedEmail>`
       select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
         clock_timestamp() as now, e.opens, e.clicks, ${FACTS} as data
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
       where (e.project_id, e.id) in (
-        select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
-      order by e.project_id, e.id -- as everybody does, so that nobody waits in a circle
+        select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
+      order by e.project_id, e.id -- consistent lock order: avoids deadlocks
       for update of e
     `,
   )
 
-/** How many more, and when the first of these was. */
-export type HitCount = { projectId: string; id: string; opens: number; clicks: number; openedAt: string | null; clickedAt: string | null }
+/** New opens and clicks of an email, with the time of the first of each. */
+export type OpenClickCount = {
+  projectId: string
+  id: string
+  opens: number
+  clicks: number
+  openedAt: string | null
+  clickedAt: string | null
+}
 
-/** Only ever forward. Who followed a link has seen the mail, whatever became of the images in it. */
-export async function countHits(tx: Tx, counts: HitCount[]) {
+/** Counts only increase. A click also sets `opened_at`: the email was read, even if its images were not loaded. */
+export async function countOpensAndClicks(tx: Tx, counts: OpenClickCount[]) {
   if (!counts.length) return
   await sql`
     update emails e set
