@@ -1,10 +1,10 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { createSmtp } from '../server/src/delivery/transport/smtp.ts'
+import { createSmtpTransport } from '../server/src/delivery/transport/smtp.ts'
 
 // The floor of sending: the same connections to the same sink, pre-built bytes, and nothing asked or written down.
 const [port, count, signs, connections, bytes] = process.argv.slice(2).map(Number) as [number, number, number, number, number]
-const smtp = createSmtp({ url: `smtp://127.0.0.1:${port}?tls=off`, name: 'bench.example' })
+const smtp = createSmtpTransport({ url: `smtp://127.0.0.1:${port}?tls=off`, name: 'bench.example' })
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const signAsync = promisify((data: Buffer, done: (err: Error | null, signature: Buffer) => void) => sign('sha256', data, privateKey, done))
 const head = 'From: a@bench.example\r\nTo: b@bench.example\r\nSubject: x\r\nX-Sterna-Id: x\r\nMessage-ID: <x@bench.example>\r\n\r\n'

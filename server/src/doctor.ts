@@ -8,7 +8,7 @@ import { pendingMigrations } from './db/migrate.ts'
 import { borrowDatabase, type Database } from './db/open.ts'
 import { listPresent } from './db/presence.ts'
 import { readPauses } from './delivery/sender/pauses.ts'
-import { createSes } from './delivery/transport/ses.ts'
+import { createSesTransport } from './delivery/transport/ses.ts'
 import { accountMailsLeave, type Config, lacksSender, loadConfig, WITHOUT_SENDER } from './lib/config.ts'
 import { createLog } from './lib/log.ts'
 import { nearestFolder } from './lib/make-folder.ts'
@@ -86,9 +86,9 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   const told = snsTopics.length
     ? ok('sns', `believed: ${snsTopics.join(', ')}`)
     : warn('sns', 'SNS_TOPIC_ARNS is not set: bounces and complaints are not noticed; see docs/ses.md')
-  const transport = createSes(ses)
+  const transport = createSesTransport(ses)
   try {
-    const { perSecond, stopped } = await transport.allowance!()
+    const { perSecond, stopped } = await transport.quota!()
     const rate = Number.isFinite(perSecond) ? `${perSecond} mails per second` : 'any number of mails per second'
     return [stopped ? warn('ses', `${stopped} Mails wait until that is over.`) : ok('ses', `lets us send ${rate} in ${ses.region}`), told]
   } catch (err) {

@@ -23,12 +23,12 @@ import { dropOldNotifications } from './delivery/feedback/ses/store.ts'
 import { dropOldSoftBounces } from './delivery/feedback/soft-bounce.ts'
 import { clearVars } from './delivery/outbox/clear-vars.ts'
 import { dropOldAttachments } from './delivery/outbox/retention.ts'
-import { startAccountMails } from './delivery/sender/account-emails.ts'
+import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { startSender } from './delivery/sender/loop.ts'
 import { dropOldPauses } from './delivery/sender/pauses.ts'
-import { createSandbox } from './delivery/transport/sandbox.ts'
-import { createSes } from './delivery/transport/ses.ts'
-import { createSmtp } from './delivery/transport/smtp.ts'
+import { createSandboxTransport } from './delivery/transport/sandbox.ts'
+import { createSesTransport } from './delivery/transport/ses.ts'
+import { createSmtpTransport } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { forgetIdentity } from './domains/forget-identity.ts'
@@ -139,13 +139,13 @@ export const outgoingEmail = ({ config, db }: Deps) => ({
 })
 
 function transportFor({ ses, smtpUrl, publicUrl }: Config, db: Pool): Transport {
-  if (ses) return createSes(ses)
-  return smtpUrl ? createSmtp({ url: smtpUrl, name: new URL(publicUrl).hostname }) : createSandbox(db)
+  if (ses) return createSesTransport(ses)
+  return smtpUrl ? createSmtpTransport({ url: smtpUrl, name: new URL(publicUrl).hostname }) : createSandboxTransport(db)
 }
 
 const sendAccountMails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>
   config.mailFrom && accountMailsLeave(config)
-    ? startAccountMails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
+    ? startAccountEmails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
     : undefined
 
 type Removal = Parameters<typeof transact<number>>[1]

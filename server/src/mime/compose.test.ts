@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { expect, test } from 'vitest'
-import { type Attachment, compose, type Mail } from './compose.ts'
-import { mail, messageSource, plainMail, structuredValue } from './message.arbitrary.ts'
+import { type Attachment, compose, type MessageFields } from './compose.ts'
+import { anyMessage, messageSource, plainMessage, structuredValue } from './message.arbitrary.ts'
 
-const parse = (given: Mail) => PostalMime.parse(messageSource(compose(given)))
+const parse = (given: MessageFields) => PostalMime.parse(messageSource(compose(given)))
 
 /** The parser counts the line break before a boundary to the text, and takes a mark of the byte order away. */
 const textOf = (parsed: string | undefined) => (parsed ?? '\n').replace(/\n$/, '')
@@ -30,7 +30,7 @@ const bytesOf = ({ content }: { content: ArrayBuffer | Uint8Array | string }) =>
 
 test('another program reads from a mail exactly what went into it', async () => {
   await fc.assert(
-    fc.asyncProperty(mail, async (given) => {
+    fc.asyncProperty(anyMessage, async (given) => {
       const parsed = await parse(given)
       expect(parsed.subject ?? '').toBe(asLine(given.subject))
       expect(parsed.from).toEqual({ name: asLine(given.from.name ?? '').trim(), address: given.from.address })
@@ -69,7 +69,7 @@ test('another program reads from a mail exactly what went into it', async () => 
 
 test('every byte of a mail is one that any server takes: ASCII, CRLF, no long line, no dot that ends it', () => {
   fc.assert(
-    fc.property(mail, (given) => {
+    fc.property(anyMessage, (given) => {
       const source = messageSource(compose(given))
       expect(source).toMatch(/^(?:[\x20-\x7e\t]|\r\n)*\r\n$/)
       for (const line of source.split('\r\n')) {
@@ -84,7 +84,7 @@ test('every byte of a mail is one that any server takes: ASCII, CRLF, no long li
 
 test('lines of encoded text have at most 76 characters', () => {
   fc.assert(
-    fc.property(mail, (given) => {
+    fc.property(anyMessage, (given) => {
       const { head, body } = compose(given)
       for (const line of head.split('\r\n')) if (line.includes('=?UTF-8?B?')) expect(line.length).toBeLessThanOrEqual(76)
       for (const part of body.split('--=_')) {
@@ -104,7 +104,7 @@ const namesIn = (head: string) =>
 
 test('nothing that is put into a mail adds a header, ends the header or adds a part', async () => {
   await fc.assert(
-    fc.asyncProperty(mail, async (given) => {
+    fc.asyncProperty(anyMessage, async (given) => {
       const { head, body } = compose(given)
       const expected = ['From', 'To', 'Subject', 'Date', 'Message-ID', 'X-Sterna-Id', 'MIME-Version', 'Content-Type']
       if (given.replyTo) expected.push('Reply-To')
@@ -121,7 +121,7 @@ test('nothing that is put into a mail adds a header, ends the header or adds a p
 
 test('composing a mail twice gives the same bytes', () => {
   fc.assert(
-    fc.property(mail, (given) => {
+    fc.property(anyMessage, (given) => {
       expect(compose({ ...given, date: new Date(given.date) })).toEqual(compose(given))
     }),
     { numRuns: 50 },
@@ -129,7 +129,7 @@ test('composing a mail twice gives the same bytes', () => {
 })
 
 test('a body full of what looks like the end of the mail, or like its parts, is still one body', async () => {
-  const { id } = plainMail
+  const { id } = plainMessage
   const html = [
     `--=_${id}-a`,
     'Content-Type: text/html',
@@ -141,7 +141,7 @@ test('a body full of what looks like the end of the mail, or like its parts, is 
     '\n.\r',
     'MAIL FROM:<x@example.com>',
   ].join('\n')
-  const given = { ...plainMail, html, text: `--=_${id}-a--\r\n.\r\nQUIT` }
+  const given = { ...plainMessage, html, text: `--=_${id}-a--\r\n.\r\nQUIT` }
   const parsed = await parse(given)
   expect(textOf(parsed.html)).toBe(asSent(html))
   expect(textOf(parsed.text)).toBe(`--=_${id}-a--\n.\nQUIT`)
@@ -157,7 +157,7 @@ test('a subject with a line break in it stays one header', async () => {
     'a\u0085Bcc: x',
     'a\0b',
   ]) {
-    const parsed = await parse({ ...plainMail, subject })
+    const parsed = await parse({ ...plainMessage, subject })
     expect(parsed.subject).toBe(asLine(subject))
     expect(parsed.bcc).toBeUndefined()
   }
@@ -173,7 +173,7 @@ test('a name that looks like an address is a name', async () => {
     'Group: a;',
     'A (b)',
   ]) {
-    const parsed = await parse({ ...plainMail, to: { name, address: 'ada@example.com' } })
+    const parsed = await parse({ ...plainMessage, to: { name, address: 'ada@example.com' } })
     expect(parsed.to).toEqual([{ name, address: 'ada@example.com' }])
   }
 })
@@ -183,7 +183,7 @@ test('a header that a customer gives keeps its address and its link, whatever st
     'Reply-To': 'Jörg Müller <joerg@example.com>, Ada <ada@example.com>',
     'List-Unsubscribe': `<https://example.com/${'x'.repeat(900)}>, <mailto:u@example.com?subject=?>`,
   }
-  const { head } = compose({ ...plainMail, replyTo: 'other@example.com', headers })
+  const { head } = compose({ ...plainMessage, replyTo: 'other@example.com', headers })
   expect(head).toContain('\r\nReply-To: =?UTF-8?B?SsO2cmcgTcO8bGxlcg==?= <joerg@example.com>, Ada\r\n <ada@example.com>\r\n')
   expect(head).toContain(`\r\nList-Unsubscribe: ${headers['List-Unsubscribe'].replace(', ', ',\r\n ')}\r\n`)
   expect(head).not.toContain('other@example.com')
@@ -191,23 +191,23 @@ test('a header that a customer gives keeps its address and its link, whatever st
 
 test('a header that is ours cannot be given again', () => {
   const headers = { subject: 'x', FROM: 'x@example.com', to: 'x@example.com', 'content-TYPE': 'text/plain', 'X-Sterna-ID': 'x' }
-  expect(compose({ ...plainMail, headers })).toEqual(compose(plainMail))
+  expect(compose({ ...plainMessage, headers })).toEqual(compose(plainMessage))
 })
 
 test('a line break where none can be is refused, not sent', () => {
   const file: Attachment = { filename: 'a', contentType: 'image/png', contentId: 'a', inline: true, content: Buffer.from('a') }
-  expect(() => compose({ ...plainMail, headers: { 'X-A: b\r\nBcc': 'x@example.com' } })).toThrow()
-  expect(() => compose({ ...plainMail, to: { address: 'a@example.com>\r\nBcc: <x@example.com' } })).toThrow()
-  expect(() => compose({ ...plainMail, replyTo: 'a@example.com\nBcc: x@example.com' })).toThrow()
-  expect(() => compose({ ...plainMail, attachments: [{ ...file, contentId: 'a>\r\nX: <b' }] })).toThrow()
-  expect(() => compose({ ...plainMail, attachments: [{ ...file, contentType: 'image/png\r\nX: y' }] })).toThrow()
+  expect(() => compose({ ...plainMessage, headers: { 'X-A: b\r\nBcc': 'x@example.com' } })).toThrow()
+  expect(() => compose({ ...plainMessage, to: { address: 'a@example.com>\r\nBcc: <x@example.com' } })).toThrow()
+  expect(() => compose({ ...plainMessage, replyTo: 'a@example.com\nBcc: x@example.com' })).toThrow()
+  expect(() => compose({ ...plainMessage, attachments: [{ ...file, contentId: 'a>\r\nX: <b' }] })).toThrow()
+  expect(() => compose({ ...plainMessage, attachments: [{ ...file, contentType: 'image/png\r\nX: y' }] })).toThrow()
 })
 
 test('a mail in a file is attached as a file, not as parts of this one', async () => {
   const content = Buffer.from('Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nhello\r\n--x--\r\n')
   for (const contentType of ['message/rfc822', 'multipart/mixed', 'Message/Partial']) {
     const { attachments } = await parse({
-      ...plainMail,
+      ...plainMessage,
       attachments: [{ filename: 'a.eml', contentType, contentId: null, inline: false, content }],
     })
     expect(attachments).toMatchObject([{ filename: 'a.eml', mimeType: 'application/octet-stream' }])
@@ -216,7 +216,7 @@ test('a mail in a file is attached as a file, not as parts of this one', async (
 })
 
 test('an address beyond ASCII is written as it is, for servers that take it, and nothing else is', async () => {
-  const given = { ...plainMail, to: { name: 'Jürgen', address: 'jürgen@xn--mller-kva.example' }, html: 'ü', subject: 'ü' }
+  const given = { ...plainMessage, to: { name: 'Jürgen', address: 'jürgen@xn--mller-kva.example' }, html: 'ü', subject: 'ü' }
   const { head, body } = compose(given)
   expect(head.replace('jürgen@', '') + body).toMatch(/^[\x20-\x7e\t\r\n]+$/)
   expect((await parse(given)).to).toEqual([given.to])
@@ -224,7 +224,7 @@ test('an address beyond ASCII is written as it is, for servers that take it, and
 
 const structured = (name: string, value: string) =>
   /\r\nX-Sterna-Id: [^\r]*\r\n(.*?)MIME-Version/s
-    .exec(compose({ ...plainMail, headers: { [name]: value } }).head)![1]!
+    .exec(compose({ ...plainMessage, headers: { [name]: value } }).head)![1]!
     .replace(/\r\n(?= )|\r\n$/g, '')
 
 test.each([
@@ -244,16 +244,16 @@ test.each([
 
 test('the longest URI in a structured header stays one, in a line of its own', () => {
   const value = `<https://example.com/${'x'.repeat(997 - 22)}>`
-  expect(compose({ ...plainMail, headers: { 'List-Unsubscribe': value } }).head).toContain(`\r\nList-Unsubscribe:\r\n ${value}\r\n`)
+  expect(compose({ ...plainMessage, headers: { 'List-Unsubscribe': value } }).head).toContain(`\r\nList-Unsubscribe:\r\n ${value}\r\n`)
 })
 
 test('no value of a structured header makes a line that is too long or adds a header', () => {
   const name = fc.constantFrom('Reply-To', 'List-Unsubscribe', 'References', 'In-Reply-To', 'List-Id')
   fc.assert(
     fc.property(name, structuredValue, (each, value) => {
-      const { head } = compose({ ...plainMail, headers: { [each]: value } })
+      const { head } = compose({ ...plainMessage, headers: { [each]: value } })
       for (const line of head.split('\r\n')) expect(line.length).toBeLessThanOrEqual(998)
-      expect(namesIn(head)).toEqual([...namesIn(compose(plainMail).head).slice(0, 6), each, 'MIME-Version', 'Content-Type'])
+      expect(namesIn(head)).toEqual([...namesIn(compose(plainMessage).head).slice(0, 6), each, 'MIME-Version', 'Content-Type'])
     }),
     { numRuns: 200 },
   )
@@ -261,7 +261,7 @@ test('no value of a structured header makes a line that is too long or adds a he
 
 const nameIn = (head: 'Content-Disposition' | 'Content-Type', filename: string) => {
   const file = { filename, contentType: 'image/png', contentId: null, inline: false, content: Buffer.from('a') }
-  const { body } = compose({ ...plainMail, attachments: [file] })
+  const { body } = compose({ ...plainMessage, attachments: [file] })
   const unfolded = body.replace(/\r\n(?= )/g, '')
   return new RegExp(`${head}: (?:attachment|image/png); (.*)\\r\\n`).exec(unfolded)![1]!
 }

@@ -4,7 +4,7 @@ type Mailbox = { name?: string | null; address: string }
 export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Uint8Array }
 
 /** Everything a mail consists of. Times and ids come from its row, so that composing it twice gives the same bytes. */
-export type Mail = {
+export type MessageFields = {
   id: string
   messageId: string
   date: Date
@@ -25,20 +25,20 @@ export type Mail = {
 export const MAX_MESSAGE = 40 * 1024 * 1024
 
 /** Both with CRLF line ends; the header without the empty line after it. */
-export type Composed = { head: string; body: string }
+export type ComposedMessage = { head: string; body: string }
 
 /** As it travels. */
-export function bytesOf(composed: Composed) {
+export function bytesOf(composed: ComposedMessage) {
   const bytes = Buffer.allocUnsafe(sizeOf(composed))
   writeTo(bytes, composed)
   return bytes
 }
 
 /** A body is ASCII, a header need not be. */
-export const sizeOf = ({ head, body }: Composed) => Buffer.byteLength(head) + EMPTY_LINE.length + body.length
+export const sizeOf = ({ head, body }: ComposedMessage) => Buffer.byteLength(head) + EMPTY_LINE.length + body.length
 
 /** Returns how many bytes that were. */
-export function writeTo(bytes: Buffer, { head, body }: Composed) {
+export function writeTo(bytes: Buffer, { head, body }: ComposedMessage) {
   const end = bytes.write(head)
   bytes.write(EMPTY_LINE, end, 'latin1')
   bytes.write(body, end + EMPTY_LINE.length, 'latin1')
@@ -47,7 +47,7 @@ export function writeTo(bytes: Buffer, { head, body }: Composed) {
 
 const EMPTY_LINE = '\r\n'
 
-export function compose(mail: Mail): Composed {
+export function compose(mail: MessageFields): ComposedMessage {
   const content = withAttachments(mail, withImages(mail, textAndHtml(mail)))
   const own = Object.entries(mail.headers).filter(([name]) => !OURS.has(name.toLowerCase()))
   const replyTo = mail.replyTo && !hasHeader(mail.headers, 'reply-to') ? [plainHeader('Reply-To', mail.replyTo)] : []
@@ -85,7 +85,7 @@ const hasHeader = (headers: Record<string, string>, name: string) => Object.keys
 
 type Part = { head: string; body: string }
 
-const textAndHtml = ({ id, text, html }: Mail): Part =>
+const textAndHtml = ({ id, text, html }: MessageFields): Part =>
   multipart('alternative', `${id}-a`, [textPart('plain', text), textPart('html', html)])
 
 function textPart(kind: 'plain' | 'html', text: string): Part {
@@ -96,12 +96,12 @@ function textPart(kind: 'plain' | 'html', text: string): Part {
   }
 }
 
-function withImages({ id, attachments }: Mail, content: Part): Part {
+function withImages({ id, attachments }: MessageFields, content: Part): Part {
   const inline = attachments.filter((attachment) => attachment.inline)
   return inline.length ? multipart('related; type="multipart/alternative"', `${id}-r`, [content, ...inline.map(filePart)]) : content
 }
 
-function withAttachments({ id, attachments }: Mail, content: Part): Part {
+function withAttachments({ id, attachments }: MessageFields, content: Part): Part {
   const files = attachments.filter((attachment) => !attachment.inline)
   return files.length ? multipart('mixed', `${id}-m`, [content, ...files.map(filePart)]) : content
 }

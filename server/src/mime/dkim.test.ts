@@ -2,9 +2,9 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
-import { compose, type Mail } from './compose.ts'
+import { compose, type MessageFields } from './compose.ts'
 import { dkimSignature } from './dkim.ts'
-import { mail, messageSource, plainMail } from './message.arbitrary.ts'
+import { anyMessage, messageSource, plainMessage } from './message.arbitrary.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const signer = { domain: 'example.com', selector: 'sterna1', key: privateKey }
@@ -16,7 +16,7 @@ async function resolver(name: string, type: string) {
   return [[record.slice(0, 200), record.slice(200)]]
 }
 
-async function sign(given: Mail) {
+async function sign(given: MessageFields) {
   const composed = compose(given)
   return (await dkimSignature(composed, signer, given.date)) + messageSource(composed)
 }
@@ -29,7 +29,7 @@ async function verify(source: string) {
 
 test('another program finds every signature right', async () => {
   await fc.assert(
-    fc.asyncProperty(mail, async (given) => {
+    fc.asyncProperty(anyMessage, async (given) => {
       const result = await verify(await sign({ ...given, from: { ...given.from, address: 'ada@example.com' } }))
       expect(result.status).toMatchObject({ result: 'pass', aligned: 'example.com' })
       expect(result).toMatchObject({ canonBodyLengthLimited: false })
@@ -38,8 +38,8 @@ test('another program finds every signature right', async () => {
   )
 })
 
-const full: Mail = {
-  ...plainMail,
+const full: MessageFields = {
+  ...plainMessage,
   replyTo: 'reply@example.com',
   subject: 'Grüße  an   alle',
   html: '<p>Hello \t world </p>\n\n\n',
@@ -70,7 +70,7 @@ test('each signed header is listed once more than it occurs', async () => {
 })
 
 test('headers that mailing lists add are listed only where they occur', async () => {
-  expect(namesIn(await sign(plainMail)).filter((name) => name.startsWith('list-'))).toEqual([])
+  expect(namesIn(await sign(plainMessage)).filter((name) => name.startsWith('list-'))).toEqual([])
 })
 
 test.each([...SIGNED, 'Cc', 'Content-Transfer-Encoding'])(
@@ -83,7 +83,7 @@ test.each([...SIGNED, 'Cc', 'Content-Transfer-Encoding'])(
 )
 
 test.each(['Reply-To', 'Cc', 'In-Reply-To', 'References'])('a %s added to a message without one breaks the signature', async (name) => {
-  expect((await verify(`${name}: <x@example.org>\r\n${await sign(plainMail)}`)).status.result).toBe('fail')
+  expect((await verify(`${name}: <x@example.org>\r\n${await sign(plainMessage)}`)).status.result).toBe('fail')
 })
 
 test('the lines of the signature have at most 78 characters', async () => {

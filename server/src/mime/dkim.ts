@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
-import type { Composed } from './compose.ts'
+import type { ComposedMessage } from './compose.ts'
 
 /**
  * Signed once more often than they occur, also where they do not occur at all: then nobody can add one on top, which some readers would
@@ -25,7 +25,7 @@ const SIGNED_IF_PRESENT = ['list-id', 'list-unsubscribe', 'list-unsubscribe-post
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
 /** The DKIM-Signature header of a mail (RFC 6376), relaxed in header and body. */
-export function dkimSignature({ head, body }: Composed, { domain, selector, key }: DkimKey, now: Date) {
+export function dkimSignature({ head, body }: ComposedMessage, { domain, selector, key }: DkimKey, now: Date) {
   const fields = readFields(head)
   const names = [...SIGNED, ...SIGNED_IF_PRESENT.filter((name) => fields.has(name))]
   const overSigned = names.flatMap((name) => [...(fields.get(name) ?? []), ''].map(() => name))

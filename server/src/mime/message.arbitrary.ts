@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import type { Attachment, Composed, Mail } from './compose.ts'
+import type { Attachment, ComposedMessage, MessageFields } from './compose.ts'
 
 /** Mails for tests: ordinary ones, and ones with everything in them that a mail can be broken with. */
 
-export const messageSource = ({ head, body }: Composed) => `${head}\r\n${body}`
+export const messageSource = ({ head, body }: ComposedMessage) => `${head}\r\n${body}`
 
-export const plainMail: Mail = {
+export const plainMessage: MessageFields = {
   id: '019a0000-0000-7000-8000-000000000001',
   messageId: '019a0000-0000-7000-8000-000000000001@example.com',
   date: new Date('2026-01-02T03:04:05Z'),
@@ -63,8 +63,8 @@ const nastyPiece = fc.constantFrom(
   ],
   ...[
     '--=_',
-    `--=_${plainMail.id}-a`,
-    `\r\n--=_${plainMail.id}-a--\r\n`,
+    `--=_${plainMessage.id}-a`,
+    `\r\n--=_${plainMessage.id}-a--\r\n`,
     '.',
     '\n.\n',
     '\r\n.\r\n',
@@ -142,7 +142,7 @@ const address = fc.constantFrom(
   `${'l'.repeat(64)}@${'d'.repeat(60)}.example`,
 )
 
-export const mail: fc.Arbitrary<Mail> = fc
+export const anyMessage: fc.Arbitrary<MessageFields> = fc
   .record({
     from: fc.record({ name: fc.option(anyText(8)), address }),
     to: fc.record({ name: fc.option(anyText(8)), address }),
@@ -155,4 +155,4 @@ export const mail: fc.Arbitrary<Mail> = fc
     date: fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1_000)),
   })
   .filter(({ headers: given }) => new Set(Object.keys(given).map((name) => name.toLowerCase())).size === Object.keys(given).length)
-  .map((given) => ({ ...plainMail, ...given }))
+  .map((given) => ({ ...plainMessage, ...given }))

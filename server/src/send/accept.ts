@@ -3,17 +3,17 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
-import { LANES } from '../delivery/outbox/claim.ts'
+import { PRIORITIES } from '../delivery/outbox/claim.ts'
 import {
+  enqueueCte,
+  enqueueEmails,
+  insertAttachments,
+  insertContents,
+  insertContentsSql,
   type NewAttachment,
   type NewContent,
-  queueEmails,
-  queueingTo,
-  saveAttachments,
-  saveContents,
-  savingContents,
 } from '../delivery/outbox/enqueue.ts'
-import { QUEUED } from '../delivery/outbox/queue-notifications.ts'
+import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
 import { requireVerified } from '../domains/verified.ts'
 import { claimKeys, explainRepeats, lockTimeoutFor } from '../http/idempotency.ts'
 import { type CallerProject, checkCallers } from '../http/key-check.ts'
@@ -75,19 +75,19 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   shareContents(calls)
   const froms = calls.map(({ request: { project, content } }) => ({ projectId: project.id, address: content.fromAddress }))
   const { query, finder } = upsertAtOnce(mergeWanted(calls.flatMap(wantContacts)), {
-    also: (contacts) => queueingTo(contacts, calls.flatMap(emailsOf)),
+    also: (contacts) => enqueueCte(contacts, calls.flatMap(emailsOf)),
   })
   const { now, rows } = await commit([
     query,
     requireVerified([...new Map(froms.map((from) => [`${from.projectId} ${from.address.split('@')[1]}`, from])).values()]),
-    savingContents(contentsOf(calls)),
+    insertContentsSql(contentsOf(calls)),
     NOTIFY_QUEUED,
   ])
   const find = finder(rows[0])
   return (call: SendCall) => answer(call, (projectId, email) => ({ id: find(projectId, email) }), now)
 }
 
-const NOTIFY_QUEUED = sql`select pg_notify(${QUEUED}, ${String(LANES.transactional)})`
+const NOTIFY_QUEUED = sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`
 
 /** Equal contents of a batch are stored once: a template may be sent a thousand times a second. */
 function shareContents(calls: SendCall[]) {
@@ -130,14 +130,14 @@ async function accept(tx: Tx, calls: SendCall[], { now, checkCaps }: { now: Date
 
   const admitted = calls.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeWanted(admitted.flatMap(wantContacts)))
-  await saveContents(tx, contentsOf(admitted))
-  await saveAttachments(
+  await insertContents(tx, contentsOf(admitted))
+  await insertAttachments(
     tx,
     admitted.flatMap(({ request: { project, attachments }, ids: { contentId } }) =>
       attachments.map((attachment) => ({ ...attachment, projectId: project.id, contentId })),
     ),
   )
-  await queueEmails(
+  await enqueueEmails(
     tx,
     admitted.flatMap((call) =>
       emailsOf(call).map((email) => ({

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { one, transact } from '../../src/db/index.ts'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { classify } from '../../src/delivery/transport/classify.ts'
-import { createSes } from '../../src/delivery/transport/ses.ts'
-import type { Outgoing, Transport } from '../../src/delivery/transport/transport.ts'
+import { createSesTransport } from '../../src/delivery/transport/ses.ts'
+import type { OutgoingMessage, Transport } from '../../src/delivery/transport/transport.ts'
 import { checkDueDomains } from '../../src/domains/check-due.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { newId } from '../../src/lib/id.ts'
@@ -46,7 +46,7 @@ const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, 
 describe('the SES transport', () => {
   const open: Transport[] = []
   const createTransport = (endpoint = ses.url, patience = { connectMs: 500, answerMs: 1_500 }) => {
-    const transport = createSes({ region: 'eu-central-1', endpoint, configurationSet: 'sterna' }, patience)
+    const transport = createSesTransport({ region: 'eu-central-1', endpoint, configurationSet: 'sterna' }, patience)
     open.push(transport)
     return transport
   }
@@ -55,7 +55,7 @@ describe('the SES transport', () => {
     await Promise.all(open.splice(0).map((transport) => transport.close()))
   })
 
-  const mailTo = (recipient: string): Outgoing => {
+  const mailTo = (recipient: string): OutgoingMessage => {
     const id = newId()
     const message = Buffer.from(`X-Sterna-Id: ${id}\r\nSubject: =?utf-8?q?=C3=A4?=\r\n\r\nHello ä €\r\n.\r\n`)
     return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
@@ -147,14 +147,14 @@ describe('the SES transport', () => {
     expect(handOver).toHaveBeenCalledTimes(1)
   })
 
-  test('the allowance of the account is what it says, and a day that is used up stops everything', async () => {
-    const { allowance } = createTransport()
-    expect(await allowance!()).toEqual({ perSecond: 1_000, stopped: null })
+  test('the quota of the account is what it says, and a day that is used up stops everything', async () => {
+    const { quota } = createTransport()
+    expect(await quota!()).toEqual({ perSecond: 1_000, stopped: null })
     ses.account.SendQuota.SentLast24Hours = 50_000
-    expect(await allowance!()).toMatchObject({ stopped: expect.stringContaining('50000') })
+    expect(await quota!()).toMatchObject({ stopped: expect.stringContaining('50000') })
     ses.account.SendQuota.SentLast24Hours = 0
     ses.account.SendingEnabled = false
-    expect(await allowance!()).toMatchObject({ stopped: expect.stringContaining('paused') })
+    expect(await quota!()).toMatchObject({ stopped: expect.stringContaining('paused') })
     ses.account.SendingEnabled = true
   })
 })

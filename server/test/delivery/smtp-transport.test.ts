@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { createSmtp } from '../../src/delivery/transport/smtp.ts'
-import type { Outgoing, Permit } from '../../src/delivery/transport/transport.ts'
+import { createSmtpTransport } from '../../src/delivery/transport/smtp.ts'
+import type { OutgoingMessage, Permit } from '../../src/delivery/transport/transport.ts'
 import { newId } from '../../src/lib/id.ts'
 import { startSink } from '../support/smtp-server.ts'
 import { until } from '../support/until.ts'
@@ -12,13 +12,13 @@ describe('the SMTP transport', () => {
   const open = async (options?: Parameters<typeof startSink>[0]) => {
     const sink = await startSink(options)
     sinks.push(sink)
-    return { sink, smtp: createSmtp({ url: sink.url, name: 'sender.example' }) }
+    return { sink, smtp: createSmtpTransport({ url: sink.url, name: 'sender.example' }) }
   }
   afterEach(async () => {
     await Promise.all(sinks.splice(0).map((sink) => sink.stop()))
   })
 
-  const mailTo = (recipient: string, body = 'Hello\r\n'): Outgoing => {
+  const mailTo = (recipient: string, body = 'Hello\r\n'): OutgoingMessage => {
     const id = newId()
     const message = Buffer.from(`X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`)
     return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
@@ -92,7 +92,7 @@ describe('the SMTP transport', () => {
 
   test('a login that is refused is told as such, and leaves no connection behind', async () => {
     const { sink } = await open({ refuseLogins: true })
-    const smtp = createSmtp({ url: sink.url.replace('//', '//user:wrong@'), name: 'sender.example' })
+    const smtp = createSmtpTransport({ url: sink.url.replace('//', '//user:wrong@'), name: 'sender.example' })
     expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'refused', code: 535 })
     await until('the connection is gone', () => sink.openConnections() === 0)
   })
@@ -103,7 +103,7 @@ describe('the SMTP transport', () => {
     const url = sink.url.replace('//127.0.0.1', '//user:secret@[::ffff:127.0.0.1]')
     const saidBy = async (given: string) => {
       sink.commands.splice(0)
-      const outcome = await createSmtp({ url: given, name: 'sender.example' }).send(mailTo('a@example.com'), yes)
+      const outcome = await createSmtpTransport({ url: given, name: 'sender.example' }).send(mailTo('a@example.com'), yes)
       return { outcome: outcome.is, login: sink.commands.some((line) => line.startsWith('AUTH')) }
     }
     expect(await saidBy(url.replace('?tls=off', ''))).toEqual({ outcome: 'not-sent', login: false })

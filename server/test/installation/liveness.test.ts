@@ -4,7 +4,7 @@ import { buildApp } from '../../src/app.ts'
 import { connect, many, transact } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
 import { announce, type Presence } from '../../src/db/presence.ts'
-import { recover } from '../../src/delivery/outbox/claim.ts'
+import { recoverFromDeadWorkers } from '../../src/delivery/outbox/claim.ts'
 import { enqueue } from '../../src/jobs/enqueue.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -133,12 +133,12 @@ describe('a worker whose liveness connection loses every packet', () => {
     await expect.poll(states, PATIENCE).toEqual([{ state: 'sending', crashes: 0, count: 5 }])
 
     await loseLock(presence)
-    await expect.poll(() => recover(db, other.key), PATIENCE).toBe(5)
+    await expect.poll(() => recoverFromDeadWorkers(db, other.key), PATIENCE).toBe(5)
     expect(await states()).toEqual([{ state: 'queued', crashes: 1, count: 5 }])
     // It renews its lease before it knows of the loss. Without one it can claim nothing.
     const leases = () => many(db, sql`select 1 from senders where worker = ${presence.key}`)
     while (presence.isHeld()) expect(await leases()).toEqual([])
-    const recovering = setInterval(() => void recover(db, other.key).catch(() => {}), 100)
+    const recovering = setInterval(() => void recoverFromDeadWorkers(db, other.key).catch(() => {}), 100)
     undo(async () => clearInterval(recovering))
     expect(await states()).toEqual([{ state: 'queued', crashes: 1, count: 5 }])
 

@@ -107,7 +107,7 @@ describe('between the request and the mail', () => {
   test('a mail of more than 40 MB fails, with the reason', async () => {
     const data = { x: { value: '€'.repeat(60_000), persistent: false } }
     const answer = await busy.send({ body: '{% for n in (1..80) %}{{x}}{% endfor %}', data })
-    expect((await busy.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'The mail has more than 40 MB.' })
+    expect((await busy.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'The message is larger than 40 MB.' })
   })
 
   test('a mail that cannot be rendered fails, with the reason', async () => {

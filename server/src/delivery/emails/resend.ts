@@ -6,7 +6,7 @@ import { newId } from '../../lib/id.ts'
 import { KEPT_DAYS } from '../outbox/clear-vars.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { newMessageId } from '../outbox/enqueue.ts'
-import { QUEUED } from '../outbox/queue-notifications.ts'
+import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
 
 type Failed = {
   state: string
@@ -53,6 +53,6 @@ async function queueAgain(tx: Tx, { projectId, id, messageId }: { projectId: str
     select project_id, ${newEmail}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id
     from emails where project_id = ${projectId} and id = ${id}
   `.execute(tx)
-  await sql`select pg_notify(${QUEUED}, lane::text) from emails where project_id = ${projectId} and id = ${newEmail}`.execute(tx)
+  await sql`select pg_notify(${QUEUE_CHANNEL}, lane::text) from emails where project_id = ${projectId} and id = ${newEmail}`.execute(tx)
   return newEmail
 }

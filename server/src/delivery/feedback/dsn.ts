@@ -83,7 +83,7 @@ function isHardBounce(status: string, diagnosis: string) {
 function saysUnknownRecipient(diagnosis: string) {
   const response = diagnosis.replace(/^\s*\w+\s*;\s*/, '').slice(0, 1_000)
   const code = Number(/^[45]\d\d\b/.exec(response)?.[0] ?? 550)
-  return classify({ is: 'refused', at: 'recipient', code, response }).nobody === true
+  return classify({ is: 'refused', at: 'recipient', code, response }).unknownRecipient === true
 }
 
 function findingsOf({ kind, reason }: RecipientStatus): ReportFindings {

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { newId } from '../../lib/id.ts'
 import { createLog } from '../../lib/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
-import { LANES } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/claim.ts'
 import type { BuildRequest } from './build.ts'
 import { createBuildPool } from './build-pool.ts'
 import { createTimeouts } from './timeouts.ts'
@@ -15,8 +15,8 @@ const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
 afterAll(() => making.close())
 
-const order = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
-  mail: { projectId: newId(), id: newId(), messageId: 'x@shop.example', createdAt: new Date(), toAddress: 'a@b.example', toName: null },
+const request = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
+  email: { projectId: newId(), id: newId(), messageId: 'x@shop.example', createdAt: new Date(), toAddress: 'a@b.example', toName: null },
   content: { type: 'TRANSACTIONAL', fromAddress: 'shop@shop.example', replyTo: null, attachments: [] },
   sender: 'Shop',
   subject: 'Hello',
@@ -28,11 +28,12 @@ const order = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
   ...changes,
 })
 
-const make = (orders: BuildRequest[], lane: number = LANES.transactional) => Promise.all(orders.map((each) => making.make(lane, each)))
+const make = (requests: BuildRequest[], priority: number = PRIORITIES.transactional) =>
+  Promise.all(requests.map((each) => making.build(priority, each)))
 
-test('each gets its own mail, however many are made at once and in whichever lane', async () => {
-  const orders = Array.from({ length: 50 }, (_, n) => order({ subject: `Number ${n}` }))
-  const [ones, others] = await Promise.all([make(orders), make(orders, LANES.bulk)])
+test('each gets its own mail, however many are made at once and in whichever priority', async () => {
+  const requests = Array.from({ length: 50 }, (_, n) => request({ subject: `Number ${n}` }))
+  const [ones, others] = await Promise.all([make(requests), make(requests, PRIORITIES.bulk)])
   for (const [n, message] of ones.entries()) {
     const { subject, text } = await PostalMime.parse(message)
     expect([subject, text?.trim()]).toEqual([`Number ${n}`, 'Hello'])
@@ -43,21 +44,21 @@ test('each gets its own mail, however many are made at once and in whichever lan
 test('a file arrives as it was', async () => {
   const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, n) => n % 256))
   const file = { filename: 'a.bin', contentType: 'application/octet-stream', contentId: null, inline: false, content: bytes }
-  const [message] = await make([order({ content: { ...order().content, attachments: [file] } })])
+  const [message] = await make([request({ content: { ...request().content, attachments: [file] } })])
   const { attachments } = await PostalMime.parse(message!)
   expect(Buffer.from(attachments[0]!.content as ArrayBuffer)).toEqual(bytes)
 })
 
 test('a mail that cannot be signed fails alone, with the reason', async () => {
   const signer = { domain: 'shop.example', selector: 's', key: 'no key' as unknown as KeyObject }
-  const outcomes = await Promise.allSettled([making.make(0, order()), making.make(0, order({ signer })), making.make(0, order())])
+  const outcomes = await Promise.allSettled([making.build(0, request()), making.build(0, request({ signer })), making.build(0, request())])
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect((outcomes[1] as PromiseRejectedResult).reason.message).toMatch(/private key|PEM|DECODER/i)
 })
 
 test('a mail that cannot even be handed to a thread takes no other along', async () => {
-  const guilty = order({ headers: { 'X-Bad': (() => {}) as unknown as string } })
-  const outcomes = await Promise.allSettled([order(), guilty, order(), order(), order()].map((each) => making.make(0, each)))
+  const guilty = request({ headers: { 'X-Bad': (() => {}) as unknown as string } })
+  const outcomes = await Promise.allSettled([request(), guilty, request(), request(), request()].map((each) => making.build(0, each)))
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'])
 })
 
@@ -79,21 +80,21 @@ describe('an email that takes too long', () => {
     content: Buffer.alloc(2 ** 24),
   }
   const slow = (projectId = newId()) =>
-    order({ subject: SLOW, mail: { ...order().mail, projectId }, content: { ...order().content, attachments: [file] } })
-  const quick = (projectId: string) => order({ mail: { ...order().mail, projectId } })
+    request({ subject: SLOW, email: { ...request().email, projectId }, content: { ...request().content, attachments: [file] } })
+  const quick = (projectId: string) => request({ email: { ...request().email, projectId } })
   const REASON = 'Building the message took longer than 0 s.'
   const endsOf = async (outcomes: Promise<Buffer>[]) =>
     (await Promise.allSettled(outcomes)).map((each) => (each.status === 'fulfilled' ? 'made' : each.reason.message))
 
   test('fails alone, with the reason, and the others of its group are made', async () => {
     const projectId = newId()
-    const orders = [quick(projectId), quick(projectId), slow(projectId), quick(projectId)]
-    expect(await endsOf(orders.map((each) => impatient.make(LANES.transactional, each)))).toEqual(['made', 'made', REASON, 'made'])
+    const requests = [quick(projectId), quick(projectId), slow(projectId), quick(projectId)]
+    expect(await endsOf(requests.map((each) => impatient.build(PRIORITIES.transactional, each)))).toEqual(['made', 'made', REASON, 'made'])
   })
 
   test('does not end the emails of other projects, in whichever thread they are', async () => {
     const others = Array.from({ length: 40 }, () => quick(newId()))
-    const outcomes = [slow(), ...others, slow()].map((each, n) => impatient.make(n % 2, each))
+    const outcomes = [slow(), ...others, slow()].map((each, n) => impatient.build(n % 2, each))
     expect(await endsOf(outcomes)).toEqual([REASON, ...others.map(() => 'made'), REASON])
   })
 
@@ -108,7 +109,7 @@ describe('an email that takes too long', () => {
         guard.timedOut(reason)
       },
     }
-    const ends = await endsOf(Array.from({ length: 12 }, () => impatient.make(LANES.bulk, slow(projectId), counting)))
+    const ends = await endsOf(Array.from({ length: 12 }, () => impatient.build(PRIORITIES.bulk, slow(projectId), counting)))
     // Three, and what the other slots had begun.
     expect(attempts).toBeGreaterThanOrEqual(3)
     expect(attempts).toBeLessThanOrEqual(3 + 8)

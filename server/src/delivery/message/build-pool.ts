@@ -35,16 +35,16 @@ const SLOW_FOR_MS = 60_000
 /** Building took too long, or is not tried because it did before. The message is for the sender of the email. */
 export class BuildError extends Error {}
 
-type Deps = { secrets: Secrets; publicUrl: string; log: Log; limitMsOf?: (order: BuildRequest) => number }
+type Deps = { secrets: Secrets; publicUrl: string; log: Log; limitMsOf?: (request: BuildRequest) => number }
 type Call = {
-  order: BuildRequest
+  request: BuildRequest
   guard: TimeoutGuard | undefined
   tries: number
   resolve: (message: Uint8Array) => void
   reject: (err: unknown) => void
 }
 /** The emails of one project and lane that wait, the turns that were asked for them, and the groups being built. */
-type ProjectQueue = { projectId: string; lane: number; calls: Call[]; turns: number; building: number; isScheduled: boolean }
+type ProjectQueue = { projectId: string; priority: number; calls: Call[]; turns: number; building: number; isScheduled: boolean }
 
 /**
  * Makes mails in threads. Composing and signing take more of the processor than all the rest of sending; on the main thread everyone
@@ -67,9 +67,9 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
   const lines = new Map<string, ProjectQueue>()
   let kills = 0
 
-  function lineOf(lane: number, projectId: string) {
-    const key = `${lane}:${projectId}`
-    const line = lines.get(key) ?? { projectId, lane, calls: [], turns: 0, building: 0, isScheduled: false }
+  function lineOf(priority: number, projectId: string) {
+    const key = `${priority}:${projectId}`
+    const line = lines.get(key) ?? { projectId, priority, calls: [], turns: 0, building: 0, isScheduled: false }
     lines.set(key, line)
     return line
   }
@@ -88,7 +88,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
     while (line.turns * TOGETHER < line.calls.length) {
       line.turns++
       void queue
-        .run(line.projectId, line.lane, async () => {
+        .run(line.projectId, line.priority, async () => {
           line.turns--
           line.building++
           await buildNext(line)
@@ -101,7 +101,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
           for (const { reject } of line.calls.splice(0, TOGETHER)) reject(err)
         })
     }
-    if (!line.turns && !line.building && !line.calls.length) lines.delete(`${line.lane}:${line.projectId}`)
+    if (!line.turns && !line.building && !line.calls.length) lines.delete(`${line.priority}:${line.projectId}`)
   }
 
   async function buildNext(line: ProjectQueue) {
@@ -113,18 +113,18 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
 
   /** Returns the emails that need another turn. Never throws. */
   async function build(group: Call[]): Promise<Call[]> {
-    const { projectId } = group[0]!.order.mail
+    const { projectId } = group[0]!.request.email
     const progress = createProgress(NOT_BEGUN)
     const killer = new AbortController()
     const killsBefore = kills
-    const limitAt = (at: number) => (at < 0 ? MAX_WAIT_MS : limitMsOf(group[at]!.order))
+    const limitAt = (at: number) => (at < 0 ? MAX_WAIT_MS : limitMsOf(group[at]!.request))
     const stopWatching = watchProgress(progress, limitAt, () => {
       kills++
       killer.abort()
     })
     try {
-      const work = { orders: group.map(({ order }) => order), progress }
-      const outcomes: BatchOutcome<Uint8Array>[] = await threads.run(work, { name: 'make', signal: killer.signal })
+      const work = { orders: group.map(({ request }) => request), progress }
+      const outcomes: BatchOutcome<Uint8Array>[] = await threads.run(work, { name: 'buildGroup', signal: killer.signal })
       if (Atomics.load(progress, 1) > SLOW_MS * outcomes.length) slow.note(projectId)
       for (const [index, outcome] of outcomes.entries()) settle(group[index]!, outcome)
       return group.slice(outcomes.length)
@@ -136,7 +136,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
       if (!isKilled && kills > killsBefore) return group
       if (at < 0) return group.filter((call) => mayTryAgain(call, err))
       const guilty = group[at]!
-      settle(guilty, { error: isKilled ? timeOut(guilty.order) : err })
+      settle(guilty, { error: isKilled ? timeOut(guilty.request) : err })
       return group.filter((call) => call !== guilty)
     } finally {
       stopWatching()
@@ -146,10 +146,10 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
   const timeOut = (order: BuildRequest) => new BuildError(`Building the message took longer than ${limitMsOf(order) / 1_000} s.`)
 
   return {
-    make: (lane: number, order: BuildRequest, guard?: TimeoutGuard) =>
+    build: (priority: number, request: BuildRequest, guard?: TimeoutGuard) =>
       new Promise<Uint8Array>((resolve, reject) => {
-        const line = lineOf(lane, order.mail.projectId)
-        line.calls.push({ order, guard, tries: 0, resolve, reject })
+        const line = lineOf(priority, request.email.projectId)
+        line.calls.push({ request, guard, tries: 0, resolve, reject })
         schedule(line)
       }).then(({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, length)),
     close: () => threads.destroy(),
@@ -179,7 +179,7 @@ function takeGroup(calls: Call[]): Call[] {
   while (calls.length && group.length < TOGETHER) {
     const [next] = calls as [Call]
     const refusal = next.guard?.refusal()
-    const size = weightOf(next.order)
+    const size = weightOf(next.request)
     if (refusal === undefined && group.length && (bytes + size > TOGETHER_BYTES || next.tries || group[0]!.tries)) break
     calls.shift()
     if (refusal !== undefined) next.reject(new BuildError(refusal))

@@ -2,4 +2,4 @@ import { register } from 'tsx/esm/api'
 
 // Threads do not inherit what lets the main thread read TypeScript. Only for tests and `npm run dev`; the bundle has no use for it.
 register()
-export const { make } = await import('./build-thread.ts')
+export const { buildGroup } = await import('./build-thread.ts')

@@ -3,14 +3,14 @@ import { move, transferableSymbol, valueSymbol } from 'piscina'
 import type { BatchOutcome } from '../../lib/batch.ts'
 import { createLog } from '../../lib/log.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
-import { type Composed, sizeOf, writeTo } from '../../mime/compose.ts'
-import { ALL_BUILT, type BuildRequest, createBuild } from './build.ts'
+import { type ComposedMessage, sizeOf, writeTo } from '../../mime/compose.ts'
+import { ALL_BUILT, type BuildRequest, createMessageBuilder } from './build.ts'
 import type { ThreadData } from './build-pool.ts'
 
 // Runs in a thread: making a mail is the longest work on its way, and half of that is signing it.
 
 const { master, publicUrl, logLevel }: ThreadData = workerData
-const makeOne = createBuild({ secrets: deriveSecrets(master), publicUrl, log: createLog(logLevel) })
+const build = createMessageBuilder({ secrets: deriveSecrets(master), publicUrl, log: createLog(logLevel) })
 
 /** Others wait for this thread; and what is returned is not lost should the thread be killed at a later email. */
 const TURN_MS = 100
@@ -21,7 +21,7 @@ type Work = { orders: BuildRequest[]; progress: Int32Array }
  * In order, and the first ones only when these took long. Says in `progress` which one it is at, so that the one that takes too long is
  * known. All bytes lie in one piece, which is handed over and not copied.
  */
-export function make({ orders, progress }: Work) {
+export function buildGroup({ orders, progress }: Work) {
   const startedAt = performance.now()
   const composed = composeInTime(orders, progress)
   Atomics.store(progress, 1, performance.now() - startedAt)
@@ -48,9 +48,9 @@ function composeInTime(orders: BuildRequest[], progress: Int32Array) {
   return composed
 }
 
-function attempt(order: BuildRequest): Composed | { error: Error } {
+function attempt(order: BuildRequest): ComposedMessage | { error: Error } {
   try {
-    return makeOne(order)
+    return build(order)
   } catch (err) {
     return { error: err as Error }
   }

@@ -1,4 +1,4 @@
-import { type Composed, compose } from '../../mime/compose.ts'
+import { type ComposedMessage, compose } from '../../mime/compose.ts'
 import { type DkimKey, dkimSignature } from '../../mime/dkim.ts'
 import { readHtml } from '../../mime/html-to-text.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
@@ -7,7 +7,7 @@ import { createTracking, type TrackingSetting } from './tracking.ts'
 
 /** What a mail is made of, once it is rendered. Nothing but data: it is made in another thread. */
 export type BuildRequest = {
-  mail: Pick<ClaimedEmail, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
+  email: Pick<ClaimedEmail, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
   content: Pick<Content, 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
   sender: string
   subject: string
@@ -24,25 +24,25 @@ export const NOT_BEGUN = -2
 export const ALL_BUILT = -1
 
 /** How a mail is made: its words for those who read no HTML, its links, its parts, its signature. */
-export function createBuild(means: Parameters<typeof createTracking>[0]) {
+export function createMessageBuilder(means: Parameters<typeof createTracking>[0]) {
   const trackHits = createTracking(means)
-  return ({ mail, content, sender, subject, html, headers, tracking, returnPath, signer }: BuildRequest): Composed => {
+  return ({ email, content, sender, subject, html, headers, tracking, returnPath, signer }: BuildRequest): ComposedMessage => {
     const read = readHtml(html)
     const { head, body } = compose({
-      id: mail.id,
-      messageId: mail.messageId,
+      id: email.id,
+      messageId: email.messageId,
       // The row's time, so that a second attempt is the same mail to the byte.
-      date: mail.createdAt,
+      date: email.createdAt,
       from: { name: sender, address: content.fromAddress },
-      to: { name: mail.toName, address: mail.toAddress },
+      to: { name: email.toName, address: email.toAddress },
       replyTo: content.replyTo,
       returnPath,
       subject,
-      html: trackHits({ mail, content, tracking }, html, read),
+      html: trackHits({ email, content, tracking }, html, read),
       text: read.text,
       headers,
       attachments: content.attachments,
     })
-    return { head: (signer ? dkimSignature({ head, body }, signer, mail.createdAt) : '') + head, body }
+    return { head: (signer ? dkimSignature({ head, body }, signer, email.createdAt) : '') + head, body }
   }
 }

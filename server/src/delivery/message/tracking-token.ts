@@ -9,7 +9,7 @@ export const TRAP = 0
 
 const VERSION = 1
 /** Version, project and mail: 33 bytes, so that what follows begins with a letter of its own. */
-const MAIL_LENGTH = 44
+const EMAIL_LENGTH = 44
 const LINK_BYTES = 2
 
 /** The addresses in one mail. They hold all they say, signed: nothing is looked up to answer them, and nobody can make one. */
@@ -29,14 +29,14 @@ export function tokensFor(secrets: Secrets, { projectId, emailId }: OpenedEmail)
 
 export function readOpenToken(secrets: Secrets, token: string): OpenedEmail | undefined {
   const said = verified(secrets, 'open-token', token)
-  return said?.length === MAIL_LENGTH ? readMail(said) : undefined
+  return said?.length === EMAIL_LENGTH ? readEmailRef(said) : undefined
 }
 
 export function readClickToken(secrets: Secrets, token: string): ClickedLink | undefined {
   const said = verified(secrets, 'click-token', token)
-  if (said === undefined || said.length <= MAIL_LENGTH) return undefined
-  const bytes = Buffer.from(said.slice(MAIL_LENGTH), 'base64url')
-  const mail = readMail(said)
+  if (said === undefined || said.length <= EMAIL_LENGTH) return undefined
+  const bytes = Buffer.from(said.slice(EMAIL_LENGTH), 'base64url')
+  const mail = readEmailRef(said)
   return mail && { ...mail, link: bytes.readUInt16BE(), target: bytes.toString('utf8', LINK_BYTES) }
 }
 
@@ -47,10 +47,11 @@ function verified(secrets: Secrets, purpose: 'open-token' | 'click-token', token
   return isOurs ? said : undefined
 }
 
-function readMail(said: string): OpenedEmail | undefined {
-  const hex = Buffer.from(said.slice(0, MAIL_LENGTH), 'base64url').toString('hex')
+function readEmailRef(said: string): OpenedEmail | undefined {
+  const hex = Buffer.from(said.slice(0, EMAIL_LENGTH), 'base64url').toString('hex')
   if (Number.parseInt(hex.slice(0, 2), 16) !== VERSION) return undefined
-  return { projectId: uuid(hex.slice(2, 34)), emailId: uuid(hex.slice(34)) }
+  return { projectId: uuidFromHex(hex.slice(2, 34)), emailId: uuidFromHex(hex.slice(34)) }
 }
 
-export const uuid = (hex: string) => [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+export const uuidFromHex = (hex: string) =>
+  [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')

@@ -10,7 +10,7 @@ const publicUrl = 'https://mail.example'
 const error = vi.fn()
 const log = { error } as unknown as Log
 const mail = {
-  mail: { projectId: newId(), id: newId() },
+  email: { projectId: newId(), id: newId() },
   content: { type: 'MARKETING' as const },
   tracking: 'ENABLED' as const,
 }

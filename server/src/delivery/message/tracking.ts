@@ -7,14 +7,14 @@ import type { Content } from '../outbox/content.ts'
 import { TRAP, tokensFor } from './tracking-token.ts'
 
 export type TrackingSetting = 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
-type Tracked = { mail: Pick<ClaimedEmail, 'projectId' | 'id'>; content: Pick<Content, 'type'>; tracking: TrackingSetting }
+type Tracked = { email: Pick<ClaimedEmail, 'projectId' | 'id'>; content: Pick<Content, 'type'>; tracking: TrackingSetting }
 
 /** Makes opens and clicks of an email measurable, if its project wants that. If it fails, the email leaves without tracking. */
 export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; publicUrl: string; log: Log }) {
   // Unsubscribing must work without a redirect.
   const untracked = ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)
 
-  function addressesFor({ projectId, id: emailId }: Tracked['mail']) {
+  function addressesFor({ projectId, id: emailId }: Tracked['email']) {
     const tokens = tokensFor(secrets, { projectId, emailId })
     return {
       untracked,
@@ -24,12 +24,12 @@ export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; 
     }
   }
 
-  return ({ mail, content, tracking }: Tracked, html: string, read: ParsedHtml) => {
+  return ({ email, content, tracking }: Tracked, html: string, read: ParsedHtml) => {
     if (tracking === 'DISABLED' || (tracking === 'MARKETING_ONLY' && content.type === 'TRANSACTIONAL')) return html
     try {
-      return rewriteLinks(html, read, addressesFor(mail))
+      return rewriteLinks(html, read, addressesFor(email))
     } catch (err) {
-      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not track the links of an email')
+      log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not track the links of an email')
       return html
     }
   }

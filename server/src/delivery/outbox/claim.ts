@@ -6,7 +6,7 @@ import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 export type ClaimedEmail = {
   projectId: string
   id: string
-  lane: number
+  priority: number
   streamId: string
   contentId: string
   contactId: string | null
@@ -24,11 +24,11 @@ export type ClaimedEmail = {
   createdAt: Date
 }
 
-export const LANES = { transactional: 0, bulk: 1 } as const
+export const PRIORITIES = { transactional: 0, bulk: 1 } as const
 /** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
 const MAX_STREAMS = 64
 /** An email that three processes held when they died goes alone from then on, so that it takes no others with it. */
-const SUSPICIOUS = 3
+const SUSPECT_CRASHES = 3
 
 type Stream = Pick<ClaimedEmail, 'projectId' | 'streamId'>
 type ClaimSize = { limit: number; except: string[] }
@@ -44,7 +44,7 @@ export function createClaim(db: Pool, worker: number) {
   const last: Record<number, Stream> = {}
 
   async function claimFrom(lane: number, { limit, except }: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
-    const [, taken] = await transactAtOnce(db, [CLAIM_SETTINGS, claimStatement({ lane, limit, except, worker, from })])
+    const [, taken] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ lane, limit, except, worker, from })])
     last[lane] = taken.length < limit || servedAll(taken) ? START : taken.reduce<Stream>(later, START)
     return taken
   }
@@ -82,7 +82,7 @@ function servedAll(taken: (Stream & { streams: number })[]) {
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
-const claimStatement = ({ lane, limit, except, worker, from }: ClaimSize & { lane: number; worker: number; from: Stream }) => sql<
+const claimSql = ({ lane, limit, except, worker, from }: ClaimSize & { lane: number; worker: number; from: Stream }) => sql<
   ClaimedEmail & { streams: number }
 >`${prepared}
   with recursive me as materialized (
@@ -114,7 +114,7 @@ const claimStatement = ({ lane, limit, except, worker, from }: ClaimSize & { lan
       -- Not "=": then the primary key would have this order too, and following it leads past every mail that was ever sent.
       where state = 'queued' and lane = ${lane}::smallint
         and (project_id, stream_id, id) >= (w.project_id, w.stream_id, w.id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
-        and crashes < ${SUSPICIOUS}
+        and crashes < ${SUSPECT_CRASHES}
       order by lane, project_id, stream_id, id limit ceil(${limit}::numeric / w.streams)
       for update skip locked
     ) as mine
@@ -122,24 +122,23 @@ const claimStatement = ({ lane, limit, except, worker, from }: ClaimSize & { lan
   )
   update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
   from chosen where e.project_id = chosen.project_id and e.id = chosen.id
-  returning ${TAKEN}, chosen.streams
+  returning ${CLAIMED_COLUMNS}, chosen.streams
 `
 
-const TAKEN = sql`e.project_id as "projectId", e.id, e.lane, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
+const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
   e.to_address as "toAddress", e.to_name as "toName", e.vars, e.source_type as "sourceType", e.campaign_id as "campaignId",
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
   e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
 
 /** Each further death doubles the wait. Deaths with a cause of their own often come in a row, and no email is to blame for them. */
-const QUEUED_ALONE = sql`state = 'queued' and crashes >= ${SUSPICIOUS}
-  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPICIOUS}))`
+const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
+  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))`
 
 /** In order, or the planner may hope to come across one by reading all mails there are. */
-export const hasSuspicious = async (db: Pool) =>
-  (await many(db, sql`select from emails where ${QUEUED_ALONE} order by id limit 1`)).length > 0
+export const hasSuspects = async (db: Pool) => (await many(db, sql`select from emails where ${DUE_SUSPECT} order by id limit 1`)).length > 0
 
 /** One at a time, with nothing else in hand: should the process die again, it was this one. */
-export const claimSuspicious = (db: Pool, worker: number) =>
+export const claimSuspect = (db: Pool, worker: number) =>
   transact(db, (tx) =>
     maybeOne(
       tx,
@@ -147,11 +146,11 @@ export const claimSuspicious = (db: Pool, worker: number) =>
         with me as materialized (
           select from senders where worker = ${worker} and lease_until > now() for key share
         ), chosen as materialized (
-          select project_id, id from emails where ${QUEUED_ALONE} order by id limit 1 for update skip locked
+          select project_id, id from emails where ${DUE_SUSPECT} order by id limit 1 for update skip locked
         )
         update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
         from chosen where e.project_id = chosen.project_id and e.id = chosen.id and exists (select from me)
-        returning ${TAKEN}
+        returning ${CLAIMED_COLUMNS}
       `,
     ),
   )
@@ -167,7 +166,7 @@ export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
     on conflict (worker) do update set lease_until = excluded.lease_until
   `.execute(tx)
 
-export async function countSenders(db: Db) {
+export async function countWorkers(db: Db) {
   const { count } = await one(db, sql<{ count: number }>`select count(*)::int as count from senders where lease_until > now()`)
   return count
 }
@@ -179,7 +178,7 @@ const ABANDONED = sql`
   worker = null, updated_at = now()`
 
 /** Takes back what the dead had. Returns how many mails that were. */
-export const recover = (db: Pool, worker: number) =>
+export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
   transact(db, async (tx) => {
     const dead = await many(
       tx,

@@ -41,13 +41,13 @@ export type NewEmail = {
   fromDomain: string
 }
 
-const LANES: Record<SourceType, number> = { TRANSACTIONAL: 0, WORKFLOW: 0, CAMPAIGN: 1 }
+const PRIORITY_OF: Record<SourceType, number> = { TRANSACTIONAL: 0, WORKFLOW: 0, CAMPAIGN: 1 }
 
-export async function saveContents(tx: Tx, contents: NewContent[]) {
-  if (contents.length) await savingContents(contents).execute(tx)
+export async function insertContents(tx: Tx, contents: NewContent[]) {
+  if (contents.length) await insertContentsSql(contents).execute(tx)
 }
 
-export const savingContents = (contents: NewContent[]) => sql`${prepared}
+export const insertContentsSql = (contents: NewContent[]) => sql`${prepared}
     insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id)
     select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId"
     from jsonb_to_recordset(${JSON.stringify(contents)}::jsonb) as c(
@@ -55,7 +55,7 @@ export const savingContents = (contents: NewContent[]) => sql`${prepared}
       "templateId" uuid)`
 
 /** One statement each: ten megabytes do not become less by sharing one. */
-export async function saveAttachments(tx: Tx, attachments: NewAttachment[]) {
+export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
   for (const { projectId, contentId, position, filename, contentType, cid, inline, bytes } of attachments) {
     await sql`
       insert into attachments (project_id, content_id, position, filename, content_type, cid, inline, bytes)
@@ -71,8 +71,12 @@ export const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
  * The part of a statement that queues mails to contacts it has just made or found, given as rows of (project_id, id, email). They are
  * told apart by their address.
  */
-export const queueingTo = (people: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped'>[]) => {
-  const rows = emails.map(({ fromDomain, ...email }) => ({ ...email, messageId: newMessageId(fromDomain), lane: LANES[email.sourceType] }))
+export const enqueueCte = (people: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped'>[]) => {
+  const rows = emails.map(({ fromDomain, ...email }) => ({
+    ...email,
+    messageId: newMessageId(fromDomain),
+    lane: PRIORITY_OF[email.sourceType],
+  }))
   return sql`queued as (
       insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id)
       select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.lane, e."projectId"
@@ -83,12 +87,12 @@ export const queueingTo = (people: RawBuilder<unknown>, emails: Omit<NewEmail, '
 }
 
 /** From the commit on they will be sent, whatever happens to this process. */
-export async function queueEmails(tx: Tx, emails: NewEmail[]) {
+export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
     messageId: newMessageId(fromDomain),
-    lane: LANES[email.sourceType],
+    lane: PRIORITY_OF[email.sourceType],
   }))
   await sql`${prepared}
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,

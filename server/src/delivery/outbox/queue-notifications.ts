@@ -3,11 +3,11 @@ import { every } from '../../lib/every.ts'
 import type { Log } from '../../lib/log.ts'
 
 /** Its payload is the lane. */
-export const QUEUED = 'sterna_emails'
+export const QUEUE_CHANNEL = 'sterna_emails'
 const AGAIN_MS = 1_000
 
 /** A hint that something was queued, so that nobody waits for the next poll. Losing it costs a second. */
-export async function listenForWork(url: string, onWork: (lane?: number) => void, log: Log) {
+export async function listenToQueue(url: string, onWork: (lane?: number) => void, log: Log) {
   let client: pg.Client | undefined
   const listening = every(
     AGAIN_MS,
@@ -19,7 +19,7 @@ export async function listenForWork(url: string, onWork: (lane?: number) => void
       joining.once('end', () => (client = undefined))
       joining.on('notification', ({ payload }) => onWork(payload ? Number(payload) : undefined))
       await joining.connect()
-      await joining.query(`listen ${QUEUED}`)
+      await joining.query(`listen ${QUEUE_CHANNEL}`)
       client = joining
     },
     log,

@@ -8,7 +8,7 @@ import { z } from 'zod'
 const Refusal = z.object({ refused: z.object({ projectId: z.uuid(), emailId: z.uuid(), messageId: z.string(), reason: z.string() }) })
 
 /** Of each of the mails, with `projectId`, `id`, `messageId` and `reason`. */
-export const insertRefusals = (mails: RawBuilder<unknown>) => sql`
+export const insertRefusalsSql = (mails: RawBuilder<unknown>) => sql`
   insert into provider_notifications (id, message, project_id, email_id)
   select 'refused ' || id,
     jsonb_build_object('refused', jsonb_build_object('projectId', "projectId", 'emailId', id, 'messageId', "messageId", 'reason', reason))::text,

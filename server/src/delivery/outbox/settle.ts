@@ -9,7 +9,7 @@ import { storable } from '../../lib/storable.ts'
 import type { ClaimedEmail } from './claim.ts'
 import { CONTACT } from './contact-id.ts'
 import type { EmailErrorCode } from './error-code.ts'
-import { insertRefusals } from './refusal.ts'
+import { insertRefusalsSql } from './refusal.ts'
 
 /** How an attempt ended, for the row. */
 export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
@@ -24,7 +24,7 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   /** Counts towards giving up. */
   failed?: boolean
   /** There is nobody at that address. */
-  nobody?: boolean
+  unknownRecipient?: boolean
 }
 
 const RETRY_MS = 250
@@ -78,11 +78,11 @@ export const OPEN_TO_EVIDENCE = sql`(
 
 /** True, in order, where it was still open. One statement, with all that follows from it: whoever freezes in it locks nobody out. */
 async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
-  const settled = new Set((await many(db, settling(settlements))).map(({ id }) => id))
+  const settled = new Set((await many(db, settleSql(settlements))).map(({ id }) => id))
   return settlements.map(({ id }) => settled.has(id))
 }
 
-function settling(settlements: Settlement[]) {
+function settleSql(settlements: Settlement[]) {
   const given = settlements.map((settlement) => ({
     ...settlement,
     error: settlement.error && storable(settlement.error),
@@ -97,7 +97,7 @@ function settling(settlements: Settlement[]) {
         error_code = s.code,
         subject = coalesce(s.subject, e.subject),
         -- What only the request knew, one-time codes among it, is not kept longer than needed.
-        vars = case when s.state in ('sent', 'skipped') or s.nobody then null else e.vars end,
+        vars = case when s.state in ('sent', 'skipped') or s."unknownRecipient" then null else e.vars end,
         provider_id = coalesce(s."providerId", e.provider_id),
         worker = case when s.state = 'unknown' then e.worker end,
         handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
@@ -109,17 +109,17 @@ function settling(settlements: Settlement[]) {
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as s(
         "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
-        nobody boolean, "eventId" uuid)
+        "unknownRecipient" boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
-      returning ${END_COLUMNS}, s.nobody, s."eventId"
+      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId"
     ), refused as (
-      ${insertRefusals(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where nobody`)}
+      ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where "unknownRecipient"`)}
     ), new_events as materialized (
       select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
-      from settled where state = 'sent' or state = 'failed' and nobody is not true
+      from settled where state = 'sent' or state = 'failed' and "unknownRecipient" is not true
     ), ${recording(sql`new_events`)}
     select id from settled
   `

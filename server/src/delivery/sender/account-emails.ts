@@ -32,7 +32,7 @@ const GIVE_UP_AFTER_MS = 7 * 86_400_000
  * Sends mails to account holders: few, sealed, and nobody's project, so beside the big queue. The same promise: on record before the
  * last byte. Of an unknown outcome nothing follows; whoever misses a link asks for another.
  */
-export function startAccountMails({ db, secrets, log, worker, isHeld, transport, from }: Options) {
+export function startAccountEmails({ db, secrets, log, worker, isHeld, transport, from }: Options) {
   const inHand = new Map<string, Promise<void>>()
   const handedOver = new Map<string, Promise<void>>()
   let stopping = false

@@ -4,7 +4,7 @@ import { createBreaker } from './breaker.ts'
 
 const SENT: Disposition = { action: 'sent', reason: null }
 const spam: Disposition = { action: 'fail', about: 'recipient', repeatable: true, reason: '554 5.7.1 This looks like spam' }
-const nobody: Disposition = { action: 'fail', about: 'recipient', nobody: true, reason: '550 5.1.1 No such user' }
+const unknown: Disposition = { action: 'fail', about: 'recipient', unknownRecipient: true, reason: '550 5.1.1 No such user' }
 const sender: Disposition = { action: 'retry', about: 'sender-domain', reason: '550 Your account has been disabled' }
 
 function start() {
@@ -12,10 +12,10 @@ function start() {
   const report = createBreaker(() => now)
   return {
     pass: (ms: number) => (now += ms),
-    from: (project: string, meaning: Disposition, domain = `${project}.example`) => report({ projectId: project, domain, meaning }),
-    times: (count: number, project: string, meaning: Disposition) => {
-      const { from } = { from: (given: Disposition) => report({ projectId: project, domain: `${project}.example`, meaning: given }) }
-      return Array.from({ length: count }, () => from(meaning)?.pause).at(-1)
+    from: (project: string, disposition: Disposition, domain = `${project}.example`) => report({ projectId: project, domain, disposition }),
+    times: (count: number, project: string, disposition: Disposition) => {
+      const { from } = { from: (given: Disposition) => report({ projectId: project, domain: `${project}.example`, disposition: given }) }
+      return Array.from({ length: count }, () => from(disposition)?.pause).at(-1)
     },
   }
 }
@@ -38,7 +38,7 @@ test('an accepted email or another refusal starts the row anew; unknown recipien
   expect(times(19, 'a', spam)).toBeUndefined()
   from('a', { ...spam, reason: '554 5.7.1 Something else' })
   expect(times(19, 'a', spam)).toBeUndefined()
-  expect(times(100, 'a', nobody)).toBeUndefined()
+  expect(times(100, 'a', unknown)).toBeUndefined()
   expect(from('a', spam)?.pause).toBe('sender-domain')
 })
 

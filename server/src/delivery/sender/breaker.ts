@@ -9,7 +9,7 @@ const OF_A_SINGLE_PROJECT = 5
 /** Domains and projects remembered at once. The least recently refused are forgotten first. */
 const MAX_REMEMBERED = 10_000
 
-export type Attempt = { projectId: string; domain: string; meaning: Disposition }
+export type Attempt = { projectId: string; domain: string; disposition: Disposition }
 
 /** What an attempt says about more than its own email. A domain's `fingerprint` is there when a row of refusals was the reason. */
 export type BreakerDecision =
@@ -29,19 +29,19 @@ export function createBreaker(now: () => number = () => performance.now()) {
   const refusedAt = new Map<string, number>()
   let refusalsInARow = 0
 
-  function report({ projectId, domain, meaning }: Attempt): BreakerDecision {
+  function report({ projectId, domain, disposition }: Attempt): BreakerDecision {
     remember(activeAt, projectId, now())
     const key = `${projectId} ${domain}`
-    if (meaning.action === 'sent') {
+    if (disposition.action === 'sent') {
       rows.delete(key)
       refusedAt.delete(projectId)
       refusalsInARow = 0
       return undefined
     }
-    const reason = meaning.reason ?? ''
-    if (meaning.about === 'provider') return meaning.throttled ? undefined : { pause: 'provider', reason }
-    if (meaning.about === 'sender-domain') return refusedSender(projectId, reason)
-    return meaning.repeatable ? refusedInARow(key, reason) : undefined
+    const reason = disposition.reason ?? ''
+    if (disposition.about === 'provider') return disposition.throttled ? undefined : { pause: 'provider', reason }
+    if (disposition.about === 'sender-domain') return refusedSender(projectId, reason)
+    return disposition.repeatable ? refusedInARow(key, reason) : undefined
   }
 
   /** The provider, when sender domains of two projects are refused within a minute; with one project only, after several refusals. */

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LANES } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/claim.ts'
 import { BULK_SHARE, buildBatches, CAPACITY, isTooMuchReady, nextInTurn, roomFor, WORTHWHILE } from './capacity.ts'
 
-const { transactional, bulk } = LANES
-const emails = (projectId: string, count: number, lane: number = transactional) =>
-  Array.from({ length: count }, () => ({ projectId, lane }))
+const { transactional, bulk } = PRIORITIES
+const emails = (projectId: string, count: number, priority: number = transactional) =>
+  Array.from({ length: count }, () => ({ projectId, priority }))
 
 describe('room for a claim', () => {
   test('is three quarters of the capacity for a project alone, and a newcomer still gets some of the rest', () => {
@@ -38,15 +38,15 @@ describe('room for a claim', () => {
 
   const held = fc
     .array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom(transactional, bulk)), { maxLength: CAPACITY })
-    .map((all) => all.map(([projectId, lane]) => ({ projectId, lane })))
+    .map((all) => all.map(([projectId, priority]) => ({ projectId, priority })))
 
   test('whatever is held, no project passes its share by a claim, and a project with few emails is never left out of the reserve', () => {
     fc.assert(
-      fc.property(held, fc.constantFrom(transactional, bulk), fc.boolean(), (all, lane, hasMore) => {
-        const room = roomFor(lane, all, hasMore)
+      fc.property(held, fc.constantFrom(transactional, bulk), fc.boolean(), (all, priority, hasMore) => {
+        const room = roomFor(priority, all, hasMore)
         if (!room) return
-        const counted = lane === bulk ? all.filter((each) => each.lane === bulk) : all
-        const capacity = lane === bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY
+        const counted = priority === bulk ? all.filter((each) => each.priority === bulk) : all
+        const capacity = priority === bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY
         expect(all.length + room.limit).toBeLessThanOrEqual(CAPACITY)
         expect(counted.length + room.limit).toBeLessThanOrEqual(capacity)
         for (const projectId of new Set(counted.map((each) => each.projectId))) {
@@ -86,7 +86,7 @@ describe('portions', () => {
 describe('what lies ready', () => {
   const MB = 1024 * 1024
   const lying = (projectId: string, megabytes: number) => ({
-    mail: { projectId, lane: 0 },
+    email: { projectId, priority: 0 },
     outgoing: { message: new Uint8Array(megabytes * MB) },
   })
 
@@ -99,7 +99,7 @@ describe('what lies ready', () => {
   })
 
   test('is sent in turn: a project that has half of the lines lets the others pass', () => {
-    const ready = [...emails('a', 2), ...emails('b', 1)].map((mail) => ({ mail }))
+    const ready = [...emails('a', 2), ...emails('b', 1)].map((email) => ({ email }))
     expect(nextInTurn(ready, emails('a', 7), 16)).toBe(0)
     expect(nextInTurn(ready, emails('a', 8), 16)).toBe(2)
     expect(nextInTurn(ready.slice(0, 2), emails('a', 8), 16)).toBe(0)

@@ -1,7 +1,7 @@
 import { groupBy } from '../../lib/group-by.ts'
-import { type ClaimedEmail, LANES } from '../outbox/claim.ts'
+import { type ClaimedEmail, PRIORITIES } from '../outbox/claim.ts'
 
-type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'lane'>
+type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 
 /** Emails that a worker may hold at once: on the wire, being built, being settled. */
 export const CAPACITY = 128
@@ -17,15 +17,15 @@ export const WORTHWHILE = 32
 /** How many emails to claim, and of which projects none. */
 export type Room = { limit: number; except: string[] }
 
-const capacityOf = (lane: number) => (lane === LANES.bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY)
+const capacityOf = (priority: number) => (priority === PRIORITIES.bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY)
 
 /**
  * Room for another claim, if any. While emails of several projects are held, one project has at most half of the capacity; alone it has
- * all but the reserve. `hasMore` says that the lane has something to send already, so that a small claim can wait.
+ * all but the reserve. `hasMore` says that the priority has something to send already, so that a small claim can wait.
  */
-export function roomFor(lane: number, held: ClaimRef[], hasMore: boolean): Room | undefined {
-  const counted = lane === LANES.bulk ? held.filter((each) => each.lane === lane) : held
-  const capacity = capacityOf(lane)
+export function roomFor(priority: number, held: ClaimRef[], hasMore: boolean): Room | undefined {
+  const counted = priority === PRIORITIES.bulk ? held.filter((each) => each.priority === priority) : held
+  const capacity = capacityOf(priority)
   const open = Math.min(capacity - counted.length, CAPACITY - held.length)
   if (open < 1) return undefined
   const owners = countByProject(counted)
@@ -73,15 +73,15 @@ function chunksOf<Item>(items: Item[], size: number) {
 /** Bytes that may lie ready: mails may have files of megabytes. One project may have half of them. */
 const MAX_READY_BYTES = 32 * 1024 * 1024
 
-type BuiltMessage = { mail: ClaimRef; outgoing: { message: Uint8Array } }
+type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array } }
 
 /** Whether a portion has to wait until some of what lies ready has left. A project with nothing ready does not wait for others. */
 export function isTooMuchReady(ready: BuiltMessage[], portion: ClaimRef[]) {
   const bytes = new Map<string, number>()
   let all = 0
-  for (const { mail, outgoing } of ready) {
+  for (const { email, outgoing } of ready) {
     all += outgoing.message.length
-    bytes.set(mail.projectId, (bytes.get(mail.projectId) ?? 0) + outgoing.message.length)
+    bytes.set(email.projectId, (bytes.get(email.projectId) ?? 0) + outgoing.message.length)
   }
   return portion.every(({ projectId }) => {
     const own = bytes.get(projectId) ?? 0
@@ -90,8 +90,8 @@ export function isTooMuchReady(ready: BuiltMessage[], portion: ClaimRef[]) {
 }
 
 /** Index of the first ready email of a project with less than half of the lines, or else of the first. */
-export function nextInTurn(ready: { mail: ClaimRef }[], onTheWire: Iterable<ClaimRef>, lines: number) {
+export function nextInTurn(ready: { email: ClaimRef }[], onTheWire: Iterable<ClaimRef>, lines: number) {
   const owners = countByProject(onTheWire)
-  const index = ready.findIndex(({ mail }) => (owners.get(mail.projectId) ?? 0) < lines / 2)
+  const index = ready.findIndex(({ email }) => (owners.get(email.projectId) ?? 0) < lines / 2)
   return Math.max(0, index)
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, transact } from '../../db/index.ts'
-import { LANES } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/claim.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/settle.ts'
 import { EXPIRES_AFTER_DAYS } from './gate.ts'
 
@@ -10,7 +10,7 @@ import { EXPIRES_AFTER_DAYS } from './gate.ts'
  * what is claimed is checked.
  */
 export async function expireQueued(db: Pool, limit: number, isStopped = () => false) {
-  for (const lane of Object.values(LANES)) while (!isStopped() && (await transact(db, (tx) => expireSome(tx, lane, limit))) === limit);
+  for (const lane of Object.values(PRIORITIES)) while (!isStopped() && (await transact(db, (tx) => expireSome(tx, lane, limit))) === limit);
 }
 
 async function expireSome(tx: Parameters<typeof recordEnds>[0], lane: number, limit: number) {

@@ -6,11 +6,11 @@ import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
 
-/** A mail that may leave, with everything it is made of. */
-export type Admitted = { mail: ClaimedEmail; content: Content; contact: ContactFacts; signer: Signer; tracking: TrackingSetting }
+/** An email that may leave, with everything it is made of. */
+export type Admitted = { email: ClaimedEmail; content: Content; contact: ContactFacts; signer: Signer; tracking: TrackingSetting }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
-export type RefusedByGate = { mail: ClaimedEmail; state: 'skipped' | 'failed' | 'deferred'; error: EmailErrorCode; waitSeconds?: number }
+export type RefusedByGate = { email: ClaimedEmail; state: 'skipped' | 'failed' | 'deferred'; error: EmailErrorCode; waitSeconds?: number }
 
 type Facts = {
   projectId: string
@@ -30,22 +30,22 @@ const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * 86_400_000
  * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who
  * may not get the reason that their sender will read.
  */
-export async function passGate(db: Db, mails: ClaimedEmail[], contentsOf: ReturnType<typeof createContents>) {
-  const [contentOf, rows] = await Promise.all([contentsOf(mails), readFacts(db, mails)])
+export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: ReturnType<typeof createContents>) {
+  const [contentOf, rows] = await Promise.all([contentsOf(emails), readFacts(db, emails)])
   const facts = new Map(rows.map((fact) => [fact.id, fact]))
-  const signers = await findSigners(db, mails, contentOf)
+  const signers = await findSigners(db, emails, contentOf)
   const admitted: Admitted[] = []
   const refused: RefusedByGate[] = []
-  for (const mail of mails) {
-    const content = contentOf(mail)
-    const verdict = isExpired(mail) ? EXPIRED : judge(content, facts.get(mail.id), content && signers.get(content))
-    if ('error' in verdict) refused.push({ mail, ...verdict })
-    else admitted.push({ mail, ...verdict })
+  for (const email of emails) {
+    const content = contentOf(email)
+    const verdict = isExpired(email) ? EXPIRED : judge(content, facts.get(email.id), content && signers.get(content))
+    if ('error' in verdict) refused.push({ email, ...verdict })
+    else admitted.push({ email, ...verdict })
   }
   return { admitted, refused }
 }
 
-type Verdict = Omit<Admitted, 'mail'> | Omit<RefusedByGate, 'mail'>
+type Verdict = Omit<Admitted, 'email'> | Omit<RefusedByGate, 'email'>
 
 const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
 const isExpired = ({ createdAt }: ClaimedEmail) => Date.now() - createdAt.getTime() > EXPIRES_AFTER_MS
@@ -60,7 +60,7 @@ function judge(content: Content | undefined, facts: Facts | undefined, signer: S
   return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
 }
 
-const readFacts = (db: Db, mails: ClaimedEmail[]) =>
+const readFacts = (db: Db, emails: ClaimedEmail[]) =>
   many(
     db,
     sql<Facts>`${prepared}
@@ -69,15 +69,15 @@ const readFacts = (db: Db, mails: ClaimedEmail[]) =>
           and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,
         case when c.id is not null then jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed,
           'createdAt', c.created_at, 'data', c.data) end as contact
-      from jsonb_to_recordset(${JSON.stringify(mails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
+      from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
         as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text)
       left join projects p on p.id = m."projectId" and p.deleted_at is null
       left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
     `,
   )
 
-async function findSigners(db: Db, mails: ClaimedEmail[], contentOf: (mail: ClaimedEmail) => Content | undefined) {
-  const contents = [...new Set(mails.flatMap((mail) => contentOf(mail) ?? []))]
+async function findSigners(db: Db, emails: ClaimedEmail[], contentOf: (email: ClaimedEmail) => Content | undefined) {
+  const contents = [...new Set(emails.flatMap((email) => contentOf(email) ?? []))]
   const senderOf = ({ projectId, fromAddress }: Content) => ({ projectId, address: fromAddress })
   const domainOf = await findVerified(db, contents.map(senderOf))
   return new Map(

@@ -1,14 +1,14 @@
 import type { Pool } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
-import { type ClaimedEmail, LANES } from '../outbox/claim.ts'
+import { type ClaimedEmail, PRIORITIES } from '../outbox/claim.ts'
 import { type Disposition, fingerprintOf } from '../transport/classify.ts'
 import { createBreaker } from './breaker.ts'
 import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER } from './pauses.ts'
 import { createSlowdown } from './slowdown.ts'
 
 export type Health = ReturnType<typeof createHealth>
-type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'lane'>
-type Attempt = { mail: Recipient; domain: string; meaning: Disposition }
+type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'priority'>
+type Attempt = { email: Recipient; domain: string; disposition: Disposition }
 
 /** Why an email has to wait although nothing is wrong with it. It does not count as a failure. */
 export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; waitSeconds: number }
@@ -68,56 +68,56 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     },
 
     /** Asked before the email is built. A paused domain lets one email pass when its time is over: `probe`. */
-    async admit(mail: Recipient, domain: string): Promise<{ probe: boolean } | HeldBack> {
-      const sender = senderOf(mail, domain)
+    async admit(email: Recipient, domain: string): Promise<{ probe: boolean } | HeldBack> {
+      const sender = senderOf(email, domain)
       if (pauses.isPaused(sender)) return (await pauses.takeProbe(sender)) ? { probe: true } : holdBackDomain(sender)
-      const { projectId, lane } = mail
-      const wait = slowdown.waitFor({ projectId, domain: recipientDomain(mail), bulk: lane === LANES.bulk })
+      const { projectId, priority } = email
+      const wait = slowdown.waitFor({ projectId, domain: recipientDomain(email), bulk: priority === PRIORITIES.bulk })
       return wait
         ? { code: 'throttled', error: 'The recipient domain asked for fewer emails at a time.', waitSeconds: wait }
         : { probe: false }
     },
     /** Asked again before it is sent: the domain may have been paused while it was built. */
-    holdBack(mail: Recipient, domain: string): HeldBack | undefined {
-      const sender = senderOf(mail, domain)
+    holdBack(email: Recipient, domain: string): HeldBack | undefined {
+      const sender = senderOf(email, domain)
       return pauses.isPaused(sender) ? holdBackDomain(sender) : undefined
     },
-    waitOfDomain: (mail: Recipient, domain: string) => holdBackDomain(senderOf(mail, domain)).waitSeconds,
+    waitOfDomain: (email: Recipient, domain: string) => holdBackDomain(senderOf(email, domain)).waitSeconds,
 
-    attempted({ mail, domain, meaning }: Attempt) {
-      const finding = report({ projectId: mail.projectId, domain, meaning })
-      const sender = senderOf(mail, domain)
-      if (meaning.throttled && meaning.about === 'recipient')
-        slowdown.throttled({ projectId: mail.projectId, domain: recipientDomain(mail) })
-      if (meaning.about === 'sender-domain') pauses.pause(sender, meaning.reason ?? '')
+    attempted({ email, domain, disposition }: Attempt) {
+      const finding = report({ projectId: email.projectId, domain, disposition })
+      const sender = senderOf(email, domain)
+      if (disposition.throttled && disposition.about === 'recipient')
+        slowdown.throttled({ projectId: email.projectId, domain: recipientDomain(email) })
+      if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
       if (finding?.pause === 'provider') pauses.pause(PROVIDER, finding.reason)
       if (finding?.pause === 'sender-domain') pauseDomain(sender, finding.reason, finding.fingerprint)
     },
-    /** For an email that went as a probe, after `attempted`. Without a meaning it was not sent for a reason of its own. */
+    /** For an email that went as a probe, after `attempted`. Without a disposition it was not sent for a reason of its own. */
     probed(
-      { mail, domain, meaning }: Omit<Attempt, 'meaning'> & { meaning?: Disposition | undefined },
+      { email, domain, disposition }: Omit<Attempt, 'disposition'> & { disposition?: Disposition | undefined },
       what: { provider: boolean; domain: boolean },
     ) {
-      const sender = senderOf(mail, domain)
-      if (what.domain) settleProbe(sender, meaning && saysOfDomain(meaning), meaning)
-      if (what.provider) settleProbe(PROVIDER, meaning && saysOfProvider(meaning), meaning)
+      const sender = senderOf(email, domain)
+      if (what.domain) settleProbe(sender, disposition && saysOfDomain(disposition), disposition)
+      if (what.provider) settleProbe(PROVIDER, disposition && saysOfProvider(disposition), disposition)
     },
   }
 
-  function settleProbe(paused: Paused, says: 'works' | 'refused' | undefined, meaning: Disposition | undefined) {
-    if (says === 'refused') pauses.pause(paused, meaning?.reason ?? '', pauses.fingerprintOf(paused))
+  function settleProbe(paused: Paused, says: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
+    if (says === 'refused') pauses.pause(paused, disposition?.reason ?? '', pauses.fingerprintOf(paused))
     else pauses.probed(paused, says ?? 'undecided')
   }
 
-  function saysOfProvider(meaning: Disposition) {
-    if (meaning.action === 'sent') return 'works'
-    if (meaning.about === 'provider') return meaning.throttled ? undefined : 'refused'
-    if (meaning.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
-    const isSame = meaning.repeatable && fingerprintOf(meaning.reason ?? '') === pauses.fingerprintOf(PROVIDER)
+  function saysOfProvider(disposition: Disposition) {
+    if (disposition.action === 'sent') return 'works'
+    if (disposition.about === 'provider') return disposition.throttled ? undefined : 'refused'
+    if (disposition.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
+    const isSame = disposition.repeatable && fingerprintOf(disposition.reason ?? '') === pauses.fingerprintOf(PROVIDER)
     if (isSame) return 'refused'
-    return meaning.about ? 'works' : undefined
+    return disposition.about ? 'works' : undefined
   }
 }
 
-const saysOfDomain = (meaning: Disposition) =>
-  meaning.action === 'sent' ? 'works' : meaning.about === 'sender-domain' || meaning.repeatable ? 'refused' : undefined
+const saysOfDomain = (disposition: Disposition) =>
+  disposition.action === 'sent' ? 'works' : disposition.about === 'sender-domain' || disposition.repeatable ? 'refused' : undefined

@@ -8,18 +8,18 @@ import { createTurns } from '../../lib/semaphore.ts'
 import { createBell } from '../../lib/wake-signal.ts'
 import {
   type ClaimedEmail,
-  claimSuspicious,
-  countSenders,
+  claimSuspect,
+  countWorkers,
   createClaim,
-  hasSuspicious,
-  LANES,
-  recover,
+  hasSuspects,
+  PRIORITIES,
+  recoverFromDeadWorkers,
   releaseUnheld,
   renewLease,
   wakeDeferred,
 } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
-import { listenForWork } from '../outbox/queue-notifications.ts'
+import { listenToQueue } from '../outbox/queue-notifications.ts'
 import type { Disposition } from '../transport/classify.ts'
 import type { Transport } from '../transport/transport.ts'
 import { BULK_SHARE, buildBatches, isTooMuchReady, nextInTurn, type Room, roomFor } from './capacity.ts'
@@ -95,12 +95,12 @@ export async function startSender(options: Options) {
   const sending = createPipeline({ ...options, health, until: over.signal })
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
-  const bells: Record<number, ReturnType<typeof createBell>> = { [LANES.transactional]: createBell(), [LANES.bulk]: createBell() }
+  const bells: Record<number, ReturnType<typeof createBell>> = { [PRIORITIES.transactional]: createBell(), [PRIORITIES.bulk]: createBell() }
   const inTurn = createTurns(1)
   /** Everything this process has taken and not yet settled. */
   const holding = new Map<string, ClaimedEmail>()
-  const ready: Record<number, ReadyEmail[]> = { [LANES.transactional]: [], [LANES.bulk]: [] }
-  const beingMade: Record<number, number> = { [LANES.transactional]: 0, [LANES.bulk]: 0 }
+  const ready: Record<number, ReadyEmail[]> = { [PRIORITIES.transactional]: [], [PRIORITIES.bulk]: [] }
+  const beingMade: Record<number, number> = { [PRIORITIES.transactional]: 0, [PRIORITIES.bulk]: 0 }
   const making = new Set<Promise<unknown>>()
   const onTheWire = new Set<ClaimedEmail>()
   const lingering = new Set<ClaimedEmail>()
@@ -132,23 +132,23 @@ export async function startSender(options: Options) {
   const tellIf = (many: number) => many && tell()
   await renew()
   await health.sync()
-  const hint = await listenForWork(url, tell, log)
+  const hint = await listenToQueue(url, tell, log)
   const chores = [
     every(timing.leaseMs / 5, 'say that this sender lives', renew, log),
-    every(RECOVER_MS, 'take back mails of the dead', () => recover(db, worker).then(tellIf), log),
+    every(RECOVER_MS, 'take back mails of the dead', () => recoverFromDeadWorkers(db, worker).then(tellIf), log),
     every(WAKE_MS, 'wake deferred mails', () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(tellIf), log),
     every(HEALTH_MS, 'share pauses and probe', shareHealth, log),
     every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK, isStopped), log),
     every(POLL_MS, 'send alone what processes died with', sendSuspicious, log),
     every(timing.resolveMs, 'resolve unknown outcomes', () => transact(db, (tx) => resolveUnknown(tx, resolving)).then(tellIf), log),
   ]
-  if (options.transport.allowance) chores.push(every(ALLOWANCE_MS, 'ask how much may be sent', askAllowance, log))
+  if (options.transport.quota) chores.push(every(ALLOWANCE_MS, 'ask how much may be sent', askAllowance, log))
   const running = begin()
 
   /** It holds for the account, so the processes that send share it. */
   async function askAllowance() {
-    const { perSecond, stopped } = await options.transport.allowance!()
-    pace.allow(perSecond / Math.max(1, await countSenders(db)))
+    const { perSecond, stopped } = await options.transport.quota!()
+    pace.allow(perSecond / Math.max(1, await countWorkers(db)))
     if (stopped) health.pauseProvider(stopped)
   }
 
@@ -160,9 +160,9 @@ export async function startSender(options: Options) {
   }
 
   async function begin() {
-    if (options.transport.allowance)
+    if (options.transport.quota)
       await askAllowance().catch((err) => log.warn({ err }, 'could not ask how much may be sent; trying without'))
-    await Promise.all([run(LANES.transactional), run(LANES.bulk)])
+    await Promise.all([run(PRIORITIES.transactional), run(PRIORITIES.bulk)])
   }
 
   /** Each lane on its own: what cannot wait does not wait until a portion of a campaign is ready. */
@@ -252,7 +252,7 @@ export async function startSender(options: Options) {
 
   /** What was settled on the way is no longer held. */
   function keepReady(lane: number, done: ClaimedEmail[], made: ReadyEmail[]) {
-    const left = new Set(made.map(({ mail }) => mail))
+    const left = new Set(made.map(({ email }) => email))
     for (const mail of done) if (!left.has(mail)) holding.delete(mail.id)
     ready[lane]!.push(...made)
     beingMade[lane]! -= done.length
@@ -279,7 +279,7 @@ export async function startSender(options: Options) {
   /** A probe of the provider preferably belongs to a project that nothing is held against. Otherwise projects share the connections. */
   function takeFrom(waiting: ReadyEmail[]) {
     const index = health.isProbing()
-      ? waiting.findIndex(({ mail }) => !health.hasPausedDomain(mail.projectId))
+      ? waiting.findIndex(({ email }) => !health.hasPausedDomain(email.projectId))
       : nextInTurn(waiting, onTheWire, CONCURRENCY)
     return waiting.splice(Math.max(0, index), 1)[0]!
   }
@@ -287,22 +287,22 @@ export async function startSender(options: Options) {
   function nextReady() {
     if (onTheWire.size >= CONCURRENCY || health.isProviderPaused()) return undefined
     const mayBulk = countBulk(onTheWire) < Math.ceil(CONCURRENCY * BULK_SHARE)
-    return [LANES.transactional, ...(mayBulk ? [LANES.bulk] : [])].map((lane) => ready[lane]!).find((waiting) => waiting.length)
+    return [PRIORITIES.transactional, ...(mayBulk ? [PRIORITIES.bulk] : [])].map((lane) => ready[lane]!).find((waiting) => waiting.length)
   }
 
   async function send(made: ReadyEmail, onHandedOver = () => {}) {
-    const { mail } = made
-    onTheWire.add(mail)
+    const { email } = made
+    onTheWire.add(email)
     const freeLine = () => {
       clearTimeout(linger)
-      onTheWire.delete(mail)
-      lingering.delete(mail)
+      onTheWire.delete(email)
+      lingering.delete(email)
       pump()
     }
     const linger = setTimeout(() => {
       if (lingering.size >= MAX_LINGERING) return
-      onTheWire.delete(mail)
-      lingering.add(mail)
+      onTheWire.delete(email)
+      lingering.add(email)
       resume()
     }, LINGER_MS)
     // While the provider is paused only its probe gets here.
@@ -310,14 +310,14 @@ export async function startSender(options: Options) {
     let hasReported = false
     const report = (meaning?: Disposition) => {
       hasReported = true
-      health.probed({ mail, domain: made.domain, meaning }, what)
+      health.probed({ email, domain: made.domain, disposition: meaning }, what)
     }
     try {
       await sending.transmit(made, {
         mayLeave: () => !stopping,
         handedOver(is) {
-          if (!is) return void handedOver.delete(mail)
-          handedOver.add(mail)
+          if (!is) return void handedOver.delete(email)
+          handedOver.add(email)
           onHandedOver()
         },
         offTheWire(said) {
@@ -329,14 +329,14 @@ export async function startSender(options: Options) {
       })
     } catch (err) {
       // Once this process stops, an email that was not handed over has been given back.
-      if (!stopping || handedOver.has(mail))
-        log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not send or settle a mail')
+      if (!stopping || handedOver.has(email))
+        log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not send or settle a mail')
       forgetful = true
     } finally {
       // A probe that failed on our side: another may follow.
       if (!hasReported) report()
-      handedOver.delete(mail)
-      holding.delete(mail.id)
+      handedOver.delete(email)
+      holding.delete(email.id)
       freeLine()
       ring()
     }
@@ -344,7 +344,7 @@ export async function startSender(options: Options) {
 
   /** What may have killed processes goes with nothing else in hand. */
   async function sendSuspicious() {
-    if (stopping || !options.isHeld() || health.isProviderPaused() || !(await hasSuspicious(db))) return
+    if (stopping || !options.isHeld() || health.isProviderPaused() || !(await hasSuspects(db))) return
     solitary = true
     try {
       const isFree = () => [...holding.values()].every((mail) => lingering.has(mail) || handedOver.has(mail))
@@ -361,7 +361,7 @@ export async function startSender(options: Options) {
   }
 
   async function claimAlone() {
-    const mail = await claimSuspicious(db, worker)
+    const mail = await claimSuspect(db, worker)
     if (mail) holding.set(mail.id, mail)
     return mail
   }
@@ -404,7 +404,7 @@ export async function startSender(options: Options) {
       for (const lane of Object.values(ready)) lane.splice(0)
       keepHandedOver()
       await giveUpRest()
-      while (handedOver.size && !over.signal.aborted) await bells[LANES.transactional]!.wait(100)
+      while (handedOver.size && !over.signal.aborted) await bells[PRIORITIES.transactional]!.wait(100)
       holding.clear()
       await giveUpRest()
       clearTimeout(impatience)
@@ -428,6 +428,6 @@ export async function startSender(options: Options) {
 
 function countBulk(mails: Iterable<ClaimedEmail>) {
   let count = 0
-  for (const { lane } of mails) if (lane === LANES.bulk) count++
+  for (const { priority } of mails) if (priority === PRIORITIES.bulk) count++
   return count
 }

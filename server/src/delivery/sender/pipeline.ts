@@ -23,15 +23,15 @@ import { createContents } from '../outbox/content.ts'
 import { createMark } from '../outbox/mark.ts'
 import { createSettle, type Settlement } from '../outbox/settle.ts'
 import { classify, type Disposition, waitBeforeRetry } from '../transport/classify.ts'
-import type { Outgoing, Transport } from '../transport/transport.ts'
+import type { OutgoingMessage, Transport } from '../transport/transport.ts'
 import { type Admitted, passGate, type RefusedByGate, type Signer } from './gate.ts'
 import type { Health } from './health.ts'
 import { createRenderedSizes } from './rendered-sizes.ts'
 
-/** A mail that may leave, as of a moment ago. */
+/** An email that may leave, as of a moment ago. */
 export type ReadyEmail = {
-  mail: ClaimedEmail
-  outgoing: Outgoing
+  email: ClaimedEmail
+  outgoing: OutgoingMessage
   /** The sender's. */
   domain: string
   /** Goes to find out whether its paused sender domain works again. */
@@ -47,14 +47,14 @@ type Hooks = {
   /** The mark is being written, or holds: from here on the outcome may be unknown. False: the email did not leave after all. */
   handedOver: (is: boolean) => void
   /** Called when the connection is free for another email, before the outcome is written down. Undefined: the email was not tried. */
-  offTheWire: (meaning?: Disposition) => void
+  offTheWire: (disposition?: Disposition) => void
 }
 
 type Content = { subject: string; html: string }
 /** Without a result when rendering did not work at all. */
 type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
 /** Called for each part of what is prepared, as soon as it is: the emails of that part, and which of them are ready. The others are settled. */
-type OnPrepared = (mails: ClaimedEmail[], ready: ReadyEmail[]) => void
+type OnPrepared = (emails: ClaimedEmail[], ready: ReadyEmail[]) => void
 type Circumstances = { probes: Set<ClaimedEmail>; askedAt: number; isStopped: () => boolean; untilRoom: () => Promise<void> }
 type PrepareOptions = {
   onPrepared: OnPrepared
@@ -64,10 +64,10 @@ type PrepareOptions = {
 }
 type BuiltEmail = Omit<ReadyEmail, 'askedAt'> | { settlement: Settlement }
 
-/** A mail may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
+/** An email may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
 const FRESH_MS = 500
 
-const TOO_LARGE = 'The mail has more than 40 MB.'
+const TOO_LARGE = 'The message is larger than 40 MB.'
 
 type Deps = {
   db: Pool
@@ -86,7 +86,7 @@ type Deps = {
   until: AbortSignal
 }
 
-/** The way of a mail: gate, render, compose, mark, transmit, settle. */
+/** The way of an email: gate, render, compose, mark, transmit, settle. */
 export function createPipeline({ db, ownDb, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Deps) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
@@ -100,17 +100,17 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
    * Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. One question to the gate for all; then
    * each content on its own, because what one template takes must not delay the others.
    */
-  async function prepare(mails: ClaimedEmail[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
+  async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
     const askedAt = performance.now()
-    const { admitted, refused } = await passGate(db, mails, contentsOf)
+    const { admitted, refused } = await passGate(db, emails, contentsOf)
     const { pass, heldBack, probes } = await askHealth(admitted)
-    const passing = new Set(mailsOf(pass))
+    const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
       prepareContent(part, { probes, askedAt, isStopped, untilRoom }, onPrepared),
     )
     const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settling.submit)).then(() =>
       onPrepared(
-        mails.filter((mail) => !passing.has(mail)),
+        emails.filter((email) => !passing.has(email)),
         [],
       ),
     )
@@ -125,27 +125,29 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     for (let isFirst = true; waiting.length; isFirst = false) {
       if (!isFirst) await circumstances.untilRoom()
       const together = waiting.splice(0, sizes.countTogether(content))
-      onPrepared(mailsOf(together), await prepareTogether(together, circumstances))
+      onPrepared(emailsOf(together), await prepareTogether(together, circumstances))
     }
   }
 
   async function prepareTogether(admitted: Admitted[], { probes, askedAt, isStopped }: Circumstances): Promise<ReadyEmail[]> {
-    const [{ content, mail }] = admitted as [Admitted]
+    const [{ content, email }] = admitted as [Admitted]
     const recipients = admitted.map(recipientOf)
-    const options = { projectId: mail.projectId, priority: mail.lane, guard: timeouts.guardOf(content.id), isStopped }
+    const options = { projectId: email.projectId, priority: email.priority, guard: timeouts.guardOf(content.id), isStopped }
     const results = await renderMails(content, recipients, options).catch((err) => {
       if (err instanceof StoppedError) throw err
-      log.error({ err, contentId: content.id, projectId: mail.projectId }, 'could not render mails')
+      log.error({ err, contentId: content.id, projectId: email.projectId }, 'could not render emails')
       return []
     })
     sizes.note(content, results)
     const made = await Promise.all(
-      admitted.map((each, index) => make({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.mail))),
+      admitted.map((each, index) =>
+        make({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.email)),
+      ),
     )
     const unsent = made.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
     for (const each of admitted)
-      if (probes.has(each.mail) && unsent.some(({ id }) => id === each.mail.id))
-        health.probed({ mail: each.mail, domain: each.signer.domain }, { domain: true, provider: false })
+      if (probes.has(each.email) && unsent.some(({ id }) => id === each.email.id))
+        health.probed({ email: each.email, domain: each.signer.domain }, { domain: true, provider: false })
     await Promise.all(unsent.map(settling.submit))
     crash('rendered')
     return made.flatMap((each) => ('outgoing' in each ? [{ ...each, askedAt }] : []))
@@ -157,50 +159,54 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     const heldBack: Settlement[] = []
     const probes = new Set<ClaimedEmail>()
     for (const each of admitted) {
-      const verdict = await health.admit(each.mail, each.signer.domain)
-      if ('code' in verdict) heldBack.push({ ...idOf(each.mail), state: 'deferred', ...verdict })
+      const verdict = await health.admit(each.email, each.signer.domain)
+      if ('code' in verdict) heldBack.push({ ...idOf(each.email), state: 'deferred', ...verdict })
       else pass.push(each)
-      if ('probe' in verdict && verdict.probe) probes.add(each.mail)
+      if ('probe' in verdict && verdict.probe) probes.add(each.email)
     }
     return { pass, heldBack, probes }
   }
 
-  /** Never throws: a mail that cannot be made is settled like one that was refused. */
+  /** Never throws: an email that cannot be made is settled like one that was refused. */
   async function make({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<BuiltEmail> {
-    const { mail, signer, content } = admitted
-    if (!result) return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be rendered.') } }
-    if (!result.ok) return { settlement: { ...idOf(mail), state: 'failed', error: result.reason, code: 'rendering' } }
+    const { email, signer, content } = admitted
+    if (!result) return { settlement: { ...idOf(email), ...tryLater(email, 'The email could not be rendered.') } }
+    if (!result.ok) return { settlement: { ...idOf(email), state: 'failed', error: result.reason, code: 'rendering' } }
     const subject = result.subject === content.subject ? undefined : storable(result.subject)
     try {
       const outgoing = await makeMessage(admitted, recipient, result)
       if (outgoing.message.length > MAX_MESSAGE)
-        return { settlement: { ...idOf(mail), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
-      return { mail, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL', subject }
+        return { settlement: { ...idOf(email), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
+      return { email, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL', subject }
     } catch (err) {
       if (err instanceof BuildError)
-        return { settlement: { ...idOf(mail), state: 'failed', error: err.message, code: 'rendering', subject } }
-      log.error({ err, emailId: mail.id, projectId: mail.projectId }, 'could not compose a mail')
-      return { settlement: { ...idOf(mail), ...tryLater(mail, 'The mail could not be composed.'), subject } }
+        return { settlement: { ...idOf(email), state: 'failed', error: err.message, code: 'rendering', subject } }
+      log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not compose an email')
+      return { settlement: { ...idOf(email), ...tryLater(email, 'The email could not be composed.'), subject } }
     }
   }
 
-  const recipientOf = ({ mail, contact }: Admitted): Recipient =>
-    Object.assign(linksOf(secrets, publicUrl, { projectId: mail.projectId, contactId: contact.id }), {
+  const recipientOf = ({ email, contact }: Admitted): Recipient =>
+    Object.assign(linksOf(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id }), {
       id: contact.id,
       email: contact.email,
       subscribed: contact.subscribed,
       createdAt: contact.createdAt.toISOString(),
-      data: { ...contact.data, ...mail.vars },
+      data: { ...contact.data, ...email.vars },
     })
 
-  async function makeMessage({ mail, content, signer, tracking }: Admitted, recipient: Recipient, rendered: Content): Promise<Outgoing> {
-    const { projectId, id, lane, messageId, createdAt, toAddress, toName } = mail
+  async function makeMessage(
+    { email, content, signer, tracking }: Admitted,
+    recipient: Recipient,
+    rendered: Content,
+  ): Promise<OutgoingMessage> {
+    const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
     const { type, fromAddress, replyTo, attachments } = content
     const sender = content.fromName ?? content.projectName
     const language = languageFor(recipient.data.locale, content.projectLanguage)
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
     const order: BuildRequest = {
-      mail: { projectId, id, messageId, createdAt, toAddress, toName },
+      email: { projectId, id, messageId, createdAt, toAddress, toName },
       content: { type, fromAddress, replyTo, attachments },
       sender,
       subject: rendered.subject,
@@ -210,25 +216,25 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       returnPath,
       signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
     }
-    const message = await making.make(lane, order, timeouts.guardOf(content.id))
+    const message = await making.build(priority, order, timeouts.guardOf(content.id))
     return { projectId, id, sender: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
-  async function askAgain(mail: ClaimedEmail) {
-    const { refused } = await passGate(db, [mail], contentsOf)
+  async function askAgain(email: ClaimedEmail) {
+    const { refused } = await passGate(db, [email], contentsOf)
     return refused.map(settlementOfRefused)[0]
   }
 
   /** Why it may not leave after all; undefined when it may. */
-  async function checkAgain({ mail, domain, probe, askedAt }: ReadyEmail): Promise<Settlement | undefined> {
-    const heldBack = probe ? undefined : health.holdBack(mail, domain)
-    if (heldBack) return { ...idOf(mail), state: 'deferred', ...heldBack }
-    return performance.now() - askedAt > FRESH_MS ? askAgain(mail) : undefined
+  async function checkAgain({ email, domain, probe, askedAt }: ReadyEmail): Promise<Settlement | undefined> {
+    const heldBack = probe ? undefined : health.holdBack(email, domain)
+    if (heldBack) return { ...idOf(email), state: 'deferred', ...heldBack }
+    return performance.now() - askedAt > FRESH_MS ? askAgain(email) : undefined
   }
 
   /** From the wire to the row. Never throws for what happens on the wire. */
   async function transmit(ready: ReadyEmail, { mayLeave, handedOver, offTheWire }: Hooks) {
-    const { mail, outgoing, domain, needsConsent, subject } = ready
+    const { email, outgoing, domain, needsConsent, subject } = ready
     const refusal = await checkAgain(ready)
     if (refusal) {
       offTheWire()
@@ -237,29 +243,29 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     const outcome = await transport.send(outgoing, async () => {
       if (!mayLeave()) return undefined
       handedOver(true)
-      const permit = await mark({ ...idOf(mail), needsConsent, subject }).catch(() => undefined)
+      const permit = await mark({ ...idOf(email), needsConsent, subject }).catch(() => undefined)
       if (!permit) handedOver(false)
       crash('handed-over')
       return permit
     })
-    const meaning = classify(outcome)
-    health.attempted({ mail, domain, meaning })
-    offTheWire(meaning)
+    const disposition = classify(outcome)
+    health.attempted({ email, domain, disposition })
+    offTheWire(disposition)
     crash('answered')
-    const settlement = settlementOf(mail, meaning, () => health.waitOfDomain(mail, domain))
+    const settlement = settlementOf(email, disposition, () => health.waitOfDomain(email, domain))
     await settling.submit({ ...settlement, subject, providerId: (outcome.is === 'accepted' && outcome.providerId) || null })
     crash('settled')
     const feedback = outcome.is === 'accepted' ? (outcome.feedback ?? []) : []
-    for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(mail), each))
-    if (meaning.action !== 'sent') log.debug({ emailId: mail.id, projectId: mail.projectId, reason: meaning.reason }, 'not sent')
+    for (const each of feedback) await transact(db, (tx) => recordFeedback(tx, idOf(email), each))
+    if (disposition.action !== 'sent') log.debug({ emailId: email.id, projectId: email.projectId, reason: disposition.reason }, 'not sent')
   }
 
   return { prepare, transmit, settle: settling.submit, close: making.close }
 }
 
-const mailsOf = (all: { mail: ClaimedEmail }[]) => all.map(({ mail }) => mail)
+const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)
 
-const settlementOfRefused = ({ mail, error, ...how }: RefusedByGate): Settlement => ({ ...idOf(mail), error, code: error, ...how })
+const settlementOfRefused = ({ email, error, ...how }: RefusedByGate): Settlement => ({ ...idOf(email), error, code: error, ...how })
 
 export const idOf = ({ projectId, id, attempts }: ClaimedEmail) => ({ projectId, id, attempts })
 
@@ -267,23 +273,24 @@ const THROTTLED_WAIT_SECONDS = 5
 
 /** What is said about the provider or the sender's domain does not count against the email. */
 function settlementOf(
-  mail: ClaimedEmail,
-  { action, reason, about, nobody, throttled }: Disposition,
+  email: ClaimedEmail,
+  { action, reason, about, unknownRecipient, throttled }: Disposition,
   waitOfDomain: () => number,
 ): Settlement {
-  const base = { ...idOf(mail), error: reason }
+  const base = { ...idOf(email), error: reason }
   if (action === 'sent') return { ...base, state: 'sent' }
   if (action === 'unknown') return { ...base, state: 'unknown' }
   if (action === 'put-back') return { ...base, state: 'queued' }
-  if (action === 'fail') return { ...base, state: 'failed', nobody: nobody ?? false, code: nobody ? 'bounced' : 'rejected' }
+  if (action === 'fail')
+    return { ...base, state: 'failed', unknownRecipient: unknownRecipient ?? false, code: unknownRecipient ? 'bounced' : 'rejected' }
   if (about === 'provider' && throttled) return { ...base, state: 'deferred', code: 'throttled', waitSeconds: THROTTLED_WAIT_SECONDS }
   if (about === 'provider') return { ...base, state: 'queued', code: 'provider_paused' }
   if (about === 'sender-domain') return { ...base, state: 'deferred', code: 'domain_paused', waitSeconds: waitOfDomain() }
-  return { ...base, ...tryLater(mail, reason) }
+  return { ...base, ...tryLater(email, reason) }
 }
 
-function tryLater(mail: ClaimedEmail, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
-  const waitSeconds = waitBeforeRetry(mail)
+function tryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
+  const waitSeconds = waitBeforeRetry(email)
   return waitSeconds === null
     ? { state: 'failed', error, code: 'transient' }
     : { state: 'deferred', error, code: 'transient', waitSeconds, failed: true }

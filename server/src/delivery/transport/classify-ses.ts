@@ -31,7 +31,7 @@ const RULES: Rule[] = [
   { when: /^5/, means: TRY_LATER },
 ]
 
-export function meaningOfRefusal({ status, name, message }: Refusal, sender: string): Means {
+export function classifySesRefusal({ status, name, message }: Refusal, sender: string): Means {
   const own = [sender, sender.slice(sender.lastIndexOf('@') + 1)]
   const words = message.split(/[\s,]+/).map((word) => (own.includes(word.toLowerCase().replace(/\.$/, '')) ? '<sender>' : word))
   const text = `${status} ${name}: ${words.join(' ')}`

@@ -7,18 +7,18 @@ import type { Stage } from './transport.ts'
 type Expected = 'retry' | 'throttled' | 'slower' | 'fail' | 'nobody' | 'ours' | 'domain' | 'provider' | 'this email'
 
 function meaning(response: string, at: Stage = 'recipient'): Expected {
-  const { action, about, nobody, throttled, repeatable, reason } = classify({
+  const { action, about, unknownRecipient, throttled, repeatable, reason } = classify({
     is: 'refused',
     at,
     code: Number(response.slice(0, 3)),
     response,
   })
   expect(reason).toBe(response)
-  expect([nobody, throttled, repeatable].filter(Boolean).length).toBeLessThan(2)
+  expect([unknownRecipient, throttled, repeatable].filter(Boolean).length).toBeLessThan(2)
   if (about === 'email') return 'this email'
   if (action === 'fail') {
-    expect(repeatable).toBe(nobody ? undefined : true)
-    return nobody ? 'nobody' : 'fail'
+    expect(repeatable).toBe(unknownRecipient ? undefined : true)
+    return unknownRecipient ? 'nobody' : 'fail'
   }
   expect(action).toBe('retry')
   if (about === 'provider') return throttled ? 'slower' : 'provider'
@@ -193,10 +193,10 @@ describe('the answer', () => {
   test('is an answer for every code and any text, and never ends the mail of a code that is temporary', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: 'binary' }), (code, text) => {
-        const { action, nobody } = classify({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` })
+        const { action, unknownRecipient } = classify({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` })
         if (code < 500) expect(action).toBe('retry')
         else expect(['retry', 'fail']).toContain(action)
-        if (nobody) expect(action).toBe('fail')
+        if (unknownRecipient) expect(action).toBe('fail')
       }),
     )
   })

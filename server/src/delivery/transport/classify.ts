@@ -10,7 +10,7 @@ export type Disposition = {
    */
   about?: 'provider' | 'sender-domain' | 'recipient' | 'email'
   /** The address does not exist: suppress it. */
-  nobody?: boolean
+  unknownRecipient?: boolean
   /** Sending is too fast: for the provider if it is about that, else for the recipient's domain. */
   throttled?: boolean
   /** A permanent refusal that other emails of the same sender domain may get too. The same one many times in a row pauses that domain. */
@@ -22,7 +22,7 @@ type Rule = { when: { test(text: string): boolean }; means: Means }
 
 const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
 const THROTTLED: Means = { action: 'retry', about: 'recipient', throttled: true }
-const UNKNOWN_RECIPIENT: Means = { action: 'fail', about: 'recipient', nobody: true }
+const UNKNOWN_RECIPIENT: Means = { action: 'fail', about: 'recipient', unknownRecipient: true }
 const REFUSED: Means = { action: 'fail', about: 'recipient', repeatable: true }
 const THIS_EMAIL_ONLY: Means = { action: 'fail', about: 'email' }
 /**
@@ -35,16 +35,16 @@ const SEEMS_OUR_FAULT: Means = { action: 'retry', about: 'recipient', repeatable
  * Texts for an unknown recipient, half of them with a code that means something else, or with none. A bare 550 alone is
  * not enough: as many servers say that when they dislike the message or where it comes from.
  */
-const NOBODY = [
+const UNKNOWN_RECIPIENT_TEXTS = [
   /\b(no such|unknown|invalid|non-?existent) (user|recipient|mailbox|address|account|person|domain)\b/,
   /\b(user|recipient|mailbox|account|address|domain)( \S+){0,6}? (unknown|not found|does(n't| not) exist|invalid|disabled|inactive|unavailable)\b/,
   /\bno (mailbox|user|account) here\b/,
   /\bdoes(n't| not) have an? \S+ account\b/,
 ]
-const isNobody = (text: string) =>
+const saysUnknownRecipient = (text: string) =>
   /^5\d\d (?!5\.[367]\.)/.test(text) &&
   !/\b(sender|relay|spam|blocked|quota|polic(y|ies)|reputation)\b/i.test(text) &&
-  NOBODY.some((words) => words.test(text.toLowerCase()))
+  UNKNOWN_RECIPIENT_TEXTS.some((words) => words.test(text.toLowerCase()))
 
 /** The account's own sending rate: Amazon SES says this at any command, about all mail. */
 const ACCOUNT_RATE: Rule = {
@@ -76,7 +76,7 @@ const RECIPIENT_RULES: Rule[] = [
   { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b|^556\b/, means: UNKNOWN_RECIPIENT },
   // Exchange Online answers this for every address that its owner has not listed.
   { when: /^550 5\.4\.1 recipient address rejected/i, means: UNKNOWN_RECIPIENT },
-  { when: { test: isNobody }, means: UNKNOWN_RECIPIENT },
+  { when: { test: saysUnknownRecipient }, means: UNKNOWN_RECIPIENT },
   { when: /^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
   { when: /^5/, means: REFUSED },
 ]
@@ -99,7 +99,7 @@ export function classify(outcome: SendOutcome): Disposition {
   const reason = outcome.is === 'refused' ? outcome.response : outcome.error
   if (outcome.at === 'session') return { action: 'retry', about: 'provider', throttled: isBusy(outcome), reason }
   if (outcome.is === 'not-sent') return { ...TRY_LATER, reason }
-  if (outcome.means) return { ...outcome.means, reason }
+  if (outcome.disposition) return { ...outcome.disposition, reason }
   const rules = outcome.at === 'sender' ? SENDER_RULES : RECIPIENT_RULES
   const text = normalise(outcome)
   const rule = rules.find(({ when }) => when.test(text))

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
-import type { Outgoing, SendOutcome, Transport } from './transport.ts'
+import type { OutgoingMessage, SendOutcome, Transport } from './transport.ts'
 
 const KEPT: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox' }
 
@@ -25,7 +25,7 @@ const TRIM_AFTER_MESSAGES = 50
 const TRIM_AFTER_BYTES = 5 * MB
 
 /** Nothing leaves the machine: mails are kept, to be looked at. */
-export function createSandbox(db: Pool): Transport {
+export function createSandboxTransport(db: Pool): Transport {
   const isFull = createGauge()
   return {
     async send(mail, handOver) {
@@ -44,8 +44,8 @@ export function createSandbox(db: Pool): Transport {
   }
 }
 
-type Kept = Outgoing & { projectId: string }
-const isOfProject = (mail: Outgoing): mail is Kept => mail.projectId !== null
+type Kept = OutgoingMessage & { projectId: string }
+const isOfProject = (mail: OutgoingMessage): mail is Kept => mail.projectId !== null
 
 /** True from time to time, and for the first mail of a project: another process may have filled it. */
 function createGauge() {

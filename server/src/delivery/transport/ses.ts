@@ -2,8 +2,8 @@ import type { SendEmailCommandInput } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../../lib/config.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { createSesClient, isUnreached, refusalIn } from '../../lib/ses-client.ts'
-import { meaningOfRefusal } from './classify-ses.ts'
-import type { Outgoing, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
+import { classifySesRefusal } from './classify-ses.ts'
+import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
 const SECOND = 1_000
 /** The last is long: whoever gives up earlier sends twice. */
@@ -12,10 +12,10 @@ const PATIENCE = { connectMs: 10 * SECOND, answerMs: 600 * SECOND }
 const ALLOWANCE_MS = 10 * SECOND
 
 /** Amazon SES takes the mail as we made it, signs it with keys of its own, and tells later what became of it, under our ids. */
-export function createSes(config: SesConfig, patience = PATIENCE): Transport {
+export function createSesTransport(config: SesConfig, patience = PATIENCE): Transport {
   const ses = createSesClient(config, patience)
 
-  async function send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome> {
+  async function send(mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome> {
     const { sdk, client } = await ses.ready()
     const command = new sdk.SendEmailCommand(requestFor(mail, config))
     let asked = false
@@ -45,9 +45,9 @@ export function createSes(config: SesConfig, patience = PATIENCE): Transport {
 
   return {
     send: (mail, handOver) => send(mail, handOver).catch((err) => ({ is: 'not-sent', at: 'session', error: describe(err) })),
-    async allowance() {
+    async quota() {
       const { sdk, client } = await ses.ready()
-      return readAllowance(await client.send(new sdk.GetAccountCommand({}), { abortSignal: AbortSignal.timeout(ALLOWANCE_MS) }))
+      return readQuota(await client.send(new sdk.GetAccountCommand({}), { abortSignal: AbortSignal.timeout(ALLOWANCE_MS) }))
     },
     close: ses.close,
   }
@@ -56,7 +56,10 @@ export function createSes(config: SesConfig, patience = PATIENCE): Transport {
 class Withheld extends Error {}
 
 /** Tags are what its notifications name the mail by. Mails to account holders have none: nobody keeps their story. */
-const requestFor = ({ projectId, id, sender, recipient, message }: Outgoing, { configurationSet }: SesConfig): SendEmailCommandInput => ({
+const requestFor = (
+  { projectId, id, sender, recipient, message }: OutgoingMessage,
+  { configurationSet }: SesConfig,
+): SendEmailCommandInput => ({
   FromEmailAddress: sender,
   Destination: { ToAddresses: [recipient] },
   Content: { Raw: { Data: message } },
@@ -78,7 +81,7 @@ function explain(err: unknown, sender: string, handedOver: boolean): SendOutcome
   const refusal = refusalIn(err)
   if (refusal && !NO_ANSWER.includes(refusal.status)) {
     const response = `${refusal.status} ${refusal.name}: ${refusal.message}`.slice(0, 1_000)
-    return { is: 'refused', at: 'message', code: refusal.status, response, means: meaningOfRefusal(refusal, sender) }
+    return { is: 'refused', at: 'message', code: refusal.status, response, disposition: classifySesRefusal(refusal, sender) }
   }
   if (!handedOver || isUnreached(err)) return { is: 'not-sent', at: 'session', error: describe(err) }
   return { is: 'unknown', error: describe(err) }
@@ -88,7 +91,7 @@ const describe = (err: unknown) => `${(err as Error).name}: ${(err as Error).mes
 
 type Account = { SendQuota?: { Max24HourSend?: number; MaxSendRate?: number; SentLast24Hours?: number }; SendingEnabled?: boolean }
 
-function readAllowance({ SendQuota = {}, SendingEnabled }: Account): ProviderQuota {
+function readQuota({ SendQuota = {}, SendingEnabled }: Account): ProviderQuota {
   const { Max24HourSend = -1, MaxSendRate = 0, SentLast24Hours = 0 } = SendQuota
   const perSecond = MaxSendRate > 0 ? MaxSendRate : Number.POSITIVE_INFINITY
   if (SendingEnabled === false) return { perSecond, stopped: 'Amazon SES has paused sending for this account.' }

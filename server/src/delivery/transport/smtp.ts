@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash-point.ts'
 import { isLocalHost } from '../../lib/network.ts'
-import type { Outgoing, Permit, SendOutcome, Stage, Transport } from './transport.ts'
+import type { OutgoingMessage, Permit, SendOutcome, Stage, Transport } from './transport.ts'
 
 const SECOND = 1_000
 /** What the standard asks a client to wait, phase by phase. The last is long: whoever gives up earlier sends twice. */
@@ -21,7 +21,7 @@ type Options = { url: string; name: string }
 type PooledConnection = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }
 
 /** Keeps connections open for the next mail; as many as there are mails at once. */
-export function createSmtp({ url, name }: Options): Transport {
+export function createSmtpTransport({ url, name }: Options): Transport {
   const idle: PooledConnection[] = []
   /** Connections with a message under way. */
   const inUse = new Set<PooledConnection>()
@@ -43,7 +43,7 @@ export function createSmtp({ url, name }: Options): Transport {
     idle.push(line)
   }
 
-  async function sendOn(line: PooledConnection, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
+  async function sendOn(line: PooledConnection, mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
     inUse.add(line)
     const passage = await transmit(line, mail, handOver).finally(() => inUse.delete(line))
     const { outcome, phase } = passage
@@ -141,7 +141,7 @@ const drop = (line: PooledConnection) => {
 type SmtpAttempt = { outcome: SendOutcome; phase: 'commands' | 'body' | 'handed-over' }
 
 /** One mail on an open line. Where it was when something went wrong decides what that means. */
-function transmit(line: PooledConnection, mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
+function transmit(line: PooledConnection, mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
   return new Promise((resolve) => {
     let phase: SmtpAttempt['phase'] = 'commands'
     let over = false

@@ -1,7 +1,7 @@
 import type { Disposition } from './classify.ts'
 
 /** A mail as it goes out: who, to whom, and every byte of it. */
-export type Outgoing = {
+export type OutgoingMessage = {
   /** Null for mails to account holders. */
   projectId: string | null
   id: string
@@ -31,7 +31,7 @@ export type SendOutcome =
   /** With `feedback` when it is known at once what will become of it. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
   /** The other side said no. Nothing was taken. With `means` when it does not speak SMTP. */
-  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; means?: Omit<Disposition, 'reason'> }
+  | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; disposition?: Omit<Disposition, 'reason'> }
   /** It never came to the hand-over. */
   | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
   /** It was not let go: as if nobody had tried. */
@@ -56,9 +56,9 @@ export const permitSince =
  * record and the last byte may follow while it holds; without one the mail must not leave.
  */
 export type Transport = {
-  send(mail: Outgoing, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
+  send(mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
   /** What the other side lets us send, where it can be asked. */
-  allowance?(): Promise<ProviderQuota>
+  quota?(): Promise<ProviderQuota>
   close(): Promise<void>
 }
 
