@@ -5,7 +5,7 @@ import { refusedPlainly } from '../http/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, type JobId, saveErrors, takeJob } from '../jobs/job.ts'
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
+import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
 import { type ContactFilter, FieldToMatch, FilterTime, fulfilling, inRange, matchesEverybody, refuseHalfMatch, Search } from './filter.ts'
 import { jobSource } from './source.ts'
@@ -92,7 +92,7 @@ async function nextPage(tx: Tx, projectId: string, selection: Selection, positio
     return { ids: rest.slice(0, PAGE), next: left.length ? { ids: left } : null, progress: (1 - left.length / selection.ids.length) * 100 }
   }
   const where = 'where' in selection ? selection.where : selection.filter
-  const after = position && 'after' in position ? position.after : '00000000-0000-0000-0000-000000000000'
+  const after = position && 'after' in position ? position.after : NIL_ID
   const rows = await many(
     tx,
     sql<{ id: string; matches: boolean }>`

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { StringDecoder } from 'node:string_decoder'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { KB } from '../lib/units.ts'
 import { decodeWindows1252 } from '../lib/windows-1252.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { formatOf } from './other-formats.ts'
 
 /** The event loop turns between pieces, so that no upload holds up other requests, whatever its size. */
-export const PIECE = 64 * 1024
+export const PIECE = 64 * KB
 /** Bytes in which UTF-16 without a byte order mark is looked for. */
 const SAMPLE = 512
 

@@ -4,6 +4,7 @@ import { countAffected, many, type Pool, type Tx, transact } from '../db/index.t
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, awaitJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
+import { NIL_ID } from '../lib/id.ts'
 import { countContacts } from './counts.ts'
 import { forgetField } from './fields.ts'
 
@@ -38,7 +39,7 @@ async function queueDeletion(db: Pool, { projectId, key }: { projectId: string; 
 
 type Input = { key: string; total: number }
 type Position = { after: string; looked: number; removed: number }
-const START: Position = { after: '00000000-0000-0000-0000-000000000000', looked: 0, removed: 0 }
+const START: Position = { after: NIL_ID, looked: 0, removed: 0 }
 
 /** About a second of pages, each with the position in one commit; the rest is a new job. */
 export async function continueDeleteField(db: Pool, job: JobId) {

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
+import { NIL_ID } from '../lib/id.ts'
 import { countContacts } from './counts.ts'
 import { type FieldType, inferType } from './data.ts'
 
@@ -95,7 +96,7 @@ async function countedFields(db: Pool, projectId: string) {
 /** Counts how many contacts have each field, in pages, so that no statement is long. */
 export async function countFields(db: Pool, projectId: string) {
   const counts = new Map<string, number>()
-  for (let after: string | null = '00000000-0000-0000-0000-000000000000'; after; ) {
+  for (let after: string | null = NIL_ID; after; ) {
     const page: CountPage = await one(db, countPage(projectId, after))
     for (const [key, contacts] of Object.entries(page.counts ?? {})) counts.set(key, (counts.get(key) ?? 0) + contacts)
     after = page.last

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { readAddress } from '../lib/address.ts'
 import { lowestId } from '../lib/id.ts'
+import { DAY } from '../lib/units.ts'
 import { readFieldName } from './fields.ts'
 
 /** Which contacts a list shows or a bulk job takes. */
@@ -17,7 +18,6 @@ export type ContactFilter = {
 export const Search = z.string().max(255).describe('Part of the address, in any case.')
 export const FieldToMatch = z.string().min(1).max(260).describe('A field, as `plan` or `data.plan`; together with `value`.')
 
-const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 const [EARLIEST, LATEST] = [0, Date.UTC(9999, 11, 31)]
 
@@ -53,8 +53,8 @@ export const matching = (projectId: string, filter: ContactFilter) => sql`${inRa
  */
 export function inRange(projectId: string, { createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
   const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
-  const first = from ? sql`and id >= ${lowestId(new Date(Math.max(EARLIEST, from.start - DAY_MS)))}` : sql``
-  const last = to ? sql`and id < ${lowestId(new Date(to.end + DAY_MS))}` : sql``
+  const first = from ? sql`and id >= ${lowestId(new Date(Math.max(EARLIEST, from.start - DAY)))}` : sql``
+  const last = to ? sql`and id < ${lowestId(new Date(to.end + DAY))}` : sql``
   return sql`project_id = ${projectId} ${first} ${last}`
 }
 
@@ -109,5 +109,5 @@ function readMoment(text: string | undefined): { start: number; end: number } | 
   // 30 February would silently be 2 March.
   if (Number.isNaN(time) || Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
   const within = (at: number) => Math.min(LATEST, Math.max(EARLIEST, at))
-  return { start: within(time), end: within(time + (text.length === 10 ? DAY_MS : 1)) }
+  return { start: within(time), end: within(time + (text.length === 10 ? DAY : 1)) }
 }

@@ -7,13 +7,13 @@ import type { App, Deps } from '../http/server.ts'
 import { findJob, JobView, listErrors, Queued, queueJob, type RowError } from '../jobs/job.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { MB } from '../lib/units.ts'
 import { BulkBody, OPERATIONS, readSelection } from './bulk.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
 import { queueImport } from './import.ts'
 import { sourceOf } from './source.ts'
 
-const MB = 1024 * 1024
 /** What a status shows of them; the CSV has them all. */
 const SHOWN_ERRORS = 10_000
 

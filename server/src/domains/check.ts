@@ -4,6 +4,7 @@ import { many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { isPermanent } from '../db/sql-state.ts'
 import type { Dns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
+import { DAY, SECOND } from '../lib/units.ts'
 import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'
 import { findRecords, judgeRecord, type RecordFinding, recordsFor, type SendingMethod, type Verdict } from './records.ts'
 import { ForeignIdentity, type Identities, type Identity } from './ses-identity.ts'
@@ -18,12 +19,11 @@ type Next = { status: DomainRow['status']; failures: number; lastError: string |
 export const BEGUN_COLUMNS = sql`
   ${DOMAIN_COLUMNS}, check_number as "checkNumber", failures, extract(epoch from now() - pending_since)::float8 as "pendingSeconds"`
 
-const DAY = 24 * 60 * 60
 /** A little less than 5 minutes, because the clock of the jobs ticks once a minute. */
 const CHECK_AGAIN_SECONDS = 270
 /** Checks in a row that must miss a record before a verified domain is none any more. */
 const PATIENCE = 3
-const FAILED_AFTER = 30 * DAY
+const FAILED_AFTER = (30 * DAY) / SECOND
 /** Longer than any check takes. One that has not ended by then died with its process. */
 const CHECK_ENDS_SECONDS = 30
 /** Between two looks at a check of another process; the wait doubles up to the maximum. */

@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
+import { DAY } from '../lib/units.ts'
 
 /** Names that a list shows at most: the most frequent. */
 export const MAX_EVENT_NAMES = 10_000
 /** Of more deltas than these the rest waits for the next minute. */
 const ADD_UP_AT_ONCE = 50_000
 const COUNTS_LOCK = 7_357_007
-const DAY_MS = 86_400_000
 
 /** Both halves of the truth; a reader sees one moment of it. */
 const counted = (projectId: string, which: RawBuilder<unknown> = sql``) => sql`(
@@ -93,7 +93,7 @@ export async function recountEvents(db: Pool, projectId: string) {
 async function recountDay(tx: Tx, projectId: string, day: string) {
   await lockEventCounts(tx)
   const from = new Date(day)
-  const to = new Date(from.getTime() + DAY_MS)
+  const to = new Date(from.getTime() + DAY)
   await sql`
     with deltas as (
       delete from event_count_deltas where project_id = ${projectId} and day = ${day}::date

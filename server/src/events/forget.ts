@@ -4,6 +4,7 @@ import { databaseTime, olderTransactionsEnded } from '../db/running.ts'
 import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
+import { HOUR } from '../lib/units.ts'
 import { lockEventCounts } from './counts.ts'
 import { removeEvents } from './remove.ts'
 
@@ -57,7 +58,7 @@ export async function wipeListeners(tx: Tx, { projectId, before }: WipeScope) {
 
 const PAGE = 5_000
 /** Ids have the time of the machine that made them. */
-const CLOCKS_DIFFER_MS = 3_600_000
+const CLOCKS_DIFFER_MS = HOUR
 
 type Stray = { id: string; isStray: boolean; lostContact: boolean }
 

@@ -4,6 +4,7 @@ import { maybeOne, type Pool, prepared } from '../db/index.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { MINUTE } from '../lib/units.ts'
 import { createTally } from '../lib/window-counter.ts'
 import { refuseCrossSite } from './cross-site.ts'
 import { createGuessGuard } from './key-guessing.ts'
@@ -51,7 +52,7 @@ const MAX_REMEMBERED = 10_000
 
 export function authenticate(app: App, { db, secrets, config }: Deps) {
   const limiter = config.rateLimitPerMinute > 0 ? createLimiter(db, config.rateLimitPerMinute) : undefined
-  const sessionCalls = createTally({ limit: 3_000, windowMs: 60_000 })
+  const sessionCalls = createTally({ limit: 3_000, windowMs: MINUTE })
   const guesses = createGuessGuard()
   const findSession = personFinder(db, secrets, config.publicUrl)
   const remembered = new Map<string, Project>()

@@ -2,6 +2,7 @@ import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../lib/config.ts'
 import { AppError } from '../lib/errors.ts'
+import { KB, MB } from '../lib/units.ts'
 import { maxFormBytes } from './form-file.ts'
 import type { App } from './server.ts'
 
@@ -14,9 +15,8 @@ declare module 'fastify' {
 
 type Hold = { owner: string; share: number; bytes: number }
 
-const MB = 1024 * 1024
 /** Bodies up to this size are not counted: a connection costs as much, and the budget must not refuse a sign-in. */
-const SMALL = 16 * 1024
+const SMALL = 16 * KB
 /** Callers without a project or session share one bucket. */
 const ANONYMOUS = 'anonymous'
 /** Of the whole budget. Public keys stand in web pages: requests with them, like anonymous ones, must not use up what a project's servers need. */

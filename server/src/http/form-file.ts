@@ -1,6 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { fail } from '../lib/errors.ts'
+import { KB } from '../lib/units.ts'
 import type { App } from './server.ts'
 
 type FormFile = { field: string; maxBytes: number }
@@ -13,7 +14,7 @@ declare module 'fastify' {
 }
 
 /** Around the file: its part headers and boundaries. */
-const AROUND = 64 * 1024
+const AROUND = 64 * KB
 
 export const maxFormBytes = ({ maxBytes }: FormFile) => maxBytes + AROUND
 

@@ -4,13 +4,14 @@ import { z } from 'zod'
 import type { Pool } from '../db/index.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { fail } from '../lib/errors.ts'
+import { MB } from '../lib/units.ts'
 import type { App, Deps } from './server.ts'
 
 /** Whether this process wants traffic. Starting and draining are the two times it does not. */
 export type Readiness = { accepting: boolean }
 
 const PROBE_MS = 1_000
-const MIN_FREE_BYTES = 100 * 1024 * 1024
+const MIN_FREE_BYTES = 100 * MB
 
 const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrations: z.boolean(), disk: z.boolean() })
 

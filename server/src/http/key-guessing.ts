@@ -1,5 +1,6 @@
 import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
+import { MINUTE } from '../lib/units.ts'
 import { createTally } from '../lib/window-counter.ts'
 
 const MAX_KNOWN = 10_000
@@ -8,7 +9,7 @@ const MAX_KNOWN = 10_000
  * Slows down whoever tries keys at random. Keys that were valid a while ago pass regardless: an old deployment that keeps
  * sending a revoked key must not lock out the new one behind the same address.
  */
-export function createGuessGuard({ limit = 1_000, windowMs = 60_000 } = {}) {
+export function createGuessGuard({ limit = 1_000, windowMs = MINUTE } = {}) {
   const misses = createTally({ limit, windowMs })
   const known = new Set<string>()
 

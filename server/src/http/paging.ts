@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
+import { MB } from '../lib/units.ts'
 
 /** Not a whole number, or below 1: the default. Above the maximum: the maximum. The answer shows what was used. */
 export const count = (byDefault: number, max: number) =>
@@ -43,7 +44,7 @@ export const pageList = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), total: z.int(), page: z.int(), pageSize: z.int(), totalPages: z.int() })
 
 /** Bytes of rows, roughly, in one answer or one piece of it: 100 rows may have megabytes each. */
-export const PAGE_BYTES = 1024 * 1024
+export const PAGE_BYTES = MB
 
 type Found = { found: number; bytesBefore: number; position: string }
 

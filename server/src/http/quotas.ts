@@ -2,34 +2,33 @@ import { sql } from 'kysely'
 import { one, type Pool, type Tx } from '../db/index.ts'
 import { fail } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { DAY, HOUR, SECOND } from '../lib/units.ts'
 
-const QUARTER_HOUR = 900
-const HOUR = 3_600
-const DAY = 86_400
+const HOUR_SECONDS = HOUR / SECOND
 
 /** How often something may be tried, over all nodes. For rare calls only: each try is a committed statement. docs/errors.md lists them. */
 export const QUOTAS = {
-  signup: { limit: 100, windowSeconds: HOUR, what: 'sign-ups from one network' },
-  'login-ip': { limit: 200, windowSeconds: QUARTER_HOUR, what: 'failed sign-ins from one network' },
-  'login-pair': { limit: 10, windowSeconds: QUARTER_HOUR, what: 'failed sign-ins to one account from one network' },
+  signup: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'sign-ups from one network' },
+  'login-ip': { limit: 200, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins from one network' },
+  'login-pair': { limit: 10, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins to one account from one network' },
   'login-account': {
     limit: 100,
-    windowSeconds: QUARTER_HOUR,
+    windowSeconds: HOUR_SECONDS / 4,
     what: 'failed sign-ins to one account from networks where it is not signed in',
   },
-  token: { limit: 100, windowSeconds: HOUR, what: 'tokens of mailed links tried from one network' },
-  verification: { limit: 5, windowSeconds: HOUR, what: 'verification mails to one account' },
-  'reset-ip': { limit: 50, windowSeconds: HOUR, what: 'password resets requested from one network' },
+  token: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'tokens of mailed links tried from one network' },
+  verification: { limit: 5, windowSeconds: HOUR_SECONDS, what: 'verification mails to one account' },
+  'reset-ip': { limit: 50, windowSeconds: HOUR_SECONDS, what: 'password resets requested from one network' },
   reset: {
     limit: 5,
-    windowSeconds: HOUR,
+    windowSeconds: HOUR_SECONDS,
     what: 'password reset mails to one address (further requests are answered 200 and send nothing)',
   },
-  'change-password': { limit: 10, windowSeconds: HOUR, what: 'password changes of one account' },
-  'create-project': { limit: 100, windowSeconds: HOUR, what: 'new projects of one account' },
-  invite: { limit: 100, windowSeconds: HOUR, what: 'invitations of one project' },
-  invited: { limit: 20, windowSeconds: DAY, what: 'invitations to one address, from all projects' },
-  'add-domain': { limit: 100, windowSeconds: HOUR, what: 'new domains of one project' },
+  'change-password': { limit: 10, windowSeconds: HOUR_SECONDS, what: 'password changes of one account' },
+  'create-project': { limit: 100, windowSeconds: HOUR_SECONDS, what: 'new projects of one account' },
+  invite: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'invitations of one project' },
+  invited: { limit: 20, windowSeconds: DAY / SECOND, what: 'invitations to one address, from all projects' },
+  'add-domain': { limit: 100, windowSeconds: HOUR_SECONDS, what: 'new domains of one project' },
 } as const satisfies Record<string, { limit: number; windowSeconds: number; what: string }>
 
 export type Quota = { scope: keyof typeof QUOTAS; subject: string }

@@ -17,6 +17,7 @@ import { AppError, type ErrorCode, invalid, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { MB, MINUTE } from '../lib/units.ts'
 import { authenticate, type Caller } from './auth.ts'
 import { limitBodies } from './body-budget.ts'
 import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './cors.ts'
@@ -44,7 +45,6 @@ declare module 'fastify' {
 /** What every route module is handed. */
 export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 
-const MB = 1024 * 1024
 const BODY_LIMIT = MB
 
 export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pick<Config, 'trustProxy'> }) =>
@@ -55,7 +55,7 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
     requestIdHeader: false,
     trustProxy: config.trustProxy ?? false,
     bodyLimit: BODY_LIMIT,
-    requestTimeout: 60_000,
+    requestTimeout: MINUTE,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     // While draining every answer says "Connection: close"; nothing that reached us is turned away.

@@ -1,16 +1,15 @@
 import { isPublic, networkOf } from '../lib/network.ts'
+import { MINUTE } from '../lib/units.ts'
 import { createTally } from '../lib/window-counter.ts'
 import type { Limits } from './limits.ts'
-
-const MINUTE_MS = 60_000
 
 /**
  * Received emails per project and minute, in all and from one client network: one sender must not fill a project's inbox for all others.
  * A private or loopback address is a relay of the operator that many senders use, so it has no limit of its own.
  */
 export function createInboxQuota({ messagesPerMinute, messagesOfOneNetwork }: Pick<Limits, 'messagesPerMinute' | 'messagesOfOneNetwork'>) {
-  const byProject = createTally({ limit: messagesPerMinute, windowMs: MINUTE_MS })
-  const byNetwork = createTally({ limit: messagesOfOneNetwork, windowMs: MINUTE_MS })
+  const byProject = createTally({ limit: messagesPerMinute, windowMs: MINUTE })
+  const byNetwork = createTally({ limit: messagesOfOneNetwork, windowMs: MINUTE })
   const keyOf = (projectId: string, ip: string) => `${projectId} ${networkOf(ip)}`
 
   return {

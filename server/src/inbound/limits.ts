@@ -1,5 +1,5 @@
-const MB = 1024 * 1024
-const SECOND = 1_000
+import { MB, SECOND } from '../lib/units.ts'
+
 export const LIMITS = {
   messageBytes: 25 * MB,
   /** Of all messages being received at once. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Attachment, Email } from 'postal-mime'
 import type { MessageReport, ParsedMessage } from '../delivery/feedback/inbound-message.ts'
 import { storable } from '../lib/storable.ts'
+import { KB } from '../lib/units.ts'
 import { installMessageDecoder } from './charsets.ts'
 
 // Runs in a thread, which can be killed when a message takes too much time or memory.
@@ -11,12 +12,12 @@ const { default: PostalMime, decodeWords } = await import('postal-mime')
 
 /** Every line takes memory. An ordinary message of 25 MB has 350,000 lines; a crafted one may consist of line ends only. */
 const MAX_LINES = 1_000_000
-const LIMITS = { maxNestingDepth: 50, maxHeadersSize: 256 * 1024 }
+const LIMITS = { maxNestingDepth: 50, maxHeadersSize: 256 * KB }
 const MAX_TEXT = 65_536
 const MAX_SHORT = 998
 const MAX_HEADERS = 100
 const MAX_ATTACHMENTS = 100
-const MAX_REPORT_BYTES = 64 * 1024
+const MAX_REPORT_BYTES = 64 * KB
 
 /** Undefined when the message can never be parsed. */
 export async function parse(bytes: Uint8Array): Promise<ParsedMessage | undefined> {

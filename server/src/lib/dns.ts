@@ -1,4 +1,5 @@
 import { type MxRecord, promises } from 'node:dns'
+import { MINUTE } from './units.ts'
 
 /**
  * `found`, or `none` (the name exists, without such a record), or `missing` (no such name), or `unknown`: nobody could tell
@@ -15,7 +16,7 @@ const TRY_MS = 1_500
 const TRIES = 2
 const MAX_IN_FLIGHT = 1_000
 const MAX_CACHED = 10_000
-const KEEP_MS = { found: 60_000, none: 60_000, missing: 60_000, unknown: 5_000 }
+const KEEP_MS = { found: MINUTE, none: MINUTE, missing: MINUTE, unknown: 5_000 }
 
 /** DNS look-ups that always end in time and never throw. `servers` are those of the system unless given. */
 export function createDns({ servers }: { servers?: string[] | undefined } = {}) {

@@ -60,6 +60,9 @@ export function lowestId(at: Date) {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
+/** Lower than every id. */
+export const NIL_ID = '00000000-0000-0000-0000-000000000000'
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const isId = (value: unknown): value is string => typeof value === 'string' && UUID.test(value)

@@ -1,6 +1,7 @@
 import type { Log } from './log.ts'
+import { MINUTE } from './units.ts'
 
-const EVERY_MS = 60_000
+const EVERY_MS = MINUTE
 
 /** Warns at once and then at most once a minute, with how many there were since: what strangers can cause must not fill the log. */
 export function createRareWarning(log: Log) {

@@ -1,3 +1,5 @@
+import { MINUTE } from '../lib/units.ts'
+
 /** Who opened or clicked, and for a machine the reason. Unknown counts as a person: overcounting is better than missing a reader. */
 export type Classification = { by: 'human' | 'unknown' } | { by: 'machine'; reason: string }
 
@@ -8,10 +10,10 @@ export const TOO_SOON_MS = 3_000
 export const BURST = { withinMs: 1_000, fromOneNetwork: 2, fromAny: 3 }
 
 /** Time before and after a burst or a request for the hidden link in which everything from that network counts as a machine. */
-export const SUSPECT_MS = 60_000
+export const SUSPECT_MS = MINUTE
 
 /** Time in which the same open or click from the same client counts once: images are reloaded, and buttons double-clicked. */
-export const REPEAT_MS = { open: 60_000, click: 1_000, trap: 60_000 }
+export const REPEAT_MS = { open: MINUTE, click: 1_000, trap: MINUTE }
 
 /** Machines by user agent. The first match decides. */
 const MACHINES: [reason: string, agent: RegExp][] = [

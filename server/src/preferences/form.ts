@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { readStorableJson } from '../http/json.ts'
 import type { App } from '../http/server.ts'
+import { KB } from '../lib/units.ts'
 
 export type Form = Record<string, unknown>
 
 /** A form has a field or two. */
-export const FORM_LIMIT = 64 * 1024
+export const FORM_LIMIT = 64 * KB
 
 declare module 'fastify' {
   interface FastifyRequest {

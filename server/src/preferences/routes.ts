@@ -6,6 +6,7 @@ import { readError, replyWithError } from '../http/errors.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
+import { MINUTE } from '../lib/units.ts'
 import { createTally } from '../lib/window-counter.ts'
 import { FORM_LIMIT, type Form, readForms } from './form.ts'
 import { type LinkOwner, type Purpose, pathOf, readToken } from './link.ts'
@@ -13,7 +14,6 @@ import { PAGE_HEADERS, printFailure, printNotFound, printPreferences, printSubsc
 import { decide, findSubscriber, type Subscriber } from './subscriber.ts'
 import { languageFor, languageOfBrowser } from './texts.ts'
 
-const MINUTE_MS = 60_000
 /** Wrong links a network may try per minute. */
 const MAX_WRONG = 100
 /** Uses of one link per minute and network. Not of all links: the mail programs of a whole provider unsubscribe from a few addresses. */
@@ -30,8 +30,8 @@ export const preferenceRoutes = (app: App, deps: Deps) => app.register(async (sc
 function addPages(scope: App, { db, secrets }: Deps) {
   readForms(scope)
   scope.setErrorHandler(replyWithPage)
-  const wrong = createTally({ limit: MAX_WRONG, windowMs: MINUTE_MS })
-  const uses = createTally({ limit: MAX_USES, windowMs: MINUTE_MS })
+  const wrong = createTally({ limit: MAX_WRONG, windowMs: MINUTE })
+  const uses = createTally({ limit: MAX_USES, windowMs: MINUTE })
 
   function identify({ ip, params: { token } }: Opened, purpose: Purpose): LinkOwner {
     const holder = readToken(secrets, purpose, token)

@@ -20,6 +20,7 @@ import { type CallerProject, checkCallers } from '../http/key-check.ts'
 import { type BatchCall, type Commit, createOptimisticBatch } from '../http/optimistic-batch.ts'
 import { fingerprint } from '../lib/fingerprint.ts'
 import { newId } from '../lib/id.ts'
+import { MB } from '../lib/units.ts'
 import { type CheckCaps, refuseOverCaps, refuseUnsubscribed, refuseUnverified } from './refuse.ts'
 
 export type Sending = {
@@ -41,7 +42,6 @@ export type Sent = { emails: { contact: { id: string; email: string }; email: st
 type SendIds = { contentId: string; emailIds: string[] }
 export type SendCall = BatchCall<Sending, SendIds>
 
-const MB = 1024 * 1024
 const ENDPOINT = 'POST /v1/send'
 
 type Options = { idempotencyTtlHours: number; checkCaps?: CheckCaps }

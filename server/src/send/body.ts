@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Data, type DataPatch } from '../contacts/data.ts'
 import { Address } from '../http/validate.ts'
 import { readAddress, showsOtherAddress } from '../lib/address.ts'
+import { MB } from '../lib/units.ts'
 import { MAX_MESSAGE } from '../mime/compose.ts'
 import { SenderName } from '../templates/content.ts'
 import { MAX_SOURCE } from '../templates/language/limits.ts'
@@ -11,7 +12,6 @@ import { AttachmentBody, decodedSize } from './attachment.ts'
 const MAX_RECIPIENTS = 1_000
 const MAX_HEADERS = 50
 const MAX_NAME = 255
-const MB = 1024 * 1024
 /** Every recipient gets a copy of the data. */
 const MAX_COPIES = 16 * MB
 

@@ -8,14 +8,14 @@ import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Timestamp } from '../http/validate.ts'
 import { invalid } from '../lib/errors.ts'
+import { KB, MB } from '../lib/units.ts'
 import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { createAcceptor, refuseUnlessRepeat, type Sending, type Sent } from './accept.ts'
 import { recipientSize, type SendBody, sendBody } from './body.ts'
 
-const MB = 1024 * 1024
-const BODY_LIMIT = 42 * MB + 64 * 1024
+const BODY_LIMIT = 42 * MB + 64 * KB
 
 const Answer = z.object({
   success: z.literal(true),

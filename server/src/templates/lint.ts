@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many } from '../db/index.ts'
+import { KB } from '../lib/units.ts'
 import { HtmlParser } from '../mime/html-parser.ts'
 import { findAmbiguousNames } from './ambiguous-names.ts'
 import type { Reference } from './language/prepare.ts'
@@ -29,7 +30,7 @@ export const Issue = z.object({
 type Issue = z.output<typeof Issue>
 
 /** Above this Gmail cuts a mail off and hides the rest behind a link. */
-const CLIPPED_BYTES = 102 * 1024
+const CLIPPED_BYTES = 102 * KB
 const MAX_ISSUES = 200
 
 export async function lintTemplate(db: Db, projectId: string, template: TemplateSource & { type?: (typeof TYPES)[number] | undefined }) {

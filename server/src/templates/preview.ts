@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ContactRow } from '../contacts/contact.ts'
 import { type DataPatch, NO_DATA } from '../contacts/data.ts'
 import { invalid } from '../lib/errors.ts'
+import { NIL_ID } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { type Links, linksOf } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
@@ -53,7 +54,7 @@ export function sampleRecipient({ publicUrl, secrets }: Where, contact: ContactR
   const data: Record<string, unknown> = { ...contact?.data, ...set, ...transient }
   for (const key of unset) delete data[key]
   return {
-    id: contact?.id ?? '00000000-0000-0000-0000-000000000000',
+    id: contact?.id ?? NIL_ID,
     email: sample.email ?? contact?.email ?? 'someone@example.com',
     subscribed: sample.subscribed ?? contact?.subscribed ?? true,
     createdAt: (contact?.createdAt ?? new Date()).toISOString(),

@@ -12,6 +12,7 @@ import { Address } from '../http/validate.ts'
 import { showsOtherAddress } from '../lib/address.ts'
 import { AppError, fail } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { KB, MB } from '../lib/units.ts'
 import { assertRenderable, Body, SenderName, Subject } from './content.ts'
 import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { Issue, lintTemplate } from './lint.ts'
@@ -48,7 +49,7 @@ const Changes = z.object({
 const Linted = z.object({ issues: z.array(Issue) })
 
 /** 2 MB, and what the JSON around it needs. */
-const BODY_LIMIT = 2 * 1024 * 1024 + 64 * 1024
+const BODY_LIMIT = 2 * MB + 64 * KB
 
 export const templateNotFound = (id: string): never =>
   fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })

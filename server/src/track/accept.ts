@@ -5,6 +5,7 @@ import type { Pool, Tx } from '../db/index.ts'
 import type { CallerProject } from '../http/key-check.ts'
 import { type BatchCall, type Commit, createOptimisticBatch } from '../http/optimistic-batch.ts'
 import { newId } from '../lib/id.ts'
+import { MB } from '../lib/units.ts'
 
 export type TrackRequest = {
   project: CallerProject
@@ -19,8 +20,6 @@ export type TrackRequest = {
   size: number
 }
 export type Tracked = { contactId: string; eventId: string; at: string }
-
-const MB = 1024 * 1024
 
 export const createTracker = (db: Pool, { idempotencyTtlHours }: { idempotencyTtlHours: number }) =>
   createOptimisticBatch<TrackRequest, EventId, Tracked>({

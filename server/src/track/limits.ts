@@ -1,4 +1,5 @@
 import { fail } from '../lib/errors.ts'
+import { MINUTE } from '../lib/units.ts'
 import { createTally } from '../lib/window-counter.ts'
 
 /** Requests in a minute that set the subscription of one contact. */
@@ -10,7 +11,7 @@ export const SUBSCRIPTION_CHANGES_PER_MINUTE = 30
  */
 export function createSubscriptionLimit(perMinute: number): (call: { projectId: string; email: string }) => void {
   if (perMinute === 0) return () => {}
-  const changes = createTally({ limit: SUBSCRIPTION_CHANGES_PER_MINUTE, windowMs: 60_000 })
+  const changes = createTally({ limit: SUBSCRIPTION_CHANGES_PER_MINUTE, windowMs: MINUTE })
   return ({ projectId, email }) => {
     const contact = `${projectId} ${email}`
     if (changes.hit(contact))

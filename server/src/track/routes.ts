@@ -12,6 +12,7 @@ import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { AppError, fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
+import { KB } from '../lib/units.ts'
 import { createTracker, type Tracked, type TrackRequest } from './accept.ts'
 import { createSubscriptionLimit } from './limits.ts'
 import { RecordBody, recordOne } from './record.ts'
@@ -30,9 +31,9 @@ const Answer = z.object({
 })
 
 /** An event keeps its data; a public key is in every web page, and must not fill the disk. */
-const MAX_EVENT_DATA = 32 * 1024
+const MAX_EVENT_DATA = 32 * KB
 /** What else of a body is kept: address, name, and the JSON around them. */
-const MAX_AROUND = 4 * 1024
+const MAX_AROUND = 4 * KB
 
 /** Before the schema walks it. Only a body that is larger can hold so much. */
 function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Error) => void) {

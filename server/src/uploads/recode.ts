@@ -1,6 +1,7 @@
 import type { Sharp } from 'sharp'
 import { AppError, fail } from '../lib/errors.ts'
 import { createTurns } from '../lib/semaphore.ts'
+import { MB } from '../lib/units.ts'
 import { countScans } from './jpeg-scans.ts'
 import type { Ending } from './key.ts'
 
@@ -9,7 +10,7 @@ const MAX_SIDE = 16_384
 const MAX_FRAMES = 1_000
 /** Cameras write one, the web some ten. 2,649 of them in 310 kB kept a thread busy for 94 s: no time limit ends this part. */
 const MAX_SCANS = 100
-const MAX_BYTES = 20 * 1024 * 1024
+const MAX_BYTES = 20 * MB
 const MAX_SECONDS = 30
 
 type Format = { ending: Ending; begins: (text: string) => boolean; encode: (image: Sharp) => Sharp }

@@ -2,13 +2,12 @@ import { z } from 'zod'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
+import { MB } from '../lib/units.ts'
 import { cleanFilename } from './filename.ts'
 import { typeOf } from './key.ts'
 import { addressOf, openStorage } from './storage.ts'
 import { checkQuota, keepImage, unavailable } from './store-image.ts'
 import { createDoor } from './upload-limit.ts'
-
-const MB = 1024 * 1024
 
 const Uploaded = z
   .object({

@@ -2,11 +2,10 @@ import { sql } from 'kysely'
 import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
+import { MB } from '../lib/units.ts'
 import { newKey, typeOf } from './key.ts'
 import { recode } from './recode.ts'
 import type { Storage } from './storage.ts'
-
-const MB = 1024 * 1024
 
 /**
  * The file first, then its row: a crash between them leaves a file that nobody knows, never a row without its file. When the row

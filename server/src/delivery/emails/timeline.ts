@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Db, many } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { lowestId } from '../../lib/id.ts'
+import { HOUR } from '../../lib/units.ts'
 import type { Email } from './email.ts'
 
 export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
@@ -10,7 +11,7 @@ export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details
 /** Longer stories are cut; nobody reads so far. */
 const MAX_EVENTS = 200
 /** Older months need not be looked into; but an id has the time of the machine that made it. */
-const CLOCKS_DIFFER_MS = 3_600_000
+const CLOCKS_DIFFER_MS = HOUR
 
 /** What happened to a mail, in order: from its row, and from the events that name it. */
 export async function timelineOf(db: Db, projectId: string, email: z.output<typeof Email>): Promise<z.output<typeof TimelineEntry>[]> {

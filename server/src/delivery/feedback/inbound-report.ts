@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import type { Tx } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { KB } from '../../lib/units.ts'
 import { findReturnPath } from '../message/return-path.ts'
 import { readReport } from './dsn.ts'
 import type { InboundMessage, InboundOutcome } from './inbound-message.ts'
 import { type ReportedEmail, storeAndApplyReport } from './report.ts'
 
 /** Bytes of the message that are stored with its report. */
-const MAX_STORED = 64 * 1024
+const MAX_STORED = 64 * KB
 /**
  * Age of an email up to which reports about it count. Its return path is in its source, which may end up in a public archive, and anybody who
  * reads it there can complain. Receivers report bounces within days, and complaints within weeks.

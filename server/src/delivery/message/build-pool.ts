@@ -3,6 +3,7 @@ import { createFairQueue } from '../../lib/fair-queue.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { createProgress, createThreads, spareCores, watchProgress } from '../../lib/thread-pool.ts'
+import { MB, MINUTE } from '../../lib/units.ts'
 import { type BuildRequest, NOT_BEGUN } from './build.ts'
 import type { TimeoutGuard } from './timeouts.ts'
 
@@ -11,7 +12,6 @@ export type ThreadData = { master: string; publicUrl: string; logLevel: string }
 
 /** Emails of one project that go to a thread together: enough to be worth the way, few enough for others to get their turn. */
 const TOGETHER = 8
-const MB = 1024 * 1024
 /** Mails may have files of megabytes. */
 const TOGETHER_BYTES = 4 * MB
 /** Groups that a thread has in hand: the one it works at, and the next. */
@@ -30,7 +30,7 @@ const MAX_TRIES = 3
 const YOUNG_MB = 6
 /** Emails that take this long each make their project slow for a while: it then has one thread, and the others are free for everyone else. */
 const SLOW_MS = 100
-const SLOW_FOR_MS = 60_000
+const SLOW_FOR_MS = MINUTE
 
 /** Building took too long, or is not tried because it did before. The message is for the sender of the email. */
 export class BuildError extends Error {}

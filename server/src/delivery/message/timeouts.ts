@@ -1,8 +1,10 @@
+import { MINUTE } from '../../lib/units.ts'
+
 /** Time-outs of one content after which its other emails are not tried. */
 const MAX_TIMEOUTS = 3
 /** Emails of a content that were made since: its time-outs were the machine's, and a campaign of a million must not fail for them. */
 const FORGIVEN_AFTER = 100
-const REMEMBERED_MS = 10 * 60_000
+const REMEMBERED_MS = 10 * MINUTE
 const MAX_REMEMBERED = 1_000
 
 type Entry = { count: number; reason: string; made: number; until: number }

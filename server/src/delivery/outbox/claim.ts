@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
+import { NIL_ID } from '../../lib/id.ts'
 
 /** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
 export type ClaimedEmail = {
@@ -32,9 +33,8 @@ const SUSPECT_CRASHES = 3
 
 type Stream = Pick<ClaimedEmail, 'projectId' | 'streamId'>
 type ClaimSize = { limit: number; except: string[] }
-const LOWEST = '00000000-0000-0000-0000-000000000000'
 const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-const START: Stream = { projectId: LOWEST, streamId: LOWEST }
+const START: Stream = { projectId: NIL_ID, streamId: NIL_ID }
 
 /**
  * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim

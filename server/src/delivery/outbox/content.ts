@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { withoutOtherAddresses } from '../../lib/address.ts'
+import { MB } from '../../lib/units.ts'
 import type { Attachment } from '../../mime/compose.ts'
 import type { ClaimedEmail } from './claim.ts'
 import type { EmailType } from './enqueue.ts'
@@ -21,7 +22,6 @@ export type Content = {
   attachments: Attachment[]
 }
 
-const MB = 1024 * 1024
 /** Enough for the contents of many streams at once, and bounded whatever they are. */
 const MAX_KEPT = 64 * MB
 

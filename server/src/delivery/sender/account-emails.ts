@@ -4,6 +4,7 @@ import { every } from '../../lib/every.ts'
 import { escapeHtml } from '../../lib/html.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { DAY } from '../../lib/units.ts'
 import { bytesOf, compose } from '../../mime/compose.ts'
 import { retryUntilWritten } from '../outbox/settle.ts'
 import { classify, type Disposition, waitBeforeRetry } from '../transport/classify.ts'
@@ -26,7 +27,7 @@ const LAST_ANSWERS_MS = 15_000
 /** While the provider refuses us, which does not count against the email. */
 const REFUSED_WAIT_SECONDS = 60
 /** No link lives longer. */
-const GIVE_UP_AFTER_MS = 7 * 86_400_000
+const GIVE_UP_AFTER_MS = 7 * DAY
 
 /**
  * Sends mails to account holders: few, sealed, and nobody's project, so beside the big queue. The same promise: on record before the

@@ -1,9 +1,9 @@
+import { MINUTE } from '../../lib/units.ts'
 import type { Disposition } from '../transport/classify.ts'
 import { fingerprintOf } from '../transport/classify.ts'
 
 /** The same permanent refusal this often in a row pauses the sender domain. */
 const SAME_IN_A_ROW = 20
-const MINUTE_MS = 60_000
 /** MAIL FROM refusals that pause the provider when only one project is sending: there is no second one to compare with. */
 const OF_A_SINGLE_PROJECT = 5
 /** Domains and projects remembered at once. The least recently refused are forgotten first. */
@@ -63,7 +63,7 @@ export function createBreaker(now: () => number = () => performance.now()) {
 
   const recent = (times: Map<string, number>) => {
     let count = 0
-    for (const at of times.values()) if (now() - at <= MINUTE_MS && ++count === 2) break
+    for (const at of times.values()) if (now() - at <= MINUTE && ++count === 2) break
     return count
   }
 

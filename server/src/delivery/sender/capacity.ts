@@ -1,4 +1,5 @@
 import { groupBy } from '../../lib/group-by.ts'
+import { MB } from '../../lib/units.ts'
 import { type ClaimedEmail, PRIORITIES } from '../outbox/claim.ts'
 
 type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
@@ -71,7 +72,7 @@ function chunksOf<Item>(items: Item[], size: number) {
 }
 
 /** Bytes that may lie ready: mails may have files of megabytes. One project may have half of them. */
-const MAX_READY_BYTES = 32 * 1024 * 1024
+const MAX_READY_BYTES = 32 * MB
 
 type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array } }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { findVerified } from '../../domains/verified.ts'
+import { DAY } from '../../lib/units.ts'
 import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
@@ -24,7 +25,7 @@ type Facts = {
 const DISABLED_WAIT_SECONDS = 300
 /** Whatever the reason, an email that has not left by then never will: its content is stale. */
 export const EXPIRES_AFTER_DAYS = 7
-const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * 86_400_000
+const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * DAY
 
 /**
  * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who

@@ -5,6 +5,7 @@ import { every } from '../../lib/every.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { createTurns } from '../../lib/semaphore.ts'
+import { MINUTE } from '../../lib/units.ts'
 import { createBell } from '../../lib/wake-signal.ts'
 import {
   type ClaimedEmail,
@@ -49,7 +50,7 @@ type Options = {
 
 /** How long a silent process counts as living, how long evidence may take before the policy decides, and how often that is asked. */
 type Timing = { leaseMs: number; unknownMs: number; resolveMs: number; pauses?: PauseTiming }
-const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * 60_000, resolveMs: 5_000 }
+const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * MINUTE, resolveMs: 5_000 }
 
 /** Mails on the wire at once. */
 const CONCURRENCY = 16

@@ -1,4 +1,5 @@
-const SECOND = 1_000
+import { SECOND } from '../../lib/units.ts'
+
 const SLOWEST = 1
 /** How much faster again each second after a throttling: from the slowest to any rate there is within a minute. */
 const RECOVERY = 1.2

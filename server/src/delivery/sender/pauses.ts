@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { type Db, many, type Pool, type Tx, transact } from '../../db/index.ts'
+import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
 import { createTurns } from '../../lib/semaphore.ts'
 import { storable } from '../../lib/storable.ts'
+import { HOUR, MINUTE } from '../../lib/units.ts'
 
 /** What is paused: a sender domain of a project, or the provider, which has neither. */
 export type Paused = { projectId: string; domain: string }
-export const PROVIDER: Paused = { projectId: '00000000-0000-0000-0000-000000000000', domain: '' }
+export const PROVIDER: Paused = { projectId: NIL_ID, domain: '' }
 
 /** `probeMs`: another worker may probe when the one that does has not reported for that long. It may have died. */
 export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number; probeMs: number }
@@ -16,10 +18,10 @@ export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs:
  */
 export const PAUSE_TIMING: PauseTiming = {
   providerMs: 1_000,
-  maxProviderMs: 60_000,
-  domainMs: 60_000,
+  maxProviderMs: MINUTE,
+  domainMs: MINUTE,
   maxDomainMs: 1_800_000,
-  probeMs: 60_000,
+  probeMs: MINUTE,
 }
 
 type Pause = Paused & {
@@ -35,7 +37,7 @@ type Pause = Paused & {
 }
 
 /** A pause that nothing probed for this long after its time says nothing about the present. */
-const WITNESS_MS = 3_600_000
+const WITNESS_MS = HOUR
 /** Far beyond what there can be; a bound all the same. */
 const MAX_PAUSES = 10_000
 

@@ -1,7 +1,9 @@
+import { KB, MB } from '../../lib/units.ts'
+
 /** Characters of HTML that emails of one content may have while they are rendered and built together. */
-const TOGETHER = 2 * 1024 * 1024
+const TOGETHER = 2 * MB
 /** Without tags, a body of this size stays about as large when it is rendered. */
-const SMALL = 64 * 1024
+const SMALL = 64 * KB
 const REMEMBERED = 1_000
 
 type Content = { id: string; body: string }

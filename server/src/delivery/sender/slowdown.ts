@@ -1,5 +1,5 @@
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
+import { MINUTE, SECOND } from '../../lib/units.ts'
+
 /** Emails per second to a domain after it said that we are too fast. */
 const SLOWEST = 1
 /** Growth per second afterwards: within a minute no limit is left. */

@@ -1,3 +1,4 @@
+import { HOUR, MINUTE, SECOND } from '../../lib/units.ts'
 import type { SendOutcome } from './transport.ts'
 
 /** What an answer means for the email, and what it is about. */
@@ -131,10 +132,9 @@ export const fingerprintOf = (response: string) =>
     .join(' ')
     .slice(0, MAX_FINGERPRINT)
 
-const MINUTE = 60
 /** Seconds to wait after the nth failure. */
-const WAITS = [1, 2, 5, 10, 20, 40, 60, 120, 240, 360].map((minutes) => minutes * MINUTE)
-const GIVE_UP_AFTER_SECONDS = 72 * 3_600
+const WAITS = [1, 2, 5, 10, 20, 40, 60, 120, 240, 360].map((minutes) => (minutes * MINUTE) / SECOND)
+const GIVE_UP_AFTER_SECONDS = (72 * HOUR) / SECOND
 
 const nominalWait = (failures: number) => WAITS[Math.min(failures, WAITS.length - 1)]!
 

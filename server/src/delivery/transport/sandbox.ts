@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../../db/index.ts'
 import { newId } from '../../lib/id.ts'
+import { MB } from '../../lib/units.ts'
 import type { OutgoingMessage, SendOutcome, Transport } from './transport.ts'
 
 const KEPT: SendOutcome = { is: 'accepted', response: '250 kept in the sandbox' }
@@ -17,7 +18,6 @@ const BEHAVIOURS = new Map<string, SendOutcome>(
   } satisfies Record<string, SendOutcome>),
 )
 
-const MB = 1024 * 1024
 const MAX_MESSAGES = 1_000
 const MAX_BYTES = 100 * MB
 /** Old ones are looked for after so many new ones, or so many bytes of them. */

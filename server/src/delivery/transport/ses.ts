@@ -2,10 +2,10 @@ import type { SendEmailCommandInput } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from '../../lib/config.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { createSesClient, isUnreached, refusalIn } from '../../lib/ses-client.ts'
+import { SECOND } from '../../lib/units.ts'
 import { classifySesRefusal } from './classify-ses.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
-const SECOND = 1_000
 /** The last is long: whoever gives up earlier sends twice. */
 const PATIENCE = { connectMs: 10 * SECOND, answerMs: 600 * SECOND }
 /** Of a question about the account nothing hangs. */

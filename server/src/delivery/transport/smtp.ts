@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash-point.ts'
 import { isLocalHost } from '../../lib/network.ts'
+import { KB, SECOND } from '../../lib/units.ts'
 import type { OutgoingMessage, Permit, SendOutcome, Stage, Transport } from './transport.ts'
 
-const SECOND = 1_000
 /** What the standard asks a client to wait, phase by phase. The last is long: whoever gives up earlier sends twice. */
 const CONNECT_MS = 10 * SECOND
 const GREETING_MS = 30 * SECOND
@@ -14,8 +14,8 @@ const BODY_MS = 120 * SECOND
 const FINAL_DOT_MS = 600 * SECOND
 const IDLE_MS = 30 * SECOND
 const MAILS_PER_CONNECTION = 500
-const MAX_REPLY = 64 * 1024
-const CHUNK = 64 * 1024
+const MAX_REPLY = 64 * KB
+const CHUNK = 64 * KB
 
 type Options = { url: string; name: string }
 type PooledConnection = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import { fail } from '../../../lib/errors.ts'
+import { DAY, MINUTE } from '../../../lib/units.ts'
 import { createTally } from '../../../lib/window-counter.ts'
 import { isCertificate, type Sns } from './sns-client.ts'
 
@@ -34,12 +35,11 @@ const Envelope = z.discriminatedUnion('Type', [
 export type Envelope = z.output<typeof Envelope>
 
 const ALGORITHMS = { '1': 'RSA-SHA1', '2': 'RSA-SHA256' }
-const DAY_MS = 86_400_000
 /** As long as we remember what we had. An older one could count a second time. */
-const MAX_AGE_MS = 29 * DAY_MS
+const MAX_AGE_MS = 29 * DAY
 const MAX_CERTIFICATES = 20
 /** Amazon has a new certificate once in a while. Whoever names new ones all the time wants to keep us busy. */
-const FETCHES = { limit: 10, windowMs: 60_000 }
+const FETCHES = { limit: 10, windowMs: MINUTE }
 
 /** Reads what Amazon SNS has signed, for one of the topics. Whatever is not that is refused, before anything is fetched for it if possible. */
 export function createReader(sns: Sns, topics: string[]) {

@@ -4,14 +4,15 @@ import { readStorableJson } from '../../../http/json.ts'
 import type { App, Deps } from '../../../http/server.ts'
 import { fail } from '../../../lib/errors.ts'
 import { createRareWarning } from '../../../lib/rare-warning.ts'
+import { KB, MINUTE } from '../../../lib/units.ts'
 import { createTally } from '../../../lib/window-counter.ts'
 import { createReader, type Envelope } from './envelope.ts'
 import { confirmationOf, type Sns } from './sns-client.ts'
 import { createAccept } from './store.ts'
 
-const MAX_BODY = 256 * 1024
+const MAX_BODY = 256 * KB
 /** A topic is confirmed once; a signed request to do so may be repeated by anybody who has seen it. */
-const CONFIRMATIONS = { limit: 10, windowMs: 60_000 }
+const CONFIRMATIONS = { limit: 10, windowMs: MINUTE }
 
 export async function notificationRoutes(app: App, { db, config, log }: Deps, sns: Sns) {
   const read = createReader(sns, config.snsTopics)

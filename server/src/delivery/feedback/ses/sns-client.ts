@@ -1,3 +1,5 @@
+import { KB } from '../../../lib/units.ts'
+
 /** Whom we ask, handed in by whoever builds the app: no setting can point them elsewhere. */
 export type Sns = {
   /** The certificate at that address, as PEM. */
@@ -7,7 +9,7 @@ export type Sns = {
 }
 
 const TIME_MS = 5_000
-const MAX_BYTES = 64 * 1024
+const MAX_BYTES = 64 * KB
 
 /** The host of Amazon SNS for a topic. Only certificates from there prove anything, and only there a subscription is confirmed. */
 function hostOf(topic: string) {

@@ -3,11 +3,10 @@ import { countAffected, type Pool, prepared, type Tx, transact } from '../../../
 import { isBadData } from '../../../db/sql-state.ts'
 import { createBatcher } from '../../../lib/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
+import { MB } from '../../../lib/units.ts'
 
 /** As it came, under the id its sender gave it. */
 type Notification = { id: string; message: string }
-
-const MB = 1024 * 1024
 
 /** Keeps notifications, many in one commit, each once. What they mean is found out later. */
 export const createAccept = (db: Pool) =>
