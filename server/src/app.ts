@@ -13,6 +13,7 @@ import { serveDashboard } from './http/dashboard.ts'
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { describeApi } from './http/openapi.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
+import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { projectRoutes } from './projects/routes.ts'
@@ -26,13 +27,13 @@ import { verifyRoutes } from './verify/routes.ts'
 /** More routes on the same plumbing. */
 export type Extend = (app: App, deps: Deps) => void
 /** What tests put in, or in place of the real. */
-export type Parts = { extend?: Extend | undefined; sns?: Sns | undefined }
+export type Parts = { extend?: Extend | undefined; sns?: Sns | undefined; holdBack?: HoldBack | undefined }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** The whole HTTP surface, in one list. Tests `extend` it by routes that exercise the plumbing. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = genuineSns }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = genuineSns, holdBack }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps)
   await describeApi(app, deps.config)
@@ -53,7 +54,7 @@ export async function buildApp(
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
   sendRoutes(app, deps)
-  openClickRoutes(app, deps)
+  openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)
   extend?.(app, deps)

@@ -16,10 +16,18 @@ const MAX_EMAILS = 10_000
 const MAX_PER_EMAIL = 50
 const RETRY_MS = 500
 
-type HeldInteractions = CollectedInteractions & { timer: NodeJS.Timeout; lastAt: Map<string, number> }
+type HeldInteractions = CollectedInteractions & { cancelRelease: () => void; lastAt: Map<string, number> }
+
+/** Calls `release` once the opens and clicks of an email have been held long enough. Returns how to cancel that. */
+export type HoldBack = (release: () => Promise<void>) => () => void
+
+const holdForAWhile: HoldBack = (release) => {
+  const timer = setTimeout(() => void release(), HOLD_MS)
+  return () => clearTimeout(timer)
+}
 
 /** Holds opens and clicks in memory and writes them later, retrying while the database is down. A killed process loses those it holds. */
-export function createCollector({ db, log }: { db: Pool; log: Log }) {
+export function createCollector({ db, log, holdBack = holdForAWhile }: { db: Pool; log: Log; holdBack?: HoldBack | undefined }) {
   const held = new Map<string, HeldInteractions>()
   let stopping = false
   const warn = createRareWarning(log)
@@ -49,8 +57,8 @@ export function createCollector({ db, log }: { db: Pool; log: Log }) {
   }
 
   async function release(emailId: string) {
-    const { timer, projectId, interactions } = held.get(emailId)!
-    clearTimeout(timer)
+    const { cancelRelease, projectId, interactions } = held.get(emailId)!
+    cancelRelease()
     held.delete(emailId)
     try {
       await batcher.submit({ projectId, emailId, interactions })
@@ -60,8 +68,8 @@ export function createCollector({ db, log }: { db: Pool; log: Log }) {
   }
 
   function hold({ projectId, emailId }: OpenedEmail) {
-    const timer = setTimeout(() => void release(emailId), HOLD_MS)
-    const group: HeldInteractions = { projectId, emailId, interactions: [], timer, lastAt: new Map() }
+    const cancelRelease = holdBack(() => release(emailId))
+    const group: HeldInteractions = { projectId, emailId, interactions: [], cancelRelease, lastAt: new Map() }
     held.set(emailId, group)
     return group
   }

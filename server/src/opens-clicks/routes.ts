@@ -4,7 +4,7 @@ import { readClickToken, readOpenToken, TRAP } from '../delivery/message/trackin
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
-import { createCollector } from './collect.ts'
+import { createCollector, type HoldBack } from './collect.ts'
 import { classifyRequest } from './rules.ts'
 
 /** One transparent pixel. */
@@ -21,8 +21,8 @@ const schema = { params: z.object({ token: z.string() }), hide: true }
 const config = { caller: 'anyone' as const }
 
 /** The pixel and the links in emails. Both reply before anything is written. */
-export function openClickRoutes(app: App, { db, secrets, log }: Deps) {
-  const collector = createCollector({ db, log })
+export function openClickRoutes(app: App, { db, secrets, log }: Deps, holdBack?: HoldBack) {
+  const collector = createCollector({ db, log, holdBack })
   app.addHook('onClose', () => collector.drain())
 
   /** Hashed per email, so that the database does not allow following a person from one email to the next. */
