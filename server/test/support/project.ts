@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { many, one, type Pool } from '../../src/db/index.ts'
 import type { Answer, Call } from './app.ts'
 import { MULTIPART, multipart, type Part } from './multipart.ts'
+import { times } from './times.ts'
 
 export type Contact = {
   id: string
@@ -56,6 +57,11 @@ export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id,
     find: async (email: string): Promise<Answer['body']> =>
       (await contacts.list('?limit=100')).data.find((contact: Contact) => contact.email === email),
     emails: async (query = ''): Promise<string[]> => (await contacts.list(query)).data.map(({ email }: Contact) => email),
+    /** Imports `c0@example.com` and so on; returns the ids ordered by address. */
+    createMany: async (count: number): Promise<string[]> => {
+      await contacts.import(['email', ...times(count, (n) => `c${n}@example.com`)].join('\n'))
+      return (await contacts.rows()).map((row) => row.id)
+    },
     rows: () =>
       many(
         db,
@@ -96,6 +102,17 @@ export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id,
         sql<{ name: string }>`select name from events where project_id = ${id} and contact_id = ${contactId} order by id`,
       )
       return rows.map(({ name }) => name)
+    },
+    /** `<address> <event name>`, sorted. */
+    byEmail: async () => {
+      const rows = await many(
+        db,
+        sql<{ event: string }>`
+          select c.email || ' ' || e.name as event from events e join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+          where e.project_id = ${id}
+        `,
+      )
+      return rows.map(({ event }) => event).sort()
     },
     count: async () => (await one(db, sql<{ n: number }>`select count(*)::int as n from events where project_id = ${id}`)).n,
   }

@@ -1,0 +1,57 @@
+import { parse } from 'csv-parse/sync'
+import { describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { times } from '../support/times.ts'
+import { importCounts } from './import-counts.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const newProject = async () => sterna.newProject(await sterna.sharedOwner())
+
+describe('the failing rows of an import', () => {
+  const read = (text: string) => parse(text, { relax_column_count: false }) as string[][]
+
+  test('come as a CSV that says what the status says', async () => {
+    const project = await newProject()
+    const bad = ['plain', 'a "quoted" one', 'with, comma', 'two\nlines', 'é😀', "o'hara", '<b>', '', ' padded ', 'x'.repeat(400)]
+    const { jobId, result } = await project.contacts.import(
+      `email,x\n${bad.map((email) => `"${email.replaceAll('"', '""')}",1`).join('\n')}\nada@example.com,1`,
+    )
+    expect(result).toMatchObject({ successCount: 1, failureCount: bad.length })
+    const { status, headers, body } = await project.call('GET', `/contacts/import/${jobId}/errors`)
+    expect(status).toBe(200)
+    expect(headers['content-type']).toMatch(/^text\/csv; ?charset=utf-8$/)
+    expect(headers['content-disposition']).toMatch(/^attachment; filename="[\w.-]+\.csv"$/)
+    expect(read(body)).toEqual([
+      ['row', 'email', 'error'],
+      ...result.errors.map(({ row, email, error }: { row: number; email: string; error: string }) => [String(row), email, error]),
+    ])
+    expect(result.errors.map(({ email }: { email: string }) => email)).toEqual(bad.map((email) => email.trim().slice(0, 320)))
+  })
+
+  test('run no formula in a spreadsheet', async () => {
+    const project = await newProject()
+    const bad = ['=cmd|calc!A1', '+1', '-1', '@sum(1)', '=HYPERLINK("http://evil")', '"=1"', '＝1', '\t=1', '\r=1']
+    const { jobId } = await project.contacts.import(`email\n${bad.map((email) => `"${email.replaceAll('"', '""')}"`).join('\n')}`)
+    const { body } = await project.call('GET', `/contacts/import/${jobId}/errors`)
+    const [, ...rows] = read(body)
+    expect(rows).toHaveLength(bad.length)
+    for (const cell of rows.flat()) expect(cell).not.toMatch(/^[=+\-@\t\r]/)
+    expect(rows.slice(0, 4).map(([, email]) => email)).toEqual(["'=cmd|calc!A1", "'+1", "'-1", "'@sum(1)"])
+  })
+
+  test('are all kept, however many', async () => {
+    const project = await newProject()
+    const { jobId, result } = await project.contacts.import(
+      `email\n${times(30_000, (n) => (n % 10 ? `bad${n}` : `c${n}@example.com`)).join('\n')}`,
+    )
+    expect(result).toMatchObject(importCounts(30_000, 3_000, 0))
+    const rows = read((await project.call('GET', `/contacts/import/${jobId}/errors`)).body).slice(1)
+    expect(rows.map(([row, email]) => [row, email])).toEqual(times(30_000, (n) => [String(n + 2), `bad${n}`]).filter((_, n) => n % 10))
+  })
+
+  test('are none when all went well', async () => {
+    const project = await newProject()
+    const { jobId } = await project.contacts.import('email\nada@example.com')
+    expect((await project.call('GET', `/contacts/import/${jobId}/errors`)).body).toBe('row,email,error\r\n')
+  })
+})

@@ -1,0 +1,136 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many, transact } from '../../src/db/index.ts'
+import { listenTo, type Topic } from '../../src/events/listen.ts'
+import { recordEvents } from '../../src/events/record.ts'
+import { times } from '../support/times.ts'
+import { ADA, type Project, useEvents } from './event-client.ts'
+
+const { sterna, newProject } = useEvents()
+
+describe('listeners', () => {
+  const listen = (project: Project, topics: Topic[], listener = 'test') =>
+    transact(sterna.db, (tx) => listenTo(tx, { projectId: project.id, listener }, topics))
+  const reactions = (project: Project) =>
+    many(
+      sterna.db,
+      sql<{ contactId: string | null; eventId: string | null; name: string | null }>`
+        select contact_id as "contactId", event_id as "eventId", event_name as name from reactions where project_id = ${project.id}
+        order by event_id nulls last
+      `,
+    )
+  const told = async (project: Project) => (await reactions(project)).map(({ name }) => name ?? 'contact').sort()
+
+  /** Everything that may be listened to, once. */
+  async function live(project: Project) {
+    const { contact } = await project.trackEvent('bought')
+    await project.trackEvent('viewed', { subscribed: false })
+    await project.call('POST', '/events/track', { name: 'alone' })
+    await project.call('PATCH', `/contacts/${contact}`, { subscribed: true })
+    await project.call('POST', '/contacts', { email: 'bob@example.com' })
+    return contact
+  }
+
+  test('that are not there get nothing', async () => {
+    const [project, other] = [await newProject(), await newProject()]
+    await listen(other, ['event:*', 'contact'])
+    await live(project)
+    expect(await reactions(project)).toEqual([])
+    expect(await reactions(other)).toEqual([])
+  })
+
+  test.each<[Topic[], string[]]>([
+    [['event:bought'], ['bought']],
+    [['event:contact.subscribed'], ['contact.subscribed']],
+    [['event:Bought', 'event:bou', 'event:'], []],
+    [
+      ['event:viewed', 'event:alone'],
+      ['alone', 'viewed'],
+    ],
+    [['event:*'], ['alone', 'bought', 'contact.subscribed', 'contact.unsubscribed', 'viewed']],
+    [
+      ['event:*', 'event:bought'],
+      ['alone', 'bought', 'contact.subscribed', 'contact.unsubscribed', 'viewed'],
+    ],
+    [['contact'], ['contact', 'contact', 'contact', 'contact']],
+    [
+      ['contact', 'event:bought'],
+      ['bought', 'contact', 'contact', 'contact', 'contact'],
+    ],
+    [[], []],
+  ])('to %j are told of %j', async (topics, expected) => {
+    const project = await newProject()
+    await listen(project, topics)
+    await live(project)
+    expect(await told(project)).toEqual(expected)
+  })
+
+  test('are told which event, of whom', async () => {
+    const project = await newProject()
+    await listen(project, ['event:bought', 'contact'])
+    const { contact, event } = await project.trackEvent('bought')
+    expect(await reactions(project)).toEqual([
+      { contactId: contact, eventId: event, name: 'bought' },
+      { contactId: contact, eventId: null, name: null },
+    ])
+  })
+
+  test('of which there are several are told once', async () => {
+    const project = await newProject()
+    await listen(project, ['event:e'], 'one')
+    await listen(project, ['event:e', 'event:*'], 'two')
+    await project.trackEvent('e')
+    expect(await told(project)).toEqual(['e'])
+  })
+
+  test('change their mind, and leave, without a word to the others', async () => {
+    const project = await newProject()
+    await listen(project, ['event:a', 'event:b'], 'one')
+    await listen(project, ['event:b'], 'two')
+    await listen(project, ['event:c'], 'one')
+    for (const name of ['a', 'b', 'c']) await project.trackEvent(name)
+    expect(await told(project)).toEqual(['b', 'c'])
+    await listen(project, [], 'two')
+    for (const name of ['a', 'b', 'c']) await project.trackEvent(name)
+    expect(await told(project)).toEqual(['b', 'c', 'c'])
+    await listen(project, ['event:c'], 'one')
+    await listen(project, [], 'one')
+    await project.trackEvent('c')
+    expect(await told(project)).toEqual(['b', 'c', 'c'])
+  })
+
+  test('are told of what imports and bulk jobs do to contacts', async () => {
+    const project = await newProject()
+    await listen(project, ['contact', 'event:contact.unsubscribed'])
+    const form = { 'content-type': 'multipart/form-data; boundary=cut' }
+    const file = `--cut\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\na@example.com\nb@example.com\n\r\n--cut--\r\n`
+    await sterna.call('POST', '/contacts/import', { key: project.sk, headers: form, body: file })
+    await project.jobsDone()
+    expect(await told(project)).toEqual(['contact', 'contact'])
+    const { data } = (await project.call('GET', '/contacts')).body
+    await project.call('POST', '/contacts/bulk-unsubscribe', { contactIds: data.map(({ id }: { id: string }) => id) })
+    await project.jobsDone()
+    expect(await told(project)).toEqual(['contact', 'contact', 'contact', 'contact', 'contact.unsubscribed', 'contact.unsubscribed'])
+  })
+
+  test('are told of nothing that did not happen', async () => {
+    const project = await newProject()
+    const most = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(62_000)]))
+    await project.call('POST', '/contacts', { email: ADA, data: most })
+    await listen(project, ['event:*', 'contact'])
+    const tooLarge = { more: 'x'.repeat(25_000) }
+    const answers = await Promise.all([
+      ...times(2, () => project.call('POST', '/events/track', { email: ADA, event: 'large', data: tooLarge })),
+      ...times(3, (n) => project.call('POST', '/events/track', { email: `c${n}@example.com`, event: 'small' })),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([422, 422, 200, 200, 200])
+    expect(await told(project)).toEqual(['contact', 'contact', 'contact', 'small', 'small', 'small'])
+    await expect(
+      transact(sterna.db, async (tx) => {
+        await recordEvents(tx, [{ projectId: project.id, name: 'undone' }])
+        throw new Error('undone')
+      }),
+    ).rejects.toThrow('undone')
+    expect(await told(project)).not.toContain('undone')
+  })
+})

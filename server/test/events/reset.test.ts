@@ -1,0 +1,101 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many, one, transact } from '../../src/db/index.ts'
+import { addUpDeltas } from '../../src/events/counts.ts'
+import { wipeEventCounts } from '../../src/events/forget.ts'
+import { listenTo } from '../../src/events/listen.ts'
+import { removeEvents } from '../../src/events/remove.ts'
+import { times } from '../support/times.ts'
+import { type Project, useEvents } from './event-client.ts'
+
+const { sterna, newProject } = useEvents()
+
+describe('a reset', () => {
+  const everywhere = async (projectId: string) => {
+    const tables = await many(
+      sterna.db,
+      sql<{ name: string }>`
+        select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'project_id'
+        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1
+      `,
+    )
+    const counts = await Promise.all(
+      tables.map(async ({ name }) => {
+        const { n } = await one(
+          sterna.db,
+          sql<{ n: number }>`select count(*)::int as n from ${sql.table(name)} where project_id = ${projectId}`,
+        )
+        return [name, n] as const
+      }),
+    )
+    return Object.fromEntries(counts.filter(([, n]) => n))
+  }
+  async function furnish(project: Project) {
+    await transact(sterna.db, (tx) => listenTo(tx, { projectId: project.id, listener: 'test' }, ['event:*', 'contact']))
+    await project.events.write(times(1_500, (n) => ({ name: `e${n % 3}` })))
+    await project.trackEvent('e', { data: { a: 1 } })
+    await transact(sterna.db, (tx) => addUpDeltas(tx))
+    await project.trackEvent('e', { subscribed: false })
+    await sql`insert into idempotency_keys (project_id, key, request, status_code) values (${project.id}, 'k', 'POST /v1/track', 200)`.execute(
+      sterna.db,
+    )
+    expect(Object.keys(await everywhere(project.id))).toEqual(
+      expect.arrayContaining([
+        'events',
+        'event_counts',
+        'event_count_deltas',
+        'reactions',
+        'listeners',
+        'idempotency_keys',
+        'contacts',
+        'consents',
+      ]),
+    )
+  }
+
+  test('removes events, counts, reactions and keys of the project, and of no other', async () => {
+    const [project, other] = [await newProject(), await newProject()]
+    await furnish(project)
+    await furnish(other)
+    const before = await everywhere(other.id)
+    expect((await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)).status).toBe(200)
+    expect(Object.keys(await everywhere(project.id)).sort()).toEqual(['listeners', 'memberships'])
+    expect(await project.events.page()).toMatchObject({ data: [], total: 0 })
+    expect(await project.events.distinctNames()).toEqual([])
+    await project.trackEvent('again')
+    await project.expectTrueCounts()
+    expect(await everywhere(other.id)).toEqual(before)
+    await other.expectTrueCounts()
+  })
+
+  test('of a deleted project leaves nothing at all', async () => {
+    const project = await newProject()
+    await furnish(project)
+    await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
+    await expect.poll(() => everywhere(project.id), { timeout: 10_000, interval: 20 }).toEqual({})
+  })
+
+  test('leaves true counts when someone tracks in the middle of it', async () => {
+    const project = await newProject()
+    await project.events.write(times(5, () => ({ name: 'old' })))
+    await transact(sterna.db, (tx) => addUpDeltas(tx))
+    await transact(sterna.db, (tx) => removeEvents(tx, { projectId: project.id, which: sql`true`, limit: 10 }))
+    await sql`
+      create function wait_a_while() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
+      create trigger wait_a_while after delete on event_count_deltas for each statement execute function wait_a_while()
+    `.execute(sterna.db)
+    try {
+      const wiping = transact(sterna.db, (tx) => wipeEventCounts(tx, { projectId: project.id, before: 'infinity', limit: 1 }))
+      await expect
+        .poll(() => many(sterna.db, sql`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`), {
+          interval: 5,
+        })
+        .not.toEqual([])
+      await project.trackEvent('new')
+      await wiping
+    } finally {
+      await sql`drop trigger wait_a_while on event_count_deltas; drop function wait_a_while`.execute(sterna.db)
+    }
+    await project.expectTrueCounts()
+  })
+})

@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { simplify } from '../../src/templates/language/fast-path.ts'
+import { MAX_PROCESSED_HERE } from '../../src/templates/language/limits.ts'
+import { prepare } from '../../src/templates/language/prepare.ts'
+import { renderMails } from '../../src/templates/render.ts'
+import { isSimple, recipient, render, renderByEngine } from './rendering.ts'
+
+describe('the fast path', () => {
+  test.each([
+    ['Hi {{ name }}', true],
+    ['{{ first name ?? "you" | upcase }}', true],
+    ['{{ a.b["c d"] | default: "x" }}', true],
+    ['{{ html | raw }}', true],
+    ['{{ items.size }}', false],
+    ['{{ items[0] }}', false],
+    ['{{ data[name] }}', false],
+    ['{{ name | append: "x" }}', false],
+    ['{% if a %}{% endif %}', false],
+    ['{{- name }}', false],
+    ['{{ a == b }}', false],
+    ['{{ (a) }}', false],
+  ])('takes %j: %s', (body, expected) => {
+    expect(isSimple(body)).toBe(expected)
+  })
+
+  const word = fc.constantFrom(
+    'name',
+    'first name',
+    'html',
+    'profile',
+    'tier',
+    'items',
+    'nothing',
+    'hollow',
+    'zero',
+    'no',
+    'unknown',
+    'data',
+    'email',
+    'script',
+    'lines',
+  )
+  const path = fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join('.'))
+  const filter = fc.constantFrom('upcase', 'downcase', 'capitalize', 'strip', 'default: "d<"', 'default: 7')
+  const fallback = fc.constantFrom('"f&"', 'free text', "'\\u0041\\n\\\"'", '0', 'true', 'data.name', '""')
+  const output = fc
+    .tuple(path, fc.array(fallback, { maxLength: 2 }), fc.array(filter, { maxLength: 3 }), fc.boolean(), fc.boolean())
+    .map(([p, f, filters, isRaw, isUrl]) => {
+      const chain = [p, ...f.map((each, n) => (n < f.length - 1 && /^[a-z]+ /.test(each) ? 'name' : each))].join(' ?? ')
+      const inner = [chain, ...filters, ...(isRaw ? ['raw'] : [])].join(' | ')
+      return isUrl ? `<a href="{{ ${inner} }}">` : `{{ ${inner} }}`
+    })
+  const text = fc.string().map((each) => each.replaceAll('{', '('))
+
+  test('prints what the engine prints', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(output, text), { maxLength: 6 }), async (parts) => {
+        const body = parts.join(' ')
+        expect(isSimple(body)).toBe(true)
+        expect(await render(body)).toBe(renderByEngine(body))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  /** Counts how often a template looks at a value. */
+  const counting = (value: unknown) => {
+    const data = {
+      reads: 0,
+      get w() {
+        data.reads++
+        return value
+      },
+    }
+    return data
+  }
+  const FILTERED = `{{ w ${'| upcase | downcase '.repeat(24)}| strip }}`
+
+  test.each<[string, string, unknown, number]>([
+    ['filters on a text that prints nothing', FILTERED.repeat(200), '\u2003'.repeat(65_000), 1],
+    ['a stripped text that prints nothing', '{{ w | strip }}'.repeat(200), ' '.repeat(65_000), 4],
+    ['a list that prints little', '{{ w | upcase }}'.repeat(200), Array.from({ length: 20_000 }, () => [[]]), 4],
+    ['many texts that each print a little', '{{ w | upcase }}'.repeat(200), 'x'.repeat(1_000), 129],
+  ])('gives up %s after 256,000 characters', (_, body, value, reads) => {
+    const data = counting(value)
+    const render = simplify(prepare(body, { html: true }), { html: true })!
+    expect(render(recipient(data), { characters: MAX_PROCESSED_HERE })).toBeUndefined()
+    expect(data.reads).toBeLessThanOrEqual(reads)
+  })
+
+  test('processes a bounded number of characters for all recipients of a call', async () => {
+    const data = counting('x'.repeat(20_000))
+    const { reads } = data
+    const others = Array.from({ length: 100 }, () => recipient({ w: 'y' }))
+    const results = await renderMails({ subject: 'x', body: '{{ w | strip }}'.repeat(6) }, [
+      ...Array.from({ length: 40 }, () => recipient(data)),
+      ...others,
+    ])
+    expect(results.every(({ ok }) => ok)).toBe(true)
+    // 17 recipients of 240,000 characters; the rest is read once more when it is handed to a thread.
+    expect(data.reads - reads).toBeLessThanOrEqual(18 * 6 + 40)
+  })
+
+  test('leaves what is too long for it to the threads', async () => {
+    expect(await render('{{ big }}'.repeat(10), { big: 'x'.repeat(50_000) })).toHaveLength(500_000)
+  })
+})
