@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, one, type Pool, transact } from '../db/index.ts'
+import { countRows, type Db, one, type Pool, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
-import { CursorQuery, choice, readCursor, readPage, writeCursor } from '../http/paging.ts'
+import { CursorQuery, choice, readKeysetPage } from '../http/paging.ts'
 import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
@@ -27,27 +27,24 @@ const COUNT_MS = 1_000
 
 type Query = z.output<typeof ContactsQuery>
 
-export async function listContacts(db: Pool, secrets: Secrets, projectId: string, query: Query) {
-  const { limit, sort = 'createdAt', dir = 'desc' } = query
+export function listContacts(db: Pool, secrets: Secrets, projectId: string, query: Query) {
+  const { sort = 'createdAt', dir = 'desc' } = query
   // Ids are made in the order of time, so the primary key serves as the index by creation.
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
   const filter = readFilter(query)
   const where = matching(projectId, filter)
-  const scope = JSON.stringify(['contacts', projectId, sort, dir, ...listedBy(query)])
-  const after = query.cursor === undefined ? sql`` : continueAfter(column, dir, readCursor(secrets, scope, query.cursor)[0] as string)
-
-  const { rows, hasMore } = await readPage(
-    db,
-    sql<ContactRow>`select ${CONTACT_COLUMNS} from contacts where ${where} ${after} order by ${column} ${sql.raw(dir)} limit ${limit + 1}`,
-    limit,
-  )
-  const last = rows.at(-1)
-  return {
-    data: rows.map(showContact),
-    cursor: hasMore && last ? writeCursor(secrets, scope, [sort === 'email' ? last.email : last.id]) : null,
-    hasMore,
-    total: query.cursor === undefined ? await countMatching(db, projectId, filter) : 0,
-  }
+  const beyond = sql.raw(dir === 'asc' ? '>' : '<')
+  return readKeysetPage(db, secrets, {
+    scope: JSON.stringify(['contacts', projectId, sort, dir, ...listedBy(query)]),
+    query,
+    select: ({ after, limit }) => sql<ContactRow>`
+      select ${CONTACT_COLUMNS} from contacts
+      where ${where} ${after ? sql`and ${column} ${beyond} ${after[0]}` : sql``} order by ${column} ${sql.raw(dir)} limit ${limit}
+    `,
+    positionOf: ({ id, email }) => [sort === 'email' ? email : id],
+    show: showContact,
+    count: () => countMatching(db, projectId, filter),
+  })
 }
 
 /** An empty filter is the same list as none. */
@@ -55,9 +52,6 @@ function listedBy({ search = '', subscribed, field, value, createdFrom = '', cre
   const isPlain = field === undefined && createdFrom === '' && createdTo === ''
   return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
 }
-
-const continueAfter = (column: RawBuilder<unknown>, dir: 'asc' | 'desc', value: string) =>
-  sql`and ${column} ${sql.raw(dir === 'asc' ? '>' : '<')} ${value}`
 
 function readFilter({ search, subscribed, field, value, createdFrom, createdTo, segmentId }: Query): ContactFilter {
   if (segmentId) notFound('segment', segmentId)
@@ -78,8 +72,7 @@ async function countMatching(db: Pool, projectId: string, filter: ContactFilter)
 const countUpTo = (db: Pool, where: RawBuilder<unknown>) =>
   transact(db, async (tx) => {
     await sql`set local statement_timeout = ${sql.lit(COUNT_MS)}`.execute(tx)
-    const bounded = sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`
-    return (await one(tx, sql<{ count: number }>`select count(*)::int as count from (${bounded}) as bounded`)).count
+    return countRows(tx, sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`)
   }).catch((err) => (isStatementTimeout(err) ? Number.POSITIVE_INFINITY : Promise.reject(err)))
 
 async function estimate(db: Db, where: RawBuilder<unknown>) {

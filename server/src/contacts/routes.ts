@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { refusedPlainly } from '../http/bounds.ts'
 import { PlainError } from '../http/errors.ts'
-import { CursorQuery, cursorList, readCursor, writeCursor } from '../http/paging.ts'
+import { CursorQuery, cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
@@ -14,7 +14,7 @@ import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
 import { lookUpContacts } from './lookup.ts'
 import { sourceOf } from './source.ts'
-import { Consent, countConsents, listConsents } from './subscription.ts'
+import { Consent, listConsents } from './subscription.ts'
 import { upsertContacts, want } from './upsert.ts'
 
 const ContactId = z.object({ id: z.string() })
@@ -148,18 +148,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req) => {
       const { id: contactId, projectId } = await find(req.project.id, req.params.id)
-      const { limit, cursor } = req.query
-      const scope = `consents ${projectId} ${contactId}`
-      const before = cursor === undefined ? undefined : (readCursor(secrets, scope, cursor)[0] as string)
-      const rows = await listConsents(db, { projectId, contactId, limit: limit + 1, ...(before ? { before } : {}) })
-      const data = rows.slice(0, limit)
-      const hasMore = rows.length > limit
-      return {
-        data,
-        hasMore,
-        cursor: hasMore ? writeCursor(secrets, scope, [data.at(-1)!.id]) : null,
-        total: cursor === undefined ? await countConsents(db, projectId, contactId) : 0,
-      }
+      return listConsents(db, secrets, { projectId, contactId, ...req.query })
     },
   )
 

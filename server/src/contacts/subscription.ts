@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one, type Tx } from '../db/index.ts'
+import { countRows, type Db, type Tx } from '../db/index.ts'
 import { recordEvents } from '../events/record.ts'
+import { type CursorQuery, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
+import type { Secrets } from '../lib/secrets.ts'
 
 /** docs/contacts.md says what each of them means. */
 export const SOURCES = [
@@ -53,29 +55,22 @@ export const Consent = z
   })
   .meta({ id: 'Consent' })
 
+type ConsentsQuery = { projectId: string; contactId: string } & z.output<typeof CursorQuery>
 type ConsentRow = { id: string; subscribed: boolean; source: string; details: Record<string, unknown>; createdAt: Date }
 
 /** Newest first. */
-export async function listConsents(
-  db: Db,
-  { projectId, contactId, before, limit }: { projectId: string; contactId: string; before?: string; limit: number },
-) {
-  const rows = await many(
-    db,
-    sql<ConsentRow>`
+export function listConsents(db: Db, secrets: Secrets, { projectId, contactId, ...query }: ConsentsQuery) {
+  const where = sql`project_id = ${projectId} and contact_id = ${contactId}`
+  return readKeysetPage(db, secrets, {
+    scope: `consents ${projectId} ${contactId}`,
+    query,
+    select: ({ after, limit }) => sql<ConsentRow>`
       select id, subscribed, source, details, created_at as "createdAt" from consents
-      where project_id = ${projectId} and contact_id = ${contactId} ${before ? sql`and id < ${before}` : sql``}
-      order by id desc limit ${limit}
+      where ${where} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
     `,
-  )
-  return rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }))
-}
-
-/** One person's history is short: counting it is cheap. */
-export async function countConsents(db: Db, projectId: string, contactId: string) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select count(*)::int as count from consents where project_id = ${projectId} and contact_id = ${contactId}`,
-  )
-  return count
+    positionOf: ({ id }) => [id],
+    show: (row) => ({ ...row, createdAt: row.createdAt.toISOString() }),
+    // One contact's history is short, so counting it is cheap.
+    count: () => countRows(db, sql`select 1 from consents where ${where}`),
+  })
 }

@@ -90,6 +90,12 @@ export async function one<Row>(db: Db, query: RawBuilder<Row>): Promise<Row> {
   return (await maybeOne(db, query)) ?? Promise.reject(new Error('statement returned no row'))
 }
 
+/** The number of rows of a query, which limits how many are counted. */
+export async function countRows(db: Db, query: RawBuilder<unknown>) {
+  const { count } = await one(db, sql<{ count: number }>`select count(*)::int as count from (${query}) as counted`)
+  return count
+}
+
 /** The number of rows that the statement inserted, updated or deleted. */
 export const countAffected = async (tx: Tx, query: RawBuilder<unknown>) => Number((await query.execute(tx)).numAffectedRows ?? 0n)
 

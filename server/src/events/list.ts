@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, one } from '../db/index.ts'
-import { CursorQuery, readCursor, readPage, writeCursor } from '../http/paging.ts'
+import { countRows, type Db } from '../db/index.ts'
+import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { countEvents } from './counts.ts'
 import { EVENT_COLUMNS, EventRecord, type EventRow, showEvent } from './event.ts'
@@ -32,26 +32,27 @@ const COUNT_UP_TO = 100_000
 
 /** Newest first. */
 export async function listEvents(db: Db, secrets: Secrets, projectId: string, query: Query): Promise<z.output<typeof EventList>> {
-  const { limit, cursor, ...filter } = query
-  const scope = JSON.stringify(['events', projectId, filter.eventName ?? null, filter.contactId ?? null])
-  const after = cursor === undefined ? undefined : (readCursor(secrets, scope, cursor)[0] as string)
-  const { rows, hasMore } = await readPage(db, selectPage(projectId, filter, { after, limit: limit + 1 }), limit)
-  const data = rows.map(showListed)
-  return {
-    data,
-    events: data,
-    cursor: hasMore ? writeCursor(secrets, scope, [rows.at(-1)!.id]) : null,
-    hasMore,
-    total: cursor === undefined ? await countMatching(db, projectId, filter) : 0,
-  }
+  const page = await readKeysetPage(db, secrets, {
+    scope: JSON.stringify(['events', projectId, query.eventName ?? null, query.contactId ?? null]),
+    query,
+    select: ({ after, limit }) => selectPage(projectId, query, { after: after && sql`and id < ${after[0]}`, limit }),
+    positionOf: ({ id }) => [id],
+    show: showListed,
+    count: () => countMatching(db, projectId, query),
+  })
+  return { ...page, events: page.data }
 }
 
 /** The page first, then whom it is about: joined the other way round, a large project would be joined as a whole. */
-const selectPage = (projectId: string, filter: Filter, { after, limit }: { after: string | undefined; limit: number }) => sql<ListedRow>`
+const selectPage = (
+  projectId: string,
+  filter: Filter,
+  { after = sql``, limit }: { after: RawBuilder<unknown> | undefined; limit: number },
+) => sql<ListedRow>`
   select page.*, contacts.email as "contactEmail"
   from (
     select ${EVENT_COLUMNS} from events
-    where ${matching(projectId, filter)} ${after ? sql`and id < ${after}` : sql``}
+    where ${matching(projectId, filter)} ${after}
     order by id desc limit ${limit}
   ) as page
   left join contacts on contacts.project_id = ${projectId} and contacts.id = page."contactId"
@@ -68,13 +69,7 @@ const showListed = ({ contactEmail, ...row }: ListedRow) => ({
   contact: row.contactId && contactEmail !== null ? { id: row.contactId, email: contactEmail } : null,
 })
 
-async function countMatching(db: Db, projectId: string, filter: Filter) {
-  if (filter.contactId === undefined) return countEvents(db, projectId, filter.eventName)
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`
-      select count(*)::int as count from (select 1 from events where ${matching(projectId, filter)} limit ${COUNT_UP_TO}) as bounded
-    `,
-  )
-  return count
-}
+const countMatching = (db: Db, projectId: string, filter: Filter) =>
+  filter.contactId === undefined
+    ? countEvents(db, projectId, filter.eventName)
+    : countRows(db, sql`select 1 from events where ${matching(projectId, filter)} limit ${COUNT_UP_TO}`)

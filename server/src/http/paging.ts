@@ -46,7 +46,7 @@ export const pageList = <Item extends z.ZodType>(item: Item) =>
 /** Bytes of rows, roughly, in one answer or one piece of it: 100 rows may have megabytes each. */
 export const PAGE_BYTES = MB
 
-type Found = { found: number; bytesBefore: number; position: string }
+type Numbered = { rowsFound: number; bytesBefore: number; rowNumber: string }
 
 /**
  * The rows of a cursor page. `query` orders them and asks for one more than `limit`; they are numbered as it returns them. Rows beyond PAGE_BYTES are left to the next page
@@ -59,22 +59,49 @@ export async function readPage<Row extends object>(
 ): Promise<{ rows: Row[]; hasMore: boolean }> {
   const read = await many(
     db,
-    sql<Row & Found>`
-      with page as materialized (select listed.*, row_number() over () as "position" from (${query}) as listed),
+    sql<Row & Numbered>`
+      with page as materialized (select listed.*, row_number() over () as "rowNumber" from (${query}) as listed),
       sized as (
-        select page.*, (select count(*)::int from page) as "found",
-          coalesce(sum(octet_length(page::text)) over (order by "position" rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
+        select page.*, (select count(*)::int from page) as "rowsFound",
+          coalesce(sum(octet_length(page::text)) over (order by "rowNumber" rows between unbounded preceding and 1 preceding), 0)::int as "bytesBefore"
         from page
       )
-      select * from sized where "bytesBefore" < ${PAGE_BYTES} order by "position"
+      select * from sized where "bytesBefore" < ${PAGE_BYTES} order by "rowNumber"
     `,
   )
-  const found = read[0]?.found ?? 0
-  const rows = read.slice(0, limit).map(({ found: _found, bytesBefore: _bytes, position: _position, ...row }) => row as unknown as Row)
+  const found = read[0]?.rowsFound ?? 0
+  const rows = read.slice(0, limit).map(({ rowsFound: _found, bytesBefore: _bytes, rowNumber: _number, ...row }) => row as unknown as Row)
   return { rows, hasMore: found > rows.length }
 }
 
 type Position = (string | number | boolean | null)[]
+
+type KeysetList<Row, Item> = {
+  /** Names the project, the list, its filters and its order: a cursor of another list is refused. */
+  scope: string
+  query: { limit: number; cursor?: string | undefined }
+  /** Selects the first `limit` rows in order, or those after the position of a cursor. */
+  select: (page: { after: Position | undefined; limit: number }) => RawBuilder<Row>
+  positionOf: (row: Row) => Position
+  show: (row: Row) => Item
+  /** Only asked for the first page; every other one answers 0. */
+  count: () => Promise<number>
+}
+
+/** One page of a list by cursor, as `cursorList` describes it. */
+export async function readKeysetPage<Row extends object, Item>(db: Db, secrets: Secrets, list: KeysetList<Row, Item>) {
+  const { scope, query, select, positionOf, show, count } = list
+  const { limit, cursor } = query
+  const after = cursor === undefined ? undefined : readCursor(secrets, scope, cursor)
+  const { rows, hasMore } = await readPage(db, select({ after, limit: limit + 1 }), limit)
+  const last = rows.at(-1)
+  return {
+    data: rows.map(show),
+    cursor: hasMore && last ? writeCursor(secrets, scope, positionOf(last)) : null,
+    hasMore,
+    total: cursor === undefined ? await count() : 0,
+  }
+}
 
 /** `scope` names the project, the list and its order: a cursor of another one is as bad as a forged one. */
 export function writeCursor(secrets: Secrets, scope: string, position: Position) {

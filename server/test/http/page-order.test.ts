@@ -31,7 +31,7 @@ test('a page is measured and returned in the order of its query, by a sort that 
   expect(await readPage(db, query, 5)).toEqual({ rows: [9, 6, 3, 10, 7].map((n) => ({ n })), hasMore: true })
   const { rows } = await readPage(explaining(), query as never, 1_000)
   const plan = rows.map((line) => Object.values(line)[0]).join('\n')
-  expect(plan.match(/Sort Key: .*/g)).toContain('Sort Key: page."position"')
+  expect(plan.match(/Sort Key: .*/g)).toContain('Sort Key: page."rowNumber"')
 })
 
 test('rows beyond the bytes of a page are the last ones of its order', async () => {

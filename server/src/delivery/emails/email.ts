@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, one } from '../../db/index.ts'
-import { CursorQuery, readCursor, readPage, writeCursor } from '../../http/paging.ts'
+import { countRows, type Db, maybeOne } from '../../db/index.ts'
+import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
@@ -98,25 +98,20 @@ export const EmailsQuery = CursorQuery.extend({
 const COUNT_UP_TO = 10_000
 
 /** Newest first. */
-export async function listEmails(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof EmailsQuery>) {
-  const { limit, cursor, ...filter } = query
-  const scope = JSON.stringify(['emails', projectId, filter])
-  const after = cursor === undefined ? sql`` : sql`and e.id < ${readCursor(secrets, scope, cursor)[0] as string}`
+export function listEmails(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof EmailsQuery>) {
+  const { limit: _limit, cursor: _cursor, ...filter } = query
   const where = matching(projectId, filter)
-  const { rows, hasMore } = await readPage(
-    db,
-    sql<Row>`
+  return readKeysetPage(db, secrets, {
+    scope: JSON.stringify(['emails', projectId, filter]),
+    query,
+    select: ({ after, limit }) => sql<Row>`
       select ${COLUMNS} from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
-      where ${where} ${after} order by e.id desc limit ${limit + 1}
+      where ${where} ${after ? sql`and e.id < ${after[0]}` : sql``} order by e.id desc limit ${limit}
     `,
-    limit,
-  )
-  return {
-    data: rows.map(show),
-    cursor: hasMore ? writeCursor(secrets, scope, [rows.at(-1)!.id]) : null,
-    hasMore,
-    total: cursor === undefined ? await countMatching(db, where) : 0,
-  }
+    positionOf: ({ id }) => [id],
+    show,
+    count: () => countRows(db, sql`select 1 from emails e where ${where} limit ${COUNT_UP_TO}`),
+  })
 }
 
 const isUuid = (text: string) => z.uuid().safeParse(text).success
@@ -139,14 +134,6 @@ const NARROWED: Partial<Record<string, RawBuilder<unknown>>> = {
   COMPLAINED: sql`e.complained_at is not null`,
   CLICKED: sql`e.clicked_at is not null`,
   OPENED: sql`e.opened_at is not null`,
-}
-
-async function countMatching(db: Db, where: RawBuilder<unknown>) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select count(*)::int as count from (select 1 from emails e where ${where} limit ${COUNT_UP_TO}) as bounded`,
-  )
-  return count
 }
 
 export async function findEmail(db: Db, projectId: string, id: string) {

@@ -1,7 +1,7 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one } from '../../db/index.ts'
-import { CursorQuery, readCursor, writeCursor } from '../../http/paging.ts'
+import { countRows, type Db } from '../../db/index.ts'
+import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { SUPPRESSION_COLUMNS, SUPPRESSION_REASONS, type SuppressionRow } from '../feedback/suppress.ts'
@@ -26,33 +26,19 @@ export const SuppressionsQuery = CursorQuery.extend({ reason: z.enum(SUPPRESSION
 const COUNT_UP_TO = 10_000
 
 /** Newest first. */
-export async function listSuppressions(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SuppressionsQuery>) {
-  const { limit, cursor, reason } = query
-  const scope = JSON.stringify(['suppressions', projectId, reason])
-  const [at, address] = cursor === undefined ? [] : (readCursor(secrets, scope, cursor) as [string, string])
+export function listSuppressions(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SuppressionsQuery>) {
+  const { reason } = query
   const where = sql`project_id = ${projectId} ${reason === undefined ? sql`` : sql`and reason = ${reason.toLowerCase()}`}`
-  const after = at === undefined ? sql`` : sql`and (created_at, address) < (${at}::timestamptz, ${address})`
-  const rows = await many(
-    db,
-    sql<SuppressionRow>`
-      select ${SUPPRESSION_COLUMNS} from suppressions where ${where} ${after} order by created_at desc, address desc limit ${limit + 1}
+  return readKeysetPage(db, secrets, {
+    scope: JSON.stringify(['suppressions', projectId, reason]),
+    query,
+    select: ({ after, limit }) => sql<SuppressionRow>`
+      select ${SUPPRESSION_COLUMNS} from suppressions
+      where ${where} ${after ? sql`and (created_at, address) < (${after[0]}::timestamptz, ${after[1]})` : sql``}
+      order by created_at desc, address desc limit ${limit}
     `,
-  )
-  const page = rows.slice(0, limit)
-  const last = page.at(-1)
-  const hasMore = rows.length > limit
-  return {
-    data: page.map(showSuppression),
-    cursor: hasMore && last ? writeCursor(secrets, scope, [last.position, last.address]) : null,
-    hasMore,
-    total: cursor === undefined ? await countMatching(db, where) : 0,
-  }
-}
-
-async function countMatching(db: Db, where: RawBuilder<unknown>) {
-  const { count } = await one(
-    db,
-    sql<{ count: number }>`select count(*)::int as count from (select 1 from suppressions where ${where} limit ${COUNT_UP_TO}) as bounded`,
-  )
-  return count
+    positionOf: ({ position, address }) => [position, address],
+    show: showSuppression,
+    count: () => countRows(db, sql`select 1 from suppressions where ${where} limit ${COUNT_UP_TO}`),
+  })
 }
