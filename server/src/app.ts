@@ -5,7 +5,7 @@ import { contactRoutes } from './contacts/routes.ts'
 import { emailRoutes } from './delivery/emails/routes.ts'
 import { suppressionRoutes } from './delivery/emails/suppression-routes.ts'
 import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
-import { genuineSns, type Sns } from './delivery/feedback/ses/sns-client.ts'
+import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -27,13 +27,13 @@ import { verifyRoutes } from './verify/routes.ts'
 /** More routes on the same plumbing. */
 export type Extend = (app: App, deps: Deps) => void
 /** What tests put in, or in place of the real. */
-export type Parts = { extend?: Extend | undefined; sns?: Sns | undefined; holdBack?: HoldBack | undefined }
+export type Parts = { extend?: Extend | undefined; sns?: SnsClient | undefined; holdBack?: HoldBack | undefined }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** The whole HTTP surface, in one list. Tests `extend` it by routes that exercise the plumbing. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = genuineSns, holdBack }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps)
   await describeApi(app, deps.config)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { confirmationOf, genuineSns, isCertificate } from '../../src/delivery/feedback/ses/sns-client.ts'
+import { amazonSns, confirmationUrl, isSnsCertificateUrl } from '../../src/delivery/feedback/ses/sns-client.ts'
 import { dropOldNotifications } from '../../src/delivery/feedback/ses/store.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -191,12 +191,12 @@ describe('anything else changes nothing and fetches nothing', () => {
       for (let times = 0; times < 3; times++) await post(signed({ Message: '{}', TopicArn: FOREIGN }))
       const [fields, message] = warn.mock.calls[0] as unknown as [object, string]
       expect(message).toBe('refused a notification')
-      expect(fields).toMatchObject({ reason: 'This topic is not among SNS_TOPIC_ARNS.', ip: '127.0.0.1', count: expect.any(Number) })
+      expect(fields).toMatchObject({ reason: 'The topic is not in SNS_TOPIC_ARNS.', ip: '127.0.0.1', count: expect.any(Number) })
       expect(warn).toHaveBeenCalledTimes(1)
       later += 60_001
       await post('[]')
       expect(warn).toHaveBeenCalledTimes(2)
-      expect(warn.mock.calls[1]![0]).toMatchObject({ reason: 'This is not a signed message of Amazon SNS.', count: 3 })
+      expect(warn.mock.calls[1]![0]).toMatchObject({ reason: 'Not a signed message of Amazon SNS.', count: 3 })
     } finally {
       warn.mockRestore()
       clock.mockRestore()
@@ -220,10 +220,10 @@ describe('asking Amazon', () => {
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    expect(await genuineSns.certificate(`${base}/plain`)).toBe('PEM')
+    expect(await amazonSns.certificate(`${base}/plain`)).toBe('PEM')
     for (const path of ['/redirect', '/large', '/missing']) {
-      await expect(genuineSns.certificate(base + path)).rejects.toThrow()
-      await expect(genuineSns.confirm(base + path)).rejects.toThrow()
+      await expect(amazonSns.certificate(base + path)).rejects.toThrow()
+      await expect(amazonSns.confirm(base + path)).rejects.toThrow()
     }
     expect(asked).not.toContain('/secret')
     server.close()
@@ -231,10 +231,12 @@ describe('asking Amazon', () => {
 
   test('happens at the host of the topic: also in China and for governments', () => {
     const path = '/SimpleNotificationService-abc.pem'
-    expect(isCertificate(`https://sns.cn-north-1.amazonaws.com.cn${path}`, 'arn:aws-cn:sns:cn-north-1:123456789012:t')).toBe(true)
-    expect(isCertificate(`https://sns.cn-north-1.amazonaws.com${path}`, 'arn:aws-cn:sns:cn-north-1:123456789012:t')).toBe(false)
-    expect(isCertificate(`https://sns.us-gov-west-1.amazonaws.com${path}`, 'arn:aws-us-gov:sns:us-gov-west-1:123456789012:t')).toBe(true)
-    expect(confirmationOf(SUBSCRIBE, TOPIC)).toMatch(/^https:\/\/sns\.eu-central-1\.amazonaws\.com\/\?Action=ConfirmSubscription&/)
+    expect(isSnsCertificateUrl(`https://sns.cn-north-1.amazonaws.com.cn${path}`, 'arn:aws-cn:sns:cn-north-1:123456789012:t')).toBe(true)
+    expect(isSnsCertificateUrl(`https://sns.cn-north-1.amazonaws.com${path}`, 'arn:aws-cn:sns:cn-north-1:123456789012:t')).toBe(false)
+    expect(isSnsCertificateUrl(`https://sns.us-gov-west-1.amazonaws.com${path}`, 'arn:aws-us-gov:sns:us-gov-west-1:123456789012:t')).toBe(
+      true,
+    )
+    expect(confirmationUrl(SUBSCRIBE, TOPIC)).toMatch(/^https:\/\/sns\.eu-central-1\.amazonaws\.com\/\?Action=ConfirmSubscription&/)
   })
 
   test('is not worth doing for everybody who names a new certificate', async () => {

@@ -5,7 +5,7 @@ import { cursorList } from '../../http/paging.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
-import { allOf, readSuppressed, removeSuppression, suppress } from '../feedback/suppress.ts'
+import { parseSuppressed, removeSuppression, suppressManually, wholeDomain } from '../feedback/suppress.ts'
 import { listSuppressions, Suppression, SuppressionsQuery, showSuppression } from './suppressions.ts'
 
 const NewSuppression = z
@@ -49,7 +49,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req, reply) => {
       const { address, domain } = req.body
-      const suppressed = await transact(db, (tx) => suppress(tx, req.project.id, address ?? allOf(domain!)))
+      const suppressed = await transact(db, (tx) => suppressManually(tx, req.project.id, address ?? wholeDomain(domain!)))
       return reply.status(suppressed.isNew ? 201 : 200).send(showSuppression(suppressed))
     },
   )
@@ -67,7 +67,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       },
     },
     async (req, reply) => {
-      const address = readSuppressed(req.params.address)
+      const address = parseSuppressed(req.params.address)
       const lifted = address !== null && (await transact(db, (tx) => removeSuppression(tx, req.project.id, address)))
       return lifted ? reply.status(204).send(null) : notFound('suppression', req.params.address)
     },

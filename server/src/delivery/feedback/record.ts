@@ -8,15 +8,16 @@ import type { Feedback } from '../transport/transport.ts'
 import { clearSoftBounces, countSoftBounce } from './soft-bounce.ts'
 import { suppressRecipients } from './suppress.ts'
 
-type Mail = { projectId: string; id: string }
-type Item = Mail & { feedback: Feedback }
-type AffectedEmail = Mail & { contactId: string | null; address: string; data: object; at: Date }
+type EmailRef = { projectId: string; id: string }
+type EmailFeedback = EmailRef & { feedback: Feedback }
+type AffectedEmail = EmailRef & { contactId: string | null; address: string; data: object; at: Date }
 
-/** Each fact counts once, in whatever order they come. Who bounced or complained gets nothing any more. */
-export const recordFeedback = (tx: Tx, { projectId, id }: Mail, feedback: Feedback) => recordFeedbacks(tx, [{ projectId, id, feedback }])
+/** Records each fact once, in any order. After a hard bounce or a complaint the recipient is suppressed. */
+export const recordFeedback = (tx: Tx, { projectId, id }: EmailRef, feedback: Feedback) =>
+  recordFeedbacks(tx, [{ projectId, id, feedback }])
 
-/** The same for any number of mails: a few statements for all of them. */
-export async function recordFeedbacks(tx: Tx, items: Item[]) {
+/** The same for any number of emails, with a few statements for all of them. */
+export async function recordFeedbacks(tx: Tx, items: EmailFeedback[]) {
   for (const [kind, ofKind] of groupBy(items, ({ feedback }) => feedback.is)) {
     if (kind === 'soft-bounce') await recordSoftBounces(tx, ofKind)
     else await recordFacts(tx, kind, ofKind)
@@ -30,10 +31,10 @@ const EXTRA_DATA = {
   complaint: sql`'{}'::jsonb`,
 }
 
-async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
+async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedback[]) {
   const time = TIMES[kind]
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
-  const news = await many(
+  const affected = await many(
     tx,
     sql<AffectedEmail>`${prepared}
       update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
@@ -45,16 +46,16 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: Item[]) {
   )
   await recordEvents(
     tx,
-    news.map((mail) => eventOf(mail, `email.${kind}`, first.get(mail.id)!.feedback)),
+    affected.map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
   )
-  if (kind === 'delivery') await clearSoftBounces(tx, news)
-  else await suppressRecipients(tx, kind, news)
+  if (kind === 'delivery') await clearSoftBounces(tx, affected)
+  else await suppressRecipients(tx, kind, affected)
 }
 
-/** One by one: they are few, and whether one is too many depends on those before it. */
-async function recordSoftBounces(tx: Tx, items: Item[]) {
+/** One by one: soft bounces are few, and whether one reaches the limit depends on those before it. */
+async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
-  const told = await many(
+  const affected = await many(
     tx,
     sql<AffectedEmail>`
       select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
@@ -62,21 +63,21 @@ async function recordSoftBounces(tx: Tx, items: Item[]) {
       from ${asRows(first.values())}
       join emails e on e.project_id = m."projectId" and e.id = m.id
       join contents c on c.project_id = e.project_id and c.id = e.content_id
-      order by 1, e.to_address -- as everybody does, so that nobody waits in a circle
+      order by 1, e.to_address -- consistent lock order: avoids deadlocks
     `,
   )
-  for (const mail of told) {
-    const tooMany = await countSoftBounce(tx, { ...mail, emailId: mail.id })
-    if (tooMany === undefined) continue
-    await recordEvents(tx, [eventOf(mail, 'email.bounce', first.get(mail.id)!.feedback)])
-    if (tooMany) await suppressRecipients(tx, 'bounce', [mail])
+  for (const email of affected) {
+    const isTooMany = await countSoftBounce(tx, { ...email, emailId: email.id })
+    if (isTooMany === undefined) continue
+    await recordEvents(tx, [eventOf(email, 'email.bounce', first.get(email.id)!.feedback)])
+    if (isTooMany) await suppressRecipients(tx, 'bounce', [email])
   }
 }
 
-/** As it was told, which may be days later; but not before there was a mail, nor after now. */
+/** The reported time, which may be days ago; but not before the email existed, nor in the future. */
 const EVENT_TIME = sql`greatest(e.created_at, least(now(), m.at))`
 
-const asRows = (items: Iterable<Item>) => {
+const asRows = (items: Iterable<EmailFeedback>) => {
   const rows = [...items].map(({ projectId, id, feedback: { at } }) => ({ projectId, id, at }))
   return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, at timestamptz)`
 }

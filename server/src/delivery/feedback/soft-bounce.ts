@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import { countAffected, maybeOne, one, type Tx } from '../../db/index.ts'
 
-/** So many mails in a row that came back for a while, within so many days: the address is as good as gone. */
-const TOO_MANY = 5
-const DAYS = 30
+/** Consecutive soft bounces within these days after which an address is suppressed as if it had bounced hard. */
+const MAX_SOFT_BOUNCES = 5
+const WINDOW_DAYS = 30
 
-type Bounced = { projectId: string; emailId: string; contactId: string | null; address: string; at: Date }
+type SoftBounce = { projectId: string; emailId: string; contactId: string | null; address: string; at: Date }
 
-/** Counts a mail once. Undefined when it was counted before; else whether it was one too many. */
-export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, address, at }: Bounced): Promise<boolean | undefined> {
-  // One at a time for an address: two at once would each miss the other.
+/** Counts an email once. Undefined when it was counted before, else whether the address has reached the limit. */
+export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, address, at }: SoftBounce): Promise<boolean | undefined> {
+  // Serialised per address: two concurrent transactions would not see each other's row.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`soft-bounce ${projectId} ${address}`}, 0))`.execute(tx)
   const counted = await maybeOne(
     tx,
@@ -26,16 +26,16 @@ export async function countSoftBounce(tx: Tx, { projectId, emailId, contactId, a
     sql<{ count: number }>`
       select count(*)::int as count from soft_bounces
       where project_id = ${projectId} and address = ${address} and not forgiven
-        and created_at > now() - make_interval(days => ${DAYS})
+        and created_at > now() - make_interval(days => ${WINDOW_DAYS})
     `,
   )
-  return count >= TOO_MANY
+  return count >= MAX_SOFT_BOUNCES
 }
 
-/** Where a mail arrived, or someone says that it will, what bounced before does not count any more. Without `at`, whatever bounced. */
-export async function clearSoftBounces(tx: Tx, arrived: { projectId: string; address: string; at?: Date }[]) {
-  if (!arrived.length) return
-  const rows = arrived.map(({ projectId, address, at }) => ({ projectId, address, at }))
+/** Soft bounces up to `at`, the time of a delivery, no longer count; without `at`, none does. */
+export async function clearSoftBounces(tx: Tx, delivered: { projectId: string; address: string; at?: Date }[]) {
+  if (!delivered.length) return
+  const rows = delivered.map(({ projectId, address, at }) => ({ projectId, address, at }))
   await sql`
     update soft_bounces b set forgiven = true
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, address text, at timestamptz)
@@ -43,13 +43,13 @@ export async function clearSoftBounces(tx: Tx, arrived: { projectId: string; add
   `.execute(tx)
 }
 
-/** What no longer counts. Twice as long: what a provider tells late, it may also tell twice. */
+/** Kept for twice the window: a provider may report a late bounce, and repeat it. */
 export const dropOldSoftBounces = (tx: Tx, limit: number) =>
   countAffected(
     tx,
     sql`
       delete from soft_bounces where (project_id, address, email_id) in (
         select project_id, address, email_id from soft_bounces
-        where created_at < now() - make_interval(days => ${2 * DAYS}) order by created_at limit ${limit})
+        where created_at < now() - make_interval(days => ${2 * WINDOW_DAYS}) order by created_at limit ${limit})
     `,
   )

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { fail } from '../../../lib/errors.ts'
 import { DAY, MINUTE } from '../../../lib/units.ts'
 import { createTally } from '../../../lib/window-counter.ts'
-import { isCertificate, type Sns } from './sns-client.ts'
+import { isSnsCertificateUrl, type SnsClient } from './sns-client.ts'
 
-/** On one line: between the lines of what is signed, a line break would be the beginning of another field. */
+/** A single line. A line break would start another field in the signed text. */
 const line = (max: number) =>
   z
     .string()
@@ -35,30 +35,30 @@ const Envelope = z.discriminatedUnion('Type', [
 export type Envelope = z.output<typeof Envelope>
 
 const ALGORITHMS = { '1': 'RSA-SHA1', '2': 'RSA-SHA256' }
-/** As long as we remember what we had. An older one could count a second time. */
+/** Shorter than the time that stored notifications are kept, so that an old one cannot be stored twice. */
 const MAX_AGE_MS = 29 * DAY
 const MAX_CERTIFICATES = 20
-/** Amazon has a new certificate once in a while. Whoever names new ones all the time wants to keep us busy. */
+/** Certificate downloads per minute. Amazon rarely has a new one, so more requests are an attack. */
 const FETCHES = { limit: 10, windowMs: MINUTE }
 
-/** Reads what Amazon SNS has signed, for one of the topics. Whatever is not that is refused, before anything is fetched for it if possible. */
-export function createReader(sns: Sns, topics: string[]) {
-  const keyAt = createKeys(sns)
+/** Reads messages that Amazon SNS signed for one of the topics. Others are refused, if possible before a certificate is fetched. */
+export function createEnvelopeReader(sns: SnsClient, topics: string[]) {
+  const keyAt = createKeyCache(sns)
 
   return async (body: unknown): Promise<Envelope> => {
     const parsed = Envelope.safeParse(body)
-    if (!parsed.success) return fail('INVALID_SIGNATURE', { message: 'This is not a signed message of Amazon SNS.' })
+    if (!parsed.success) return fail('INVALID_SIGNATURE', { message: 'Not a signed message of Amazon SNS.' })
     const envelope = parsed.data
-    if (!topics.includes(envelope.TopicArn)) fail('FORBIDDEN', { message: 'This topic is not among SNS_TOPIC_ARNS.' })
-    if (!isCertificate(envelope.SigningCertURL, envelope.TopicArn))
-      fail('FORBIDDEN', { message: 'The certificate is not one of Amazon SNS.' })
+    if (!topics.includes(envelope.TopicArn)) fail('FORBIDDEN', { message: 'The topic is not in SNS_TOPIC_ARNS.' })
+    if (!isSnsCertificateUrl(envelope.SigningCertURL, envelope.TopicArn))
+      fail('FORBIDDEN', { message: 'The certificate is not from Amazon SNS.' })
     if (Date.now() - Date.parse(envelope.Timestamp) > MAX_AGE_MS) fail('FORBIDDEN', { message: 'The message is too old.' })
     if (!isSignedBy(await keyAt(envelope.SigningCertURL), envelope)) fail('INVALID_SIGNATURE')
     return envelope
   }
 }
 
-function createKeys(sns: Sns) {
+function createKeyCache(sns: SnsClient) {
   const keys = new Map<string, Promise<KeyObject>>()
   const fetches = createTally(FETCHES)
 
@@ -69,7 +69,7 @@ function createKeys(sns: Sns) {
       .then((pem) => createPublicKey(pem))
       .catch((err) => {
         keys.delete(url)
-        return fail('SERVICE_UNAVAILABLE', { message: 'The certificate could not be read.', retryAfter: 5, cause: err })
+        return fail('SERVICE_UNAVAILABLE', { message: 'The certificate could not be fetched.', retryAfter: 5, cause: err })
       })
     keys.set(url, key)
     if (keys.size > MAX_CERTIFICATES) keys.delete(keys.keys().next().value!)
@@ -84,7 +84,7 @@ function isSignedBy(key: KeyObject, envelope: Envelope) {
   return verify(ALGORITHMS[envelope.SignatureVersion], Buffer.from(signedText(envelope)), key, signature)
 }
 
-/** Names and values, each on a line of its own, in the order of the alphabet. */
+/** Names and values on lines of their own, in alphabetical order. */
 function signedText(envelope: Envelope) {
   const { Message, MessageId, Timestamp, TopicArn, Type } = envelope
   const signed: Record<string, string> =

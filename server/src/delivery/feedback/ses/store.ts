@@ -5,15 +5,15 @@ import { createBatcher } from '../../../lib/batch.ts'
 import { crash } from '../../../lib/crash-point.ts'
 import { MB } from '../../../lib/units.ts'
 
-/** As it came, under the id its sender gave it. */
-type Notification = { id: string; message: string }
+/** As received, under the id that SNS gave it. */
+type StoredNotification = { id: string; message: string }
 
-/** Keeps notifications, many in one commit, each once. What they mean is found out later. */
-export const createAccept = (db: Pool) =>
-  createBatcher<Notification, void>({
+/** Stores notifications, many in one commit, each id once. A worker applies them later. */
+export const createNotificationStore = (db: Pool) =>
+  createBatcher<StoredNotification, void>({
     async run(notifications) {
       await transact(db, async (tx) => {
-        await keep(tx, notifications)
+        await insertNotifications(tx, notifications)
         crash('notification-written')
       })
       crash('notification-kept')
@@ -29,15 +29,15 @@ export const createAccept = (db: Pool) =>
     maxPendingWeight: 64 * MB,
   })
 
-const keep = (tx: Tx, notifications: Notification[]) =>
+const insertNotifications = (tx: Tx, notifications: StoredNotification[]) =>
   sql`${prepared}
     insert into provider_notifications (id, message)
     select id, message from jsonb_to_recordset(${JSON.stringify(notifications)}::jsonb) as n(id text, message text)
-    order by id -- as everybody does, so that nobody waits in a circle
+    order by id -- consistent lock order: avoids deadlocks
     on conflict do nothing
   `.execute(tx)
 
-/** Who repeats an older one is refused before it gets here. */
+/** Older notifications need no deduplication: the envelope reader refuses them. */
 export const dropOldNotifications = (tx: Tx, limit: number) =>
   countAffected(
     tx,
