@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MAX_READ, readHtml } from './html-to-text.ts'
 
+const RULE = '-'.repeat(32)
 const toText = (html: string) => readHtml(html).text
 
 test.each<[string, string]>([
@@ -26,10 +27,31 @@ test.each<[string, string]>([
   ['<a href="https://a.example">One <a href="https://b.example">Two</a></a>', 'One (https://a.example) Two (https://b.example)'],
   ['<img alt="  A \n\n b  "><img>', 'A b'],
   ['<p>See:</p><ul><li>One</li><li>Two <b>x</b></li><li></li></ul>End', 'See:\n\n- One\n- Two x\n\nEnd'],
-  ['<ol><li>One<li>Two<ul><li>Deep</ul><li>Three</ol>', '1. One\n2. Two\n\n- Deep\n\n3. Three'],
+  ['<ol><li>One<li>Two<ul><li>Deep</ul><li>Three</ol>', '1. One\n2. Two\n   - Deep\n3. Three'],
+  [
+    '<ol start="9"><li>Nine<br>more<li>Ten<br>more<li value="20">Twenty<li>Next</ol>',
+    '9. Nine\n   more\n10. Ten\n    more\n20. Twenty\n21. Next',
+  ],
+  ['<ol start="-1"><li value="1234567">One</ol>', '1. One'],
+  ['<ul><li>One<ol><li>Deep<ul><li>Deeper</ul></ol></li><li>Two</li></ul>End', '- One\n  1. Deep\n     - Deeper\n- Two\n\nEnd'],
+  ['<ul><li><ul><li>Deep</ul><li><ul><li></ul><li>Two</ul>', '- - Deep\n- Two'],
+  ['<ul><li>One<p>Second paragraph</p></li><li>Two</li></ul>', '- One\n\n  Second paragraph\n\n- Two'],
+  ['<dl><dt>Tea</dt><dd>A drink</dd><dt>Cup</dt><dd>Holds it</dd></dl>', 'Tea\nA drink\nCup\nHolds it'],
   ['<li>Alone', '- Alone'],
   ['<ul><li><p>One</p></li><li><p>Two</p></li></ul>', '- One\n\n- Two'],
   ['<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>', 'A B\n1 2'],
+  ['<table><caption>Sum</caption><thead><tr><th>A<th>B</thead><tr><td>1<br>x<td>2</table>End', 'Sum\nA B\n1\nx 2\n\nEnd'],
+  ['<h1>Title</h1><h2>Subtitle</h2>Text<h3>Next</h3>', 'Title\n\nSubtitle\n\nText\n\nNext'],
+  ['Before<hr>After<hr/><hr>', `Before\n\n${RULE}\n\nAfter\n\n${RULE}\n\n${RULE}`],
+  ['Before<pre>\n\n  a   b\n\n\n\tc  \n\n</pre>After', 'Before\n\n  a   b\n\n\n\tc\n\nAfter'],
+  ['<pre>if (x) {\r\n  <b>go</b> <i>on</i>   \r\n}<br><br><br>&nbsp;&lt;b&gt;</pre>', 'if (x) {\n  go on\n}\n\n\n <b>'],
+  ['<pre>a\u00a0\u2028b <a href="https://example.com">x </a> y</pre> z', 'a  b x (https://example.com)  y\n\nz'],
+  ['<pre>   </pre>a<pre></pre>b', 'a\n\nb'],
+  ['<blockquote>One<br>two<p>Three</p></blockquote>Reply', '> One\n> two\n>\n> Three\n\nReply'],
+  ['<blockquote>One<blockquote>Deep</blockquote>two</blockquote><blockquote>Other</blockquote>', '> One\n>\n> > Deep\n>\n> two\n\n> Other'],
+  ['<blockquote><pre>a\n\n  b</pre><ul><li>x<li>y<br>z</ul><hr></blockquote>', `> a\n>\n>   b\n>\n> - x\n> - y\n>   z\n>\n> ${RULE}`],
+  ['<ul><li><blockquote>One<br>two</blockquote></li><li>Three</li></ul>', '- > One\n  > two\n\n- Three'],
+  [`${'<blockquote>'.repeat(50)}deep<br>er${'</blockquote>'.repeat(50)}End`, `${'> '.repeat(50)}deep\n${'> '.repeat(8)}er\n\nEnd`],
   ['<table><tbody><tr><td><table><tr><td>Deep</td></tr></table></td></tr></tbody></table>', 'Deep'],
   ['<head><title>T</title><style>p{}</style></head><script>x</script><template><li>y<a href="z">z</a></template>Seen', 'Seen'],
   ['<style>p{content:"</p>"}</style><p>Seen</p>', 'Seen'],
@@ -56,6 +78,10 @@ const piece = fc.constantFrom(
     '<li>',
     '</li>',
     '</ul>',
+    '</ol>',
+    '<blockquote>',
+    '</blockquote>',
+    '<hr>',
     '<a href="https://example.com">',
     '<a>',
     '</a>',
@@ -80,7 +106,10 @@ const piece = fc.constantFrom(
   ],
 )
 
-test('whatever the HTML is, its text has no space at the ends of lines, and never two empty lines', () => {
+/** Indentation, quotes and list markers at the start of a line. */
+const PREFIX = /^(?: {2,}|> |>$|- |\d+\. )*/gm
+
+test('text has no space at the end of a line, no two blank lines and no two spaces in a row after its indentation, whatever the HTML is', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -90,9 +119,26 @@ test('whatever the HTML is, its text has no space at the ends of lines, and neve
       (html) => {
         const text = toText(html)
         expect(text).toBe(`${text.trim()}\n`)
-        expect(text).not.toMatch(/[ \t]\n|\n[ \t]|\n{3}|[ \t]{2}/)
+        expect(text).not.toMatch(/[ \t]\n|\n{3}/)
+        expect(text.replace(PREFIX, '')).not.toMatch(/\n[ \t]|[ \t]{2}/)
       },
     ),
+    { numRuns: 1_000 },
+  )
+})
+
+test('lines of preformatted text keep their words and spaces, in any chunks', () => {
+  const chunk = fc.constantFrom('a', 'b', ' ', '  ', '\t', '\n', '\r\n', '<b>c</b>', '<i> </i>', '&amp;', '&#32;', '<br>')
+  fc.assert(
+    fc.property(fc.array(chunk), (chunks) => {
+      const shown = chunks.map((each) => (each === '<br>' ? '\n' : each.replace(/<.*?>/g, ''))).join('')
+      const lines = shown.replaceAll('&amp;', '&').replaceAll('&#32;', ' ').split(/\r?\n/)
+      const expected = lines
+        .map((line) => line.trimEnd())
+        .join('\n')
+        .replace(/^\n+|\n+$/g, '')
+      expect(toText(`<pre>${chunks.join('')}</pre>`)).toBe(`${expected}\n`)
+    }),
     { numRuns: 1_000 },
   )
 })
@@ -118,6 +164,11 @@ test.each<[string, string]>([
   ['open elements', '<div>x'],
   ['hidden elements', '<div hidden>x'],
   ['list items', '<ul><li>x'],
+  ['items of one list', '<li>x</li>'],
+  ['empty list items', '<ul><li>'],
+  ['quotes', '<blockquote>x'],
+  ['rules', '<hr>'],
+  ['preformatted elements', '<pre>x '],
   ['line breaks', '<br>'],
   ['spaces', ' '],
   ['line feeds', '\n'],
@@ -125,30 +176,40 @@ test.each<[string, string]>([
   ['pictures with spaces', '<img alt="      ">'],
   ['beginnings of tags', '<'],
   ['beginnings of comments', '<!--'],
-])('a megabyte of %s takes its time and not its square', (_, part) => {
+])('the time and text of a megabyte of %s are linear in its length', (_, part) => {
   const html = part.repeat(1_000_000 / part.length)
   const began = performance.now()
-  toText(html)
+  expect(toText(html).length).toBeLessThan(16_000_000)
   expect(performance.now() - began).toBeLessThan(3_000)
 })
 
+test.each(['\n', ' ', 'x\n', '\t', '<b> </b>', '<br>'])(
+  'the time and text of a megabyte of %j in nested <pre> are linear in its length',
+  (part) => {
+    const html = `${'<blockquote>'.repeat(100)}<pre>x${part.repeat(1_000_000 / part.length)}x`
+    const began = performance.now()
+    expect(toText(html).length).toBeLessThan(20_000_000)
+    expect(performance.now() - began).toBeLessThan(3_000)
+  },
+)
+
 test('HTML beyond a megabyte is read up to there, and no link of it is noted', () => {
   const html = `<p>Start</p><a href="https://example.com">x</a>${'<p>word</p>'.repeat(200_000)}<p>End</p>`
-  const { text, anchors, end } = readHtml(html)
+  const { text, links, end } = readHtml(html)
   expect(text).toMatch(/^Start\n\nx \(https:\/\/example.com\)\n\nword/)
   expect(text).not.toContain('End')
   expect(text.match(/word/g)!.length).toBeLessThanOrEqual(MAX_READ / '<p>word</p>'.length)
-  expect([anchors, end]).toEqual([[], html.length])
+  expect([links, end]).toEqual([[], html.length])
 })
 
 test('HTML of exactly a megabyte is read to its end, and not cut inside a character beyond it', () => {
   const whole = `${'x'.repeat(MAX_READ - 30)}<a href="https://e.example">`
-  expect(readHtml(whole.padEnd(MAX_READ)).anchors).toHaveLength(1)
+  expect(readHtml(whole.padEnd(MAX_READ)).links).toHaveLength(1)
   expect(toText(`${'x'.repeat(MAX_READ - 1)}🦜🦜`)).toBe(`${'x'.repeat(MAX_READ - 1)}\n`)
 })
 
 test('links in elements that nest deeper than the parser follows are still noted', () => {
-  const { text, anchors } = readHtml(`${'<div>'.repeat(1_000)}<a href="https://example.com">Shop</a>${'</div>'.repeat(1_000)}`)
-  expect(anchors.map(({ target }) => target)).toEqual(['https://example.com'])
+  const { text, links } = readHtml(`${'<div>'.repeat(1_000)}<a href="https://example.com">Shop</a>${'</div>'.repeat(1_000)}`)
+  expect(links.map(({ target }) => target)).toEqual(['https://example.com'])
   expect(text).toContain('Shop')
 })

@@ -1,113 +1,46 @@
 import type { Handler } from 'htmlparser2'
 import { HtmlParser } from './html-parser.ts'
+import { TextLayout } from './text-layout.ts'
 
-const UNSEEN = new Set(['style', 'script', 'title', 'template', 'noscript'])
-const PARAGRAPHS = new Set([
-  'p',
-  'div',
-  'table',
-  'ul',
-  'ol',
-  'blockquote',
-  'pre',
-  'h1',
-  'h2',
-  'h3',
-  'h4',
-  'h5',
-  'h6',
-  'section',
-  'article',
-  'hr',
-])
-const LINES = new Set(['tr', 'li'])
+const HIDDEN_ELEMENTS = new Set(['style', 'script', 'title', 'template', 'noscript'])
 
-type Link = { target: string; words: string }
+const PARAGRAPHS = [
+  ...['p', 'div', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'pre', 'table', 'dl', 'ul', 'ol', 'address', 'article', 'aside'],
+  ...['center', 'details', 'fieldset', 'figure', 'figcaption', 'footer', 'form', 'header', 'main', 'nav', 'section', 'summary'],
+]
+const LINES = ['tr', 'li', 'dt', 'dd', 'caption']
+/** Line breaks around block elements: 2 leave a blank line. */
+const BREAKS = new Map([...PARAGRAPHS.map((name) => [name, 2] as const), ...LINES.map((name) => [name, 1] as const)])
 
-/** The attribute with the target of a link: from its name to its end, and what it says without entities. */
+/** An `href` attribute in the source, from its name to its end; `target` has its entities decoded. */
 export type LinkSpan = { start: number; end: number; target: string }
 export type ParsedHtml = {
   text: string
-  anchors: LinkSpan[]
-  /** Where something may be added behind everything else. */
+  links: LinkSpan[]
+  /** Position at which content can be added after all other content. */
   end: number
 }
 
-/** Longer HTML is read up to here, and its links stay as they are. Mail programs show a tenth of that. */
+/** Longer HTML is converted up to this length, and its links are left as they are. Email clients show a tenth of it. */
 export const MAX_READ = 1024 * 1024
 
 /**
- * The mail for those who read no HTML: its words, with the targets of its links; and where these stand. One pass, linear in its
- * length: what was written is never looked at again, because each look at a string that is being built copies all of it.
+ * Converts HTML to the plain text alternative of a message, and finds its links in the same pass. Linear in the length of the HTML.
  */
 export function readHtml(html: string): ParsedHtml {
   if (html.length <= MAX_READ) return readAll(html)
-  return { text: readAll(beginningOf(html)).text, anchors: [], end: html.length }
+  return { text: readAll(startOf(html)).text, links: [], end: html.length }
 }
 
-/** Without half of a character at its end. */
-const beginningOf = (html: string) => html.slice(0, MAX_READ).replace(/[\ud800-\udbff]$/, '')
+/** Never ends with half of a surrogate pair. */
+const startOf = (html: string) => html.slice(0, MAX_READ).replace(/[\ud800-\udbff]$/, '')
 
 function readAll(html: string): ParsedHtml {
-  let text = ''
-  const anchors: LinkSpan[] = []
+  const { layout, open, close } = createElements()
+  const links: LinkSpan[] = []
   let end = html.length
   let awaitsTarget = false
-  // What stands between the last words and the next ones, if any come.
-  let breaks = 0
-  let spaced = false
-  let bullet = ''
-  // Depth inside what nobody sees.
-  let unseen = 0
-  let link: Link | undefined
-  const lists: { next: number }[] = []
-
-  const breakLines = (count: number) => {
-    breaks = Math.max(breaks, count)
-  }
-
-  function write(words: string) {
-    const one = words.replace(/\s{2,}|[^\S ]/g, ' ')
-    if (one.startsWith(' ')) spaced = true
-    const clean = one.trim()
-    if (!clean) return
-    if (text) text += breaks ? '\n'.repeat(breaks) : spaced ? ' ' : ''
-    text += bullet + clean
-    if (link && link.words.length <= link.target.length) link.words += (spaced ? ' ' : '') + clean
-    breaks = 0
-    bullet = ''
-    spaced = one.endsWith(' ')
-  }
-
-  function endLink() {
-    const { target, words } = link!
-    link = undefined
-    if (!target || target.startsWith('#') || words.trim() === target) return
-    if (words) text += ` (${target})`
-    else write(`(${target})`)
-  }
-
-  function open(name: string, { href, alt }: Record<string, string>) {
-    if (PARAGRAPHS.has(name)) breakLines(2)
-    else if (LINES.has(name)) breakLines(1)
-    if (name === 'br') breaks = Math.min(2, breaks + 1)
-    if (name === 'ul') lists.push({ next: Number.NaN })
-    if (name === 'ol') lists.push({ next: 1 })
-    if (name === 'li') bullet = bulletOf(lists.at(-1))
-    if (name === 'img' && alt) write(alt)
-    if (name === 'a') {
-      if (link) endLink()
-      link = { target: (href ?? '').trim().replace(/\s+/g, ' '), words: '' }
-    }
-  }
-
-  function close(name: string) {
-    if (PARAGRAPHS.has(name)) breakLines(2)
-    if (name === 'td' || name === 'th') spaced = true
-    if (name === 'ul' || name === 'ol') lists.pop()
-    if (name === 'li') bullet = ''
-    if (name === 'a' && link) endLink()
-  }
+  let hiddenDepth = 0
 
   const handler: Partial<Handler> = {
     onopentagname(name) {
@@ -115,30 +48,102 @@ function readAll(html: string): ParsedHtml {
     },
     onattribute(name, target, quote) {
       if (!awaitsTarget || name !== 'href' || quote === undefined) return
-      anchors.push({ start: parser.startIndex, end: parser.endIndex, target })
-      // Of two, the first counts.
+      links.push({ start: parser.startIndex, end: parser.endIndex, target })
+      // The first of several attributes of one name counts.
       awaitsTarget = false
     },
     onopentag(name, attributes) {
-      if (unseen || isUnseen(name, attributes)) unseen++
+      if (hiddenDepth || isHidden(name, attributes)) hiddenDepth++
       else open(name, attributes)
     },
     ontext(words) {
-      if (!unseen) write(words)
+      if (!hiddenDepth) layout.write(words)
     },
     onclosetag(name, isImplied) {
       if (name === 'body' && !isImplied) end = parser.startIndex
-      if (unseen) unseen--
+      if (hiddenDepth) hiddenDepth--
       else close(name)
     },
   }
-  // With no entities to decode it goes from tag to tag instead of looking at each character.
+  // Without entities to decode the parser jumps from tag to tag instead of reading each character.
   const parser = new HtmlParser(handler, { decodeEntities: html.includes('&') })
   parser.end(html)
-  return { text: `${text}\n`, anchors, end }
+  return { text: layout.toString(), links, end }
 }
 
-const isUnseen = (name: string, { hidden, style }: Record<string, string>) =>
-  UNSEEN.has(name) || hidden !== undefined || (style !== undefined && /display\s*:\s*none/i.test(style))
+const isHidden = (name: string, { hidden, style }: Record<string, string>) =>
+  HIDDEN_ELEMENTS.has(name) || hidden !== undefined || (style !== undefined && /display\s*:\s*none/i.test(style))
 
-const bulletOf = (list: { next: number } | undefined) => (list && list.next > 0 ? `${list.next++}. ` : '- ')
+type List = { isOrdered: boolean; next: number }
+
+/** What each visible element means for the text. */
+function createElements() {
+  const layout = new TextLayout()
+  const lists: List[] = []
+
+  /** A list in a list follows without a blank line. */
+  const breaksAround = (name: string) => (lists.length && (name === 'ul' || name === 'ol') ? 1 : BREAKS.get(name))
+
+  function open(name: string, { href = '', alt, start, value }: Record<string, string>) {
+    const breaks = breaksAround(name)
+    if (breaks) layout.breakLines(breaks)
+    switch (name) {
+      case 'a':
+        return layout.openLink(href.trim().replace(/\s+/g, ' '))
+      case 'br':
+        return layout.breakLine()
+      case 'hr':
+        return layout.writeRule()
+      case 'img':
+        return alt && layout.write(alt)
+      case 'ul':
+        return lists.push({ isOrdered: false, next: 1 })
+      case 'ol':
+        return lists.push({ isOrdered: true, next: numberIn(start) ?? 1 })
+      case 'li':
+        return openItem(numberIn(value))
+      case 'blockquote':
+        return layout.openContainer('> ', '> ')
+      case 'pre':
+        return layout.openPreformatted()
+    }
+  }
+
+  function openItem(value: number | undefined) {
+    const list = lists.at(-1)
+    if (!list?.isOrdered) return layout.openContainer('- ', '  ')
+    const number = value ?? list.next
+    list.next = number + 1
+    const marker = `${number}. `
+    layout.openContainer(marker, ' '.repeat(marker.length))
+  }
+
+  function close(name: string) {
+    switch (name) {
+      case 'a':
+        layout.closeLink()
+        break
+      case 'td':
+      case 'th':
+        layout.space()
+        break
+      case 'ul':
+      case 'ol':
+        lists.pop()
+        break
+      case 'li':
+      case 'blockquote':
+        layout.closeContainer()
+        break
+      case 'pre':
+        layout.closePreformatted()
+    }
+    const breaks = breaksAround(name)
+    if (breaks) layout.breakLines(breaks)
+  }
+
+  return { layout, open, close }
+}
+
+/** Short numbers only: what they print must not be longer than their source. */
+const numberIn = (attribute = '') => (/^\d{1,6}$/.test(attribute) ? Number(attribute) : undefined)

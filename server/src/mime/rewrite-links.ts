@@ -19,8 +19,8 @@ type Addresses = {
 }
 
 /** Replaces the links of an HTML message by tracked ones, and adds a pixel and, if there are links, a hidden link. */
-export function rewriteLinks(html: string, { anchors, end }: ParsedHtml, addresses: Addresses) {
-  const links = linksOf(anchors, addresses.untracked)
+export function rewriteLinks(html: string, { links: spans, end }: ParsedHtml, addresses: Addresses) {
+  const links = trackedLinks(spans, addresses.untracked)
   let rewritten = ''
   let at = 0
   for (const [index, { start, end: after, target }] of links.entries()) {
@@ -31,9 +31,9 @@ export function rewriteLinks(html: string, { anchors, end }: ParsedHtml, address
   return `${rewritten}${html.slice(at, end)}${trap}${pixel(addresses.pixel())}${html.slice(end)}`
 }
 
-const linksOf = (anchors: LinkSpan[], untracked: string[]) =>
-  anchors
-    .map((anchor) => ({ ...anchor, target: withoutBlanks(anchor.target) }))
+const trackedLinks = (spans: LinkSpan[], untracked: string[]) =>
+  spans
+    .map((span) => ({ ...span, target: withoutBlanks(span.target) }))
     .filter(({ target }) => isTrackable(target) && !untracked.some((start) => target.startsWith(start)))
     .slice(0, MAX_LINKS)
 

@@ -63,7 +63,7 @@ async function newProject(tracking?: string) {
     )
     await sql`update emails set sent_at = now() - interval '1 hour' where id = ${id}`.execute(sterna.db)
     const { html = '', text = '' } = await PostalMime.parse(source)
-    const links = readHtml(html).anchors.map(({ target }) => target)
+    const links = readHtml(html).links.map(({ target }) => target)
     const trap = links.find((_, index) => /style="display:none"/.test(html) && index === links.length - 1) ?? ''
     return {
       id,
