@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { maybeOne, type Pool, prepared } from '../db/index.ts'
+import { createCache } from '../lib/cache.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -55,7 +56,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   const sessionCalls = createTally({ limit: 3_000, windowMs: MINUTE })
   const guesses = createGuessGuard()
   const findSession = personFinder(db, secrets, config.publicUrl)
-  const remembered = new Map<string, Project>()
+  const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
 
   // A route that forgets to say who may call it must not boot.
   app.addHook('onRoute', ({ method, url, config }) => {
@@ -142,7 +143,6 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     if (known) return known
     const project = { ...(await findProject(req, kind, key)), disabled: false }
     remembered.set(key, project)
-    if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!)
     return project
   }
 }

@@ -1,3 +1,4 @@
+import { createCache } from '../lib/cache.ts'
 import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { MINUTE } from '../lib/units.ts'
@@ -11,7 +12,7 @@ const MAX_KNOWN = 10_000
  */
 export function createGuessGuard({ limit = 1_000, windowMs = MINUTE } = {}) {
   const misses = createTally({ limit, windowMs })
-  const known = new Set<string>()
+  const known = createCache<string, true>({ maxEntries: MAX_KNOWN })
 
   // Until someone guesses, nobody pays for looking.
   let alarmed = false
@@ -30,8 +31,7 @@ export function createGuessGuard({ limit = 1_000, windowMs = MINUTE } = {}) {
       alarmed ||= misses.isOver(network)
     },
     found(keyHash: Buffer) {
-      known.add(keyHash.toString('base64'))
-      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value!)
+      known.set(keyHash.toString('base64'), true)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { type MxRecord, promises } from 'node:dns'
+import { createCache } from './cache.ts'
 import { MINUTE } from './units.ts'
 
 /**
@@ -30,7 +31,7 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
     AAAA: (name) => resolver.resolve6(name),
     CNAME: (name) => resolver.resolveCname(name),
   }
-  const cache = new Map<string, { outcome: Promise<DnsOutcome<unknown>>; until: number }>()
+  const cache = createCache<string, { outcome: Promise<DnsOutcome<unknown>>; until: number }>({ maxEntries: MAX_CACHED })
   let inFlight = 0
 
   async function ask<Type extends RecordType>(type: Type, name: string): Promise<DnsOutcome<Answers[Type]>> {
@@ -58,9 +59,7 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
     const outcome = ask(type, name)
     const entry = { outcome, until: Number.POSITIVE_INFINITY }
     outcome.then(({ is }) => (entry.until = performance.now() + KEEP_MS[is]))
-    cache.delete(key)
     cache.set(key, entry)
-    if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value!)
     return within(withinMs, outcome)
   }
 

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { createCache } from './cache.ts'
 
 /** Whom to count for an address: an IPv6 customer has 2^64 of them, and changes them at will. */
 export function networkOf(ip: string) {
@@ -9,14 +10,13 @@ export function networkOf(ip: string) {
 }
 
 const MAX_KNOWN = 1_000
-const known = new Map<string, boolean>()
+const known = createCache<string, boolean>({ maxEntries: MAX_KNOWN })
 
 /** Not a loopback, private or otherwise special address: those are our own machines and proxies. */
 export function isPublic(ip: string) {
   const remembered = known.get(ip)
   if (remembered !== undefined) return remembered
   const found = ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'unicast'
-  if (known.size >= MAX_KNOWN) known.clear()
   known.set(ip, found)
   return found
 }

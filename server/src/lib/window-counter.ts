@@ -1,6 +1,8 @@
+import { createCache } from './cache.ts'
+
 /** Counts per key in fixed windows, in this process only. Bounded: under a flood of keys the oldest are forgotten first. */
 export function createTally({ limit, windowMs, maxKeys = 50_000 }: { limit: number; windowMs: number; maxKeys?: number }) {
-  const windows = new Map<string, { endsAt: number; count: number }>()
+  const windows = createCache<string, { endsAt: number; count: number }>({ maxEntries: maxKeys })
 
   const current = (key: string) => {
     const window = windows.get(key)
@@ -12,9 +14,7 @@ export function createTally({ limit, windowMs, maxKeys = 50_000 }: { limit: numb
     hit(key: string) {
       const window = current(key) ?? { endsAt: performance.now() + windowMs, count: 0 }
       window.count++
-      windows.delete(key)
       windows.set(key, window)
-      if (windows.size > maxKeys) windows.delete(windows.keys().next().value!)
       return window.count > limit
     },
     isOver: (key: string) => (current(key)?.count ?? 0) >= limit,

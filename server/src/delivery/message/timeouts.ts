@@ -1,3 +1,4 @@
+import { createCache } from '../../lib/cache.ts'
 import { MINUTE } from '../../lib/units.ts'
 
 /** Time-outs of one content after which its other emails are not tried. */
@@ -14,8 +15,7 @@ type Entry = { count: number; reason: string; made: number; until: number }
  * cost one per recipient.
  */
 export function createTimeouts(now: () => number = () => performance.now()) {
-  // In the order of their last time-out, so the first one is the oldest.
-  const entries = new Map<string, Entry>()
+  const entries = createCache<string, Entry>({ maxEntries: MAX_REMEMBERED })
 
   function entryOf(contentId: string) {
     const entry = entries.get(contentId)
@@ -26,9 +26,7 @@ export function createTimeouts(now: () => number = () => performance.now()) {
 
   function note(contentId: string, reason: string) {
     const count = (entryOf(contentId)?.count ?? 0) + 1
-    entries.delete(contentId)
     entries.set(contentId, { count, reason, made: 0, until: now() + REMEMBERED_MS })
-    if (entries.size > MAX_REMEMBERED) entries.delete(entries.keys().next().value!)
   }
 
   return {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { withoutOtherAddresses } from '../../lib/address.ts'
+import { createCache } from '../../lib/cache.ts'
 import { MB } from '../../lib/units.ts'
 import type { Attachment } from '../../mime/compose.ts'
 import type { ClaimedEmail } from './claim.ts'
@@ -27,36 +28,26 @@ const MAX_KEPT = 64 * MB
 
 /** Contents never change, so those of running streams are kept in memory. */
 export function createContents(db: Db) {
-  const kept = new Map<string, { content: Content; size: number }>()
-  let size = 0
-
-  function keep(content: Content) {
-    if (kept.has(content.id)) return
-    const own = content.body.length * 2 + content.attachments.reduce((sum, { content: bytes }) => sum + bytes.length, 1_000)
-    kept.set(content.id, { content, size: own })
-    size += own
-    for (const [id, { size: theirs }] of kept) {
-      if (size <= MAX_KEPT || kept.size === 1) break
-      kept.delete(id)
-      size -= theirs
-    }
-  }
+  const kept = createCache<string, Content>({ maxWeight: MAX_KEPT })
 
   return async (mails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) => {
     const found = new Map<string, Content>()
     const missing = new Map<string, string>()
     for (const { projectId, contentId } of mails) {
       const known = kept.get(contentId)
-      if (known) found.set(contentId, known.content)
+      if (known) found.set(contentId, known)
       else missing.set(contentId, projectId)
     }
     for (const content of await loadContents(db, missing)) {
       found.set(content.id, content)
-      keep(content)
+      kept.set(content.id, content, sizeOf(content))
     }
     return (mail: Pick<ClaimedEmail, 'contentId'>) => found.get(mail.contentId)
   }
 }
+
+/** Bytes in memory, roughly. */
+const sizeOf = ({ body, attachments }: Content) => attachments.reduce((sum, { content }) => sum + content.length, 1_000 + 2 * body.length)
 
 type AttachmentRow = { contentId: string; filename: string; contentType: string; cid: string | null; inline: boolean; bytes: Buffer }
 

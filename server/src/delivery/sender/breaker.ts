@@ -1,3 +1,4 @@
+import { type Cache, createCache } from '../../lib/cache.ts'
 import { MINUTE } from '../../lib/units.ts'
 import type { Disposition } from '../transport/classify.ts'
 import { fingerprintOf } from '../transport/classify.ts'
@@ -7,7 +8,7 @@ const SAME_IN_A_ROW = 20
 /** MAIL FROM refusals that pause the provider when only one project is sending: there is no second one to compare with. */
 const OF_A_SINGLE_PROJECT = 5
 /** Domains and projects remembered at once. The least recently refused are forgotten first. */
-const MAX_REMEMBERED = 10_000
+const REMEMBERED = { maxEntries: 10_000 }
 
 export type Attempt = { projectId: string; domain: string; disposition: Disposition }
 
@@ -24,13 +25,13 @@ type Row = { fingerprint: string; count: number }
  * book-keeping in memory; pausing is left to the caller.
  */
 export function createBreaker(now: () => number = () => performance.now()) {
-  const rows = new Map<string, Row>()
-  const activeAt = new Map<string, number>()
-  const refusedAt = new Map<string, number>()
+  const rows = createCache<string, Row>(REMEMBERED)
+  const activeAt = createCache<string, number>(REMEMBERED)
+  const refusedAt = createCache<string, number>(REMEMBERED)
   let refusalsInARow = 0
 
   function report({ projectId, domain, disposition }: Attempt): BreakerDecision {
-    remember(activeAt, projectId, now())
+    activeAt.set(projectId, now())
     const key = `${projectId} ${domain}`
     if (disposition.action === 'sent') {
       rows.delete(key)
@@ -46,7 +47,7 @@ export function createBreaker(now: () => number = () => performance.now()) {
 
   /** The provider, when sender domains of two projects are refused within a minute; with one project only, after several refusals. */
   function refusedSender(projectId: string, reason: string): BreakerDecision {
-    remember(refusedAt, projectId, now())
+    refusedAt.set(projectId, now())
     refusalsInARow++
     const isAlone = recent(activeAt) < 2
     const concernsProvider = isAlone ? refusalsInARow >= OF_A_SINGLE_PROJECT : recent(refusedAt) >= 2
@@ -57,21 +58,15 @@ export function createBreaker(now: () => number = () => performance.now()) {
     const fingerprint = fingerprintOf(reason)
     const known = rows.get(key)
     const count = known?.fingerprint === fingerprint ? known.count + 1 : 1
-    remember(rows, key, { fingerprint, count })
+    rows.set(key, { fingerprint, count })
     return count < SAME_IN_A_ROW ? undefined : { pause: 'sender-domain', reason, fingerprint }
   }
 
-  const recent = (times: Map<string, number>) => {
+  const recent = (times: Cache<string, number>) => {
     let count = 0
     for (const at of times.values()) if (now() - at <= MINUTE && ++count === 2) break
     return count
   }
 
   return report
-}
-
-function remember<Value>(map: Map<string, Value>, key: string, value: Value) {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value!)
 }

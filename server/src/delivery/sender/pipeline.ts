@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Db, one, type Pool, transact } from '../../db/index.ts'
+import { createCache } from '../../lib/cache.ts'
 import { crash } from '../../lib/crash-point.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import type { Log } from '../../lib/log.ts'
@@ -296,9 +297,11 @@ function tryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, '
     : { state: 'deferred', error, code: 'transient', waitSeconds, failed: true }
 }
 
+const MAX_SIGNING_KEYS = 10_000
+
 /** Opened once per domain and kept: reading one takes four times as long as signing with it. */
 function createSigningKeys(db: Db, secrets: Secrets) {
-  const keys = new Map<string, Promise<KeyObject>>()
+  const keys = createCache<string, Promise<KeyObject>>({ maxEntries: MAX_SIGNING_KEYS })
   const load = async (projectId: string, domainId: string) => {
     const { sealed } = await one(
       db,
@@ -307,10 +310,11 @@ function createSigningKeys(db: Db, secrets: Secrets) {
     return createPrivateKey({ key: Buffer.from(secrets.open('dkim-key', sealed), 'base64'), format: 'der', type: 'pkcs8' })
   }
   return (projectId: string, { domainId }: Signer) => {
-    const key = keys.get(domainId) ?? load(projectId, domainId)
+    const known = keys.get(domainId)
+    if (known) return known
+    const key = load(projectId, domainId)
     keys.set(domainId, key)
     key.catch(() => keys.delete(domainId))
-    if (keys.size > 10_000) keys.delete(keys.keys().next().value!)
     return key
   }
 }

@@ -1,3 +1,4 @@
+import { createCache } from '../../lib/cache.ts'
 import { KB, MB } from '../../lib/units.ts'
 
 /** Characters of HTML that emails of one content may have while they are rendered and built together. */
@@ -14,7 +15,7 @@ type Result = { ok: true; html: string } | { ok: false }
  * and all emails of a claim at once would be hundreds of them.
  */
 export function createRenderedSizes() {
-  const largest = new Map<string, number>()
+  const largest = createCache<string, number>({ maxEntries: REMEMBERED })
 
   return {
     countTogether({ id, body }: Content) {
@@ -25,7 +26,6 @@ export function createRenderedSizes() {
     note({ id }: Content, results: Result[]) {
       const size = Math.max(largest.get(id) ?? 1, ...results.map((result) => (result.ok ? result.html.length : 1)))
       largest.set(id, size)
-      if (largest.size > REMEMBERED) largest.delete(largest.keys().next().value!)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { createCache } from '../../lib/cache.ts'
 import { MINUTE, SECOND } from '../../lib/units.ts'
 
 /** Emails per second to a domain after it said that we are too fast. */
@@ -20,15 +21,13 @@ type Destination = { projectId: string; domain: string; bulk: boolean }
  * floods. When a second project is throttled by the same domain within a minute, all emails to that domain.
  */
 export function createSlowdown(now: () => number = () => performance.now()) {
-  const slow = new Map<string, Slow>()
+  const slow = createCache<string, Slow>({ maxEntries: MAX_REMEMBERED })
 
   const rateOf = ({ slowedAt }: Slow) => SLOWEST * RECOVERY ** ((now() - slowedAt) / SECOND)
 
   function slowDown(key: string) {
     const known = slow.get(key)
-    slow.delete(key)
     slow.set(key, { slowedAt: now(), nextAt: Math.max(now(), known?.nextAt ?? 0), lastAt: known?.lastAt ?? 0 })
-    if (slow.size > MAX_REMEMBERED) slow.delete(slow.keys().next().value!)
   }
 
   function findSlow(key: string): Slow | undefined {
@@ -51,16 +50,14 @@ export function createSlowdown(now: () => number = () => performance.now()) {
     return (each.lastAt - now()) / SECOND
   }
 
-  const others = new Map<string, { projectId: string; at: number }>()
+  const others = createCache<string, { projectId: string; at: number }>({ maxEntries: MAX_REMEMBERED })
 
   return {
     throttled({ projectId, domain }: Pick<Destination, 'projectId' | 'domain'>) {
       slowDown(`${projectId} ${domain}`)
       const other = others.get(domain)
       if (other && other.projectId !== projectId && now() - other.at <= MINUTE) slowDown(domain)
-      others.delete(domain)
       others.set(domain, { projectId, at: now() })
-      if (others.size > MAX_REMEMBERED) others.delete(others.keys().next().value!)
     },
     /** Seconds that an email to this domain has to wait; undefined when it may leave now. */
     waitFor({ projectId, domain, bulk }: Destination): number | undefined {

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
+import { createCache } from '../../../lib/cache.ts'
 import { fail } from '../../../lib/errors.ts'
 import { DAY, MINUTE } from '../../../lib/units.ts'
 import { createTally } from '../../../lib/window-counter.ts'
@@ -59,7 +60,7 @@ export function createEnvelopeReader(sns: SnsClient, topics: string[]) {
 }
 
 function createKeyCache(sns: SnsClient) {
-  const keys = new Map<string, Promise<KeyObject>>()
+  const keys = createCache<string, Promise<KeyObject>>({ maxEntries: MAX_CERTIFICATES })
   const fetches = createTally(FETCHES)
 
   function fetchKey(url: string) {
@@ -72,7 +73,6 @@ function createKeyCache(sns: SnsClient) {
         return fail('SERVICE_UNAVAILABLE', { message: 'The certificate could not be fetched.', retryAfter: 5, cause: err })
       })
     keys.set(url, key)
-    if (keys.size > MAX_CERTIFICATES) keys.delete(keys.keys().next().value!)
     return key
   }
 
