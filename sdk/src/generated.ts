@@ -24,7 +24,7 @@ export type AddressVerification = {
 export type Consent = {
   id: string
   subscribed: boolean
-  /** Who or what changed it: secret-key, public-key, dashboard, import, bulk, page, one-click, bounce, complaint, workflow. */
+  /** Origin of the change: secret-key, public-key, dashboard, import, bulk, page, one-click, bounce, complaint, workflow. */
   source: string
   details: Record<string, unknown>
   createdAt: string
@@ -237,9 +237,9 @@ export type Member = {
 export type Project = {
   id: string
   name: string
-  /** Public key; only owners and admins see it. */
+  /** Public key; null for members who are neither owner nor admin. */
   public: string | null
-  /** Secret key; only owners and admins see it. */
+  /** Secret key; null for members who are neither owner nor admin. */
   secret: string | null
   /** Your role in this project. */
   role: 'OWNER' | 'ADMIN' | 'MEMBER'
@@ -314,7 +314,7 @@ export type User = {
 
 /** Every endpoint: what it takes and what its 2xx answer holds. */
 export interface Operations {
-  /** Join a project by the mailed token */
+  /** Accept an invitation */
   'POST /auth/accept-invitation': {
     params: undefined
     query: undefined
@@ -331,7 +331,7 @@ export interface Operations {
   /**
    * Change your password
    *
-   * Signs every other session out.
+   * Signs out all other sessions.
    */
   'POST /auth/change-password': {
     params: undefined
@@ -373,7 +373,7 @@ export interface Operations {
     }
   }
 
-  /** Configured OAuth providers */
+  /** List configured OAuth providers */
   'GET /auth/oauth-config': {
     params: undefined
     query: undefined
@@ -387,9 +387,9 @@ export interface Operations {
   }
 
   /**
-   * Mail a reset link
+   * Request a password reset
    *
-   * Answers the same whether or not the address has an account.
+   * Responds the same whether or not the address has an account.
    */
   'POST /auth/request-password-reset': {
     params: undefined
@@ -403,7 +403,7 @@ export interface Operations {
     }
   }
 
-  /** Mail the verification link again */
+  /** Resend the verification email */
   'POST /auth/request-verification': {
     params: undefined
     query: undefined
@@ -414,7 +414,7 @@ export interface Operations {
     }
   }
 
-  /** Choose a new password by the mailed token */
+  /** Reset a password */
   'POST /auth/reset-password': {
     params: undefined
     query: undefined
@@ -445,7 +445,7 @@ export interface Operations {
     }
   }
 
-  /** Prove an address by the mailed token */
+  /** Verify an email address */
   'POST /auth/verify-email': {
     params: undefined
     query: undefined
@@ -504,15 +504,15 @@ export interface Operations {
       /** 1 to 100. More counts as 100, anything else as 20, the default. */
       limit?: number
       cursor?: string
-      /** Part of the address, in any case. */
+      /** Part of the address, case-insensitive. */
       search?: string
       subscribed?: 'true' | 'false'
-      /** A field, as `plan` or `data.plan`; together with `value`. */
+      /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
       value?: string
-      /** A time, or a date, which covers the whole day in UTC. */
+      /** A time, or a date, which means the whole day in UTC. */
       createdFrom?: string
-      /** A time, or a date, which covers the whole day in UTC. */
+      /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
       segmentId?: string
       /** `createdAt` or `email`. Anything else counts as `createdAt`, the default. */
@@ -543,7 +543,11 @@ export interface Operations {
     response: UpsertedContact
   }
 
-  /** Queue: delete many contacts */
+  /**
+   * Delete many contacts
+   *
+   * Queues a job.
+   */
   'POST /contacts/bulk-delete': {
     params: undefined
     query: undefined
@@ -553,16 +557,16 @@ export interface Operations {
       contactIds?: string[]
       ids?: string[]
       filter?: {
-        /** Part of the address, in any case. */
+        /** Part of the address, case-insensitive. */
         search?: string
         subscribed?: boolean
         segmentId?: string
-        /** A field, as `plan` or `data.plan`; together with `value`. */
+        /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
-        /** A time, or a date, which covers the whole day in UTC. */
+        /** A time, or a date, which means the whole day in UTC. */
         createdFrom?: string
-        /** A time, or a date, which covers the whole day in UTC. */
+        /** A time, or a date, which means the whole day in UTC. */
         createdTo?: string
       }
       excludeIds?: string[]
@@ -575,7 +579,11 @@ export interface Operations {
     }
   }
 
-  /** Queue: subscribe many contacts */
+  /**
+   * Subscribe many contacts
+   *
+   * Queues a job.
+   */
   'POST /contacts/bulk-subscribe': {
     params: undefined
     query: undefined
@@ -585,16 +593,16 @@ export interface Operations {
       contactIds?: string[]
       ids?: string[]
       filter?: {
-        /** Part of the address, in any case. */
+        /** Part of the address, case-insensitive. */
         search?: string
         subscribed?: boolean
         segmentId?: string
-        /** A field, as `plan` or `data.plan`; together with `value`. */
+        /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
-        /** A time, or a date, which covers the whole day in UTC. */
+        /** A time, or a date, which means the whole day in UTC. */
         createdFrom?: string
-        /** A time, or a date, which covers the whole day in UTC. */
+        /** A time, or a date, which means the whole day in UTC. */
         createdTo?: string
       }
       excludeIds?: string[]
@@ -607,7 +615,11 @@ export interface Operations {
     }
   }
 
-  /** Queue: unsubscribe many contacts */
+  /**
+   * Unsubscribe many contacts
+   *
+   * Queues a job.
+   */
   'POST /contacts/bulk-unsubscribe': {
     params: undefined
     query: undefined
@@ -617,16 +629,16 @@ export interface Operations {
       contactIds?: string[]
       ids?: string[]
       filter?: {
-        /** Part of the address, in any case. */
+        /** Part of the address, case-insensitive. */
         search?: string
         subscribed?: boolean
         segmentId?: string
-        /** A field, as `plan` or `data.plan`; together with `value`. */
+        /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
         field?: string
         value?: string | number | boolean
-        /** A time, or a date, which covers the whole day in UTC. */
+        /** A time, or a date, which means the whole day in UTC. */
         createdFrom?: string
-        /** A time, or a date, which covers the whole day in UTC. */
+        /** A time, or a date, which means the whole day in UTC. */
         createdTo?: string
       }
       excludeIds?: string[]
@@ -639,7 +651,7 @@ export interface Operations {
     }
   }
 
-  /** Status of a bulk job */
+  /** Get the status of a bulk job */
   'GET /contacts/bulk/{jobId}': {
     params: {
       jobId: string
@@ -661,14 +673,14 @@ export interface Operations {
         field: string
         type: 'number' | 'boolean' | 'date' | 'string'
         isCustom: boolean
-        /** Share of contacts that have it, 0 to 1. */
+        /** Share of contacts that have the field, 0 to 1. */
         coverage: number
       }[]
       count: number
     }
   }
 
-  /** Remove a field from every contact */
+  /** Delete a field from all contacts */
   'DELETE /contacts/fields/{field}': {
     params: {
       field: string
@@ -710,7 +722,7 @@ export interface Operations {
   /**
    * Sample the distinct values of a field
    *
-   * Looks at the newest 100,000 contacts, at values of up to 1,024 characters.
+   * Considers the newest 100,000 contacts and values of up to 1,024 characters.
    */
   'GET /contacts/fields/{field}/values': {
     params: {
@@ -727,7 +739,7 @@ export interface Operations {
       values: unknown[]
       count: number
       limit: number
-      /** A large project may have values that are not among these. */
+      /** Always true: a large project may have values that are not listed. */
       sampled: true
     }
   }
@@ -744,7 +756,7 @@ export interface Operations {
     }
   }
 
-  /** Status of an import */
+  /** Get the status of an import */
   'GET /contacts/import/{jobId}': {
     params: {
       jobId: string
@@ -755,7 +767,7 @@ export interface Operations {
     response: Job
   }
 
-  /** All failing rows of an import, as CSV */
+  /** Download all failed rows of an import as CSV */
   'GET /contacts/import/{jobId}/errors': {
     params: {
       jobId: string
@@ -766,7 +778,7 @@ export interface Operations {
     response: undefined
   }
 
-  /** Which of these addresses are contacts? */
+  /** Look up contacts by email address */
   'POST /contacts/lookup': {
     params: undefined
     query: undefined
@@ -791,7 +803,7 @@ export interface Operations {
     response: Contact
   }
 
-  /** Change a contact */
+  /** Update a contact */
   'PATCH /contacts/{id}': {
     params: {
       id: string
@@ -818,9 +830,9 @@ export interface Operations {
   }
 
   /**
-   * Who changed the subscription, and when
+   * List subscription changes of a contact
    *
-   * Newest first.
+   * Newest first, each with its source.
    */
   'GET /contacts/{id}/consent': {
     params: {
@@ -1069,7 +1081,7 @@ export interface Operations {
     }
   }
 
-  /** Events of a contact, newest first */
+  /** List events of a contact, newest first */
   'GET /events/contact/{contactId}': {
     params: {
       contactId: string
@@ -1123,15 +1135,15 @@ export interface Operations {
     body: undefined
     response: {
       eventNames: string[]
-      /** There are more than 10,000. */
+      /** True if there are more than 10,000 names. */
       truncated: boolean
     }
   }
 
   /**
-   * How often each event happened
+   * Count events by name
    *
-   * Counted by UTC day: the days of `startDate` and `endDate` count as a whole.
+   * Counts whole UTC days, including those of `startDate` and `endDate`.
    */
   'GET /events/stats': {
     params: undefined
@@ -1150,7 +1162,7 @@ export interface Operations {
   /**
    * Track an event from a server or the dashboard
    *
-   * Takes the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event and nothing else.
+   * Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact.
    */
   'POST /events/track': {
     params: undefined
@@ -1176,9 +1188,9 @@ export interface Operations {
   }
 
   /**
-   * Delete every event of a name
+   * Delete all events with a name
    *
-   * Answers when it is done, or after 12 seconds with what is done by then; the rest follows in the background.
+   * Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.
    */
   'DELETE /events/{eventName}': {
     params: {
@@ -1232,7 +1244,7 @@ export interface Operations {
     }
   }
 
-  /** List open invitations */
+  /** List pending invitations */
   'GET /projects/{id}/invitations': {
     params: {
       id: string
@@ -1243,7 +1255,7 @@ export interface Operations {
     response: Invitation[]
   }
 
-  /** Withdraw an invitation */
+  /** Revoke an invitation */
   'DELETE /projects/{id}/invitations/{invitationId}': {
     params: {
       id: string
@@ -1266,7 +1278,7 @@ export interface Operations {
     response: Member[]
   }
 
-  /** Invite someone */
+  /** Invite a member */
   'POST /projects/{id}/members': {
     params: {
       id: string
@@ -1281,13 +1293,13 @@ export interface Operations {
       userId: string | null
       email: string
       role: 'OWNER' | 'ADMIN' | 'MEMBER'
-      /** INVITED: the address has no verified account yet and got a mail. */
+      /** INVITED: the address has no verified account yet; an invitation was sent to it. */
       status: 'MEMBER' | 'INVITED'
       createdAt: string
     }
   }
 
-  /** Change a role */
+  /** Change the role of a member */
   'PATCH /projects/{id}/members/{userId}': {
     params: {
       id: string
@@ -1301,7 +1313,7 @@ export interface Operations {
     response: Member
   }
 
-  /** Remove a member, or leave */
+  /** Remove a member or leave the project */
   'DELETE /projects/{id}/members/{userId}': {
     params: {
       id: string
@@ -1313,7 +1325,7 @@ export interface Operations {
     response: undefined
   }
 
-  /** What is set up already */
+  /** Get the setup state of a project */
   'GET /projects/{id}/setup-state': {
     params: {
       id: string
@@ -1679,7 +1691,7 @@ export interface Operations {
     response: undefined
   }
 
-  /** Who you are */
+  /** Get the current user */
   'GET /users/@me': {
     params: undefined
     query: undefined
@@ -1688,7 +1700,7 @@ export interface Operations {
     response: User
   }
 
-  /** Your projects */
+  /** List your projects */
   'GET /users/@me/projects': {
     params: undefined
     query: undefined
@@ -1708,7 +1720,7 @@ export interface Operations {
     response: Project
   }
 
-  /** Change settings */
+  /** Update a project */
   'PATCH /users/@me/projects/{id}': {
     params: {
       id: string
@@ -1735,9 +1747,9 @@ export interface Operations {
   }
 
   /**
-   * Replace both API keys
+   * Regenerate both API keys
    *
-   * The old pair stops working the moment this answers, on every node.
+   * When this responds, the old keys no longer work on any node.
    */
   'POST /users/@me/projects/{id}/regenerate-keys': {
     params: {
@@ -1750,9 +1762,9 @@ export interface Operations {
   }
 
   /**
-   * Wipe all data of a project
+   * Delete all data of a project
    *
-   * Irreversible. Keeps domains, members, keys and suppressions. What was under way stops and leaves nothing behind.
+   * Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind.
    */
   'POST /users/@me/projects/{id}/reset': {
     params: {
@@ -1770,7 +1782,7 @@ export interface Operations {
   /**
    * Send an email
    *
-   * One mail to each recipient. Answers when all of them are safely queued. Send an `Idempotency-Key` to make a repeat safe.
+   * Sends one email to each recipient. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.
    */
   'POST /v1/send': {
     params: undefined
@@ -1794,7 +1806,7 @@ export interface Operations {
         name?: string
         email: string
       }
-      /** Deprecated: use `from.name`. Counts only when `from` is a string without a name. */
+      /** Deprecated: use `from.name`. Applies only if `from` is a string without a name. */
       name?: string
       subscribed?: boolean
       data?: Record<string, unknown> | null
@@ -1802,9 +1814,9 @@ export interface Operations {
       reply?: string
       attachments?: {
         filename: string
-        /** Base64, also in lines or without padding. */
+        /** Base64; line breaks and missing padding are accepted. */
         content: string
-        /** A MIME type, perhaps with parameters: `text/csv; charset=utf-8`. */
+        /** A MIME type, optionally with parameters: `text/csv; charset=utf-8`. */
         contentType: string
         contentId?: string
         disposition?: 'attachment' | 'inline'
@@ -1828,7 +1840,7 @@ export interface Operations {
   /**
    * Track an event
    *
-   * Creates or updates the contact and records the event. Send an `Idempotency-Key` to make a repeat safe.
+   * Creates or updates the contact and records the event. Send an `Idempotency-Key` header to make retries safe.
    */
   'POST /v1/track': {
     params: undefined

@@ -33,10 +33,10 @@ import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { forgetIdentity } from './domains/forget-identity.ts'
 import { wipeDomains } from './domains/wipe.ts'
-import { addUpDeltas } from './events/counts.ts'
+import { mergeDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
-import { continueForgetting, sweepEvents, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/forget.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
+import { removeContactEvents, sweepEvents, wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
 import { dropExpiredKeys, wipeKeys } from './http/idempotency.ts'
 import { dropEndedAttempts } from './http/quotas.ts'
 import type { Deps } from './http/server.ts'
@@ -89,7 +89,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'domains.check-due': () => checkDueDomains({ db, config, log }),
   'domains.remove-identity': ({ domain }) => forgetIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),
-  'events.forget-contacts': (what) => continueForgetting(db, what),
+  'events.forget-contacts': (what) => removeContactEvents(db, what),
   'projects.wipe': (wipe) => wipeProject(db, wipe, { wipers: WIPERS, sweep: sweepEvents }),
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })
@@ -98,7 +98,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
-  { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => addUpDeltas(tx)) },
+  { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => mergeDeltas(tx)) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]

@@ -21,12 +21,12 @@ export async function createUser(
   `
     .execute(tx)
     .catch((err) =>
-      isDuplicate(err) ? fail('CONFLICT', { message: 'An account with this address exists already.' }) : Promise.reject(err),
+      isDuplicate(err) ? fail('CONFLICT', { message: 'An account with this address already exists.' }) : Promise.reject(err),
     )
   return { id, email }
 }
 
-/** The new account, its membership or its verification mail: all of it, or nothing. */
+/** Creates the account with its membership or its verification email, all in one transaction. */
 export async function signUp(
   tx: Tx,
   port: MailPort,
@@ -38,7 +38,7 @@ export async function signUp(
   return user
 }
 
-/** Whoever holds the invitation reads that mailbox: the address needs no other proof. */
+/** The invitation was sent to the address, so it also verifies the address. */
 export async function joinByInvitation(tx: Tx, port: MailPort, { token, user }: { token: string; user: User }) {
   const joined = (await acceptInvitation(tx, port, { token, userId: user.id, email: user.email })) ?? fail('INVALID_TOKEN')
   await markVerified(tx, user)
@@ -55,13 +55,13 @@ export async function sendVerification(tx: Tx, port: MailPort, { id, email }: Us
       '',
       `${port.publicUrl}/verify-email?token=${token}`,
       '',
-      // Someone who signs up with a stranger's address hopes for exactly this click.
-      'The link works once, for one hour. If it was not you, do not open it: nothing happens then.',
+      // An attacker who signs up with another person's address needs exactly this click.
+      'The link works once, for one hour. If it was not you, do not open it: nothing will happen.',
     ],
   })
 }
 
-/** Sends nothing when nobody has this address. The mail goes to the stored spelling, never to the one given. */
+/** Sends nothing if no account has this address. The email goes to the stored spelling, never to the one in the request. */
 export async function sendReset(tx: Tx, port: MailPort, given: string) {
   const user = await maybeOne(tx, sql<User>`select id, email from users where email = ${given}`)
   if (!user) return
@@ -74,7 +74,7 @@ export async function sendReset(tx: Tx, port: MailPort, given: string) {
       '',
       `${port.publicUrl}/reset-password?token=${token}`,
       '',
-      'The link works once, for one hour. If it was not you, ignore this mail: nothing has changed.',
+      'The link works once, for one hour. If it was not you, ignore this email: nothing has changed.',
     ],
   })
 }
@@ -91,10 +91,10 @@ export async function resetPassword(tx: Tx, port: MailPort, { token, passwordHas
 }
 
 /**
- * Checking a password takes tens of milliseconds, and a reset may come in between. Held until the transaction ends, so what
- * follows happens either before that reset, which then ends it, or not at all.
+ * Locks the user, and fails if the password changed since it was checked: a check takes tens of milliseconds, and a reset may come in
+ * between. A session opened in this transaction is therefore either ended by the reset or never opened.
  */
-export async function holdPassword(tx: Tx, userId: string, passwordHash: string) {
+export async function lockPassword(tx: Tx, userId: string, passwordHash: string) {
   const unchanged = await maybeOne(tx, sql`select 1 from users where id = ${userId} and password_hash = ${passwordHash} for no key update`)
   if (!unchanged) fail('INVALID_CREDENTIALS')
 }
@@ -105,7 +105,7 @@ export async function setPassword(tx: Tx, userId: string, passwordHash: string) 
   await closeAllSessions(tx, userId)
 }
 
-/** A proven address may take up what was offered to it while it was not. */
+/** Also accepts the pending invitations of the address. */
 async function markVerified(tx: Tx, { id, email }: User) {
   await sql`update users set email_verified_at = now(), updated_at = now() where id = ${id} and email_verified_at is null`.execute(tx)
   await acceptAllInvitations(tx, { userId: id, email })

@@ -6,8 +6,8 @@ import type { User } from './accounts.ts'
 import { isPassword } from './passwords.ts'
 
 /**
- * Guessing is limited per address and per network. The limit per account alone would let a stranger lock its owner out, so
- * it does not bind a network from which this account is signed in already.
+ * Attempts are limited per network, per network and account, and per account. The limit per account would let a stranger lock the owner
+ * out, so it does not apply to networks from which the account is already signed in.
  */
 export async function logIn(
   db: Pool,

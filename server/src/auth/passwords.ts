@@ -5,15 +5,15 @@ import { z } from 'zod'
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 export const NewPassword = z.string().min(8, 'Use at least 8 characters.').max(256, 'Use at most 256 characters.')
-/** What someone claims their password is: any text, so that a wrong one is wrong and not invalid. */
+/** A password to be checked: any text, so that a wrong one is refused as wrong, not as invalid. */
 export const GivenPassword = z.string().max(256)
 
 export const hashPassword = (password: string) => hash(password, COST)
 
-/** For an address nobody has, so that guessing one takes as long as guessing a password. */
-const nobody = hashPassword('nobody')
+/** Compared for unknown addresses, so that the response time does not reveal whether an account exists. */
+const unknownUserHash = hashPassword('unknown user')
 
 export async function isPassword(stored: string | undefined, password: string) {
-  const matches = await verify(stored ?? (await nobody), password)
+  const matches = await verify(stored ?? (await unknownUserHash), password)
   return matches && stored !== undefined
 }

@@ -12,8 +12,8 @@ import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { isInvited } from '../projects/members.ts'
 import {
-  holdPassword,
   joinByInvitation,
+  lockPassword,
   resetPassword,
   sendReset,
   sendVerification,
@@ -30,7 +30,7 @@ const Token = z.string().min(1).max(200)
 const Done = z.object({ success: z.literal(true) })
 const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
 const UserView = z.object({ id: z.uuid(), email: z.string(), emailVerified: z.boolean(), createdAt: Timestamp }).meta({ id: 'User' })
-const RESET_ANSWER_MS = 150
+const RESET_RESPONSE_MS = 150
 
 export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   const { publicUrl } = config
@@ -66,7 +66,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   async function requireInvitation(email: string, token: string | undefined) {
     const invited = token !== undefined && (await transact(db, (tx) => isInvited(tx, port, { token, email })))
-    if (!invited) fail('FORBIDDEN', { message: 'New accounts are closed here. Ask for an invitation.' })
+    if (!invited) fail('FORBIDDEN', { message: 'Sign-up is disabled. Ask for an invitation.' })
   }
 
   app.post(
@@ -78,7 +78,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     async (req, reply) => {
       const { id, email, hash } = await logIn(db, attempts, { ...req.body, network: networkOf(req.ip) })
       const token = await transact(db, async (tx) => {
-        await holdPassword(tx, id, hash)
+        await lockPassword(tx, id, hash)
         await endCurrentSession(tx, req)
         return openSession(tx, secrets, { userId: id, req })
       })
@@ -103,7 +103,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     },
   )
 
-  /** The one the browser brought along, whoever's it is. */
+  /** Ends the session of the request's cookie, whichever user it belongs to. */
   async function endCurrentSession(tx: Tx, req: FastifyRequest) {
     const token = readSessionCookie(req, publicUrl)
     if (token) await closeSession(tx, secrets.hash('session', token))
@@ -115,7 +115,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'anyone' },
       schema: {
         tags,
-        summary: 'Configured OAuth providers',
+        summary: 'List configured OAuth providers',
         response: { 200: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }) },
       },
     },
@@ -126,7 +126,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/auth/verify-email',
     {
       config: { caller: 'visitor' },
-      schema: { tags, summary: 'Prove an address by the mailed token', body: z.object({ token: Token }), response: { 200: Done } },
+      schema: { tags, summary: 'Verify an email address', body: z.object({ token: Token }), response: { 200: Done } },
     },
     async (req) => {
       await attempts.take({ scope: 'token', subject: networkOf(req.ip) })
@@ -137,7 +137,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.post(
     '/auth/request-verification',
-    { config: { caller: 'session' }, schema: { tags, summary: 'Mail the verification link again', response: { 200: Done } } },
+    { config: { caller: 'session' }, schema: { tags, summary: 'Resend the verification email', response: { 200: Done } } },
     async (req) => {
       const user = await findUser(req.person.userId)
       if (user.verified) return { success: true as const }
@@ -153,21 +153,21 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'visitor' },
       schema: {
         tags,
-        summary: 'Mail a reset link',
-        description: 'Answers the same whether or not the address has an account.',
+        summary: 'Request a password reset',
+        description: 'Responds the same whether or not the address has an account.',
         body: z.object({ email: Address }),
         response: { 200: Done },
       },
     },
     async (req) => {
       await attempts.take({ scope: 'reset-ip', subject: networkOf(req.ip) })
-      // The same time for everyone: how long the work took would tell who has an account.
-      await Promise.all([mailReset(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_ANSWER_MS))])
+      // Constant response time: otherwise it would reveal whether the address has an account.
+      await Promise.all([sendResetUnlessLimited(req.body.email), new Promise((resolve) => setTimeout(resolve, RESET_RESPONSE_MS))])
       return { success: true as const }
     },
   )
 
-  async function mailReset(email: string) {
+  async function sendResetUnlessLimited(email: string) {
     const wait = await attempts.count({ scope: 'reset', subject: email })
     if (!wait) await transact(db, (tx) => sendReset(tx, port, email))
   }
@@ -178,7 +178,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'visitor' },
       schema: {
         tags,
-        summary: 'Choose a new password by the mailed token',
+        summary: 'Reset a password',
         body: z.object({ token: Token, password: NewPassword }),
         response: { 200: Done },
       },
@@ -198,7 +198,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: {
         tags,
         summary: 'Change your password',
-        description: 'Signs every other session out.',
+        description: 'Signs out all other sessions.',
         body: z.object({ currentPassword: GivenPassword, password: NewPassword }),
         response: { 200: Done },
       },
@@ -210,7 +210,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       if (!(await isPassword(hash, req.body.currentPassword))) fail('INVALID_CREDENTIALS', { message: 'The current password is wrong.' })
       const passwordHash = await hashPassword(req.body.password)
       const token = await transact(db, async (tx) => {
-        await holdPassword(tx, userId, hash)
+        await lockPassword(tx, userId, hash)
         await setPassword(tx, userId, passwordHash)
         return openSession(tx, secrets, { userId, req })
       })
@@ -225,7 +225,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'session' },
       schema: {
         tags,
-        summary: 'Join a project by the mailed token',
+        summary: 'Accept an invitation',
         body: z.object({ token: Token }),
         response: { 200: Done.extend({ projectId: z.uuid() }) },
       },
@@ -239,7 +239,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.get(
     '/users/@me',
-    { config: { caller: 'session' }, schema: { tags, summary: 'Who you are', response: { 200: UserView } } },
+    { config: { caller: 'session' }, schema: { tags, summary: 'Get the current user', response: { 200: UserView } } },
     async (req) => {
       const { id, email, verified, createdAt } = await findUser(req.person.userId)
       return { id, email, emailVerified: verified, createdAt: createdAt.toISOString() }

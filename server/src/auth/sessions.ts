@@ -8,7 +8,7 @@ import { randomToken, type Secrets } from '../lib/secrets.ts'
 const DAYS = 30
 const MAX_AGENT = 300
 
-/** Always a new token: whatever cookie the browser brought along before signing in is worth nothing. */
+/** Always issues a new token, so that a cookie set before sign-in cannot be reused (session fixation). */
 export async function openSession(tx: Tx, secrets: Secrets, { userId, req }: { userId: string; req: FastifyRequest }) {
   const token = randomToken()
   await sql`
@@ -20,7 +20,7 @@ export async function openSession(tx: Tx, secrets: Secrets, { userId, req }: { u
 
 export const closeSession = (tx: Tx, tokenHash: Buffer) => sql`delete from sessions where token_hash = ${tokenHash}`.execute(tx)
 
-/** Every door at once: after a new password nothing signed in with the old one stays signed in. */
+/** After a password change no session opened with the old password stays valid. */
 export const closeAllSessions = (tx: Tx, userId: string) => sql`delete from sessions where user_id = ${userId}`.execute(tx)
 
 export const dropExpiredSessions = (tx: Tx) => sql`delete from sessions where expires_at < now()`.execute(tx)

@@ -5,7 +5,7 @@ import { randomToken, type Secrets } from '../lib/secrets.ts'
 
 type Purpose = 'verify-email' | 'reset-password'
 
-/** A link's secret: an hour, one use, one purpose. Asking again makes the earlier one worthless. */
+/** Issues the secret of a link, valid for one hour, one use and one purpose. Revokes the previous one of that purpose. */
 export async function issueToken(tx: Tx, secrets: Secrets, { userId, purpose }: { userId: string; purpose: Purpose }) {
   const token = randomToken()
   await sql`
@@ -16,7 +16,7 @@ export async function issueToken(tx: Tx, secrets: Secrets, { userId, purpose }: 
   return token
 }
 
-/** Deleting is the check: of two that present the same token, one gets the row. */
+/** Deletes the token to check it: of two concurrent requests with the same token only one succeeds. */
 export async function redeemToken(tx: Tx, secrets: Secrets, { token, purpose }: { token: string; purpose: Purpose }) {
   const redeemed = await maybeOne(
     tx,

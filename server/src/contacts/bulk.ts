@@ -7,31 +7,40 @@ import { advanceJob, completeJob, type JobId, saveErrors, takeJob } from '../job
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
-import { type ContactFilter, FieldToMatch, FilterTime, fulfilling, inRange, matchesEverybody, refuseHalfMatch, Search } from './filter.ts'
+import {
+  type ContactFilter,
+  FilterField,
+  FilterSearch,
+  FilterTime,
+  inIdRangeSql,
+  isEmptyFilter,
+  requireFieldWithValue,
+  rowMatchesSql,
+} from './filter.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
 
 export const OPERATIONS = ['subscribe', 'unsubscribe', 'delete'] as const
 type Operation = (typeof OPERATIONS)[number]
 
-/** Also the size of a page: an id that is given twice must meet itself in one. */
+/** Also the page size, so that duplicate ids are in the same page. */
 const MAX_IDS = 1_000
 const PAGE = MAX_IDS
-/** Contacts looked at in one statement, whether they match or not: a rare value in a large project must not make it long. */
-const LOOK_AT = 2_000
+/** Contacts scanned by one statement, matching or not: bounds it when few contacts of a large project match. */
+const SCANNED_CONTACTS = 2_000
 
-/** A misspelt key must not turn into "everybody". */
+/** Strict: a misspelt key must not select every contact. */
 const Filter = z
   .strictObject({
-    search: Search.optional(),
+    search: FilterSearch.optional(),
     subscribed: z.boolean().optional(),
     segmentId: z.uuid().optional(),
-    field: FieldToMatch.optional(),
+    field: FilterField.optional(),
     value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
     createdFrom: FilterTime.optional(),
     createdTo: FilterTime.optional(),
   })
-  .check(refuseHalfMatch)
+  .check(requireFieldWithValue)
   .meta({ dependentRequired: { field: ['value'], value: ['field'] } })
 
 const SIZE = `Give 1 to ${MAX_IDS} contact ids.`
@@ -48,7 +57,7 @@ export const BulkBody = z
   .meta({ anyOf: [{ required: ['contactIds'] }, { required: ['ids'] }, { required: ['mode'], properties: { mode: { const: 'query' } } }] })
 
 /**
- * Either a list of ids, or every contact that matches when the job gets there. `filter` is how older versions wrote `where`: a worker
+ * Either a list of ids, or every contact that matches when the job reaches it. Older versions wrote `filter` instead of `where`: a worker
  * of such a version must fail on a filter it does not know, not ignore half of it.
  */
 type Query = { where: ContactFilter; excludeIds: string[] } | { filter: ContactFilter; excludeIds: string[] }
@@ -61,7 +70,7 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
   if (mode === 'query') {
     const { segmentId, ...where } = filter
     if (segmentId) notFound('segment', segmentId)
-    if (matchesEverybody(where) && !all) invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
+    if (isEmptyFilter(where) && !all) invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
     return { where, excludeIds }
   }
   const given = contactIds ?? ids ?? []
@@ -69,15 +78,15 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
   return { ids: given }
 }
 
-/** One page, and the order for the next one, in one commit. */
+/** Processes one page and enqueues the next one in the same transaction. */
 export const continueBulk = (db: Pool, job: JobId) =>
   transact(db, async (tx) => {
     const taken = await takeJob<Input, Position>(tx, job)
     if (!taken) return
     const { operation, selection, startedBy } = taken.input
-    const so_far = (taken.result as Result | null) ?? { operation, totalRequested: 0, successCount: 0, unchangedCount: 0, failureCount: 0 }
+    const before = (taken.result as Result | null) ?? { operation, totalRequested: 0, successCount: 0, unchangedCount: 0, failureCount: 0 }
     const page = await nextPage(tx, job.projectId, selection, taken.position)
-    const result = await applyToPage(tx, job, { operation, startedBy, ids: page.ids, result: so_far })
+    const result = await applyToPage(tx, job, { operation, startedBy, ids: page.ids, result: before })
     if (!page.next) return completeJob(tx, job, result)
     await advanceJob(tx, job, { position: page.next, result, progress: page.progress })
     await enqueue(tx, 'contacts.bulk', job)
@@ -96,14 +105,14 @@ async function nextPage(tx: Tx, projectId: string, selection: Selection, positio
   const rows = await many(
     tx,
     sql<{ id: string; matches: boolean }>`
-      select id, ${fulfilling(where)} as matches from contacts where ${inRange(projectId, where)} and id > ${after} order by id limit ${LOOK_AT}
+      select id, ${rowMatchesSql(where)} as matches from contacts where ${inIdRangeSql(projectId, where)} and id > ${after} order by id limit ${SCANNED_CONTACTS}
     `,
   )
   const excluded = new Set(selection.excludeIds.map((id) => id.toLowerCase()))
   const last = rows.at(-1)?.id
   return {
     ids: rows.flatMap(({ id, matches }) => (matches && !excluded.has(id) ? id : [])),
-    next: last && rows.length === LOOK_AT ? { after: last } : null,
+    next: last && rows.length === SCANNED_CONTACTS ? { after: last } : null,
     progress: 50,
   }
 }
@@ -113,8 +122,7 @@ async function applyToPage(
   job: JobId,
   { operation, startedBy, ids, result }: { operation: Operation; startedBy: Source | undefined; ids: string[]; result: Result },
 ): Promise<Result> {
-  const wanted = [...new Set(ids)].filter(isId)
-  const { found, changed } = await apply(tx, job, { operation, startedBy, ids: wanted })
+  const { found, changed } = await apply(tx, job, { operation, startedBy, ids: [...new Set(ids)].filter(isId) })
   const known = new Set(found)
   const missing = ids.map((id, index) => ({ id, row: result.totalRequested + index + 1 })).filter(({ id }) => !known.has(id.toLowerCase()))
   await saveErrors(
@@ -122,12 +130,12 @@ async function applyToPage(
     job,
     missing.map(({ id, row }) => ({ row, subject: id, error: 'Contact not found' })),
   )
-  const good = ids.length - missing.length
+  const foundCount = ids.length - missing.length
   return {
     operation,
     totalRequested: result.totalRequested + ids.length,
-    successCount: result.successCount + good,
-    unchangedCount: result.unchangedCount + Math.max(0, good - changed.length),
+    successCount: result.successCount + foundCount,
+    unchangedCount: result.unchangedCount + Math.max(0, foundCount - changed.length),
     failureCount: result.failureCount + missing.length,
   }
 }
@@ -136,8 +144,8 @@ type Application = { operation: Operation; startedBy: Source | undefined; ids: s
 
 async function apply(tx: Tx, { projectId, jobId }: JobId, { operation, startedBy, ids }: Application) {
   if (operation === 'delete') {
-    const gone = await deleteContacts(tx, { projectId, ids })
-    return { found: gone, changed: gone }
+    const deleted = await deleteContacts(tx, { projectId, ids })
+    return { found: deleted, changed: deleted }
   }
   return setSubscription(tx, { projectId, ids, subscribed: operation === 'subscribe', source: jobSource('bulk', jobId, startedBy) })
 }

@@ -7,8 +7,8 @@ import { failPlainly } from '../lib/errors.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
-import { registerFields } from './fields.ts'
-import { recordFlips, type Source } from './subscription.ts'
+import { registerFieldsSql } from './fields.ts'
+import { recordSubscriptionChanges, type Source } from './subscription.ts'
 
 type Change = {
   projectId: string
@@ -19,11 +19,11 @@ type Change = {
   source: Source
 }
 
-/** Changes one contact by id. Undefined when there is none. `data: null` forgets all custom fields. */
+/** Changes one contact. Returns undefined if it does not exist. `data: null` deletes all custom fields. */
 export async function changeContact(tx: Tx, { projectId, id, email, subscribed, data, source }: Change) {
   const row = await maybeOne(
     tx,
-    sql<ContactRow & { flipped: boolean }>`
+    sql<ContactRow & { changed: boolean }>`
       update contacts set
         email = coalesce(${email ?? null}, email),
         data = ${mergedData(data)},
@@ -31,12 +31,12 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
         subscription_changed_at = case when ${subscribed ?? null}::boolean <> subscribed then now() else subscription_changed_at end,
         updated_at = now()
       where project_id = ${projectId} and id = ${id}
-      returning ${CONTACT_COLUMNS}, subscription_changed_at = now() as flipped
+      returning ${CONTACT_COLUMNS}, subscription_changed_at = now() as changed
     `,
   ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
-  if (data) await registerFields([{ projectId, set: data.set }]).execute(tx)
-  await settleFlips(tx, { projectId, flipped: row.flipped ? [row] : [], source })
+  if (data) await registerFieldsSql([{ projectId, set: data.set }]).execute(tx)
+  await recordChanges(tx, { projectId, changed: row.changed ? [row] : [], source })
   await reactToContacts(tx, projectId, [id])
   return row
 }
@@ -44,25 +44,25 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
 const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
   data === null ? sql`'{}'::jsonb` : data ? sql`(data || ${JSON.stringify(data.set)}::jsonb) - ${data.unset}::text[]` : sql`data`
 
-/** Where what led there is another thing for each of them. */
+/** For contacts whose subscriptions change for different reasons. */
 type SourceOf = (contactId: string) => Source
 
-async function settleFlips(
+async function recordChanges(
   tx: Tx,
-  { projectId, flipped, source }: { projectId: string; flipped: { id: string; subscribed: boolean }[]; source: Source | SourceOf },
+  { projectId, changed, source }: { projectId: string; changed: { id: string; subscribed: boolean }[]; source: Source | SourceOf },
 ) {
   const sourceOf = typeof source === 'function' ? source : () => source
-  await recordFlips(
+  await recordSubscriptionChanges(
     tx,
-    flipped.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf(id) })),
+    changed.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf(id) })),
   )
   await countChanges(
     tx,
-    flipped.map(({ subscribed }) => ({ projectId, total: 0, subscribed: subscribed ? 1 : -1 })),
+    changed.map(({ subscribed }) => ({ projectId, total: 0, subscribed: subscribed ? 1 : -1 })),
   )
 }
 
-/** Sets the subscription of many; returns which exist and which of them it changed. */
+/** Sets the subscription of many contacts. Returns the ids that exist and those that changed. */
 export async function setSubscription(
   tx: Tx,
   { projectId, ids, subscribed, source }: { projectId: string; ids: string[]; subscribed: boolean; source: Source | SourceOf },
@@ -71,24 +71,24 @@ export async function setSubscription(
     tx,
     sql<{ id: string; was: boolean }>`
       select id, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
-      order by email for no key update -- the order in which upserts lock
+      order by email for no key update -- same lock order as upserts
     `,
   )
-  const flipped = found.filter(({ was }) => was !== subscribed).map(({ id }) => ({ id, subscribed }))
+  const changed = found.filter(({ was }) => was !== subscribed).map(({ id }) => ({ id, subscribed }))
   await sql`
     update contacts set subscribed = ${subscribed}, subscription_changed_at = now(), updated_at = now()
-    where project_id = ${projectId} and id = any(${flipped.map(({ id }) => id)}::uuid[])
+    where project_id = ${projectId} and id = any(${changed.map(({ id }) => id)}::uuid[])
   `.execute(tx)
-  await settleFlips(tx, { projectId, flipped, source })
+  await recordChanges(tx, { projectId, changed, source })
   await reactToContacts(
     tx,
     projectId,
-    flipped.map(({ id }) => id),
+    changed.map(({ id }) => id),
   )
-  return { found: found.map(({ id }) => id), changed: flipped.map(({ id }) => id) }
+  return { found: found.map(({ id }) => id), changed: changed.map(({ id }) => id) }
 }
 
-/** Deletes contacts and what belongs to them; their events, which may be many, follow in the background. Returns the ids found. */
+/** Deletes contacts and their consents; a job deletes their events, which may be many. Returns the ids that existed. */
 export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: string; ids: string[] }) {
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
   const gone = await many(

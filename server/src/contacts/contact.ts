@@ -26,7 +26,7 @@ export type ContactRow = {
   updatedAt: Date
 }
 
-/** The columns of a ContactRow, for every statement that returns contacts. */
+/** Columns of a ContactRow. */
 export const CONTACT_COLUMNS = sql`id, email, subscribed, data, project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
 
 export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
@@ -42,8 +42,8 @@ export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
 export const findContact = (db: Db, projectId: string, id: string) =>
   maybeOne(db, sql<ContactRow>`${prepared} select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = ${id}`)
 
-/** The table refuses what would not fit; only it knows what the contact has already. */
-export const explainSize = (err: { constraint?: string }): never => {
+/** A constraint of the table checks the size: only the database knows what the contact already has. */
+export const explainOversizedData = (err: { constraint?: string }): never => {
   if (err.constraint === 'contacts_data_size') invalid('data', 'A contact holds at most 256 KB of data.', 'too_big')
   throw err
 }

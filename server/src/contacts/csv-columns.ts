@@ -29,7 +29,7 @@ const ADDRESS_NAMES = [
   ],
 ].map(nameKey)
 
-/** Columns that say yes, or when or why, somebody opted out. */
+/** Columns that hold whether, when or why a contact opted out. */
 const OPT_OUT_NAMES = [
   ...['Unsubscribed', 'Unsubscribe', 'Unsubscribed at', 'Unsubscribed on', 'Unsubscribe date', 'Unsubscribe time', 'Unsubscribed date'],
   ...[
@@ -67,7 +67,7 @@ const OPT_OUT_NAMES = [
 /** HubSpot has one such column for each kind of email: `Opted out of email: Newsletter`. */
 const OPT_OUT_PREFIX = nameKey('Opted out of email')
 
-/** Columns in which "no" means that somebody does not want marketing. */
+/** Columns in which "no" means that a contact refused marketing emails. */
 const CONSENT_NAMES = [
   ...[
     'Accepts Marketing',
@@ -88,7 +88,7 @@ function nameKey(name: string) {
   return fold(name).replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** `email` in any case before every other name, and names with "mail" before those without; -1 when there is none. */
+/** Prefers `email` in any case, then names that contain "mail". Returns -1 if there is no address column. */
 export function findAddressColumn(names: string[]) {
   const exact = names.findIndex((name) => name.toLowerCase() === 'email')
   if (exact !== -1) return exact
@@ -97,14 +97,14 @@ export function findAddressColumn(names: string[]) {
   return withMail === -1 ? keys.findIndex((key) => ADDRESS_NAMES.includes(key)) : withMail
 }
 
-/** Reads a cell of another tool's opt-out column: did this contact opt out? Undefined for every other column. */
+/** Returns a function that tells from a cell whether the contact opted out, or undefined if the column is not about opt-outs. */
 export function optOutReader(name: string): ((cell: string) => boolean) | undefined {
   const key = nameKey(name)
   if (OPT_OUT_NAMES.includes(key) || key.startsWith(OPT_OUT_PREFIX))
-    return (cell) => !isNegation(cell) && !isOnState(cell) && !isNothing(cell)
+    return (cell) => !isNegation(cell) && !isOnState(cell) && !isEmptyOrNever(cell)
   if (CONSENT_NAMES.includes(key)) return (cell) => isNegation(cell) || isOffState(cell)
   return STATUS_NAMES.includes(key) ? isOffState : undefined
 }
 
-/** Empty, or how exports write "never": dashes, zeros, a date of zeros, `null`. */
-const isNothing = (cell: string) => /^([\s0:./-]*|null|none|n\/a|never)$/i.test(cell.trim())
+/** Empty, or "never" as exports write it: dashes, zeros, a date of zeros, `null`. */
+const isEmptyOrNever = (cell: string) => /^([\s0:./-]*|null|none|n\/a|never)$/i.test(cell.trim())

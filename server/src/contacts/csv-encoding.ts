@@ -4,17 +4,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { KB } from '../lib/units.ts'
 import { decodeWindows1252 } from '../lib/windows-1252.ts'
 import { CsvUnreadable } from './csv-records.ts'
-import { formatOf } from './other-formats.ts'
+import { explainOtherFormat } from './other-formats.ts'
 
-/** The event loop turns between pieces, so that no upload holds up other requests, whatever its size. */
+/** Bytes processed before yielding to the event loop, so that a large upload does not delay other requests. */
 export const PIECE = 64 * KB
-/** Bytes in which UTF-16 without a byte order mark is looked for. */
+/** Bytes examined to detect UTF-16 without a byte order mark. */
 const SAMPLE = 512
 
-/** The file as UTF-8 without a byte order mark. The place of a row in it is then a number of bytes. */
+/** Converts the file to UTF-8 without a byte order mark, so that a byte offset identifies a row. */
 export async function toUtf8(content: Buffer): Promise<Buffer> {
-  const format = formatOf(content)
-  if (format) throw new CsvUnreadable(format)
+  const otherFormat = explainOtherFormat(content)
+  if (otherFormat) throw new CsvUnreadable(otherFormat)
   const utf16 = utf16Of(content)
   if (utf16) return convert(content.subarray(utf16.start), utf16Decoder(utf16.bigEndian))
   const text = content.subarray(0, 3).equals(UTF8_MARK) ? content.subarray(3) : content
@@ -37,7 +37,7 @@ async function convert(content: Buffer, decode: (piece: Buffer) => string) {
   return Buffer.concat(converted)
 }
 
-/** Latin text in UTF-16 has a zero in every second byte, and hardly any in between. */
+/** In UTF-16, Latin text has a zero in every second byte and hardly any zeros elsewhere. */
 function utf16Of(content: Buffer): { bigEndian: boolean; start: number } | undefined {
   const mark = content.subarray(0, 2).toString('hex')
   if (mark === 'fffe' || mark === 'feff') return { bigEndian: mark === 'feff', start: 2 }
@@ -49,13 +49,13 @@ function utf16Of(content: Buffer): { bigEndian: boolean; start: number } | undef
   return { bigEndian: even > odd, start: 0 }
 }
 
-/** Keeps half a surrogate pair at the end of a piece for the next one. */
+/** Carries an incomplete surrogate pair over to the next piece. */
 function utf16Decoder(bigEndian: boolean) {
   const decoder = new StringDecoder('utf16le')
   return (piece: Buffer) => decoder.write(bigEndian ? Buffer.from(piece.subarray(0, piece.length & ~1)).swap16() : piece)
 }
 
-/** Checks piece by piece, cut where a character starts. */
+/** Checks piece by piece; each piece ends at a character boundary. */
 async function holdsUtf8(content: Buffer) {
   let from = 0
   for await (const { length } of inPieces(content)) {
@@ -65,7 +65,7 @@ async function holdsUtf8(content: Buffer) {
     if (!isUtf8(content.subarray(from, to))) return false
     from = to
   }
-  // Each cut may be a few bytes behind the piece, so something may be left.
+  // A boundary may lie a few bytes before the end of its piece, so a remainder is possible.
   return isUtf8(content.subarray(from))
 }
 
@@ -73,16 +73,16 @@ const isContinuation = (byte = 0) => (byte & 0xc0) === 0x80
 
 const UTF8_SEQUENCE = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}/g
 const NOT_ASCII = /[\x80-\xff]/g
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they tell binary from text
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters distinguish binary from text
 const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f]/
 
 const LETTERS = /[\xc0-\xff]/g
-/** Words of Cyrillic, Greek, Hebrew or Arabic letters. Latin text has hardly ever three accented letters in a row. */
+/** Words in Cyrillic, Greek, Hebrew or Arabic. Latin text hardly ever has three accented letters in a row. */
 const LETTER_RUNS = /[\xc0-\xff]{3,}/g
 /**
- * Bytes in places where windows-1252 has no use for them: a symbol or unassigned byte inside a word, a capital after a small letter or
+ * Bytes in positions that are implausible in windows-1252: a symbol or unassigned byte inside a word, a capital after a small letter or
  * between a capital and a small one, š or ž between consonants. These are accented letters in Mac OS Roman, or Polish in windows-1250.
- * Left out is what does occur between letters: the euro sign, quotes, dashes, the ellipsis, ™ and œ.
+ * Excludes bytes that do occur between letters: the euro sign, quotes, dashes, the ellipsis, ™ and œ.
  */
 const MISPLACED = new RegExp(
   [
@@ -93,12 +93,12 @@ const MISPLACED = new RegExp(
   ].join('|'),
   'g',
 )
-/** One misplaced byte to this many letters is more than a slip of the keyboard. */
+/** More than one misplaced byte per this many letters is not a typo. */
 const LETTERS_PER_MISPLACED = 4
 
 const countOf = (bytes: string, pattern: RegExp) => bytes.match(pattern)?.length ?? 0
 
-/** Every byte is a character in windows-1252, so binary, damaged UTF-8 and other encodings would be imported as nonsense. */
+/** Every byte is a character in windows-1252, so binary, damaged UTF-8 and other encodings would be imported as garbage. */
 async function refuseUnlessWindows1252(content: Buffer) {
   let sequences = 0
   let others = 0

@@ -1,17 +1,17 @@
-/** The file, or the rest of it, cannot be read. */
+/** The file, or the rest of it, cannot be parsed. */
 export class CsvUnreadable extends Error {}
 
-/** A row as it stands in the file. `end` is the byte after it, `line` the number of lines up to there. */
+/** A row of the file. `end` is the offset after its last byte, `line` the number of lines up to there. */
 export type CsvRecord = { cells: string[]; end: number; line: number; problem?: string }
 type Start = { delimiter: string; byte: number; line: number }
 
-/** A longer row is taken for a quote that is never closed. */
+/** A longer row is assumed to have an unclosed quote. */
 const MAX_RECORD_BYTES = 1_000_000
 const [QUOTE, CR, LF] = [0x22, 0x0d, 0x0a]
 
 /**
- * The rows of a file, from its pieces after `byte`; blank rows are left out. Holds one unfinished row and one piece at a time.
- * A row with a misplaced quote has a `problem`, and the rows after it are read as usual.
+ * Parses the rows of a file, given in pieces from offset `byte` on; skips blank rows. Holds one unfinished row and one piece in memory.
+ * A row with a misplaced quote has a `problem`; parsing continues after it.
  */
 export async function* readRecords(pieces: AsyncIterable<Buffer>, { delimiter, byte, line }: Start): AsyncGenerator<CsvRecord> {
   const scan = createScan(delimiter.charCodeAt(0))
@@ -44,7 +44,7 @@ const isBlank = (cells: string[]) => cells.every((cell) => cell.trim() === '')
 
 type Found = { cells: string[]; end: number; lines: number; problem?: string }
 
-/** Finds the row that starts at a byte. Undefined when there is none, or when it may go on behind these bytes. */
+/** Parses the row that starts at offset `from`. Returns undefined if there is none, or if it may continue after these bytes. */
 const createScan = (delimiter: number) => {
   const endsCell = (byte: number | undefined) => byte === undefined || byte === delimiter || byte === CR || byte === LF
 
@@ -68,7 +68,7 @@ const createScan = (delimiter: number) => {
         cells.push(bytes.toString('utf8', start, at))
       }
       if (bytes[at] === delimiter) continue
-      // A line feed, the second quote of a pair or more of the cell may follow in the next piece.
+      // The next piece may continue with a line feed, the second quote of a pair or more of the cell.
       if (!isEnd && at + (bytes[at] === CR ? 1 : 0) >= bytes.length) return undefined
       if (at < bytes.length) lines++
       const end = Math.min(bytes.length, at + (bytes[at] === CR && bytes[at + 1] === LF ? 2 : 1))
@@ -77,7 +77,7 @@ const createScan = (delimiter: number) => {
   }
 }
 
-/** The next quote that is not one of a pair, or -1. */
+/** Offset of the next quote that is not part of a pair, or -1. */
 function closingQuote(bytes: Buffer, from: number) {
   let at = bytes.indexOf(QUOTE, from)
   while (at !== -1 && bytes[at + 1] === QUOTE) at = bytes.indexOf(QUOTE, at + 2)

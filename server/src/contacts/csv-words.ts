@@ -1,4 +1,4 @@
-/** Without case, accents, and the difference between spaces, underscores and hyphens inside a phrase. */
+/** Ignores case, accents, and the difference between spaces, underscores and hyphens inside a phrase. */
 export const fold = (text: string) =>
   text
     .trim()
@@ -9,7 +9,7 @@ export const fold = (text: string) =>
 
 const words = (text: string) => text.split(',')
 
-/** docs/contacts.md lists all of these. The second line of each holds what spreadsheets write for TRUE and FALSE. */
+/** All of these are listed in docs/contacts.md. The second line of each list is TRUE and FALSE as spreadsheets write them. */
 const AFFIRMATIONS = [
   ...words('yes,y,true,t,1,1.0,on,x,✓,✔,ja,j,oui,o,sí,s,sim,tak,ano,da,igen,evet,kyllä,jah,jā,taip,ya,да,так,ναι,כן,نعم,はい,是,예,네'),
   ...words('wahr,vrai,verdadero,vero,verdadeiro,waar,prawda,pravda,sant,sand,sann,tosi,igaz,adevărat,doğru,истина'),
@@ -37,11 +37,11 @@ const isOneOf = (list: string[]) => {
 }
 export const isNegation = isOneOf(NEGATIONS)
 export const isOnState = isOneOf(ON_STATES)
-/** A state in which other tools send nothing to a contact. */
+/** A state in which other tools send no emails to a contact. */
 export const isOffState = isOneOf(OFF_STATES)
 const [isYes, isNo] = [isOneOf(YES_WORDS), isOneOf(NO_WORDS)]
 
-/** A cell of the column `subscribed`; undefined when it means neither. */
+/** Reads a cell of the column `subscribed`; undefined if it is neither yes nor no. */
 export function readYesOrNo(cell: string): boolean | undefined {
   return isYes(cell) ? true : isNo(cell) ? false : undefined
 }

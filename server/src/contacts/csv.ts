@@ -6,16 +6,16 @@ import { type CsvRecord, CsvUnreadable, readRecords } from './csv-records.ts'
 import { readYesOrNo } from './csv-words.ts'
 import { type DataPatch, readData } from './data.ts'
 
-/** One data row, read; or what is wrong with it. */
-export type CsvRow = Place & ({ email: string; subscribed?: boolean; patch: DataPatch } | { email: string; error: string })
-/** After which row and line, and at which byte the next one starts. Row 1 is the header. */
-export type Place = { row: number; byte: number; line?: number }
-/** What the beginning of a file tells about the rest of it. */
-export type Layout = { delimiter: string; columns: Column[]; email: number; subscribed: number; header: Place }
-/** With a problem, a row that has something in this column cannot be stored. */
+/** One data row, or the reason why it is invalid. */
+export type CsvRow = FilePosition & ({ email: string; subscribed?: boolean; patch: DataPatch } | { email: string; error: string })
+/** Number of rows and lines read, and the offset of the next row. Row 1 is the header. */
+export type FilePosition = { row: number; byte: number; line?: number }
+/** Structure of a file, read from its beginning. */
+export type Layout = { delimiter: string; columns: Column[]; email: number; subscribed: number; header: FilePosition }
+/** A row with a value in a column that has a `problem` is invalid. */
 type Column = { name: string; problem?: string }
 
-/** Bounds the failing rows of a file, which are all kept. A file of addresses alone has about half as many. */
+/** Bounds the invalid rows of a file, which are all stored. The largest file with only addresses has about half as many rows. */
 export const MAX_ROWS = 500_000
 const DELIMITERS = [',', ';', '\t']
 const MAX_COLUMNS = 1_000
@@ -24,7 +24,7 @@ const SHOWN_COLUMNS = 20
 const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/
 const NUL = 'contains the character U+0000'
 
-/** Reads no further than the header. */
+/** Reads the header only. */
 export async function readLayout(content: Buffer, pieces = inPieces): Promise<Layout> {
   const start = content.toString('utf8', 0, 10_000)
   const separator = SEPARATOR_LINE.exec(start)
@@ -36,11 +36,11 @@ export async function readLayout(content: Buffer, pieces = inPieces): Promise<La
   throw new CsvUnreadable('The file is empty.')
 }
 
-/** Excel's own way to name the delimiter, before the header. */
+/** Excel's line before the header that names the delimiter. */
 const SEPARATOR_LINE = /^"?sep=([^\w\s"\u0080-\uffff]|\t)"?[ \t]*(?:\r\n|\r|\n)/i
 
-/** The rows after a place, from the pieces of the file after it. */
-export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, after: Place): AsyncGenerator<CsvRow> {
+/** Reads the rows after a position; `pieces` start there. */
+export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, after: FilePosition): AsyncGenerator<CsvRow> {
   const { delimiter } = layout
   const readRow = rowReader(layout)
   let row = after.row
@@ -51,7 +51,7 @@ export async function* readRows(pieces: AsyncIterable<Buffer>, layout: Layout, a
 }
 const TOO_MANY_ROWS = `The file has more than ${MAX_ROWS.toLocaleString('en')} rows. Those were imported; upload the others as another file.`
 
-/** The one that the header uses most, outside quotes. */
+/** The delimiter that occurs most in the header, outside quotes. */
 function delimiterOf(text: string) {
   const line =
     text
@@ -89,12 +89,12 @@ function rowReader({ columns, email, subscribed }: Layout) {
     const isOptOut = column !== subscribed && optOutReader(name)
     return isOptOut ? { column, isOptOut } : []
   })
-  /** The first column of another tool that says that the contact opted out. These columns can only unsubscribe. */
+  /** Index of the first column of another tool that marks the contact as opted out. These columns can only unsubscribe. */
   const findOptOut = (cells: string[]) => optOuts.find(({ column, isOptOut }) => isOptOut(cells[column] ?? ''))?.column
 
   return ({ cells, problem }: CsvRecord) => {
     const given = (cells[email] ?? '').trim()
-    // As much of it as can be stored and shown.
+    // Truncated to what can be stored and shown.
     const fail = (error: string) => ({ email: given.slice(0, 320).replaceAll('\0', '').toWellFormed(), error })
     if (problem) return fail(problem)
     if (given === '') return fail('No email address')
@@ -108,9 +108,9 @@ function rowReader({ columns, email, subscribed }: Layout) {
       if (problem) return fail(`The column "${name}" ${problem}`)
       data[name] = name === 'locale' ? cell : readCell(name, cell)
     }
-    const said = (cells[subscribed] ?? '').trim()
-    const wanted = readYesOrNo(said)
-    if (said !== '' && wanted === undefined) return fail(`"${printable(said)}" in the column "subscribed" means neither yes nor no`)
+    const cell = (cells[subscribed] ?? '').trim()
+    const wanted = readYesOrNo(cell)
+    if (cell !== '' && wanted === undefined) return fail(`"${printable(cell)}" in the column "subscribed" means neither yes nor no`)
     const optOut = findOptOut(cells)
     if (wanted && optOut !== undefined)
       return fail(`The column "subscribed" says yes, but the column "${columns[optOut]!.name}" says that the contact opted out`)
@@ -126,7 +126,7 @@ function problemOf(cell = '') {
   return cell.length > MAX_CELL ? `is longer than ${MAX_CELL} characters` : undefined
 }
 
-/** `00123` and `+49…` are codes and phone numbers, not numbers. */
+/** `00123` and `+49…` stay text: they are codes and phone numbers. */
 function readCell(name: string, cell: string): unknown {
   const trimmed = cell.trim()
   if (trimmed === 'true' || trimmed === 'false') return trimmed === 'true'
@@ -134,7 +134,7 @@ function readCell(name: string, cell: string): unknown {
   return NUMBER.test(trimmed) && Number.isSafeInteger(Math.trunc(Number(trimmed))) ? Number(trimmed) : cell
 }
 
-/** listmonk exports the custom fields of a subscriber as one JSON object. */
+/** listmonk exports the custom fields of a contact as one JSON object. */
 function readAttributes(cell: string) {
   try {
     return readStorableJson(Buffer.from(cell))

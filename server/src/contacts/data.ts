@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-/** What to merge into the stored `data`, what to delete from it, and what only this message may see. */
+/** Values to merge into the stored `data`, keys to delete from it, and values for this request only. */
 export type DataPatch = { set: Record<string, unknown>; unset: string[]; transient: Record<string, unknown> }
 
-/** Never stored, whatever is sent: these names belong to the service wherever they are read. */
+/** Ignored in requests: the service itself provides these variables. */
 const RESERVED = new Set([
   'id',
   'email',
@@ -22,7 +22,7 @@ const MAX_VALUE_LENGTH = 65_536
 export type FieldType = 'number' | 'boolean' | 'date' | 'string'
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?Z)?$/
 
-/** The one schema for `data`, used by every endpoint that takes it. Its output is the patch. */
+/** Schema of `data` for every endpoint that accepts it. Its output is the patch. */
 export const Data = z
   .record(z.string(), z.unknown())
   .meta({
@@ -46,7 +46,7 @@ export const Data = z
 export const NO_DATA: DataPatch = readData({})
 
 export function readData(data: Record<string, unknown>): DataPatch {
-  // Without a prototype a key called "constructor" is a key like any other.
+  // No prototype, so that "constructor" is an ordinary key.
   const patch: DataPatch = { set: Object.create(null), unset: [], transient: Object.create(null) }
   for (const [key, given] of Object.entries(data)) {
     const { value, persistent } = unwrap(given)
@@ -72,7 +72,7 @@ export function inferType(value: unknown): FieldType {
   return typeof value === 'string' && DATE.test(value) ? 'date' : 'string'
 }
 
-/** Later wins, key by key: two patches of one contact become the patch they amount to. */
+/** Combines two patches of one contact; for each key the second wins. */
 export function mergePatches(first: DataPatch, second: DataPatch): DataPatch {
   const set: Record<string, unknown> = Object.assign(Object.create(null), first.set, second.set)
   for (const key of second.unset) delete set[key]

@@ -6,15 +6,15 @@ import { advanceJob, awaitJob, completeJob, type JobId, queueJob, takeJob } from
 import { fail } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import { countContacts } from './counts.ts'
-import { forgetField } from './fields.ts'
+import { unregisterField } from './fields.ts'
 
-/** Short enough that a writer of one of these contacts hardly notices. */
+/** Contacts per transaction: few enough that a concurrent writer hardly waits. */
 const PAGE = 2_000
 const WORK_MS = 1_000
-const WRITERS_MS = 5_000
-const LOOK_EVERY_MS = 30
+const WAIT_FOR_WRITERS_MS = 5_000
+const RETRY_MS = 30
 
-/** Removes a field from every contact, page by page in the background, and answers from how many when that is done, or so far. */
+/** Deletes a field from every contact in a job. Returns the number of contacts when it is done, or the number so far. */
 export async function deleteField(db: Pool, { projectId, key }: { projectId: string; key: string }) {
   const jobId = await queueDeletion(db, { projectId, key })
   return (await awaitJob<{ deletedFrom: number }>(db, { projectId, jobId }))?.deletedFrom ?? 0
@@ -22,17 +22,17 @@ export async function deleteField(db: Pool, { projectId, key }: { projectId: str
 
 async function queueDeletion(db: Pool, { projectId, key }: { projectId: string; key: string }) {
   const { total } = await countContacts(db, projectId)
-  for (const deadline = performance.now() + WRITERS_MS; performance.now() < deadline; await sleep(LOOK_EVERY_MS)) {
+  for (const deadline = performance.now() + WAIT_FOR_WRITERS_MS; performance.now() < deadline; await sleep(RETRY_MS)) {
     const jobId = await transact(
       db,
       async (tx) =>
-        (await forgetField(tx, projectId, key)) &&
+        (await unregisterField(tx, projectId, key)) &&
         queueJob(tx, 'contacts.delete-field', { projectId, type: 'delete-field', input: { key, total } }),
     )
     if (jobId) return jobId
   }
   return fail('SERVICE_UNAVAILABLE', {
-    message: 'The contacts of this project are being written without a pause. Try again shortly.',
+    message: 'The contacts of this project are being updated continuously. Try again shortly.',
     retryAfter: 1,
   })
 }
@@ -41,7 +41,7 @@ type Input = { key: string; total: number }
 type Position = { after: string; looked: number; removed: number }
 const START: Position = { after: NIL_ID, looked: 0, removed: 0 }
 
-/** About a second of pages, each with the position in one commit; the rest is a new job. */
+/** Processes pages for about a second, each in one transaction with the job's position; a new job does the rest. */
 export async function continueDeleteField(db: Pool, job: JobId) {
   for (const deadline = performance.now() + WORK_MS; ; ) {
     const last = performance.now() > deadline
@@ -67,8 +67,8 @@ async function removePage(tx: Tx, job: JobId, last: boolean) {
 }
 
 /**
- * Looks at so many contacts, whether or not they have it; locks those that do in the order of addresses, like everywhere.
- * By arrays of ids, not by joins: before its first ANALYZE a large project would be joined row by row, for seconds.
+ * Scans one page of contacts and locks those that have the field, ordered by address: the same lock order as everywhere. Uses arrays of
+ * ids instead of joins: before its first ANALYZE a large project would be joined row by row, which takes seconds.
  */
 async function removeFrom(tx: Tx, { projectId, key, after }: { projectId: string; key: string; after: string }) {
   const page = await many(

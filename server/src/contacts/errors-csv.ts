@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { RowError } from '../jobs/job.ts'
 
-/** What a spreadsheet would run as a formula is prefixed so that it stays text. */
+/** Prefixes text that a spreadsheet would run as a formula. */
 const cell = (value: string) => `"${(/^[=+\-@\t\r\0]/.test(value) ? `'${value}` : value).replaceAll('"', '""').replaceAll('\0', '')}"`
 
-/** A page at a time: a file of errors only may be as long as the file that was imported. */
+/** Streamed page by page: with only invalid rows the result is as long as the imported file. */
 export const printErrors = (nextPage: (after: number) => Promise<RowError[]>) =>
   Readable.from(
     (async function* () {

@@ -12,7 +12,7 @@ const Values = z.object({
   values: z.array(z.unknown()),
   count: z.int(),
   limit: z.int(),
-  sampled: z.literal(true).describe('A large project may have values that are not among these.'),
+  sampled: z.literal(true).describe('Always true: a large project may have values that are not listed.'),
 })
 
 export function fieldRoutes(app: App, { db }: Deps) {
@@ -36,7 +36,7 @@ export function fieldRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'Sample the distinct values of a field',
-        description: 'Looks at the newest 100,000 contacts, at values of up to 1,024 characters.',
+        description: 'Considers the newest 100,000 contacts and values of up to 1,024 characters.',
         params: FieldParam,
         querystring: z.object({ limit: count(100, 200) }),
         response: { 200: Values },
@@ -55,7 +55,7 @@ export function fieldRoutes(app: App, { db }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Remove a field from every contact',
+        summary: 'Delete a field from all contacts',
         params: FieldParam,
         response: { 200: z.object({ deletedFrom: z.int() }), 400: PlainError },
       },

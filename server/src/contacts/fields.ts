@@ -7,22 +7,22 @@ import { countContacts } from './counts.ts'
 import { type FieldType, inferType } from './data.ts'
 
 const STANDARD = { createdAt: 'date', email: 'string', subscribed: 'boolean', updatedAt: 'date' } as const
-/** Up to here counting at once takes milliseconds; above, a job counts and the list shows its latest result. */
-const COUNT_AT_ONCE = 20_000
-const COUNT_AGAIN_MINUTES = 5
+/** Up to this many contacts counting takes milliseconds; above, a job counts and the list shows its latest result. */
+const MAX_COUNTED_NOW = 20_000
+const RECOUNT_MINUTES = 5
 const PAGE = 10_000
-/** Values are looked for among the newest contacts: enough to choose from, and bounded. */
-const LOOK_AT = 100_000
+/** Values are sampled from the newest contacts, to bound the query. */
+const SCANNED_CONTACTS = 100_000
 const MAX_VALUE_LENGTH = 1_024
 
 export const Field = z.object({
   field: z.string(),
   type: z.enum(['number', 'boolean', 'date', 'string']),
   isCustom: z.boolean(),
-  coverage: z.number().describe('Share of contacts that have it, 0 to 1.'),
+  coverage: z.number().describe('Share of contacts that have the field, 0 to 1.'),
 })
 
-/** A field as a URL names it: `plan` and `data.plan` are the same custom field, `email` is the standard one. */
+/** A field as named in a URL: `plan` and `data.plan` are the same custom field, `email` is the standard one. */
 export type FieldName = { standard: keyof typeof STANDARD } | { custom: string }
 
 export function readFieldName(text: string): FieldName {
@@ -30,8 +30,8 @@ export function readFieldName(text: string): FieldName {
   return Object.hasOwn(STANDARD, text) ? { standard: text as keyof typeof STANDARD } : { custom: text }
 }
 
-/** The statement that notes keys never seen before, with the type of the value they came with; whoever is first decides. */
-export function registerFields(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
+/** Registers new keys with the type of their first value. */
+export function registerFieldsSql(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
   const seen = new Map<string, Map<string, FieldType>>()
   for (const { projectId, set } of patches) {
     const keys = seen.get(projectId) ?? new Map<string, FieldType>()
@@ -44,22 +44,22 @@ export function registerFields(patches: { projectId: string; set: Record<string,
     select "projectId", key, type
     from ${sharedFieldLock([...seen.keys()])},
       jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
-    order by 1, 2 -- everyone in the same order
+    order by 1, 2 -- consistent lock order
     on conflict do nothing`
 }
 
 export async function listFields(db: Pool, projectId: string): Promise<z.output<typeof Field>[]> {
   const { total } = await countContacts(db, projectId)
-  const custom = total <= COUNT_AT_ONCE ? await countFieldsNow(db, projectId) : await countedFields(db, projectId)
+  const custom = total <= MAX_COUNTED_NOW ? await countFieldsNow(db, projectId) : await readFieldCounts(db, projectId)
   const fields = [
     ...Object.entries(STANDARD).map(([field, type]) => ({ field, type, isCustom: false, coverage: 1 })),
-    ...custom.map(({ key, type, contacts }) => ({ field: `data.${key}`, type, isCustom: true, coverage: shareOf(contacts, total) })),
+    ...custom.map(({ key, type, contacts }) => ({ field: `data.${key}`, type, isCustom: true, coverage: coverageOf(contacts, total) })),
   ]
   return fields.sort((a, b) => (a.field < b.field ? -1 : 1))
 }
 
-/** Four digits: a share, not a fingerprint of the count. */
-const shareOf = (part: number, whole: number) => (whole ? Math.min(1, Math.round((part / whole) * 10_000) / 10_000) : 0)
+/** Rounded to four digits. */
+const coverageOf = (part: number, whole: number) => (whole ? Math.min(1, Math.round((part / whole) * 10_000) / 10_000) : 0)
 
 type Counted = { key: string; type: FieldType; contacts: number }
 
@@ -78,11 +78,11 @@ const countFieldsNow = (db: Db, projectId: string) =>
     `,
   )
 
-async function countedFields(db: Pool, projectId: string) {
+async function readFieldCounts(db: Pool, projectId: string) {
   const fields = await many(
     db,
     sql<Counted & { stale: boolean }>`
-      select key, type, contacts, coalesce(counted_at < now() - make_interval(mins => ${COUNT_AGAIN_MINUTES}), true) as stale
+      select key, type, contacts, coalesce(counted_at < now() - make_interval(mins => ${RECOUNT_MINUTES}), true) as stale
       from contact_fields where project_id = ${projectId}
       order by key limit 5000
     `,
@@ -93,7 +93,7 @@ async function countedFields(db: Pool, projectId: string) {
   return fields
 }
 
-/** Counts how many contacts have each field, in pages, so that no statement is long. */
+/** Counts the contacts that have each field, page by page, so that no statement is long. */
 export async function countFields(db: Pool, projectId: string) {
   const counts = new Map<string, number>()
   for (let after: string | null = NIL_ID; after; ) {
@@ -123,7 +123,7 @@ const countPage = (projectId: string, after: string): RawBuilder<CountPage> => s
   select (select jsonb_object_agg(key, contacts) from counted) as counts, (select id from page order by id desc limit 1) as last
 `
 
-/** Distinct values, at most `limit`, of the values short enough to be shown. */
+/** Returns at most `limit` distinct values that are short enough to be shown. */
 export async function listValues(
   db: Db,
   { projectId, field, limit }: { projectId: string; field: FieldName; limit: number },
@@ -137,7 +137,7 @@ export async function listValues(
 
 const customValues = (projectId: string, key: string, limit: number) => sql<{ value: unknown }>`
   select distinct data -> ${key}::text as value
-  from (select data from contacts where project_id = ${projectId} order by id desc limit ${LOOK_AT}) newest
+  from (select data from contacts where project_id = ${projectId} order by id desc limit ${SCANNED_CONTACTS}) newest
   where data ? ${key} and jsonb_typeof(data -> ${key}::text) in ('string', 'number', 'boolean') and length(data ->> ${key}::text) <= ${MAX_VALUE_LENGTH}
   order by value limit ${limit}
 `
@@ -151,17 +151,17 @@ function standardValues(projectId: string, field: keyof typeof STANDARD, limit: 
   const column = sql.ref(field === 'createdAt' ? 'created_at' : 'updated_at')
   return sql`
     select distinct to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value
-    from (select ${column} from contacts where project_id = ${projectId} order by id desc limit ${LOOK_AT}) newest
+    from (select ${column} from contacts where project_id = ${projectId} order by id desc limit ${SCANNED_CONTACTS}) newest
     order by value limit ${limit}
   `
 }
 
-/** How many contacts have it: exact in a project that can be counted at once, else as last counted. */
+/** Contacts that have a field: exact for a small project, else as last counted by the job. */
 export async function countWithField(db: Db, projectId: string, key: string) {
   const { total } = await countContacts(db, projectId)
   const { count } = await one(
     db,
-    total <= COUNT_AT_ONCE
+    total <= MAX_COUNTED_NOW
       ? sql<{ count: number }>`select count(*)::int as count from contacts where project_id = ${projectId} and data ? ${key}`
       : sql<{
           count: number
@@ -171,17 +171,17 @@ export async function countWithField(db: Db, projectId: string, key: string) {
 }
 
 /**
- * From here on no filter knows the field, until some contact gets it again. False while writers are under way: one that found
- * the field known and commits later would leave it on a contact and on no list.
+ * Removes a field from the list until a contact gets it again. Returns false while writers hold the lock: a writer that found the field
+ * registered and commits later would leave a contact with an unlisted field.
  */
-export async function forgetField(tx: Tx, projectId: string, key: string): Promise<boolean> {
-  // Asked, not waited for: whoever waits for this lock keeps all who come later waiting too.
+export async function unregisterField(tx: Tx, projectId: string, key: string): Promise<boolean> {
+  // Does not wait: a waiter for the exclusive lock would block all later writers.
   const { free } = await one(tx, sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${FIELDS_LOCK}, hashtext(${projectId})) as free`)
   if (free) await sql`delete from contact_fields where project_id = ${projectId} and key = ${key}`.execute(tx)
   return free
 }
 
-/** Writers share this lock, in memory only; locking the rows they know would write to them each time. */
+/** Shared by writers. An advisory lock lives in memory only; a row lock on `contact_fields` would write to the row each time. */
 const FIELDS_LOCK = 7_357_005
 const sharedFieldLock = (projectIds: string[]) =>
-  sql`(select count(pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(id))) from unnest(${projectIds}::text[]) as id) as beside_others`
+  sql`(select count(pg_advisory_xact_lock_shared(${FIELDS_LOCK}::int, hashtext(id))) from unnest(${projectIds}::text[]) as id) as locked`

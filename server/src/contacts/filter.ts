@@ -5,7 +5,7 @@ import { lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/units.ts'
 import { readFieldName } from './fields.ts'
 
-/** Which contacts a list shows or a bulk job takes. */
+/** Selects the contacts of a list or a bulk job. */
 export type ContactFilter = {
   search?: string | undefined
   subscribed?: boolean | undefined
@@ -15,8 +15,8 @@ export type ContactFilter = {
   createdTo?: string | undefined
 }
 
-export const Search = z.string().max(255).describe('Part of the address, in any case.')
-export const FieldToMatch = z.string().min(1).max(260).describe('A field, as `plan` or `data.plan`; together with `value`.')
+export const FilterSearch = z.string().max(255).describe('Part of the address, case-insensitive.')
+export const FilterField = z.string().min(1).max(260).describe('Name of a field, such as `plan` or `data.plan`; requires `value`.')
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 const [EARLIEST, LATEST] = [0, Date.UTC(9999, 11, 31)]
@@ -33,33 +33,39 @@ export const FilterTime = z
         input: value,
       })
   })
-  .describe('A time, or a date, which covers the whole day in UTC.')
+  .describe('A time, or a date, which means the whole day in UTC.')
 
-/** `field` and `value` say something only together. */
-export const refuseHalfMatch = ({ value: filter, issues }: z.core.ParsePayload<Pick<ContactFilter, 'field' | 'value'>>) => {
+export const requireFieldWithValue = ({ value: filter, issues }: z.core.ParsePayload<Pick<ContactFilter, 'field' | 'value'>>) => {
   if ((filter.field === undefined) === (filter.value === undefined)) return
   const missing = filter.field === undefined ? 'field' : 'value'
-  issues.push({ code: 'custom', path: [missing], message: '"field" and "value" go together.', params: { code: 'required' }, input: filter })
+  issues.push({
+    code: 'custom',
+    path: [missing],
+    message: '"field" and "value" must be given together.',
+    params: { code: 'required' },
+    input: filter,
+  })
 }
 
-export const matchesEverybody = ({ search = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
+export const isEmptyFilter = ({ search = '', subscribed, field, createdFrom, createdTo }: ContactFilter) =>
   search.trim() === '' && subscribed === undefined && field === undefined && !createdFrom && !createdTo
 
-export const matching = (projectId: string, filter: ContactFilter) => sql`${inRange(projectId, filter)} and ${fulfilling(filter)}`
+export const matchesFilterSql = (projectId: string, filter: ContactFilter) =>
+  sql`${inIdRangeSql(projectId, filter)} and ${rowMatchesSql(filter)}`
 
 /**
- * By the primary key, so that a range of time is a range of the index. Ids hold the time of the node that made them, and the column
- * that of the database: a day apart at most.
+ * Project and time range as a range of the primary key. An id has the time of the node that made it, `created_at` the time of the
+ * database: the range is a day wider on both sides to cover the difference.
  */
-export function inRange(projectId: string, { createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
+export function inIdRangeSql(projectId: string, { createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
   const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
   const first = from ? sql`and id >= ${lowestId(new Date(Math.max(EARLIEST, from.start - DAY)))}` : sql``
   const last = to ? sql`and id < ${lowestId(new Date(to.end + DAY))}` : sql``
   return sql`project_id = ${projectId} ${first} ${last}`
 }
 
-/** The same for one row, without the project. */
-export function fulfilling({ search, subscribed, field, value, createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
+/** The exact conditions on one row, without the project. */
+export function rowMatchesSql({ search, subscribed, field, value, createdFrom, createdTo }: ContactFilter): RawBuilder<unknown> {
   const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
   const conditions = [
     subscribed === undefined ? undefined : sql`subscribed = ${subscribed}`,
@@ -71,7 +77,7 @@ export function fulfilling({ search, subscribed, field, value, createdFrom, crea
   return conditions.length ? sql`(${sql.join(conditions, sql` and `)})` : sql`true`
 }
 
-/** Addresses are stored in lower case. LIKE's wildcards are meant literally. */
+/** Addresses are stored in lower case. Escapes the wildcards of LIKE. */
 const likePattern = (search: string) =>
   `%${search
     .trim()
@@ -89,24 +95,24 @@ function equals(field: string, value: string | number | boolean): RawBuilder<unk
   return moment ? sql`(${column} >= ${new Date(moment.start)} and ${column} < ${new Date(moment.end)})` : sql`false`
 }
 
-/** The key as it is written, or else a path into objects. */
+/** Value of the key, or of the path into nested objects if there is no such key. */
 const storedValue = (key: string) =>
   key.includes('.')
     ? sql`case when data ? ${key} then data -> ${key}::text else data #> ${key.split('.')}::text[] end`
     : sql`(data -> ${key}::text)`
 
-/** A URL holds only text, so `42` means the number as well as the text. */
+/** A query parameter is text, so `42` matches both the number and the text. */
 function asJson(value: string | number | boolean) {
   const literal = typeof value !== 'string' || LITERAL.test(value) ? [String(value)] : []
   return [JSON.stringify(String(value)), ...literal].map((json) => sql`${json}::jsonb`)
 }
 const LITERAL = /^(true|false|-?(0|[1-9]\d{0,14})(\.\d{1,15})?)$/
 
-/** In milliseconds; `end` is the first after it. */
+/** In milliseconds; `end` is exclusive. */
 function readMoment(text: string | undefined): { start: number; end: number } | undefined {
   if (!text || !DATE.test(text)) return undefined
   const [day, time] = [new Date(text.slice(0, 10)).getTime(), new Date(text).getTime()]
-  // 30 February would silently be 2 March.
+  // `Date` would read 30 February as 2 March.
   if (Number.isNaN(time) || Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10)) return undefined
   const within = (at: number) => Math.min(LATEST, Math.max(EARLIEST, at))
   return { start: within(time), end: within(time + (text.length === 10 ? DAY : 1)) }

@@ -15,33 +15,33 @@ import {
   takeJob,
 } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
-import { type CsvRow, type Layout, type Place, readLayout, readRows } from './csv.ts'
+import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
-import { mergeWanted, upsertContacts, want } from './upsert.ts'
+import { mergeUpserts, toUpsert, upsertContacts } from './upsert.ts'
 
 const CHUNK = 1_000
 const PARTS = 10
-/** About a second of work for one job; then the next job goes on, and a kill costs no more than one of its attempts. */
+/** About a second of work; then a new job continues, so that a killed worker costs at most one attempt of it. */
 const CHUNKS_PER_JOB = 10
 
-/** Unfinished imports of one project: bounds the files and failing rows it can pile up. */
+/** Unfinished imports per project: bounds its stored files and invalid rows. */
 const MAX_UNFINISHED = 10
 const RETRY_AFTER_SECONDS = 10
 
 type Input = { totalRows: number; layout: Layout; startedBy?: Source }
 type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
-type GoodRow = Extract<CsvRow, { patch: unknown }>
+type ValidRow = Extract<CsvRow, { patch: unknown }>
 
-const NOTHING: Result = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
+const NO_ROWS: Result = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
 
-const isGood = (row: CsvRow): row is GoodRow => 'patch' in row
+const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
 
 /**
- * Refuses a file of another kind at once. Only the header is read here; broken rows are found by the job. Everything that looks at
- * the whole file goes in pieces, between which the event loop turns.
+ * Refuses a file that is not CSV. Reads only the header; the job finds invalid rows. The whole file is only processed in pieces, yielding
+ * to the event loop between them.
  */
 export async function queueImport(db: Pool, projectId: string, { uploaded, startedBy }: { uploaded: Buffer; startedBy: Source }) {
   const content = await toUtf8(uploaded)
@@ -69,20 +69,20 @@ async function countLines(content: Buffer) {
 }
 
 /**
- * Goes on where the job stands. Its place in the file moves in the transaction that writes the chunk, so a kill repeats
- * nothing and loses nothing.
+ * Continues at the job's position. The position moves in the transaction that writes the chunk, so a killed worker repeats nothing and
+ * loses nothing.
  */
 export async function continueImport(db: Pool, job: JobId) {
-  const stand = await readProgress<Input, Place>(db, job)
-  if (!stand) return
-  const { layout } = stand.input
-  let place = stand.position ?? layout.header
+  const progress = await readProgress<Input, FilePosition>(db, job)
+  if (!progress) return
+  const { layout } = progress.input
+  let place = progress.position ?? layout.header
   let chunks = 0
   for await (const { rows, end } of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
-    const isEnough = !end && ++chunks === CHUNKS_PER_JOB
-    const written = await writeChunk(db, job, { rows, place, next: end ?? (isEnough ? 'queue' : 'stay') })
-    if (!written || isEnough) return
-    place = placeAfter(rows) ?? place
+    const isLimit = !end && ++chunks === CHUNKS_PER_JOB
+    const written = await writeChunk(db, job, { rows, place, next: end ?? (isLimit ? 'queue' : 'stay') })
+    if (!written || isLimit) return
+    place = positionAfter(rows) ?? place
   }
 }
 
@@ -96,7 +96,7 @@ async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator
 
 type Next = 'stay' | 'queue' | 'complete' | { failure: string }
 
-/** The last one has an end: it completes the job, or fails it when the rest of the file cannot be read. */
+/** The last chunk has an `end`: it completes the job, or fails it if the rest of the file cannot be parsed. */
 async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: CsvRow[]; end?: Next }> {
   let rows: CsvRow[] = []
   try {
@@ -114,82 +114,82 @@ async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: 
   yield { rows, end: 'complete' }
 }
 
-const placeAfter = (rows: CsvRow[]): Place | undefined => {
+const positionAfter = (rows: CsvRow[]): FilePosition | undefined => {
   const last = rows.at(-1)
-  return last && placeOf(last)
+  return last && positionOf(last)
 }
-const placeOf = ({ row, byte, line }: Place): Place => ({ row, byte, ...(line === undefined ? {} : { line }) })
+const positionOf = ({ row, byte, line }: FilePosition): FilePosition => ({ row, byte, ...(line === undefined ? {} : { line }) })
 
-type Chunk = { rows: CsvRow[]; place: Place; next: Next }
+type Chunk = { rows: CsvRow[]; place: FilePosition; next: Next }
 
-/** False when someone else has advanced this job meanwhile. */
-async function writeChunk(db: Pool, job: JobId, given: Chunk): Promise<boolean> {
+/** Returns false if another worker has advanced the job meanwhile. */
+async function writeChunk(db: Pool, job: JobId, chunk: Chunk): Promise<boolean> {
   try {
-    return await transact(db, (tx) => applyChunk(tx, job, given))
+    return await transact(db, (tx) => applyChunk(tx, job, chunk))
   } catch (err) {
     if (!isBadData(err)) throw err
-    return given.rows.length === 1 ? transact(db, (tx) => applyChunk(tx, job, refuseRow(given))) : writeInParts(db, job, given)
+    return chunk.rows.length === 1 ? transact(db, (tx) => applyChunk(tx, job, refuseRow(chunk))) : writeInParts(db, job, chunk)
   }
 }
 
-/** Some row of it cannot be stored. Ever smaller parts find which, and nobody waits for a long transaction meanwhile. */
+/** Finds the row that cannot be stored by writing ever smaller parts, each in a short transaction. */
 async function writeInParts(db: Pool, job: JobId, { rows, place, next }: Chunk) {
   const size = Math.ceil(rows.length / PARTS)
   for (let from = 0, at = place; from < rows.length; from += size) {
     const part = rows.slice(from, from + size)
     const last = from + size >= rows.length
     if (!(await writeChunk(db, job, { rows: part, place: at, next: last ? next : 'stay' }))) return false
-    at = placeAfter(part)!
+    at = positionAfter(part)!
   }
   return true
 }
 
 const refuseRow = ({ rows: [row], ...rest }: Chunk): Chunk => ({
   ...rest,
-  rows: [{ ...placeOf(row!), email: row!.email, error: 'The data of this contact is too large or cannot be stored' }],
+  rows: [{ ...positionOf(row!), email: row!.email, error: 'The data of this contact is too large or cannot be stored' }],
 })
 
 async function applyChunk(tx: Tx, job: JobId, { rows, place, next }: Chunk) {
-  const taken = await takeJob<Input, Place>(tx, job)
+  const taken = await takeJob<Input, FilePosition>(tx, job)
   if (!taken) return false
   if ((taken.position ?? taken.input.layout.header).byte !== place.byte) {
-    // Whoever was faster may be dying: leave an order behind, so that someone goes on in any case.
+    // The worker that advanced the job may be crashing: enqueue it, so that some worker continues.
     await enqueue(tx, 'contacts.import', job)
     return false
   }
-  const before = (taken.result as Result | null) ?? NOTHING
-  const created = await upsertRows(tx, { ...job, startedBy: taken.input.startedBy, rows: rows.filter(isGood) })
-  const errors = rows.flatMap((row) => (isGood(row) ? [] : row))
+  const before = (taken.result as Result | null) ?? NO_ROWS
+  const created = await upsertRows(tx, { ...job, startedBy: taken.input.startedBy, rows: rows.filter(isValid) })
+  const errors = rows.flatMap((row) => (isValid(row) ? [] : row))
   await saveErrors(
     tx,
     job,
     errors.map(({ row, email, error }) => ({ row, subject: email, error })),
   )
 
-  const good = rows.length - errors.length
+  const validCount = rows.length - errors.length
   const result: Result = {
     totalRows: before.totalRows + rows.length,
-    successCount: before.successCount + good,
+    successCount: before.successCount + validCount,
     createdCount: before.createdCount + created,
-    updatedCount: before.updatedCount + good - created,
+    updatedCount: before.updatedCount + validCount - created,
     failureCount: before.failureCount + errors.length,
   }
   if (next === 'complete') await completeJob(tx, job, result)
-  else await advanceJob(tx, job, { position: placeAfter(rows) ?? place, result, progress: shareOf(result, taken.input) })
+  else await advanceJob(tx, job, { position: positionAfter(rows) ?? place, result, progress: progressOf(result, taken.input) })
   if (next === 'queue') await enqueue(tx, 'contacts.import', job)
   if (typeof next === 'object') await failJob(tx, job, next.failure)
   return true
 }
 
-const shareOf = (done: Result, { totalRows }: Input) => (done.totalRows / Math.max(1, totalRows)) * 100
+const progressOf = (done: Result, { totalRows }: Input) => (done.totalRows / Math.max(1, totalRows)) * 100
 
-type ToUpsert = JobId & { startedBy: Source | undefined; rows: GoodRow[] }
+type ToUpsert = JobId & { startedBy: Source | undefined; rows: ValidRow[] }
 
-/** Returns how many of them are new. */
+/** Returns the number of new contacts. */
 async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpsert) {
   if (!rows.length) return 0
   const source = jobSource('import', jobId, startedBy)
-  const contacts = mergeWanted(rows.map((row) => want({ ...row, projectId, subscribedIfNew: true, source })))
+  const contacts = mergeUpserts(rows.map((row) => toUpsert({ ...row, projectId, subscribedIfNew: true, source })))
   const find = await upsertContacts(tx, contacts)
   return contacts.filter(({ email }) => find(projectId, email).isNew).length
 }

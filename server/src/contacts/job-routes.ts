@@ -14,7 +14,7 @@ import { printErrors } from './errors-csv.ts'
 import { queueImport } from './import.ts'
 import { sourceOf } from './source.ts'
 
-/** What a status shows of them; the CSV has them all. */
+/** Errors shown in a status; the CSV has all of them. */
 const SHOWN_ERRORS = 10_000
 
 const JobParam = z.object({ jobId: z.string() })
@@ -28,7 +28,13 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
       `/contacts/bulk-${operation}`,
       {
         config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
-        schema: { tags, summary: `Queue: ${operation} many contacts`, body: BulkBody, response: { 202: Queued, 400: PlainError } },
+        schema: {
+          tags,
+          summary: `${operation[0]!.toUpperCase()}${operation.slice(1)} many contacts`,
+          description: 'Queues a job.',
+          body: BulkBody,
+          response: { 202: Queued, 400: PlainError },
+        },
       },
       async (req, reply) => {
         const input = { operation, selection: readSelection(req.body), startedBy: sourceOf(req) }
@@ -42,7 +48,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
 
   app.get(
     '/contacts/bulk/:jobId',
-    { config, schema: { tags, summary: 'Status of a bulk job', params: JobParam, response: { 200: JobView, 404: PlainError } } },
+    { config, schema: { tags, summary: 'Get the status of a bulk job', params: JobParam, response: { 200: JobView, 404: PlainError } } },
     (req) =>
       statusOf(
         db,
@@ -54,7 +60,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
 
   app.get(
     '/contacts/import/:jobId',
-    { config, schema: { tags, summary: 'Status of an import', params: JobParam, response: { 200: JobView, 404: PlainError } } },
+    { config, schema: { tags, summary: 'Get the status of an import', params: JobParam, response: { 200: JobView, 404: PlainError } } },
     (req) => statusOf(db, req, ['import'], ({ row, subject, error }) => ({ row, email: subject, error })),
   )
 
@@ -64,7 +70,7 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'All failing rows of an import, as CSV',
+        summary: 'Download all failed rows of an import as CSV',
         params: JobParam,
         response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
       },

@@ -7,21 +7,29 @@ import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
 import { countContacts } from './counts.ts'
-import { type ContactFilter, FieldToMatch, FilterTime, matchesEverybody, matching, refuseHalfMatch, Search } from './filter.ts'
+import {
+  type ContactFilter,
+  FilterField,
+  FilterSearch,
+  FilterTime,
+  isEmptyFilter,
+  matchesFilterSql,
+  requireFieldWithValue,
+} from './filter.ts'
 
 export const ContactsQuery = CursorQuery.extend({
-  search: Search.optional(),
+  search: FilterSearch.optional(),
   subscribed: z.enum(['true', 'false']).optional(),
-  field: FieldToMatch.optional(),
+  field: FilterField.optional(),
   value: z.string().max(1_024).optional(),
   createdFrom: FilterTime.optional(),
   createdTo: FilterTime.optional(),
   segmentId: z.string().max(100).optional(),
   sort: choice(['createdAt', 'email'], 'createdAt'),
   dir: choice(['asc', 'desc'], 'desc'),
-}).check(refuseHalfMatch)
+}).check(requireFieldWithValue)
 
-/** Matches are counted exactly up to this number and for this long. Beyond that the planner's estimate is near enough. */
+/** Limits of exact counting in matches and time. Beyond them the planner's estimate is close enough. */
 const COUNT_UP_TO = 10_000
 const COUNT_MS = 1_000
 
@@ -29,13 +37,13 @@ type Query = z.output<typeof ContactsQuery>
 
 export function listContacts(db: Pool, secrets: Secrets, projectId: string, query: Query) {
   const { sort = 'createdAt', dir = 'desc' } = query
-  // Ids are made in the order of time, so the primary key serves as the index by creation.
+  // Ids are ordered by time, so the primary key serves as the index by creation time.
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
   const filter = readFilter(query)
-  const where = matching(projectId, filter)
+  const where = matchesFilterSql(projectId, filter)
   const beyond = sql.raw(dir === 'asc' ? '>' : '<')
   return readKeysetPage(db, secrets, {
-    scope: JSON.stringify(['contacts', projectId, sort, dir, ...listedBy(query)]),
+    scope: JSON.stringify(['contacts', projectId, sort, dir, ...cursorScope(query)]),
     query,
     select: ({ after, limit }) => sql<ContactRow>`
       select ${CONTACT_COLUMNS} from contacts
@@ -47,8 +55,8 @@ export function listContacts(db: Pool, secrets: Secrets, projectId: string, quer
   })
 }
 
-/** An empty filter is the same list as none. */
-function listedBy({ search = '', subscribed, field, value, createdFrom = '', createdTo = '' }: Query) {
+/** An empty filter has the same scope as none. */
+function cursorScope({ search = '', subscribed, field, value, createdFrom = '', createdTo = '' }: Query) {
   const isPlain = field === undefined && createdFrom === '' && createdTo === ''
   return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
 }
@@ -59,16 +67,16 @@ function readFilter({ search, subscribed, field, value, createdFrom, createdTo, 
 }
 
 async function countMatching(db: Pool, projectId: string, filter: ContactFilter) {
-  if (matchesEverybody({ ...filter, subscribed: undefined })) {
+  if (isEmptyFilter({ ...filter, subscribed: undefined })) {
     const { total, subscribed } = await countContacts(db, projectId)
     return filter.subscribed === undefined ? total : filter.subscribed ? subscribed : total - subscribed
   }
-  const where = matching(projectId, filter)
+  const where = matchesFilterSql(projectId, filter)
   const count = await countUpTo(db, where)
   return count < COUNT_UP_TO ? count : Math.max(count === Number.POSITIVE_INFINITY ? 0 : count, await estimate(db, where))
 }
 
-/** Infinity when counting takes too long: few matches among very many contacts. */
+/** Returns infinity if counting takes too long, because few of very many contacts match. */
 const countUpTo = (db: Pool, where: RawBuilder<unknown>) =>
   transact(db, async (tx) => {
     await sql`set local statement_timeout = ${sql.lit(COUNT_MS)}`.execute(tx)

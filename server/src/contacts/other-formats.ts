@@ -2,7 +2,7 @@ const EXCEL = 'This is an Excel workbook; save it as CSV UTF-8.'
 const PACKED = 'This is a compressed file; unpack it and upload the CSV file in it.'
 const IMAGE = 'This is an image, not CSV.'
 
-/** First bytes in hexadecimal digits. */
+/** File signatures in hexadecimal. */
 const BY_BYTES: [prefix: string, problem: string][] = [
   ['d0cf11e0a1b11ae1', EXCEL],
   ['504b0506', PACKED],
@@ -23,8 +23,8 @@ const BY_TEXT: [beginning: RegExp, problem: string][] = [
   [/^BEGIN:VCARD/i, 'These are vCards, not CSV.'],
 ]
 
-/** What to do about a file of another format that is often uploaded in place of CSV. */
-export function formatOf(content: Buffer): string | undefined {
+/** Explains what to do with a file of another format that is often uploaded instead of CSV. Undefined for all other files. */
+export function explainOtherFormat(content: Buffer): string | undefined {
   const hex = content.toString('hex', 0, 8)
   if (hex.startsWith('504b0304')) return problemOfZip(content)
   const byBytes = BY_BYTES.find(([prefix]) => hex.startsWith(prefix))
@@ -36,7 +36,7 @@ export function formatOf(content: Buffer): string | undefined {
   return BY_TEXT.find(([beginning]) => beginning.test(text))?.[1]
 }
 
-/** The name of the first entry follows its 30 bytes of header. */
+/** Reads the name of the first entry, which follows its header of 30 bytes. */
 function problemOfZip(content: Buffer) {
   const name = content.toString('latin1', 30, 30 + content.subarray(26, 28).reduceRight((length, byte) => length * 256 + byte, 0))
   if (/\.(csv|txt|tsv)$/i.test(name)) return PACKED

@@ -9,17 +9,17 @@ import { Address } from '../http/validate.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { changeContact, deleteContacts } from './change.ts'
-import { Contact, explainSize, findContact, showContact } from './contact.ts'
+import { Contact, explainOversizedData, findContact, showContact } from './contact.ts'
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
 import { lookUpContacts } from './lookup.ts'
 import { sourceOf } from './source.ts'
 import { Consent, listConsents } from './subscription.ts'
-import { upsertContacts, want } from './upsert.ts'
+import { toUpsert, upsertContacts } from './upsert.ts'
 
 const ContactId = z.object({ id: z.string() })
 const MAX_LOOKUP = 500
-/** Without an address the handler refuses, in the plain form; the document calls it required. */
+/** The handler refuses a missing address with a plain error, so it is optional here and required in the OpenAPI document. */
 const NewContact = z
   .object({
     email: z.preprocess((given) => given ?? undefined, Address.optional()),
@@ -32,7 +32,7 @@ const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
-/** No index serves part of an address, nor the value of a custom field; and what matches is counted. */
+/** No index covers part of an address or a custom field, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
   const { search, field, createdFrom, createdTo } = query as z.output<typeof ContactsQuery>
   return Boolean(search || field || createdFrom || createdTo)
@@ -66,12 +66,12 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       const { subscribed, data } = req.body
       const email = req.body.email ?? failPlainly('BAD_REQUEST', 'The field "email" is required.')
       const projectId = req.project.id
-      const wanted = want({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
+      const upsert = toUpsert({ projectId, email, subscribed, subscribedIfNew: true, patch: data ?? NO_DATA, source: sourceOf(req) })
       const { isNew, contact } = await transact(db, async (tx) => {
-        const find = await upsertContacts(tx, [wanted])
+        const find = await upsertContacts(tx, [upsert])
         const { id, isNew } = find(projectId, email)
         return { isNew, contact: (await findContact(tx, projectId, id))! }
-      }).catch(explainSize)
+      }).catch(explainOversizedData)
       return reply.status(isNew ? 201 : 200).send({ ...showContact(contact), _meta: { isNew, isUpdate: !isNew } })
     },
   )
@@ -82,7 +82,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       config: { ...config, onlyReads: true },
       schema: {
         tags,
-        summary: 'Which of these addresses are contacts?',
+        summary: 'Look up contacts by email address',
         body: z.object({ emails: refusedPlainly(z.array(z.string().max(1000)).max(MAX_LOOKUP).meta({ minItems: 1 }), LOOKUP_SIZE) }),
         response: { 200: z.object({ found: z.array(z.string()), notFound: z.array(z.string()) }), 400: PlainError },
       },
@@ -106,7 +106,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Change a contact',
+        summary: 'Update a contact',
         params: ContactId,
         body: z.object({ email: Address.optional(), subscribed: z.boolean().optional(), data: Data.nullable().optional() }),
         response: { 200: Contact, 409: PlainError },
@@ -117,7 +117,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       if (!isId(id)) return contactNotFound(id)
       const changed = await transact(db, (tx) =>
         changeContact(tx, { projectId: req.project.id, id, ...req.body, source: sourceOf(req) }),
-      ).catch(explainSize)
+      ).catch(explainOversizedData)
       return showContact(changed ?? contactNotFound(id))
     },
   )
@@ -139,8 +139,8 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Who changed the subscription, and when',
-        description: 'Newest first.',
+        summary: 'List subscription changes of a contact',
+        description: 'Newest first, each with its source.',
         params: ContactId,
         querystring: CursorQuery,
         response: { 200: cursorList(Consent) },

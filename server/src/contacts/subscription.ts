@@ -7,7 +7,7 @@ import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
-/** docs/contacts.md says what each of them means. */
+/** Documented in docs/contacts.md. */
 export const SOURCES = [
   'secret-key',
   'public-key',
@@ -20,28 +20,28 @@ export const SOURCES = [
   'complaint',
   'workflow',
 ] as const
-/** Who changed a subscription, and what led there. */
+/** Origin of a subscription change. */
 export type Source = { by: (typeof SOURCES)[number]; details?: object }
 export type SubscriptionChange = { projectId: string; contactId: string; subscribed: boolean; source: Source }
 
-/** The event and the proof of each real change, in the transaction that made it. */
-export async function recordFlips(tx: Tx, flips: SubscriptionChange[]) {
-  if (!flips.length) return
+/** Records the event and the consent of each change, in the transaction that made it. */
+export async function recordSubscriptionChanges(tx: Tx, changes: SubscriptionChange[]) {
+  if (!changes.length) return
   await recordEvents(
     tx,
-    flips.map(({ projectId, contactId, subscribed, source: { by } }) => ({
+    changes.map(({ projectId, contactId, subscribed, source: { by } }) => ({
       projectId,
       contactId,
       name: subscribed ? 'contact.subscribed' : 'contact.unsubscribed',
       ...(by === 'bounce' || by === 'complaint' ? { data: { reason: by } } : {}),
     })),
   )
-  const rows = flips.map(({ source: { by, details = {} }, ...flip }) => ({ id: newId(), ...flip, by, details }))
+  const rows = changes.map(({ source: { by, details = {} }, ...change }) => ({ id: newId(), ...change, by, details }))
   await sql`
     insert into consents (project_id, contact_id, id, subscribed, source, details)
     select "projectId", "contactId", id, subscribed, by, details
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as f("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
+      as c("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
   `.execute(tx)
 }
 
@@ -49,7 +49,7 @@ export const Consent = z
   .object({
     id: z.uuid(),
     subscribed: z.boolean(),
-    source: z.string().describe(`Who or what changed it: ${SOURCES.join(', ')}.`),
+    source: z.string().describe(`Origin of the change: ${SOURCES.join(', ')}.`),
     details: z.record(z.string(), z.unknown()),
     createdAt: Timestamp,
   })

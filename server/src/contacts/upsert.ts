@@ -1,25 +1,25 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, prepared, type Tx } from '../db/index.ts'
-import { reactionsTo } from '../events/listen.ts'
-import { recording } from '../events/record.ts'
+import { insertReactionsSql } from '../events/listen.ts'
+import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { type DataPatch, mergePatches } from './data.ts'
-import { registerFields } from './fields.ts'
-import { recordFlips, type Source, type SubscriptionChange } from './subscription.ts'
+import { registerFieldsSql } from './fields.ts'
+import { recordSubscriptionChanges, type Source, type SubscriptionChange } from './subscription.ts'
 
 type Choice = { subscribed: boolean; source: Source }
-/** One contact to create or change, of whichever project. Addresses are normalised, and unique within a batch. */
+/** One contact to create or update. Its address is normalised, and unique within its project in a batch. */
 export type ContactUpsert = {
   projectId: string
   email: string
-  /** How a new contact begins; every choice after that is a change. */
+  /** State of a new contact before `choices`; each choice that differs from the state before it is a change. */
   subscribedIfNew: boolean
   choices: Choice[]
   patch: DataPatch
-  /** Kept where the contact has nothing yet. No key of it is in the patch. */
+  /** Fields stored only if the contact does not have them yet. Shares no key with `patch`. */
   fill: Record<string, unknown>
 }
-/** Without `data`: a batch of large contacts need not travel back. */
+/** Without `data`, so that a batch of large contacts is not read back. */
 export type Upserted = { id: string; subscribed: boolean; isNew: boolean }
 
 type Request = {
@@ -32,7 +32,7 @@ type Request = {
   source: Source
 }
 
-export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fill, source }: Request): ContactUpsert => ({
+export const toUpsert = ({ projectId, email, subscribed, subscribedIfNew, patch, fill, source }: Request): ContactUpsert => ({
   projectId,
   email,
   subscribedIfNew: subscribed ?? subscribedIfNew,
@@ -44,8 +44,8 @@ export const want = ({ projectId, email, subscribed, subscribedIfNew, patch, fil
 const withoutKeys = (values: Record<string, unknown>, keys: string[]) =>
   Object.fromEntries(Object.entries(values).filter(([key]) => !keys.includes(key)))
 
-/** Requests for one contact become one, as if they came one after the other. */
-export function mergeWanted(requests: ContactUpsert[]): ContactUpsert[] {
+/** Merges requests for the same contact into one, with the same outcome as one after the other. */
+export function mergeUpserts(requests: ContactUpsert[]): ContactUpsert[] {
   const merged = new Map<string, ContactUpsert>()
   for (const request of requests) {
     const name = nameOf(request)
@@ -55,7 +55,7 @@ export function mergeWanted(requests: ContactUpsert[]): ContactUpsert[] {
   return [...merged.values()]
 }
 
-/** What the first deleted, the second does not fill but set. What the first filled, the second does not fill again. */
+/** A field that the first request unsets and the second fills is set. A field that both fill keeps the value of the first. */
 function mergeTwo(first: ContactUpsert, second: ContactUpsert): ContactUpsert {
   const refilled = Object.fromEntries(Object.entries(second.fill).filter(([key]) => first.patch.unset.includes(key)))
   const patch = mergePatches(first.patch, { ...second.patch, set: { ...second.patch.set, ...refilled } })
@@ -65,50 +65,53 @@ function mergeTwo(first: ContactUpsert, second: ContactUpsert): ContactUpsert {
 
 const nameOf = ({ projectId, email }: { projectId: string; email: string }) => `${projectId} ${email}`
 
-/** What one of these contacts did. */
+/** An event of a contact in the same batch, which may not have an id yet. */
 export type ContactEvent = { projectId: string; email: string; id: string; name: string; data: object }
 
-/** Creates or changes contacts, with all that follows from it and what they did. Returns a way to find what they are now. */
-export async function upsertContacts(tx: Tx, contacts: ContactUpsert[], deeds: ContactEvent[] = []) {
-  const rows = contacts.length ? await many(tx, upsertStatement(contacts, { deeds })) : []
+/** Creates or updates contacts, records their events and subscription changes. Returns a lookup of the resulting contacts. */
+export async function upsertContacts(tx: Tx, contacts: ContactUpsert[], events: ContactEvent[] = []) {
+  const rows = contacts.length ? await many(tx, upsertSql(contacts, { events })) : []
   const byName = new Map(rows.map((row) => [nameOf(row), row]))
-  await recordFlips(
+  await recordSubscriptionChanges(
     tx,
-    contacts.flatMap((wanted) => flipsOf(wanted, byName.get(nameOf(wanted))!)),
+    contacts.flatMap((contact) => changesOf(contact, byName.get(nameOf(contact))!)),
   )
   return (projectId: string, email: string): Upserted => byName.get(nameOf({ projectId, email }))!
 }
 
-/** What happens along with it: what these contacts did, and parts of the statement made from rows of (project_id, id, email). */
-type UpsertExtras = { deeds?: ContactEvent[]; numbers?: Map<string, number>; also?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown> }
+/** `moreCtes` gets the name of a relation with the columns project_id, id, email. */
+type UpsertExtras = {
+  events?: ContactEvent[]
+  positions?: Map<string, number>
+  moreCtes?: (contacts: RawBuilder<unknown>) => RawBuilder<unknown>
+}
 
-/** The same as one statement to send along with others; only where nobody chooses, so that no choice is to be recorded. */
-export function upsertAtOnce(contacts: ContactUpsert[], more: UpsertExtras) {
-  const numbers = numbered(contacts)
+/** The same as one statement, to be sent together with others. Only for contacts without choices: it records no subscription change. */
+export function upsertAtOnce(contacts: ContactUpsert[], extras: UpsertExtras) {
+  const positions = positionsOf(contacts)
   return {
-    // As one value, by their numbers: taking rows apart costs as much as all the rest of it here, and so does reading names.
-    query: upsertStatement<{ ids: string }>(
+    // All ids as one value, ordered by position: parsing rows would cost as much as everything else here, and so would reading addresses.
+    query: upsertSql<{ ids: string }>(
       contacts,
-      { numbers, ...more },
+      { positions, ...extras },
       sql`select string_agg(id::text, ' ' order by n) as ids from upserted`,
     ),
     finder([row]: { ids: string }[]) {
       const ids = row!.ids.split(' ')
-      return (projectId: string, email: string) => ids[numbers.get(nameOf({ projectId, email }))!]!
+      return (projectId: string, email: string) => ids[positions.get(nameOf({ projectId, email }))!]!
     },
   }
 }
 
-/** Where each of them stands. */
-const numbered = (contacts: ContactUpsert[]) => new Map(contacts.map((contact, n) => [nameOf(contact), n]))
+const positionsOf = (contacts: ContactUpsert[]) => new Map(contacts.map((contact, n) => [nameOf(contact), n]))
 
 const ROWS = sql`select project_id as "projectId", id, email, subscribed, is_new as "isNew", flipped from upserted`
 type Row = Upserted & { projectId: string; email: string; flipped: boolean }
 
-/** Contacts, their fields, their number, what they did and the work for whoever listens, in one statement: on the hot path each costs. */
-function upsertStatement<Result = Row>(
+/** Contacts, fields, counts, events and reactions in one statement: every statement costs on the hot path. */
+function upsertSql<Result = Row>(
   contacts: ContactUpsert[],
-  { deeds = [], numbers, also }: UpsertExtras,
+  { events = [], positions, moreCtes }: UpsertExtras,
   result = ROWS,
 ): RawBuilder<Result> {
   const rows = contacts.map((contact, n) => ({
@@ -116,21 +119,24 @@ function upsertStatement<Result = Row>(
     projectId: contact.projectId,
     id: newId(),
     email: contact.email,
-    new: choiceOf(contact) ?? contact.subscribedIfNew,
+    new: lastChoice(contact) ?? contact.subscribedIfNew,
     set: isFilled(contact) ? { ...contact.fill, ...contact.patch.set } : contact.patch.set,
     special: needsMerge(contact) || undefined,
   }))
-  // What only an existing contact needs, by its name: jsonb finds a key in log n, a look into `input` would take n.
+  // Applied to existing contacts only. Keyed by name: jsonb finds a key in O(log n), a scan of `input` takes O(n).
   const special = contacts.filter(needsMerge)
-  const needs = special.map((contact) => [nameOf(contact), { wanted: choiceOf(contact), unset: contact.patch.unset, fill: contact.fill }])
-  const asked = sql`${JSON.stringify(Object.fromEntries(needs))}::jsonb -> (excluded.project_id || ' ' || excluded.email)`
+  const merges = special.map((contact) => [
+    nameOf(contact),
+    { wanted: lastChoice(contact), unset: contact.patch.unset, fill: contact.fill },
+  ])
+  const merge = sql`${JSON.stringify(Object.fromEntries(merges))}::jsonb -> (excluded.project_id || ' ' || excluded.email)`
   const unset = special.some(({ patch }) => patch.unset.length)
-    ? sql`- array(select jsonb_array_elements_text(${asked} -> 'unset'))`
+    ? sql`- array(select jsonb_array_elements_text(${merge} -> 'unset'))`
     : sql``
   const wanted = special.some(({ choices }) => choices.length)
-    ? sql`coalesce((${asked} ->> 'wanted')::boolean, c.subscribed)`
+    ? sql`coalesce((${merge} ->> 'wanted')::boolean, c.subscribed)`
     : sql`c.subscribed`
-  const fill = sql`coalesce(${asked} -> 'fill', '{}')`
+  const fill = sql`coalesce(${merge} -> 'fill', '{}')`
   const data = special.some(isFilled)
     ? sql`${fill} || c.data || (excluded.data - array(select jsonb_object_keys(${fill})))`
     : sql`c.data || excluded.data`
@@ -140,9 +146,9 @@ function upsertStatement<Result = Row>(
       select n, "projectId", id, email, new, set, special
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
         as i(n int, "projectId" uuid, id uuid, email text, new boolean, set jsonb, special boolean)
-      order by "projectId", email collate "C" -- everyone locks in the same order, so nobody waits in a circle
+      order by "projectId", email collate "C" -- consistent lock order: avoids deadlocks
     ), unchanged as materialized (
-      -- Most who come again bring what we know. To see to it that they stay is half the work of writing the same once more.
+      -- Most known contacts bring no new data. Locking such a row costs half as much as writing it again.
       select i.n, c.* from input i cross join lateral (
         select c.project_id, c.id, c.email, c.subscribed from contacts c
         where c.project_id = i."projectId" and c.email = i.email and i.special is null and c.data || i.set = c.data
@@ -158,46 +164,46 @@ function upsertStatement<Result = Row>(
         subscription_changed_at = case when ${wanted} <> c.subscribed then now() else c.subscription_changed_at end,
         updated_at = now()
       returning project_id, id, email, subscribed, xmax = 0 as is_new,
-        -- now() is fixed for the whole transaction, so equality means: flipped here, by us.
+        -- now() is fixed for the whole transaction, so equality means: changed by this statement.
         xmax <> 0 and subscription_changed_at = now() as flipped
-    ), seen as (${registerFields(rows)}
+    ), seen as (${registerFieldsSql(rows)}
     ), counted as (
       insert into contact_counts (project_id, total, subscribed)
       select project_id, count(*) filter (where is_new),
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
       from written where is_new or flipped group by project_id
-    ), reacted as (${reactionsTo(sql`written`)}
+    ), reacted as (${insertReactionsSql(sql`written`)}
     ), upserted as materialized (
       select i.n, w.* from written w join input i on i."projectId" = w.project_id and i.email = w.email
       union all select n, project_id, id, email, subscribed, false, false from unchanged
-    )${deeds.length ? sql`, ${recordDeeds(numbers ?? numbered(contacts), deeds)}` : sql``}${also ? sql`, ${also(sql`upserted`)}` : sql``}
+    )${events.length ? sql`, ${recordContactEventsCte(positions ?? positionsOf(contacts), events)}` : sql``}${moreCtes ? sql`, ${moreCtes(sql`upserted`)}` : sql``}
     ${result}
   `
 }
 
-const choiceOf = ({ choices }: ContactUpsert) => choices.at(-1)?.subscribed ?? null
+const lastChoice = ({ choices }: ContactUpsert) => choices.at(-1)?.subscribed ?? null
 const isFilled = ({ fill }: { fill: object }) => Object.keys(fill).length > 0
-/** Asks for more than to have this data. */
+/** True if an existing contact needs more than `data || set`. */
 const needsMerge = (contact: ContactUpsert) => contact.patch.unset.length > 0 || contact.choices.length > 0 || isFilled(contact)
 
-/** Whose id is known only now. */
-function recordDeeds(numbers: Map<string, number>, deeds: ContactEvent[]) {
-  const rows = deeds.map((deed) => ({ n: numbers.get(nameOf(deed)), id: deed.id, name: deed.name, data: deed.data }))
+/** Joins the events with the contacts of the same statement, whose ids are known only then. */
+function recordContactEventsCte(positions: Map<string, number>, events: ContactEvent[]) {
+  const rows = events.map((event) => ({ n: positions.get(nameOf(event)), id: event.id, name: event.name, data: event.data }))
   return sql`
     new_events as materialized (
       select u.project_id, e.id, e.name, u.id as contact_id, null::uuid as email_id, e.data
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(n int, id uuid, name text, data jsonb)
       join upserted u on u.n = e.n
-    ), ${recording(sql`new_events`)}`
+    ), ${recordEventsCte(sql`new_events`)}`
 }
 
-/** Every real change on the way from what it was, also those that a later choice took back. */
-function flipsOf({ projectId, subscribedIfNew, choices }: ContactUpsert, row: Row): SubscriptionChange[] {
+/** Every real change, including those that a later choice of the same batch reverts. */
+function changesOf({ projectId, subscribedIfNew, choices }: ContactUpsert, row: Row): SubscriptionChange[] {
   let current = row.isNew ? subscribedIfNew : row.flipped !== row.subscribed
-  const flips: SubscriptionChange[] = []
+  const changes: SubscriptionChange[] = []
   for (const { subscribed, source } of choices) {
-    if (subscribed !== current) flips.push({ projectId, contactId: row.id, subscribed, source })
+    if (subscribed !== current) changes.push({ projectId, contactId: row.id, subscribed, source })
     current = subscribed
   }
-  return flips
+  return changes
 }

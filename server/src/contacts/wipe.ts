@@ -3,7 +3,7 @@ import { many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
 import { lockContactCounts } from './counts.ts'
 
-/** For a project reset or deletion: contacts with all that is known of them. */
+/** For a project reset or deletion: contacts and their consents. */
 export async function wipeContacts(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
   const rows = await many(tx, sql<{ id: string; subscribed: boolean }>`${wipeSql('contacts', scope)} returning id, subscribed`)
@@ -15,11 +15,11 @@ export async function wipeContacts(tx: Tx, scope: WipeScope) {
   return rows.length
 }
 
-/** Fields and counts of a project without contacts; with contacts left, they are still true. */
+/** Deletes fields and counts once no contact is left; until then they are still correct. */
 export async function wipeContactFacts(tx: Tx, { projectId }: WipeScope) {
   await lockContactCounts(tx)
-  const nobody = sql`not exists (select from contacts where project_id = ${projectId})`
-  await sql`delete from contact_fields where project_id = ${projectId} and ${nobody}`.execute(tx)
-  await sql`delete from contact_counts where project_id = ${projectId} and ${nobody}`.execute(tx)
+  const noContacts = sql`not exists (select from contacts where project_id = ${projectId})`
+  await sql`delete from contact_fields where project_id = ${projectId} and ${noContacts}`.execute(tx)
+  await sql`delete from contact_counts where project_id = ${projectId} and ${noContacts}`.execute(tx)
   return 0
 }

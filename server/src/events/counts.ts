@@ -3,14 +3,14 @@ import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts
 import { lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/units.ts'
 
-/** Names that a list shows at most: the most frequent. */
+/** Names in a list; the most frequent ones. */
 export const MAX_EVENT_NAMES = 10_000
-/** Of more deltas than these the rest waits for the next minute. */
-const ADD_UP_AT_ONCE = 50_000
+/** Deltas merged per run; the next run, a minute later, takes the rest. */
+const MAX_DELTAS_PER_RUN = 50_000
 const COUNTS_LOCK = 7_357_007
 
-/** Both halves of the truth; a reader sees one moment of it. */
-const counted = (projectId: string, which: RawBuilder<unknown> = sql``) => sql`(
+/** Merged counts and pending deltas, read in one snapshot. */
+const allCounts = (projectId: string, which: RawBuilder<unknown> = sql``) => sql`(
   select name, day, count from event_counts where project_id = ${projectId} ${which}
   union all
   select name, day, count from event_count_deltas where project_id = ${projectId} ${which}
@@ -20,7 +20,7 @@ export async function countEvents(db: Db, projectId: string, name?: string) {
   const { count } = await one(
     db,
     sql<{ count: number }>`
-      select coalesce(sum(count), 0)::float8 as count from ${counted(projectId, name === undefined ? sql`` : sql`and name = ${name}`)}
+      select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, name === undefined ? sql`` : sql`and name = ${name}`)}
     `,
   )
   return count
@@ -31,35 +31,35 @@ export async function listNames(db: Db, projectId: string) {
   const rows = await many(
     db,
     sql<{ name: string }>`
-      select name from ${counted(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_EVENT_NAMES + 1}
+      select name from ${allCounts(projectId)} group by name having sum(count) > 0 order by sum(count) desc, name limit ${MAX_EVENT_NAMES + 1}
     `,
   )
   return { eventNames: rows.slice(0, MAX_EVENT_NAMES).map(({ name }) => name), truncated: rows.length > MAX_EVENT_NAMES }
 }
 
-/** How often each name happened on these UTC days, both included; the most frequent first. */
+/** Counts events by name between two UTC days, both included; the most frequent name first. */
 export const countByName = (db: Db, projectId: string, { from, to }: { from: string | undefined; to: string | undefined }) =>
   many(
     db,
     sql<{ name: string; count: number }>`
       select name, sum(count)::float8 as count
-      from ${counted(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
+      from ${allCounts(projectId, sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`)}
       group by name having sum(count) > 0 order by 2 desc, 1 limit ${MAX_EVENT_NAMES}
     `,
   )
 
-/** Moves deltas into the counts. Those being written meanwhile are not seen, and stay. */
-export async function addUpDeltas(tx: Tx) {
+/** Moves deltas into the counts. Deltas of uncommitted transactions are not visible, and stay. */
+export async function mergeDeltas(tx: Tx) {
   await lockEventCounts(tx)
-  const none = await many(
+  const empty = await many(
     tx,
     sql<{ projectId: string; name: string; day: string }>`
-      with gone as (
-        delete from event_count_deltas where ctid = any(array(select ctid from event_count_deltas limit ${ADD_UP_AT_ONCE}))
+      with deleted as (
+        delete from event_count_deltas where ctid = any(array(select ctid from event_count_deltas limit ${MAX_DELTAS_PER_RUN}))
         returning project_id, name, day, count
       ), added as (
         insert into event_counts as c (project_id, name, day, count)
-        select project_id, name, day, sum(count) from gone group by 1, 2, 3
+        select project_id, name, day, sum(count) from deleted group by 1, 2, 3
         order by 1, 2, 3
         on conflict (project_id, name, day) do update set count = c.count + excluded.count
         returning project_id, name, day, count
@@ -67,20 +67,20 @@ export async function addUpDeltas(tx: Tx) {
       select project_id as "projectId", name, day::text as day from added where count = 0
     `,
   )
-  if (!none.length) return
+  if (!empty.length) return
   await sql`
-    delete from event_counts c using jsonb_to_recordset(${JSON.stringify(none)}::jsonb) as n("projectId" uuid, name text, day date)
+    delete from event_counts c using jsonb_to_recordset(${JSON.stringify(empty)}::jsonb) as n("projectId" uuid, name text, day date)
     where c.project_id = n."projectId" and c.name = n.name and c.day = n.day and c.count = 0
   `.execute(tx)
 }
 
-/** Counts anew, day by day, so that no statement is long. Each day in one snapshot with what it replaces. */
+/** Recounts day by day, so that no statement is long; each day in the same snapshot as the rows it replaces. */
 export async function recountEvents(db: Pool, projectId: string) {
   const days = await many(
     db,
     sql<{ day: string }>`
       with known as (
-        select day from ${counted(projectId)}
+        select day from ${allCounts(projectId)}
         union all (select id_day(id) from events where project_id = ${projectId} order by id limit 1)
         union all (select id_day(id) from events where project_id = ${projectId} order by id desc limit 1)
       )
@@ -100,7 +100,7 @@ async function recountDay(tx: Tx, projectId: string, day: string) {
     ), actual as (
       select name, count(*) as count from events
       where project_id = ${projectId} and id >= ${lowestId(from)} and id < ${lowestId(to)} group by 1
-    ), gone as (
+    ), removed as (
       delete from event_counts where project_id = ${projectId} and day = ${day}::date and name not in (select name from actual)
     )
     insert into event_counts (project_id, name, day, count)
@@ -109,5 +109,5 @@ async function recountDay(tx: Tx, projectId: string, day: string) {
   `.execute(tx)
 }
 
-/** What one of these replaces another must not count again; its own statement, so that the next one sees what was done. */
+/** Serialises jobs that replace counts. A statement of its own, so that the next statement sees what the previous holder committed. */
 export const lockEventCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${COUNTS_LOCK})`.execute(tx)

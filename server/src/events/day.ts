@@ -2,15 +2,15 @@ import { fail } from '../lib/errors.ts'
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/
 
-/** The UTC day of a date or a time as ISO 8601 writes them. */
+/** Returns the UTC day of an ISO 8601 date or time. */
 export function readDay(field: string, given: string | undefined) {
   if (given === undefined || given === '') return undefined
-  // 30 February would silently be 2 March.
+  // `Date` would read 30 February as 2 March.
   const real = DATE.test(given) && dayOf(given.slice(0, 10)) === given.slice(0, 10)
   const day = real ? dayOf(/T[\d:.]+$/.test(given) ? `${given}Z` : given) : ''
-  // An offset may lead out of the years that have four digits, and PostgreSQL knows no year 0.
-  const known = /^\d{4}-/.test(day) && !day.startsWith('0000')
-  return known ? day : fail('BAD_REQUEST', { message: `"${field}" must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.` })
+  // An offset may lead to a year without four digits, and PostgreSQL has no year 0.
+  const isSupported = /^\d{4}-/.test(day) && !day.startsWith('0000')
+  return isSupported ? day : fail('BAD_REQUEST', { message: `"${field}" must be a date such as 2026-01-31 or 2026-01-31T12:00:00Z.` })
 }
 
 function dayOf(text: string) {

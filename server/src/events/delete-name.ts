@@ -6,22 +6,22 @@ import { newId } from '../lib/id.ts'
 import { countEvents } from './counts.ts'
 import { removeEvents } from './remove.ts'
 
-/** Short enough that nobody notices. */
+/** Events per transaction: few enough that no other transaction waits noticeably. */
 const PAGE = 2_000
 const WORK_MS = 1_000
 
-/** Removes every event of that name recorded so far, page by page in the background, and answers how many when that is done, or so far. */
+/** Deletes all events with a name that exist now, in a job. Returns their number when it is done, or the number so far. */
 export async function deleteByName(db: Pool, { projectId, name }: { projectId: string; name: string }) {
   const input: Input = { name, before: newId(), total: await countEvents(db, projectId, name) }
   const jobId = await transact(db, (tx) => queueJob(tx, 'events.delete-name', { projectId, type: 'delete-events', input }))
   return (await awaitJob<Result>(db, { projectId, jobId }))?.deletedCount ?? 0
 }
 
-/** `before`: what is recorded after the request stays. */
+/** `before`: newest possible id; events recorded after the request stay. */
 type Input = { name: string; before: string; total: number }
 type Result = { deletedCount: number }
 
-/** About a second of pages, each a commit of its own; the rest is a new job. */
+/** Deletes pages for about a second, each in its own transaction; a new job does the rest. */
 export async function continueDeleteName(db: Pool, job: JobId) {
   for (const deadline = performance.now() + WORK_MS; ; ) {
     const last = performance.now() > deadline

@@ -17,7 +17,7 @@ export const EventList = z.object({
   total: z.int(),
 })
 
-/** `events` repeats `data`, which may have megabytes: turned into text once, sent twice. */
+/** `events` repeats `data`, which may have megabytes, so it is serialised once and sent twice. */
 export function printEventList({ data, events: _same, ...rest }: z.output<typeof EventList>) {
   const records = JSON.stringify(data)
   return `{"data":${records},"events":${records},${JSON.stringify(rest).slice(1)}`
@@ -27,7 +27,7 @@ type ListedRow = EventRow & { contactEmail: string | null }
 type Filter = { eventName?: string | undefined; contactId?: string | undefined }
 type Query = Filter & { limit: number; cursor?: string | undefined }
 
-/** Counted exactly up to here: one person's events, all of one index. */
+/** Limit of counting the events of one contact, which one index covers. */
 const COUNT_UP_TO = 100_000
 
 /** Newest first. */
@@ -43,7 +43,7 @@ export async function listEvents(db: Db, secrets: Secrets, projectId: string, qu
   return { ...page, events: page.data }
 }
 
-/** The page first, then whom it is about: joined the other way round, a large project would be joined as a whole. */
+/** Joins contacts to the page, not to the table: otherwise all events of a large project would be joined. */
 const selectPage = (
   projectId: string,
   filter: Filter,

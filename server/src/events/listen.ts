@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
 
-/** What one may listen to: an event by its name, every event, or every change of a contact. */
+/** An event by name, every event (`event:*`), or every change of a contact. */
 export type Topic = `event:${string}` | 'contact'
 type Listener = { projectId: string; listener: string }
 
 /**
- * From the commit on, whatever happens on these topics leaves a row in `reactions`, in the transaction that made it happen.
- * Replaces what the listener asked for before; no topics means: nothing any more.
+ * Subscribes a listener: each later event or change of these topics adds a row to `reactions` in its own transaction. Replaces the
+ * listener's earlier topics; an empty list unsubscribes it.
  */
 export async function listenTo(tx: Tx, { projectId, listener }: Listener, topics: Topic[]) {
   await sql`
@@ -21,14 +21,13 @@ export async function listenTo(tx: Tx, { projectId, listener }: Listener, topics
 }
 
 /**
- * The part of a statement that reacts to contacts it created or changed, given as rows of (project_id, id). When nobody listens
- * it costs a look into an empty index.
+ * Adds reactions to created or changed contacts, given as rows of (project_id, id). Without listeners it costs a lookup in an empty
+ * index.
  */
-export const reactionsTo = (contacts: RawBuilder<unknown>) => sql`
+export const insertReactionsSql = (contacts: RawBuilder<unknown>) => sql`
   insert into reactions (project_id, id, contact_id)
   select project_id, gen_random_uuid(), id from ${contacts} as changed
   where exists (select from listeners l where l.project_id = changed.project_id and l.topic = 'contact')`
 
-/** The same as a statement of its own. */
 export const reactToContacts = (tx: Tx, projectId: string, contactIds: string[]) =>
-  sql`${reactionsTo(sql`(select ${projectId}::uuid as project_id, id from unnest(${contactIds}::uuid[]) as id)`)}`.execute(tx)
+  sql`${insertReactionsSql(sql`(select ${projectId}::uuid as project_id, id from unnest(${contactIds}::uuid[]) as id)`)}`.execute(tx)

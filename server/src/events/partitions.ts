@@ -3,10 +3,10 @@ import { countAffected, many, one, type Pool, type Tx, transact } from '../db/in
 import { lowestId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 
-const AHEAD = 3
+const MONTHS = 3
 const CHUNK = 5_000
-/** Making or dropping one locks the table for a moment. Whoever waits for that lock keeps others waiting: not for long. */
-const LOCK_MS = 500
+/** Creating or dropping a partition locks the table. Waiting for that lock blocks all later statements, so the wait is short. */
+const LOCK_TIMEOUT_MS = 500
 
 type Month = { name: string; first: Date; next: Date }
 
@@ -16,15 +16,15 @@ const monthAt = (now: Date, offset: number): Month => {
   return { name: `events_${first.toISOString().slice(0, 7).replace('-', '_')}`, first, next }
 }
 
-/** Makes the partitions of this month and the next ones. Several nodes may do it at once; one of them does. */
+/** Creates the partitions of this month and the next ones. Safe to run on several nodes at once. */
 export async function createPartitions(db: Pool, log: Log, now = new Date()) {
   const existing = new Set((await listPartitions(db)).map(({ name }) => name))
-  for (let offset = 0; offset < AHEAD; offset++) {
+  for (let offset = 0; offset < MONTHS; offset++) {
     const month = monthAt(now, offset)
     if (existing.has(month.name)) continue
-    // Without its partition a month goes to the default one, which is slower and nothing worse: no reason not to start.
+    // Without a partition the events of a month go to the default one, which is only slower: no reason not to start.
     await transact(db, (tx) => createPartition(tx, month)).catch((err: Error) =>
-      log.error({ reason: err.message, partition: month.name }, 'could not create a partition of events; it will be tried again'),
+      log.error({ reason: err.message, partition: month.name }, 'could not create a partition of events; will retry'),
     )
   }
 }
@@ -37,12 +37,12 @@ const listPartitions = (db: Pool) =>
     `,
   )
 
-/** What a wrong clock, or a long rest, has put into the default partition meanwhile moves along. */
+/** Also moves the month's rows out of the default partition, where a wrong clock or a long downtime may have put them. */
 async function createPartition(tx: Tx, { name, first, next }: Month) {
   await sql`select pg_advisory_xact_lock(hashtext('events partitions'))`.execute(tx)
   const { exists } = await one(tx, sql<{ exists: boolean }>`select to_regclass(${name}) is not null as exists`)
   if (exists) return
-  await waitBriefly(tx)
+  await limitLockWait(tx)
   await sql`lock table events in access exclusive mode`.execute(tx)
   const table = sql.table(name)
   const range = sql`id >= ${sql.lit(lowestId(first))} and id < ${sql.lit(lowestId(next))}`
@@ -53,23 +53,23 @@ async function createPartition(tx: Tx, { name, first, next }: Month) {
   )
 }
 
-/** With retention, a month goes as a whole when all of it is too old; what lies in the default partition goes in chunks. */
+/** Drops a month's partition once all of it is older than the retention; deletes old rows of the default partition in chunks. */
 export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date() }: { months: number; now?: Date }) {
   if (months === 0) return
   const { name: kept, first } = monthAt(now, -months)
   const old = (await listPartitions(db)).filter(({ name }) => /^events_\d{4}_\d\d$/.test(name) && name < kept)
   for (const { name } of old) {
     await transact(db, (tx) => dropPartition(tx, name))
-    log.info({ partition: name }, 'dropped the events of a month that is older than EVENT_RETENTION_MONTHS')
+    log.info({ partition: name }, 'dropped the events of a month older than EVENT_RETENTION_MONTHS')
   }
   let strays = 0
   for (let dropped = CHUNK; dropped === CHUNK; strays += dropped) dropped = await transact(db, (tx) => dropStrays(tx, first))
-  // Nothing went, so nothing is counted that is not there: no need to look through all counts.
-  if (old.length || strays) await transact(db, (tx) => forgetCounts(tx, first))
+  // If nothing was dropped the counts are still correct, and need no scan.
+  if (old.length || strays) await transact(db, (tx) => deleteCounts(tx, first))
 }
 
 async function dropPartition(tx: Tx, name: string) {
-  await waitBriefly(tx)
+  await limitLockWait(tx)
   await sql`drop table if exists ${sql.table(name)}`.execute(tx)
 }
 
@@ -81,9 +81,9 @@ const dropStrays = (tx: Tx, before: Date) =>
     `,
   )
 
-async function forgetCounts(tx: Tx, before: Date) {
+async function deleteCounts(tx: Tx, before: Date) {
   await sql`delete from event_counts where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)
   await sql`delete from event_count_deltas where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)
 }
 
-const waitBriefly = (tx: Tx) => sql`select set_config('lock_timeout', ${`${LOCK_MS}ms`}, true)`.execute(tx)
+const limitLockWait = (tx: Tx) => sql`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`.execute(tx)

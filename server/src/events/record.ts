@@ -2,10 +2,10 @@ import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 
-/** With an `id` when someone had to know it before; it decides the day the event counts for. */
+/** `id`: given if the caller needs to know it in advance; its time decides the day that the event is counted for. */
 export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string; emailId?: string; data?: object }
 
-/** Writes facts in the transaction that made them true, in one statement, however many. Returns their ids in order. */
+/** Records any number of events in one statement, in the transaction that caused them. Returns their ids in order. */
 export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]> {
   if (!events.length) return []
   const rows = events.map((event) => ({ ...event, id: event.id ?? newId() }))
@@ -14,17 +14,17 @@ export async function recordEvents(tx: Tx, events: NewEvent[]): Promise<string[]
       select "projectId" as project_id, id, name, "contactId" as contact_id, "emailId" as email_id, coalesce(data, '{}') as data
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
         as e("projectId" uuid, id uuid, name text, "contactId" uuid, "emailId" uuid, data jsonb)
-    ), ${recording(sql`new_events`)}
+    ), ${recordEventsCte(sql`new_events`)}
     select
   `.execute(tx)
   return rows.map(({ id }) => id)
 }
 
 /**
- * The parts of a statement that record events given as rows of (project_id, id, name, contact_id, email_id, data): the events, how
- * many they are, and the work for whoever listens.
+ * CTEs that record events given as rows of (project_id, id, name, contact_id, email_id, data), their counts, and reactions for
+ * listeners.
  */
-export const recording = (events: RawBuilder<unknown>) => sql`
+export const recordEventsCte = (events: RawBuilder<unknown>) => sql`
     recorded as (
       insert into events (project_id, id, name, contact_id, email_id, data)
       select project_id, id, name, contact_id, email_id, data from ${events}

@@ -35,7 +35,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       serializerCompiler,
       schema: {
         tags,
-        summary: 'Events of a contact, newest first',
+        summary: 'List events of a contact, newest first',
         params: z.object({ contactId: z.string() }),
         querystring: CursorQuery,
         response: { 200: EventList },
@@ -43,9 +43,9 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req) => {
       const { contactId } = req.params
-      const known =
+      const isKnown =
         isId(contactId) && (await maybeOne(db, sql`select 1 from contacts where project_id = ${req.project.id} and id = ${contactId}`))
-      if (!known) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
+      if (!isKnown) return fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId.slice(0, 100) } })
       return listEvents(db, secrets, req.project.id, { ...req.query, contactId })
     },
   )
@@ -60,7 +60,7 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
         response: {
           200: z.object({
             eventNames: z.array(z.string()).max(MAX_EVENT_NAMES),
-            truncated: z.boolean().describe(`There are more than ${MAX_EVENT_NAMES.toLocaleString('en')}.`),
+            truncated: z.boolean().describe(`True if there are more than ${MAX_EVENT_NAMES.toLocaleString('en')} names.`),
           }),
         },
       },
@@ -74,8 +74,8 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       config: slow,
       schema: {
         tags,
-        summary: 'How often each event happened',
-        description: 'Counted by UTC day: the days of `startDate` and `endDate` count as a whole.',
+        summary: 'Count events by name',
+        description: 'Counts whole UTC days, including those of `startDate` and `endDate`.',
         querystring: z.object({ startDate: z.string().optional(), endDate: z.string().optional() }),
         response: { 200: z.array(z.object({ name: z.string(), count: z.int() })) },
       },
@@ -92,8 +92,8 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Delete every event of a name',
-        description: 'Answers when it is done, or after 12 seconds with what is done by then; the rest follows in the background.',
+        summary: 'Delete all events with a name',
+        description: 'Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest.',
         params: z.object({ eventName: z.string() }),
         response: { 200: z.object({ deletedCount: z.int() }), 400: PlainError },
       },

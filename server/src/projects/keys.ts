@@ -6,7 +6,7 @@ export type StoredKeys = { public_key_hash: Buffer; secret_key_hash: Buffer; pub
 
 export const newKeys = (): Keys => ({ public: `pk_${randomBytes(32).toString('hex')}`, secret: `sk_${randomBytes(32).toString('hex')}` })
 
-/** A hash to find the project by, and a sealed copy so that the dashboard can show the key again. */
+/** A hash to find the project by, and an encrypted copy for the dashboard to show. */
 export const storeKeys = (secrets: Secrets, keys: Keys): StoredKeys => ({
   public_key_hash: secrets.hash('api-key', keys.public),
   secret_key_hash: secrets.hash('api-key', keys.secret),

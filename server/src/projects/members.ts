@@ -10,7 +10,7 @@ import { newId } from '../lib/id.ts'
 import { randomToken } from '../lib/secrets.ts'
 import { ROLES } from './project.ts'
 
-/** Ownership is not given away by an invitation. */
+/** An invitation cannot transfer ownership. */
 export const GivenRole = z.enum(['ADMIN', 'MEMBER'])
 export const Invite = z.object({ email: Address, role: GivenRole })
 export const Member = z.object({ userId: z.uuid(), email: z.string(), role: z.enum(ROLES), createdAt: Timestamp }).meta({ id: 'Member' })
@@ -18,7 +18,7 @@ export const Invited = z.object({
   userId: z.uuid().nullable(),
   email: z.string(),
   role: z.enum(ROLES),
-  status: z.enum(['MEMBER', 'INVITED']).describe('INVITED: the address has no verified account yet and got a mail.'),
+  status: z.enum(['MEMBER', 'INVITED']).describe('INVITED: the address has no verified account yet; an invitation was sent to it.'),
   createdAt: Timestamp,
 })
 export const Invitation = z
@@ -59,7 +59,7 @@ export async function listInvitations(db: Db, projectId: string) {
 
 type Invitee = { projectId: string; email: string; role: 'ADMIN' | 'MEMBER' }
 
-/** Someone whose address is proven joins at once. Everyone else gets a link: an unproven account may be a squatter's. */
+/** A user with a verified address joins at once. Everyone else gets a link: an unverified account may belong to a stranger. */
 export async function inviteMember(tx: Tx, port: MailPort, invitee: Invitee): Promise<z.output<typeof Invited>> {
   const account = await maybeOne(
     tx,
@@ -131,13 +131,13 @@ async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, 
   return { userId: null, email, role, status: 'INVITED' as const, createdAt: createdAt.toISOString() }
 }
 
-/** The link proves the address: it was sent there and nowhere else. Returns the project joined, or undefined. */
+/** The link verifies the address, because it was sent only there. Returns the joined project, or undefined. */
 export async function acceptInvitation(tx: Tx, port: MailPort, { token, userId, email }: { token: string; userId: string; email: string }) {
   const [joined] = await joinInvited(tx, userId, sql`token_hash = ${port.secrets.hash('invitation', token)} and email = ${email}`)
   return joined
 }
 
-/** Called once the address is proven. */
+/** To be called once the address is verified. */
 export const acceptAllInvitations = (tx: Tx, { userId, email }: { userId: string; email: string }) =>
   joinInvited(tx, userId, sql`email = ${email}`)
 
@@ -156,7 +156,7 @@ const joinInvited = (tx: Tx, userId: string, which: ReturnType<typeof sql>) =>
     `,
   )
 
-/** True while the token would still be accepted: asked before an account is made for it. */
+/** True if the token would be accepted. Checked before an account is created for it. */
 export const isInvited = async (tx: Tx, port: MailPort, { token, email }: { token: string; email: string }) =>
   Boolean(
     await maybeOne(
@@ -165,7 +165,7 @@ export const isInvited = async (tx: Tx, port: MailPort, { token, email }: { toke
     ),
   )
 
-/** The owner's row is out of reach of both statements; the caller tells "owner" from "nobody" by asking. */
+/** Like `removeMember`, it returns undefined for the owner and for unknown users; `roleOf` tells them apart. */
 export const changeRole = (tx: Tx, { projectId, userId, role }: { projectId: string; userId: string; role: 'ADMIN' | 'MEMBER' }) =>
   maybeOne(
     tx,

@@ -20,8 +20,8 @@ export const Project = z
   .object({
     id: z.uuid(),
     name: z.string(),
-    public: z.string().nullable().describe('Public key; only owners and admins see it.'),
-    secret: z.string().nullable().describe('Secret key; only owners and admins see it.'),
+    public: z.string().nullable().describe('Public key; null for members who are neither owner nor admin.'),
+    secret: z.string().nullable().describe('Secret key; null for members who are neither owner nor admin.'),
     role: z.enum(ROLES).describe('Your role in this project.'),
     disabled: z.boolean(),
     disabledReason: z.string().nullable(),
@@ -41,7 +41,7 @@ export const Project = z
 type Row = Selectable<Schema['projects']>
 type ProjectJson = z.output<typeof Project>
 
-/** One line: it stands in the subjects of mails. */
+/** One line, because it is used in the subjects of account emails. */
 export const ProjectName = z
   .string()
   .trim()
@@ -63,7 +63,7 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
     role,
     disabled: row.disabled,
     disabledReason: row.disabled_reason,
-    // Checked by the table and by ProjectChanges; the generated row type only knows text.
+    // Constrained by the table and by ProjectChanges; the generated row type has only `string`.
     tracking: row.tracking as ProjectJson['tracking'],
     language: row.language as ProjectJson['language'],
     customer: null,
@@ -101,7 +101,7 @@ export async function createProject(tx: Tx, secrets: Secrets, { name, ownerId }:
   return showProject(secrets, row, 'OWNER')
 }
 
-/** Both keys at once, in one row: there is no moment with one old and one new. */
+/** Replaces both keys in one statement: never one old and one new key. */
 export const regenerateKeys = (tx: Tx, secrets: Secrets, projectId: string) =>
   tx
     .updateTable('projects')
@@ -120,13 +120,13 @@ export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeo
     .returningAll()
     .executeTakeFirst()
 
-/** From this commit on the project and its keys do not exist for anyone; its rows are removed in the background. */
+/** From this commit on the project and its keys are unknown; a job removes its rows. */
 export async function deleteProject(tx: Tx, projectId: string) {
   await sql`update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null`.execute(tx)
   await requestWipe(tx, projectId)
 }
 
-/** The row says up to when; the job does it. Its time is taken after imports and the like have stopped, so that it covers their last chunk. */
+/** The row holds the time up to which the job deletes. It is read after all jobs have stopped, so that it covers their last chunk. */
 export async function requestWipe(tx: Tx, projectId: string) {
   await stopJobs(tx, projectId)
   await sql`

@@ -37,7 +37,7 @@ import { SetupState, setupState } from './setup-state.ts'
 const ProjectId = z.object({ id: Id('project') })
 const MemberId = ProjectId.extend({ userId: Id('member') })
 const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
-const Gone = z.null().describe('No content')
+const NoContent = z.null().describe('No content')
 
 export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
   const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: accountMailsLeave(config) }
@@ -46,7 +46,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
 
   app.get(
     '/users/@me/projects',
-    { config: { caller: 'session' }, schema: { tags, summary: 'Your projects', response: { 200: z.array(Project) } } },
+    { config: { caller: 'session' }, schema: { tags, summary: 'List your projects', response: { 200: z.array(Project) } } },
     (req) => listProjects(db, secrets, req.person.userId),
   )
 
@@ -68,7 +68,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/users/@me/projects/:id',
     {
       config: { caller: 'session', role: 'ADMIN' },
-      schema: { tags, summary: 'Change settings', params: ProjectId, body: ProjectChanges, response: { 200: Project } },
+      schema: { tags, summary: 'Update a project', params: ProjectId, body: ProjectChanges, response: { 200: Project } },
     },
     async (req) => {
       const row = await transact(db, (tx) => changeProject(tx, req.project.id, req.body))
@@ -80,7 +80,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/users/@me/projects/:id',
     {
       config: { caller: 'session', role: 'OWNER' },
-      schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: Gone } },
+      schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: NoContent } },
     },
     async (req, reply) => {
       await transact(db, (tx) => deleteProject(tx, req.project.id))
@@ -95,8 +95,8 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'session', role: 'ADMIN' },
       schema: {
         tags,
-        summary: 'Replace both API keys',
-        description: 'The old pair stops working the moment this answers, on every node.',
+        summary: 'Regenerate both API keys',
+        description: 'When this responds, the old keys no longer work on any node.',
         params: ProjectId,
         response: { 200: Project },
       },
@@ -114,8 +114,8 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       config: { caller: 'session', role: 'OWNER' },
       schema: {
         tags,
-        summary: 'Wipe all data of a project',
-        description: 'Irreversible. Keeps domains, members, keys and suppressions. What was under way stops and leaves nothing behind.',
+        summary: 'Delete all data of a project',
+        description: 'Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind.',
         params: ProjectId,
         response: { 200: z.object({ success: z.literal(true), message: z.string() }) },
       },
@@ -135,7 +135,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     '/projects/:id/setup-state',
     {
       config: { caller: 'session', role: 'MEMBER' },
-      schema: { tags, summary: 'What is set up already', params: ProjectId, response: { 200: SetupState } },
+      schema: { tags, summary: 'Get the setup state of a project', params: ProjectId, response: { 200: SetupState } },
     },
     (req) => setupState(db, req.project.id),
   )
@@ -158,12 +158,12 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       '/projects/:id/members',
       {
         config: { caller: 'session', role: 'ADMIN', refusals: ['CONFLICT'] },
-        schema: { tags, summary: 'Invite someone', params: ProjectId, body: Invite, response: { 201: Invited } },
+        schema: { tags, summary: 'Invite a member', params: ProjectId, body: Invite, response: { 201: Invited } },
       },
       async (req, reply) => {
         const projectId = req.project.id
         await attempts.take({ scope: 'invite', subject: projectId })
-        // Many projects must not add up to a flood in one mailbox.
+        // Per address: many projects together must not flood one mailbox.
         await attempts.take({ scope: 'invited', subject: req.body.email })
         return reply.status(201).send(await transact(db, (tx) => inviteMember(tx, port, { projectId, ...req.body })))
       },
@@ -173,12 +173,18 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       '/projects/:id/members/:userId',
       {
         config: { caller: 'session', role: 'ADMIN' },
-        schema: { tags, summary: 'Change a role', params: MemberId, body: z.object({ role: GivenRole }), response: { 200: Member } },
+        schema: {
+          tags,
+          summary: 'Change the role of a member',
+          params: MemberId,
+          body: z.object({ role: GivenRole }),
+          response: { 200: Member },
+        },
       },
       async (req) => {
         const who = { projectId: req.project.id, userId: req.params.userId }
         const member = await transact(db, (tx) => changeRole(tx, { ...who, role: req.body.role }))
-        if (!member) return ownerOrNobody(who)
+        if (!member) return refuseOwnerOrUnknown(who)
         return { ...member, createdAt: member.createdAt.toISOString() }
       },
     )
@@ -187,13 +193,13 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       '/projects/:id/members/:userId',
       {
         config: { caller: 'session', role: 'MEMBER' },
-        schema: { tags, summary: 'Remove a member, or leave', params: MemberId, response: { 204: Gone } },
+        schema: { tags, summary: 'Remove a member or leave the project', params: MemberId, response: { 204: NoContent } },
       },
       async (req, reply) => {
         const who = { projectId: req.project.id, userId: req.params.userId }
         if (req.role === 'MEMBER' && who.userId !== req.person.userId) fail('FORBIDDEN', { message: 'Only an owner or admin may do this.' })
         const removed = await transact(db, (tx) => removeMember(tx, who))
-        return removed ? reply.status(204).send(null) : ownerOrNobody(who)
+        return removed ? reply.status(204).send(null) : refuseOwnerOrUnknown(who)
       },
     )
 
@@ -201,7 +207,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       '/projects/:id/invitations',
       {
         config: { caller: 'session', role: 'ADMIN' },
-        schema: { tags, summary: 'List open invitations', params: ProjectId, response: { 200: z.array(Invitation) } },
+        schema: { tags, summary: 'List pending invitations', params: ProjectId, response: { 200: z.array(Invitation) } },
       },
       (req) => listInvitations(db, req.project.id),
     )
@@ -210,7 +216,7 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       '/projects/:id/invitations/:invitationId',
       {
         config: { caller: 'session', role: 'ADMIN' },
-        schema: { tags, summary: 'Withdraw an invitation', params: InvitationId, response: { 204: Gone } },
+        schema: { tags, summary: 'Revoke an invitation', params: InvitationId, response: { 204: NoContent } },
       },
       async (req, reply) => {
         const { invitationId } = req.params
@@ -220,20 +226,20 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
     )
   }
 
-  async function ownerOrNobody(who: { projectId: string; userId: string }): Promise<never> {
+  async function refuseOwnerOrUnknown(who: { projectId: string; userId: string }): Promise<never> {
     if (await roleOf(db, who)) fail('FORBIDDEN', { message: 'The owner cannot be removed or demoted.' })
     return notFound('member', who.userId)
   }
 }
 
 const WAIT_MS = 3_000
-const LOOK_EVERY_MS = 50
+const POLL_MS = 50
 
-/** A small project is empty when the answer arrives; a large one is finished by the workers later. */
+/** Waits a moment, so that a small project is empty before the response. Workers finish a large one later. */
 async function isWiped(db: Pool, projectId: string) {
   for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
     if (!(await maybeOne(db, sql`select 1 from project_wipes where project_id = ${projectId}`))) return true
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
   return false
 }

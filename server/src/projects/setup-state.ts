@@ -11,9 +11,9 @@ export const SetupState = z.object({
   hasSentEmail: z.boolean(),
 })
 
-/** Each feature that can be set up adds its own question here; those that do not exist yet are not set up. */
+/** One field per feature; features that do not exist yet are reported as not set up. */
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
-  const known = await one(
+  const state = await one(
     db,
     sql<{ contactCount: number; hasVerifiedDomain: boolean; hasSentEmail: boolean }>`
       select
@@ -23,7 +23,7 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
     `,
   )
   return {
-    ...known,
+    ...state,
     lastCampaignSentAt: null,
     hasEnabledWorkflow: false,
     hasSubscription: false,

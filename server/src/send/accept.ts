@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
-import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
+import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { PRIORITIES } from '../delivery/outbox/claim.ts'
 import {
@@ -23,7 +23,7 @@ import { newId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
 import { type CheckCaps, refuseOverCaps, refuseUnsubscribed, refuseUnverified } from './refuse.ts'
 
-export type Sending = {
+export type SendRequest = {
   project: CallerProject
   recipients: { name: string | null; email: string }[]
   content: Omit<NewContent, 'projectId' | 'id'>
@@ -33,21 +33,21 @@ export type Sending = {
   source: Source
   key?: string | undefined
   size: number
-  /** Of the data alone, which every recipient gets. */
+  /** Bytes of `data`, which is stored for every recipient. */
   dataSize: number
 }
-export type Sent = { emails: { contact: { id: string; email: string }; email: string }[]; at: Date }
+export type AcceptedSend = { emails: { contact: { id: string; email: string }; email: string }[]; at: Date }
 
 /** `contentId` may be shared by several requests of a batch. */
 type SendIds = { contentId: string; emailIds: string[] }
-export type SendCall = BatchCall<Sending, SendIds>
+export type SendCall = BatchCall<SendRequest, SendIds>
 
 const ENDPOINT = 'POST /v1/send'
 
 type Options = { idempotencyTtlHours: number; checkCaps?: CheckCaps }
 
 export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps }: Options) =>
-  createOptimisticBatch<Sending, SendIds, Sent>({
+  createOptimisticBatch<SendRequest, SendIds, AcceptedSend>({
     db,
     ttlHours: idempotencyTtlHours,
     endpoint: ENDPOINT,
@@ -68,14 +68,14 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps }: Opt
   })
 
 /** No subscription to read or to change, no attachments. */
-const isPlain = ({ content, subscribed, attachments }: Sending) =>
+const isPlain = ({ content, subscribed, attachments }: SendRequest) =>
   content.type === 'TRANSACTIONAL' && subscribed === undefined && !attachments.length
 
 async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   shareContents(calls)
   const froms = calls.map(({ request: { project, content } }) => ({ projectId: project.id, address: content.fromAddress }))
-  const { query, finder } = upsertAtOnce(mergeWanted(calls.flatMap(wantContacts)), {
-    also: (contacts) => enqueueCte(contacts, calls.flatMap(emailsOf)),
+  const { query, finder } = upsertAtOnce(mergeUpserts(calls.flatMap(contactsOf)), {
+    moreCtes: (contacts) => enqueueCte(contacts, calls.flatMap(emailsOf)),
   })
   const { now, rows } = await commit([
     query,
@@ -129,7 +129,7 @@ async function accept(tx: Tx, calls: SendCall[], { now, checkCaps }: { now: Date
   if (checkCaps) await refuseOverCaps(tx, calls, checkCaps)
 
   const admitted = calls.filter(({ refusal }) => !refusal)
-  const find = await upsertContacts(tx, mergeWanted(admitted.flatMap(wantContacts)))
+  const find = await upsertContacts(tx, mergeUpserts(admitted.flatMap(contactsOf)))
   await insertContents(tx, contentsOf(admitted))
   await insertAttachments(
     tx,
@@ -155,7 +155,7 @@ const answer = (
   { request: { project, recipients }, ids }: SendCall,
   find: (projectId: string, email: string) => { id: string },
   at: Date,
-): Sent => ({
+): AcceptedSend => ({
   emails: recipients.map(({ email }, index) => ({ contact: { id: find(project.id, email).id, email }, email: ids.emailIds[index]! })),
   at,
 })
@@ -164,9 +164,9 @@ const answer = (
 const varsOf = ({ set, unset, transient }: DataPatch) => ({ ...Object.fromEntries(unset.map((key) => [key, null])), ...set, ...transient })
 
 /** An email does not subscribe a new contact. A name is stored only if the contact has none. */
-const wantContacts = ({ request: { project, recipients, subscribed, patch, source } }: SendCall) =>
+const contactsOf = ({ request: { project, recipients, subscribed, patch, source } }: SendCall) =>
   recipients.map(({ name, email }) =>
-    want({ projectId: project.id, email, subscribed, subscribedIfNew: false, patch, source, fill: name === null ? {} : { name } }),
+    toUpsert({ projectId: project.id, email, subscribed, subscribedIfNew: false, patch, source, fill: name === null ? {} : { name } }),
   )
 
 type Keyed = { project: CallerProject; key?: string | undefined }

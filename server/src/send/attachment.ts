@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** Piece by piece: one expression for all of it takes more stack than there is, for files of some megabytes. */
+/** Several small expressions: a single one overflows the stack on files of several megabytes. */
 function isBase64(text: string) {
   const digits = text.replace(/={1,2}$/, '')
   const isPadded = digits.length < text.length
   return (isPadded ? text.length % 4 === 0 : text.length % 4 !== 1) && !/[^A-Za-z0-9+/]/.test(digits)
 }
 
-/** Base64 as other tools write it: in lines, with or without padding. Read without white space. */
+/** Base64 as other tools write it: in lines, with or without padding. White space is removed. */
 const Base64 = z.string().check((given) => {
   const text = /\s/.test(given.value) ? given.value.replace(/\s+/g, '') : given.value
   if (isBase64(text)) given.value = text
@@ -17,14 +17,14 @@ const Base64 = z.string().check((given) => {
 const TYPE =
   /^([a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*)((?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"(?:[ !#-[\]-~]|\\[ -~])*"))*)[ \t]*$/i
 const PARAMETER = /;[ \t]*([\w!#$%&'*+.^`|~-]+)=("(?:[ !#-[\]-~]|\\[ -~])*"|[\w!#$%&'*+.^`|~-]+)/g
-/** Said by the file name. */
-const OURS = /^name(\*.*)?$/i
+/** Parameters that repeat the file name. */
+const NAME_PARAMETER = /^name(\*.*)?$/i
 
-/** `type/subtype` with its parameters, or undefined. A part made of parts must not be encoded, so it cannot be one attachment. */
+/** Returns `type/subtype` with its parameters, or undefined. Refuses multipart types: they must not be base64-encoded. */
 export function readContentType(text: string): string | undefined {
   const [, type, parameters = ''] = TYPE.exec(text) ?? []
   if (type === undefined || /^multipart\//i.test(type)) return undefined
-  const kept = [...parameters.matchAll(PARAMETER)].filter(([, name]) => !OURS.test(name!))
+  const kept = [...parameters.matchAll(PARAMETER)].filter(([, name]) => !NAME_PARAMETER.test(name!))
   return [type, ...kept.map(([, name, value]) => `${name}=${value}`)].join('; ')
 }
 
@@ -43,9 +43,9 @@ const ContentType = z
       })
   })
 
-/** Slashes are fine, a way out of a folder is not. Nor marks that turn the direction of what follows: they make an .exe look like a .pdf. */
+/** No quotes, no control characters, no bidirectional marks: those can make an .exe look like a .pdf. Slashes are allowed. */
 const FILENAME = /^[^\p{Cc}"\u2028-\u202e\u2066-\u2069]+$/u
-const LEADS_UP = /(^|[\\/])\.\.([\\/]|$)/
+const PARENT_FOLDER = /(^|[\\/])\.\.([\\/]|$)/
 
 export const AttachmentBody = z
   .object({
@@ -53,12 +53,12 @@ export const AttachmentBody = z
       .string()
       .min(1)
       .max(255)
-      .refine((name) => FILENAME.test(name) && !LEADS_UP.test(name), {
+      .refine((name) => FILENAME.test(name) && !PARENT_FOLDER.test(name), {
         message: 'Must be a file name without quotes or line breaks.',
         params: { code: 'invalid_string' },
       }),
-    content: Base64.describe('Base64, also in lines or without padding.'),
-    contentType: ContentType.describe('A MIME type, perhaps with parameters: `text/csv; charset=utf-8`.'),
+    content: Base64.describe('Base64; line breaks and missing padding are accepted.'),
+    contentType: ContentType.describe('A MIME type, optionally with parameters: `text/csv; charset=utf-8`.'),
     contentId: z
       .string()
       .max(127)
@@ -73,5 +73,5 @@ export const AttachmentBody = z
   })
   .meta({ anyOf: [{ required: ['contentId'] }, { properties: { disposition: { const: 'attachment' } } }] })
 
-/** Of base64 as it was read. */
+/** For base64 without white space. */
 export const decodedSize = (base64: string) => Math.floor((base64.replace(/={1,2}$/, '').length * 3) / 4)

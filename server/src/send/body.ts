@@ -12,12 +12,12 @@ import { AttachmentBody, decodedSize } from './attachment.ts'
 const MAX_RECIPIENTS = 1_000
 const MAX_HEADERS = 50
 const MAX_NAME = 255
-/** Every recipient gets a copy of the data. */
+/** Data is stored once per recipient; this bounds all copies of a request. */
 const MAX_COPIES = 16 * MB
 
 type Issue = (path: (string | number)[], message: string, code?: string) => void
 
-/** One mailbox, as text or with a name. */
+/** Reads one mailbox: a string or an object with a name. */
 function readMailbox(given: unknown, path: (string | number)[], issue: Issue): { name: string | null; email: string } | undefined {
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
   const { email, name } = isObject ? (given as { email?: unknown; name?: unknown }) : { email: given, name: undefined }
@@ -64,9 +64,9 @@ const Recipients = z
     return read.filter((each) => each !== undefined)
   })
 
-/** `Name <address>`, the name perhaps quoted. */
+/** `Name <address>`, optionally with a quoted name. */
 const NAMED = /^(?:"((?:[^"\\]|\\.)*)"\s*|([^<>"]*))<([^<>]*)>$/
-/** Enough for a name and an address, and for the quotes and escapes around them. */
+/** Fits the longest name and address with quotes and escapes. */
 const MAX_NAMED = 1_000
 
 function splitNamed(given: unknown) {
@@ -74,19 +74,19 @@ function splitNamed(given: unknown) {
   return email === undefined ? given : { name: quoted?.replace(/\\(.)/g, '$1') ?? plain.trim(), email }
 }
 
-/** `isText`: the request gave it as a string, so that `name` may add what it lacks. */
-const Sender = z
+/** `isText`: given as a string, so the field `name` applies if the string has no name. */
+const From = z
   .unknown()
   .meta({ anyOf: [{ type: 'string', description: 'An address, or `Name <address>`.' }, mailboxSchema.anyOf[1]] })
   .transform((given, context) => {
     const isText = typeof given === 'string'
     const report = reporter(context)
-    // A string has no fields, so what is wrong in it is wrong with `from`.
+    // A string has no fields, so report its problems on `from`.
     const mailbox = readMailbox(splitNamed(given), [], isText ? (_, ...problem) => report([], ...problem) : report)
     return mailbox ? { ...mailbox, isText } : z.NEVER
   })
 
-/** Without template tags it is never parsed, so only the message limit holds. */
+/** Without template tags the body is not parsed, so only the message limit applies. */
 const SentBody = z
   .string()
   .min(1)
@@ -96,8 +96,8 @@ const SentBody = z
     params: { code: 'too_big' },
   })
 
-/** Addressing and structure are ours. Anything else a customer may say. */
-const OURS =
+/** Headers for addressing and structure, which only the service may set. */
+const RESERVED_HEADER =
   /^(from|sender|to|cc|bcc|subject|return-path|received|dkim-signature|date|message-id|mime-version|content-.*|resent-.*|x-ses-.*|x-sterna-.*)$/i
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,76}$/
 
@@ -109,7 +109,7 @@ const Headers = z
     const seen = new Set<string>()
     for (const name of Object.keys(headers)) {
       if (!TOKEN.test(name)) issue([name.slice(0, 80)], 'Not a header name.', 'invalid_string')
-      else if (OURS.test(name)) issue([name], 'This header is set by the service.', 'custom')
+      else if (RESERVED_HEADER.test(name)) issue([name], 'This header is set by the service.', 'custom')
       else if (seen.has(name.toLowerCase())) issue([name], 'Given twice.', 'custom')
       else if (/[\r\n\0]/.test(headers[name]!)) issue([name], 'Must not contain line breaks.', 'invalid_string')
       seen.add(name.toLowerCase())
@@ -118,8 +118,8 @@ const Headers = z
 
 const oneLine = (text: string) => !/[\r\n\0]/.test(text)
 
-/** Encoded files stand in lines of 76 characters. */
-const LINE_BREAKS = 78 / 76
+/** Base64 in a message is wrapped into lines of 76 characters and CRLF. */
+const LINE_BREAK_FACTOR = 78 / 76
 
 export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: number; maxAttachmentMb: number }) =>
   z
@@ -133,8 +133,8 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
         .optional(),
       body: SentBody.optional(),
       template: z.uuid().optional(),
-      from: Sender.optional(),
-      name: SenderName.optional().describe('Deprecated: use `from.name`. Counts only when `from` is a string without a name.'),
+      from: From.optional(),
+      name: SenderName.optional().describe('Deprecated: use `from.name`. Applies only if `from` is a string without a name.'),
       subscribed: z.boolean().optional(),
       data: Data.nullish(),
       headers: Headers.optional(),
@@ -150,12 +150,12 @@ export const sendBody = ({ maxAttachments, maxAttachmentMb }: { maxAttachments: 
         issue(from?.isText ? ['from'] : ['from', 'name'], 'Must not show another email address.', 'custom')
       if (showsOtherAddress(name, from?.email)) issue(['name'], 'Must not show another email address.', 'custom')
       if (to.length > 1 && to.length * recipientSize(data) > MAX_COPIES)
-        issue(['data'], 'This much data for so many recipients must be sent in several requests.', 'too_big')
+        issue(['data'], 'Too much data for this many recipients. Split the request.', 'too_big')
       const bytes = attachments.reduce((sum, { content }) => sum + decodedSize(content), 0)
-      if (bytes > maxAttachmentMb * MB) issue(['attachments'], `Attachments have at most ${maxAttachmentMb} MB together.`, 'too_big')
-      const encoded = attachments.reduce((sum, { content }) => sum + content.length * LINE_BREAKS, 0)
+      if (bytes > maxAttachmentMb * MB) issue(['attachments'], `Attachments must not exceed ${maxAttachmentMb} MB in total.`, 'too_big')
+      const encoded = attachments.reduce((sum, { content }) => sum + content.length * LINE_BREAK_FACTOR, 0)
       if (attachments.length && encoded + (body?.length ?? 0) > MAX_MESSAGE)
-        issue(['attachments'], 'The whole message would have more than 40 MB.', 'too_big')
+        issue(['attachments'], 'The message would exceed 40 MB.', 'too_big')
     })
     .meta({ anyOf: [{ required: ['subject', 'body', 'from'] }, { required: ['template'] }] })
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { explainSize } from '../contacts/contact.ts'
+import { explainOversizedData } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
 import { readIdempotencyKey } from '../http/idempotency.ts'
@@ -12,7 +12,7 @@ import { KB, MB } from '../lib/units.ts'
 import { assertRenderable } from '../templates/content.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { createAcceptor, refuseUnlessRepeat, type Sending, type Sent } from './accept.ts'
+import { type AcceptedSend, createAcceptor, refuseUnlessRepeat, type SendRequest } from './accept.ts'
 import { recipientSize, type SendBody, sendBody } from './body.ts'
 
 const BODY_LIMIT = 42 * MB + 64 * KB
@@ -39,13 +39,13 @@ export function sendRoutes(app: App, { db, config }: Deps) {
         refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],
       },
       bodyLimit: BODY_LIMIT,
-      // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
+      // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.
       serializerCompiler: () => JSON.stringify,
       schema: {
         tags: ['Emails'],
         summary: 'Send an email',
         description:
-          'One mail to each recipient. Answers when all of them are safely queued. Send an `Idempotency-Key` to make a repeat safe.',
+          'Sends one email to each recipient. Responds when all of them are durably queued. Send an `Idempotency-Key` header to make retries safe.',
         body: sendBody(config),
         response: { 200: Answer },
       },
@@ -56,12 +56,12 @@ export function sendRoutes(app: App, { db, config }: Deps) {
       const content = await contentOf(db, req.project.id, req.body).catch((reason) =>
         refuseUnlessRepeat(db, { project: req.project, key }, config.idempotencyTtlHours, reason),
       )
-      return acceptor.submit({ ...sendingOf(req, req.body), content, key }).then(answer, explainSize)
+      return acceptor.submit({ ...readRequest(req, req.body), content, key }).then(answer, explainOversizedData)
     },
   )
 }
 
-const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content' | 'key'> => ({
+const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'content' | 'key'> => ({
   project: req.project,
   recipients: body.to,
   attachments: (body.attachments ?? []).map(({ filename, contentType, contentId, disposition, content }, position) => ({
@@ -79,11 +79,11 @@ const sendingOf = (req: FastifyRequest, body: SendBody): Omit<Sending, 'content'
   dataSize: recipientSize(body.data),
 })
 
-/** What the request says counts before what the template says. */
-async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<Sending['content']> {
+/** Fields of the request take precedence over those of the template. */
+async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<SendRequest['content']> {
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
   if (body.template !== undefined && !template) templateNotFound(body.template)
-  const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'The template has no sender, so the request must.', 'required')
+  const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'Required: the template has no "from" address.', 'required')
   return {
     type: template?.type ?? 'TRANSACTIONAL',
     subject: body.subject ?? template!.subject,
@@ -96,4 +96,4 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
   }
 }
 
-const answer = ({ emails, at }: Sent): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })
+const answer = ({ emails, at }: AcceptedSend): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })

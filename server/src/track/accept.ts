@@ -1,6 +1,6 @@
 import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
-import { mergeWanted, upsertAtOnce, upsertContacts, want } from '../contacts/upsert.ts'
+import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
 import type { Pool, Tx } from '../db/index.ts'
 import type { CallerProject } from '../http/key-check.ts'
 import { type BatchCall, type Commit, createOptimisticBatch } from '../http/optimistic-batch.ts'
@@ -46,7 +46,7 @@ type EventId = string
 type Call = BatchCall<TrackRequest, EventId>
 
 async function trackAtOnce(calls: Call[], commit: Commit) {
-  const { query, finder } = upsertAtOnce(mergeWanted(calls.map(wantContact)), { deeds: calls.map(deedOf) })
+  const { query, finder } = upsertAtOnce(mergeUpserts(calls.map(contactOf)), { events: calls.map(eventOf) })
   const { now, rows } = await commit([query])
   const find = finder(rows[0])
   const at = now.toISOString()
@@ -54,15 +54,15 @@ async function trackAtOnce(calls: Call[], commit: Commit) {
 }
 
 async function track(tx: Tx, calls: Call[], now: Date) {
-  const find = await upsertContacts(tx, mergeWanted(calls.map(wantContact)), calls.map(deedOf))
+  const find = await upsertContacts(tx, mergeUpserts(calls.map(contactOf)), calls.map(eventOf))
   const at = now.toISOString()
   return ({ request: { project, email }, ids }: Call) => ({ contactId: find(project.id, email).id, eventId: ids, at })
 }
 
-const wantContact = ({ request: { project, email, subscribed, patch, source } }: Call) =>
-  want({ projectId: project.id, email, subscribed, subscribedIfNew: true, patch, source })
+const contactOf = ({ request: { project, email, subscribed, patch, source } }: Call) =>
+  toUpsert({ projectId: project.id, email, subscribed, subscribedIfNew: true, patch, source })
 
-const deedOf = ({ request: { project, email, event, patch }, ids }: Call) => ({
+const eventOf = ({ request: { project, email, event, patch }, ids }: Call) => ({
   projectId: project.id,
   email,
   id: ids,

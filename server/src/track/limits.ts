@@ -2,12 +2,12 @@ import { fail } from '../lib/errors.ts'
 import { MINUTE } from '../lib/units.ts'
 import { createTally } from '../lib/window-counter.ts'
 
-/** Requests in a minute that set the subscription of one contact. */
+/** Requests per minute that may set the subscription of one contact. */
 export const SUBSCRIPTION_CHANGES_PER_MINUTE = 30
 
 /**
- * The public key is in everyone's hands. This keeps a visitor from switching somebody's subscription to and fro; everything else only
- * the limit of the project bounds. Counted per node.
+ * The public key is public. This keeps a visitor from toggling another person's subscription; all other requests are bounded by the rate
+ * limit of the project only. Counted per node.
  */
 export function createSubscriptionLimit(perMinute: number): (call: { projectId: string; email: string }) => void {
   if (perMinute === 0) return () => {}

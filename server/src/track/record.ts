@@ -7,7 +7,7 @@ import { EventName } from '../events/name.ts'
 import { recordEvents } from '../events/record.ts'
 import { fail, notFound } from '../lib/errors.ts'
 
-/** An event and nothing else: no contact is created or changed. */
+/** An event alone: no contact is created or changed. */
 export const RecordBody = z.object({
   name: EventName.optional(),
   contactId: z.uuid().optional(),
@@ -15,15 +15,15 @@ export const RecordBody = z.object({
   data: Data.nullish(),
 })
 
-type Wanted = z.output<typeof RecordBody> & { name: string }
+type RecordRequest = z.output<typeof RecordBody> & { name: string }
 
-export const recordOne = (db: Pool, projectId: string, { name, contactId, emailId, data }: Wanted) =>
+export const recordEventOnly = (db: Pool, projectId: string, { name, contactId, emailId, data }: RecordRequest) =>
   transact(db, async (tx) => {
     if (emailId && !(await maybeOne(tx, sql`select 1 from emails where project_id = ${projectId} and id = ${emailId}`)))
       notFound('email', emailId)
-    const known =
+    const isKnown =
       !contactId || (await maybeOne(tx, sql`select 1 from contacts where project_id = ${projectId} and id = ${contactId} for key share`))
-    if (!known) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    if (!isKnown) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
     const [id] = await recordEvents(tx, [
       { projectId, name, data: { ...data?.set, ...data?.transient }, ...(contactId ? { contactId } : {}), ...(emailId ? { emailId } : {}) },
     ])

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { explainSize } from '../contacts/contact.ts'
+import { explainOversizedData } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { sourceOf } from '../contacts/source.ts'
 import type { Source } from '../contacts/subscription.ts'
@@ -15,7 +15,7 @@ import { networkOf } from '../lib/network.ts'
 import { KB } from '../lib/units.ts'
 import { createTracker, type Tracked, type TrackRequest } from './accept.ts'
 import { createSubscriptionLimit } from './limits.ts'
-import { RecordBody, recordOne } from './record.ts'
+import { RecordBody, recordEventOnly } from './record.ts'
 
 export const TrackBody = z.object({
   email: Address,
@@ -30,16 +30,16 @@ const Answer = z.object({
   data: z.object({ contact: z.uuid(), event: z.uuid(), timestamp: Timestamp }),
 })
 
-/** An event keeps its data; a public key is in every web page, and must not fill the disk. */
+/** Event data is stored, and the public key is on every web page: it must not be possible to fill the disk with it. */
 const MAX_EVENT_DATA = 32 * KB
-/** What else of a body is kept: address, name, and the JSON around them. */
-const MAX_AROUND = 4 * KB
+/** Upper bound of the rest of a body that is stored: address, name and JSON syntax. */
+const MAX_OVERHEAD = 4 * KB
 
-/** Before the schema walks it. Only a body that is larger can hold so much. */
+/** Runs before the schema validates the data. Measures the data only if the whole body is larger than the limit. */
 function refuseLargeData(req: FastifyRequest, _reply: unknown, done: (err?: Error) => void) {
   const { data } = req.body as { data?: unknown }
   const tooLarge = req.bodySize > MAX_EVENT_DATA && Buffer.byteLength(JSON.stringify(data ?? null)) > MAX_EVENT_DATA
-  const errors = [{ field: 'data', message: 'The data of an event has at most 32 KB as JSON.', code: 'too_big' as const }]
+  const errors = [{ field: 'data', message: 'The data of an event must not exceed 32 KB as JSON.', code: 'too_big' as const }]
   done(tooLarge ? new AppError('VALIDATION_ERROR', { errors }) : undefined)
 }
 
@@ -49,7 +49,7 @@ export function trackRoutes(app: App, { db, config }: Deps) {
   const limitChanges = createSubscriptionLimit(config.rateLimitPerMinute)
   app.addHook('onClose', () => tracker.drain())
 
-  const submit = (req: FastifyRequest, body: TrackBody, more: Pick<TrackRequest, 'source' | 'key'>) =>
+  const submit = (req: FastifyRequest, body: TrackBody, rest: Pick<TrackRequest, 'source' | 'key'>) =>
     tracker
       .submit({
         project: req.project,
@@ -57,22 +57,22 @@ export function trackRoutes(app: App, { db, config }: Deps) {
         event: body.event,
         subscribed: body.subscribed,
         patch: body.data ?? NO_DATA,
-        size: Math.min(req.bodySize, MAX_EVENT_DATA + MAX_AROUND),
-        ...more,
+        size: Math.min(req.bodySize, MAX_EVENT_DATA + MAX_OVERHEAD),
+        ...rest,
       })
-      .then(answer, explainSize)
+      .then(answer, explainOversizedData)
 
   app.post(
     '/v1/track',
     {
       config: { caller: 'public-key', keyCheckedLater: true, takesHeaders: [IDEMPOTENCY_KEY], refusals: ['IDEMPOTENCY_KEY_REUSED'] },
       preValidation: refuseLargeData,
-      // The compiler holds the answer to its schema; checking it again for each would cost more than writing it.
+      // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.
       serializerCompiler: () => JSON.stringify,
       schema: {
         tags,
         summary: 'Track an event',
-        description: 'Creates or updates the contact and records the event. Send an `Idempotency-Key` to make a repeat safe.',
+        description: 'Creates or updates the contact and records the event. Send an `Idempotency-Key` header to make retries safe.',
         body: TrackBody,
         response: { 200: Answer },
       },
@@ -93,7 +93,8 @@ export function trackRoutes(app: App, { db, config }: Deps) {
       schema: {
         tags,
         summary: 'Track an event from a server or the dashboard',
-        description: 'Takes the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event and nothing else.',
+        description:
+          'Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact.',
         body: RecordBody.extend(TrackBody.partial().shape).meta({
           anyOf: [{ required: ['email', 'event'] }, { required: ['name'], not: { required: ['event'] } }],
         }),
@@ -102,23 +103,23 @@ export function trackRoutes(app: App, { db, config }: Deps) {
     },
     async (req, reply) => {
       if (req.body.event === undefined && req.body.name !== undefined) {
-        return reply.status(201).send(await recordOne(db, req.project.id, { ...req.body, name: req.body.name }))
+        return reply.status(201).send(await recordEventOnly(db, req.project.id, { ...req.body, name: req.body.name }))
       }
-      return submit(req, needed(req.body), { source: sourceOf(req) })
+      return submit(req, requireTrackBody(req.body), { source: sourceOf(req) })
     },
   )
 }
 
-function needed({ email, event, ...rest }: Partial<TrackBody>): TrackBody {
+function requireTrackBody({ email, event, ...rest }: Partial<TrackBody>): TrackBody {
   if (email !== undefined && event !== undefined) return { ...rest, email, event }
   const missing = Object.entries({ email, event }).filter(([, value]) => value === undefined)
   return fail('VALIDATION_ERROR', { errors: missing.map(([field]) => ({ field, message: 'Required.', code: 'required' })) })
 }
 
-/** Nothing is changed that would need one. */
+/** For requests that do not change the subscription. */
 const NO_SOURCE: Source = { by: 'public-key' }
 
-/** Who holds the public key says nothing about who they are; where they were is all we know. */
+/** A public key does not identify the caller; the network is all that is known. */
 const publicSource = (req: FastifyRequest): Source => ({
   by: 'public-key',
   details: { requestId: req.id, network: networkOf(req.ip) },

@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { addUpDeltas, recountEvents } from '../../src/events/counts.ts'
+import { mergeDeltas, recountEvents } from '../../src/events/counts.ts'
 import { times } from '../support/times.ts'
 import { ADA, DAY, idAt, type Project, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
 
 describe('counts', () => {
-  const addUp = () => transact(sterna.db, (tx) => addUpDeltas(tx))
+  const addUp = () => transact(sterna.db, (tx) => mergeDeltas(tx))
   const sumOf = (project: Project, table: string) =>
     one(
       sterna.db,

@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
-import { addUpDeltas } from '../../src/events/counts.ts'
-import { wipeEventCounts } from '../../src/events/forget.ts'
+import { mergeDeltas } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
-import { removeEvents } from '../../src/events/remove.ts'
+import { removeEvents, wipeEventCounts } from '../../src/events/remove.ts'
 import { times } from '../support/times.ts'
 import { type Project, useEvents } from './event-client.ts'
 
@@ -34,7 +33,7 @@ describe('a reset', () => {
     await transact(sterna.db, (tx) => listenTo(tx, { projectId: project.id, listener: 'test' }, ['event:*', 'contact']))
     await project.events.write(times(1_500, (n) => ({ name: `e${n % 3}` })))
     await project.trackEvent('e', { data: { a: 1 } })
-    await transact(sterna.db, (tx) => addUpDeltas(tx))
+    await transact(sterna.db, (tx) => mergeDeltas(tx))
     await project.trackEvent('e', { subscribed: false })
     await sql`insert into idempotency_keys (project_id, key, request, status_code) values (${project.id}, 'k', 'POST /v1/track', 200)`.execute(
       sterna.db,
@@ -78,7 +77,7 @@ describe('a reset', () => {
   test('leaves true counts when someone tracks in the middle of it', async () => {
     const project = await newProject()
     await project.events.write(times(5, () => ({ name: 'old' })))
-    await transact(sterna.db, (tx) => addUpDeltas(tx))
+    await transact(sterna.db, (tx) => mergeDeltas(tx))
     await transact(sterna.db, (tx) => removeEvents(tx, { projectId: project.id, which: sql`true`, limit: 10 }))
     await sql`
       create function wait_a_while() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;

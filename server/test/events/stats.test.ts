@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
-import { addUpDeltas } from '../../src/events/counts.ts'
+import { mergeDeltas } from '../../src/events/counts.ts'
 import { outcome } from '../support/answers.ts'
 import { ADA, idAt, type Project, useEvents } from './event-client.ts'
 
@@ -86,7 +86,7 @@ describe('statistics', () => {
     ['?startDate=9999-12-31', []],
   ])('for %j are %j', async (query, expected) => {
     expect((await project.events.stats(query)).map(({ name, count }) => [name, count])).toEqual(expected)
-    await transact(sterna.db, (tx) => addUpDeltas(tx))
+    await transact(sterna.db, (tx) => mergeDeltas(tx))
     expect((await project.events.stats(query)).map(({ name, count }) => [name, count])).toEqual(expected)
   })
 

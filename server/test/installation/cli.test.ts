@@ -108,7 +108,7 @@ test.each([
 test('a taken address is refused', async () => {
   await sterna(['user', 'create', '--email', 'twice@example.com'])
   const { code, output } = await sterna(['user', 'create', '--email', 'TWICE@example.com'])
-  expect([code, output.trim()]).toEqual([1, 'An account with this address exists already.'])
+  expect([code, output.trim()]).toEqual([1, 'An account with this address already exists.'])
 })
 
 test('without a command it shows what there is', async () => {

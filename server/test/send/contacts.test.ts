@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { type DataPatch, NO_DATA, readData } from '../../src/contacts/data.ts'
-import { type ContactUpsert, mergeWanted, upsertContacts, want } from '../../src/contacts/upsert.ts'
+import { type ContactUpsert, mergeUpserts, toUpsert, upsertContacts } from '../../src/contacts/upsert.ts'
 import { many, transact } from '../../src/db/index.ts'
 import { newId } from '../../src/lib/id.ts'
 import { outcome } from '../support/answers.ts'
@@ -124,15 +124,22 @@ describe('contacts', () => {
         const [one, other] = [`${newId()}@example.com`, `${newId()}@example.com`]
         const wanted = (email: string): ContactUpsert[] =>
           requests.map(({ fill, data }) =>
-            want({ projectId: busy.id, email, subscribedIfNew: false, patch: readData(data), fill: fill ? { name: fill } : {}, source }),
+            toUpsert({
+              projectId: busy.id,
+              email,
+              subscribedIfNew: false,
+              patch: readData(data),
+              fill: fill ? { name: fill } : {},
+              source,
+            }),
           )
         const before: DataPatch = known ? readData({ name: 'Known' }) : NO_DATA
         for (const email of [one, other])
           await transact(sterna.db, (tx) =>
-            upsertContacts(tx, [want({ projectId: busy.id, email, subscribedIfNew: false, patch: before, source })]),
+            upsertContacts(tx, [toUpsert({ projectId: busy.id, email, subscribedIfNew: false, patch: before, source })]),
           )
         for (const each of wanted(one)) await transact(sterna.db, (tx) => upsertContacts(tx, [each]))
-        await transact(sterna.db, (tx) => upsertContacts(tx, mergeWanted(wanted(other))))
+        await transact(sterna.db, (tx) => upsertContacts(tx, mergeUpserts(wanted(other))))
         const rows = await many(
           sterna.db,
           sql<{

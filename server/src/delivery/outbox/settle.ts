@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Pool, prepared, type Tx } from '../../db/index.ts'
 import { isPermanent } from '../../db/sql-state.ts'
-import { recordEvents, recording } from '../../events/record.ts'
+import { recordEvents, recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/storable.ts'
@@ -120,7 +120,7 @@ function settleSql(settlements: Settlement[]) {
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
       from settled where state = 'sent' or state = 'failed' and "unknownRecipient" is not true
-    ), ${recording(sql`new_events`)}
+    ), ${recordEventsCte(sql`new_events`)}
     select id from settled
   `
 }
