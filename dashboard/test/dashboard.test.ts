@@ -59,7 +59,7 @@ async function fillAndSend(page: Page, fields: Record<string, string>, send: str
 }
 
 async function linkInMailTo(address: string, subject: RegExp) {
-  const mails = await sterna.accountMails()
+  const mails = await sterna.accountEmails()
   const mail = mails.find(({ to, subject: about }) => to === address && subject.test(about))
   return /https?:\S+/.exec(mail!.text)![0]
 }

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startDns } from '../../test/support/dns-server.ts'
+import { startDnsServer } from '../../test/support/dns-server.ts'
 import { createDns, type Dns } from './dns.ts'
 
-let server: Awaited<ReturnType<typeof startDns>>
+let server: Awaited<ReturnType<typeof startDnsServer>>
 let dns: Dns
 
 beforeAll(async () => {
-  server = await startDns()
+  server = await startDnsServer()
   dns = createDns({ servers: [server.address] })
 })
 afterAll(() => server.stop())
 
-const asked = (question: string) => server.questions.filter((each) => each === question).length
+const asked = (question: string) => server.queries.filter((each) => each === question).length
 
 test('a record is found, its strings joined', async () => {
   server.set('split.example', { TXT: [['v=DKIM1; k=rsa; p=AAA', 'BBB'], 'another'] })
@@ -44,7 +44,7 @@ test.each(['servfail', 'refused', 'garbage', 'hang'] as const)('%s says nothing 
 })
 
 test('a server that is not there says nothing about the record', async () => {
-  const gone = await startDns()
+  const gone = await startDnsServer()
   await gone.stop()
   expect((await createDns({ servers: [gone.address] }).lookUp('TXT', 'any.example', 1_000)).is).toBe('unknown')
 })

@@ -6,18 +6,18 @@ import { connect, many, type Pool } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 
 const PATIENCE = { timeout: 15_000, interval: 50 }
 const MAIL_FROM = 'Post office <post@office.example>'
 
-let sink: Awaited<ReturnType<typeof startSink>>
+let sink: Awaited<ReturnType<typeof startSmtpServer>>
 let database: Awaited<ReturnType<typeof cloneDatabase>>
 let db: Pool
 const started: { close(): Promise<void> }[] = []
 
 beforeAll(async () => {
-  sink = await startSink()
+  sink = await startSmtpServer()
 })
 afterAll(() => sink.stop())
 beforeEach(async () => {
@@ -41,7 +41,7 @@ const states = async (recipient: string) =>
   (await many(db, sql<{ state: string }>`select state from account_mails where recipient = ${recipient} order by id`)).map(
     ({ state }) => state,
   )
-const receivedBy = (recipient: string) => sink.mails.filter(({ recipients }) => recipients.includes(recipient)).length
+const receivedBy = (recipient: string) => sink.messages.filter(({ recipients }) => recipients.includes(recipient)).length
 
 test('a transport without MAIL_FROM is warned about, and what was kept leaves once there is a sender, while its link works', async () => {
   const lines: string[] = []

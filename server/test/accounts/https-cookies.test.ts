@@ -57,7 +57,7 @@ describe('on https', () => {
       body: { email },
       headers: { 'x-forwarded-proto': 'http', 'x-forwarded-host': 'evil.example' },
     })
-    const links = (await sterna.mailsTo(email)).map(({ text }) => /https?:\/\/[^/]+/.exec(text)?.[0])
+    const links = (await sterna.accountEmailsTo(email)).map(({ text }) => /https?:\/\/[^/]+/.exec(text)?.[0])
     expect(links).toEqual([PUBLIC_URL, PUBLIC_URL])
   })
 

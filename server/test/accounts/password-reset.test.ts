@@ -44,7 +44,7 @@ describe('password reset', () => {
     const answers = await Promise.all(Array.from({ length: 7 }, () => requestReset(email)))
 
     expect(new Set(answers.map((answer) => JSON.stringify(pick(answer)))).size).toBe(1)
-    const resets = (await sterna.mailsTo(email)).filter(({ subject }) => subject === 'Choose a new password')
+    const resets = (await sterna.accountEmailsTo(email)).filter(({ subject }) => subject === 'Choose a new password')
     expect(resets).toHaveLength(5)
   })
 
@@ -58,8 +58,11 @@ describe('password reset', () => {
   test('mails the stored spelling, never the one given', async () => {
     const { email } = await sterna.newPerson()
     await requestReset(` ${email.toUpperCase()} `)
-    expect((await sterna.mailsTo(email)).map(({ subject }) => subject)).toEqual(['Choose a new password', 'Confirm your email address'])
-    expect(await sterna.mailsTo(email.toUpperCase())).toEqual([])
+    expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toEqual([
+      'Choose a new password',
+      'Confirm your email address',
+    ])
+    expect(await sterna.accountEmailsTo(email.toUpperCase())).toEqual([])
   })
 
   test('mails nobody when asked for an address that is merely similar', async () => {
@@ -101,7 +104,7 @@ describe('password reset', () => {
     await requestReset(email, evil)
     await sterna.call('POST', '/auth/request-verification', { cookie, headers: evil })
 
-    const mails = await sterna.mailsTo(email)
+    const mails = await sterna.accountEmailsTo(email)
     expect(mails).toHaveLength(3)
     for (const { text } of mails) {
       expect(text).not.toContain('evil')

@@ -20,7 +20,7 @@ describe('sign-up', () => {
       emailVerified: false,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
     })
-    expect((await sterna.mailsTo(email)).map(({ subject }) => subject)).toEqual(['Confirm your email address'])
+    expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toEqual(['Confirm your email address'])
   })
 
   test.each([
@@ -60,7 +60,7 @@ describe('sign-up', () => {
 
     expect(statuses(answers)).toEqual([200, ...Array(19).fill(409)])
     expect(await emailsLike(email)).toHaveLength(1)
-    expect(await sterna.mailsTo(email)).toHaveLength(1)
+    expect(await sterna.accountEmailsTo(email)).toHaveLength(1)
   })
 
   test.each([

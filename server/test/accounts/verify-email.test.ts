@@ -57,13 +57,13 @@ describe('verification of an address', () => {
       Array.from({ length: 6 }, () => sterna.call('POST', '/auth/request-verification', { cookie, body: { email: 'victim@example.com' } })),
     )
     expect(statuses(answers)).toEqual([...Array(5).fill(200), 429])
-    expect(await sterna.mailsTo(email)).toHaveLength(6)
+    expect(await sterna.accountEmailsTo(email)).toHaveLength(6)
   })
 
   test('is not mailed again once done', async () => {
     const { email, cookie } = await sterna.newPerson({ verified: true })
     expect((await sterna.call('POST', '/auth/request-verification', { cookie })).status).toBe(200)
-    expect(await sterna.mailsTo(email)).toHaveLength(1)
+    expect(await sterna.accountEmailsTo(email)).toHaveLength(1)
   })
 
   test('needs a session to be asked for again', async () => {

@@ -54,15 +54,15 @@ describe('sending', () => {
         content_id
       from emails, generate_series(1, 20000) as n where id = ${pattern}
     `.execute(sterna.db)
-    const bulk = () => sink.mails.filter(({ recipients }) => recipients[0]!.startsWith('d5+')).length
+    const bulk = () => sink.messages.filter(({ recipients }) => recipients[0]!.startsWith('d5+')).length
     await startWorker()
     await until('the campaign runs', () => bulk() > 200)
     const before: number[] = []
     for (let round = 0; round < 100; round++) {
       const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.secret })
-      const accepted = sink.mails.length
+      const accepted = sink.messages.length
       await until('it arrives', () => copiesOf(id!).length)
-      before.push(Math.max(0, sink.mails.findIndex((mail) => mail.id === id) - accepted))
+      before.push(Math.max(0, sink.messages.findIndex((mail) => mail.id === id) - accepted))
     }
     before.sort((a, b) => a - b)
     expect(bulk()).toBeLessThan(20_000)

@@ -9,11 +9,11 @@ import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { SECRET_KEY, startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 
 // What a relay may answer, and whom it concerns: us, a sender domain, a recipient.
 
-let sink: Awaited<ReturnType<typeof startSink>>
+let sink: Awaited<ReturnType<typeof startSmtpServer>>
 let started: Awaited<ReturnType<typeof startApp>>
 let sterna: (typeof started)['sterna']
 let drop: () => Promise<void>
@@ -21,7 +21,7 @@ let url: string
 
 beforeAll(async () => {
   // Without pipelining a test can answer each command in its own time.
-  sink = await startSink({ extensions: ['8BITMIME'] })
+  sink = await startSmtpServer({ extensions: ['8BITMIME'] })
   const database = await cloneDatabase()
   started = await startApp(database.url, { env: { SMTP_URL: sink.url } })
   sterna = started.sterna
@@ -372,7 +372,7 @@ test('an unsubscribe that is answered while the relay hesitates is respected', a
   answer('250 2.1.5 Ok')
   await project.reach([id!], 'skipped')
   expect((await project.rows([id!]))[0]).toMatchObject({ code: 'unsubscribed' })
-  expect(sink.mails.filter((mail) => mail.id === id)).toEqual([])
+  expect(sink.messages.filter((mail) => mail.id === id)).toEqual([])
 })
 
 test('records and events have the subject as it was rendered', async () => {

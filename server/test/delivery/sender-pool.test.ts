@@ -4,20 +4,20 @@ import { connect, one, type Pool } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 
 /** What `startApp` gives the API and the jobs. */
 const POOL = 10
 /** More than the buffers of a connection take, so that sending it stops where the relay stops reading. */
 const LARGE = Buffer.alloc(4_500_000).toString('base64')
 
-let sink: Awaited<ReturnType<typeof startSink>>
+let sink: Awaited<ReturnType<typeof startSmtpServer>>
 let node: Awaited<ReturnType<typeof startApp>>
 let database: Awaited<ReturnType<typeof cloneDatabase>>
 let ownView: Pool
 
 beforeAll(async () => {
-  sink = await startSink({ reluctant: true })
+  sink = await startSmtpServer({ stopAtData: true })
   database = await cloneDatabase()
   node = await startApp(database.url, { env: { SMTP_URL: sink.url } })
   ownView = connect({ url: database.url, max: 1, log: createLog('silent') })
@@ -87,7 +87,7 @@ test('an email under way is handed over and settled while every connection of th
     expect(await state()).toEqual({ state: 'sending', marked: false })
     sink.relent()
     await vi.waitFor(async () => expect((await state()).state).toBe('sent'), { timeout: 20_000 })
-    expect(sink.mails).toHaveLength(1)
+    expect(sink.messages).toHaveLength(1)
   } finally {
     await release()
   }

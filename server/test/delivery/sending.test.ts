@@ -8,7 +8,7 @@ import { AppError } from '../../src/lib/errors.ts'
 import { createAcceptor } from '../../src/send/accept.ts'
 import { startNode } from '../support/process.ts'
 import { addresses, FROM, useSmtpSending } from '../support/smtp-sending.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 import { until } from '../support/until.ts'
 
 /** Poll interval of a worker that is not woken. The benchmark measures how fast it really is. */
@@ -70,20 +70,20 @@ describe('sending', () => {
 
   test('who is told to slow down does, loses nothing, and catches up', { timeout: 60_000 }, async () => {
     await startWorker()
-    sink.mood.refusal = '454'
+    sink.outage.refusal = '454'
     const ids = await send(addresses('ok', 100))
     await until('some were refused', async () => (await statesOf(ids)).includes('deferred'))
     const before = sink.commands.length
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     const asked = sink.commands.slice(before).filter((line) => line.startsWith('RCPT')).length
     expect(asked).toBeLessThan(40)
-    sink.mood.refusal = undefined
+    sink.outage.refusal = undefined
     await inState(ids, 'sent', 40_000)
     expect((await rowsOf(ids)).every(({ failures }) => failures === 0)).toBe(true)
   })
 
   test('who is not let in stops asking, and no mail fails for it', async () => {
-    const strict = await startSink({ refuseLogins: true })
+    const strict = await startSmtpServer({ refuseLogins: true })
     await startWorker({ SMTP_URL: strict.url.replace('//', '//user:wrong@') })
     const ids = await send(addresses('ok', 200))
     await until('it was refused', () => strict.connections())
@@ -117,7 +117,7 @@ describe('sending', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ email, password: 'correct horse' }),
     })
-    const mine = () => sink.mails.filter(({ recipients }) => recipients[0] === email)
+    const mine = () => sink.messages.filter(({ recipients }) => recipients[0] === email)
     await until('the link has arrived', () => mine().length)
     const states = async () =>
       (await sql<{ state: string }>`select state from account_mails where recipient = ${email}`.execute(sterna.db)).rows

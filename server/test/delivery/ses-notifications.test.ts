@@ -11,9 +11,9 @@ import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { bounce, eventOf, type Mail } from '../support/ses-event.ts'
-import { CERTIFICATE, confirmation, createSns, SUBSCRIBE, signed, TOPIC } from '../support/sns-server.ts'
+import { CERTIFICATE, confirmation, createFakeSns, SUBSCRIBE, signed, TOPIC } from '../support/sns-server.ts'
 
-const sns = createSns()
+const sns = createFakeSns()
 const log = createLog('silent')
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log })
 

@@ -11,8 +11,8 @@ import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, SECRET_KEY, startApp, useApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startDns } from '../support/dns-server.ts'
-import { startSes } from '../support/ses-server.ts'
+import { startDnsServer } from '../support/dns-server.ts'
+import { startSesServer } from '../support/ses-server.ts'
 
 // Found the way the SDK finds them; nothing else of the machine's may be.
 const AWS = {
@@ -24,12 +24,12 @@ const AWS = {
 }
 for (const [name, value] of Object.entries(AWS)) vi.stubEnv(name, value)
 
-let ses: Awaited<ReturnType<typeof startSes>>
-let dns: Awaited<ReturnType<typeof startDns>>
+let ses: Awaited<ReturnType<typeof startSesServer>>
+let dns: Awaited<ReturnType<typeof startDnsServer>>
 const env: Record<string, string> = { SES_REGION: 'eu-central-1', SES_CONFIGURATION_SET: 'sterna', RATE_LIMIT_PER_MINUTE: '0' }
 beforeAll(async () => {
-  ses = await startSes()
-  dns = await startDns()
+  ses = await startSesServer()
+  dns = await startDnsServer()
   env.SES_ENDPOINT = ses.url
   env.DNS_SERVERS = dns.address
 })
@@ -66,7 +66,7 @@ describe('the SES transport', () => {
   test('hands a mail over as it was made, to one recipient, with our ids as tags', async () => {
     const mail = mailTo('ada@example.com')
     const outcome = await createTransport().send(mail, yes)
-    const taken = ses.mails.at(-1)!
+    const taken = ses.messages.at(-1)!
     expect(outcome).toEqual({ is: 'accepted', response: `accepted as ${taken.id}`, providerId: taken.id })
     expect(taken).toMatchObject({
       from: 'news@shop.example',
@@ -79,7 +79,7 @@ describe('the SES transport', () => {
 
   test('a mail to an account holder has no tags: nobody keeps its story', async () => {
     await createTransport().send({ ...mailTo('ada@example.com'), projectId: null }, yes)
-    expect(ses.mails.at(-1)!.tags).toEqual({})
+    expect(ses.messages.at(-1)!.tags).toEqual({})
   })
 
   test.each([
@@ -186,7 +186,7 @@ describe('with SES', () => {
     return domain
   }
   afterEach(() => {
-    ses.trouble.refusal = undefined
+    ses.outage.refusal = undefined
     ses.state.tokens = undefined
   })
 
@@ -220,13 +220,13 @@ describe('with SES', () => {
   test('as long as Amazon cannot say, nothing changes', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
-    ses.trouble.refusal = [503, 'ServiceUnavailable', 'Later']
+    ses.outage.refusal = [503, 'ServiceUnavailable', 'Later']
     for (let times = 0; times < 4; times++)
       expect(await check(project, domain.id)).toMatchObject({
         status: 'verified',
         lastError: expect.stringContaining('could not be asked'),
       })
-    ses.trouble.refusal = undefined
+    ses.outage.refusal = undefined
     Object.assign(ses.identities.get(domain.domain)!, { Status: 'TEMPORARY_FAILURE' })
     for (let times = 0; times < 4; times++) expect(await check(project, domain.id)).toMatchObject({ status: 'verified' })
   })
@@ -238,11 +238,11 @@ describe('with SES', () => {
   ] as const)('when Amazon %s, adding is a 503 with a time to try again, and then works', async (_, refusal) => {
     const project = await sterna.newProject()
     const name = newName()
-    ses.trouble.refusal = [...refusal]
+    ses.outage.refusal = [...refusal]
     const refused = await post(project, name)
     expect([refused.status, refused.body.error.code, refused.headers['retry-after']]).toEqual([503, 'SERVICE_UNAVAILABLE', '30'])
     expect((await sterna.call('GET', '/domains/project/current', { key: project.sk })).body).toEqual([])
-    ses.trouble.refusal = undefined
+    ses.outage.refusal = undefined
     expect((await post(project, name)).status).toBe(201)
   })
 
@@ -321,7 +321,7 @@ describe('with SES', () => {
     const { project, domain, send, email } = await newShop()
     const id = await send('ada@example.com')
     await soon(async () => expect(await email(id)).toMatchObject({ status: 'SENT', attempts: 1 }))
-    const sent = ses.mails.filter(({ tags }) => tags.emailId === id)
+    const sent = ses.messages.filter(({ tags }) => tags.emailId === id)
     expect(sent).toHaveLength(1)
     expect(sent[0]).toMatchObject({ from: `news@${domain}`, to: ['ada@example.com'], tags: { projectId: project.id }, set: 'sterna' })
     expect(sent[0]!.source).toContain(`\r\nX-Sterna-Id: ${id}\r\n`)
@@ -341,13 +341,13 @@ describe('with SES', () => {
       expect(await email(bad)).toMatchObject({ status: 'FAILED', error: expect.stringContaining('BadRequestException') })
       expect(await email(later)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('ServiceUnavailable') })
     })
-    expect(ses.mails.filter(({ tags }) => tags.emailId === reset)).toHaveLength(1)
+    expect(ses.messages.filter(({ tags }) => tags.emailId === reset)).toHaveLength(1)
   })
 
   test('what was taken and answered with a failure is not sent again once Amazon has told of it', async () => {
     const { project, send, email } = await newShop()
     const [told, untold] = [await send('broken@example.com'), await send('broken@example.com')]
-    const copies = (id: string) => ses.mails.filter(({ tags }) => tags.emailId === id).length
+    const copies = (id: string) => ses.messages.filter(({ tags }) => tags.emailId === id).length
     for (const id of [told, untold])
       await soon(async () =>
         expect(await email(id)).toMatchObject({ status: 'PENDING', error: expect.stringContaining('InternalFailure') }),
@@ -372,7 +372,7 @@ describe('with SES', () => {
     const to = Array.from({ length: 11 }, (_, index) => `rate${index}@example.com`)
     const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi' }
     expect((await slow.sterna.call('POST', '/v1/send', { key: project.sk, body })).status).toBe(200)
-    const sent = () => ses.mails.filter((mail) => mail.to[0]!.startsWith('rate'))
+    const sent = () => ses.messages.filter((mail) => mail.to[0]!.startsWith('rate'))
     await soon(async () => expect(sent()).toHaveLength(11))
     const times = sent().map(({ at }) => at)
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_500)

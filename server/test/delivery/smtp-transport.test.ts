@@ -2,15 +2,15 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createSmtpTransport } from '../../src/delivery/transport/smtp.ts'
 import type { OutgoingMessage, Permit } from '../../src/delivery/transport/transport.ts'
 import { newId } from '../../src/lib/id.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 import { until } from '../support/until.ts'
 
-type Sink = Awaited<ReturnType<typeof startSink>>
+type Sink = Awaited<ReturnType<typeof startSmtpServer>>
 
 describe('the SMTP transport', () => {
   const sinks: Sink[] = []
-  const open = async (options?: Parameters<typeof startSink>[0]) => {
-    const sink = await startSink(options)
+  const open = async (options?: Parameters<typeof startSmtpServer>[0]) => {
+    const sink = await startSmtpServer(options)
     sinks.push(sink)
     return { sink, smtp: createSmtpTransport({ url: sink.url, name: 'sender.example' }) }
   }
@@ -29,7 +29,7 @@ describe('the SMTP transport', () => {
   test('hands each mail over with one recipient and the envelope it was given, on a line that is kept', async () => {
     const { sink, smtp } = await open()
     for (const name of ['a', 'b', 'c']) expect(await smtp.send(mailTo(`${name}@example.com`), yes)).toMatchObject({ is: 'accepted' })
-    expect(sink.mails.map(({ sender, recipients }) => [sender, recipients])).toEqual(
+    expect(sink.messages.map(({ sender, recipients }) => [sender, recipients])).toEqual(
       ['a', 'b', 'c'].map((name) => ['news@shop.example', [`${name}@example.com`]]),
     )
     expect(sink.connections()).toBe(1)
@@ -65,7 +65,7 @@ describe('the SMTP transport', () => {
       const slowly = () => new Promise<Permit>((resolve) => setTimeout(resolve, how === 'early' ? 100 : 0, allowed))
       expect(await smtp.send(mail, slowly)).toMatchObject(outcome)
       expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
-      const taken = sink.mails.some(({ id }) => id === mail.id)
+      const taken = sink.messages.some(({ id }) => id === mail.id)
       expect(taken).toBe(outcome.is === 'accepted' || outcome.is === 'unknown')
     }
   })
@@ -78,7 +78,7 @@ describe('the SMTP transport', () => {
     const { sink, smtp } = await open()
     expect(await smtp.send(mailTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
     expect(await smtp.send(mailTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
-    expect(sink.mails.map(({ recipients }) => recipients[0])).toEqual(['b@example.com'])
+    expect(sink.messages.map(({ recipients }) => recipients[0])).toEqual(['b@example.com'])
   })
 
   test('a line that the other side closed while it was idle costs no mail its try', async () => {
@@ -87,7 +87,7 @@ describe('the SMTP transport', () => {
       expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
       await new Promise((resolve) => setTimeout(resolve, 198 + (round % 5)))
     }
-    expect(sink.mails).toHaveLength(10)
+    expect(sink.messages).toHaveLength(10)
   })
 
   test('a login that is refused is told as such, and leaves no connection behind', async () => {
@@ -122,7 +122,7 @@ describe('the SMTP transport', () => {
   })
 
   test('the hand-over is asked for when the body has left, not while a slow network has yet to take it', async () => {
-    const { sink, smtp } = await open({ reluctant: true })
+    const { sink, smtp } = await open({ stopAtData: true })
     let asked = false
     const sent = smtp.send(mailTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => {
       asked = true

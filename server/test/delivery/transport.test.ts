@@ -11,20 +11,20 @@ import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { createSterna, SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startDns } from '../support/dns-server.ts'
+import { startDnsServer } from '../support/dns-server.ts'
 import { type Running, spawnNode, startNode } from '../support/process.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 
 /** Nodes that were not given the same transport settings, as processes on one database. */
-let sink: Awaited<ReturnType<typeof startSink>>
-let dns: Awaited<ReturnType<typeof startDns>>
+let sink: Awaited<ReturnType<typeof startSmtpServer>>
+let dns: Awaited<ReturnType<typeof startDnsServer>>
 let database: Awaited<ReturnType<typeof cloneDatabase>>
 let db: Pool
 const nodes: Running[] = []
 
 beforeAll(async () => {
-  sink = await startSink()
-  dns = await startDns()
+  sink = await startSmtpServer()
+  dns = await startDnsServer()
 })
 afterAll(async () => {
   await sink.stop()
@@ -115,10 +115,10 @@ describe('an API node without transport settings beside a worker that sends by S
     // As a node of an older version does, which knows only its own settings.
     await setProof(project.id, 'sandbox')
     expect((await project.send('news@shop.example', 'b@example.com')).status).toBe(403)
-    const before = sink.mails.length
+    const before = sink.messages.length
     await start({ ROLE: 'worker', ...smtp() })
     await expect.poll(() => statesOf(project.id), { timeout: 10_000 }).toEqual([{ state: 'failed', error: 'domain_not_verified' }])
-    expect(sink.mails).toHaveLength(before)
+    expect(sink.messages).toHaveLength(before)
   })
 })
 
@@ -146,11 +146,11 @@ test('a worker without SMTP_URL is refused beside one that has it, and every ema
   const project = await newProject(first)
   await project.addDomain('shop.example')
   await setProof(project.id, 'dns')
-  const before = sink.mails.length
+  const before = sink.messages.length
   const to = Array.from({ length: 100 }, (_, n) => `c${n}@example.com`)
   expect((await project.send('news@shop.example', to)).status).toBe(200)
   await expect.poll(async () => (await statesOf(project.id)).every(({ state }) => state === 'sent'), { timeout: 15_000 }).toBe(true)
-  expect(sink.mails.length - before).toBe(100)
+  expect(sink.messages.length - before).toBe(100)
   expect(await many(db, sql`select 1 from sandbox_messages`)).toEqual([])
 })
 

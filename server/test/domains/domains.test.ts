@@ -13,16 +13,16 @@ import { createDns } from '../../src/lib/dns.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, startApp, useApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { startDns } from '../support/dns-server.ts'
+import { startDnsServer } from '../support/dns-server.ts'
 
 const env: Record<string, string> = {
   SMTP_URL: 'smtp://user:relay-password@relay.example:587',
   PUBLIC_URL: 'http://sterna.example:3000',
   RATE_LIMIT_PER_MINUTE: '0',
 }
-let dns: Awaited<ReturnType<typeof startDns>>
+let dns: Awaited<ReturnType<typeof startDnsServer>>
 beforeAll(async () => {
-  dns = await startDns()
+  dns = await startDnsServer()
   env.DNS_SERVERS = dns.address
 })
 afterAll(() => dns.stop())
@@ -277,7 +277,7 @@ describe('a name that another project has', () => {
     await check(holder, held.id)
     dns.set(record.name, { TXT: [record.value] })
 
-    const questions = () => dns.questions.filter((each) => each === `TXT ${record.name}`).length
+    const questions = () => dns.queries.filter((each) => each === `TXT ${record.name}`).length
     const before = questions()
 
     const refused = await post(claimant, held.domain)
@@ -291,7 +291,7 @@ describe('a name that another project has', () => {
     const { record } = (await post(claimant, held.domain)).body.error.details
     dns.set(record.name, 'hang')
     const claiming = post(claimant, held.domain)
-    await expect.poll(() => dns.questions.filter((each) => each === `TXT ${record.name}`).length).toBe(2)
+    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${record.name}`).length).toBe(2)
     publish(held)
     await check(holder, held.id)
     dns.set(record.name, { TXT: [record.value] })
@@ -490,7 +490,7 @@ describe('a check', () => {
   test('asks DNS each time it is asked for', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
-    const questions = () => dns.questions.filter((each) => each === `TXT ${dkimOf(domain).name}`).length
+    const questions = () => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length
     expect([(await ask(project, domain.id)).body.status, questions()]).toEqual(['pending', 1])
     publish(domain)
     expect([(await ask(project, domain.id)).body.status, questions()]).toEqual(['verified', 2])
@@ -505,7 +505,7 @@ describe('a check', () => {
     const before = await checks()
     dns.set(dkimOf(domain).name, 'hang')
     const first = ask(project, domain.id)
-    await expect.poll(() => dns.questions.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(1)
+    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(1)
     const others = Array.from({ length: 20 }, () => ask(project, domain.id))
     // The question is asked again after a while, and then there is an answer.
     publish(domain)
@@ -621,7 +621,7 @@ describe('by the clock', () => {
     await Promise.all([checkDueDomains(node()), checkDueDomains({ ...node(), db: other }), checkDueDomains(node())])
 
     await other.destroy()
-    const asked = dns.questions.filter((question) => question.includes('_domainkey'))
+    const asked = dns.queries.filter((question) => question.includes('_domainkey'))
     expect(due.map((domain) => asked.filter((question) => question === `TXT ${keyOf(domain)}`).length)).toEqual(due.map(() => 1))
     expect(asked).not.toContain(`TXT ${dkimOf(later).name}`)
     expect((await rowsOf(project)).filter(({ status }) => status === 'verified')).toHaveLength(20)
@@ -678,7 +678,7 @@ describe('by the clock', () => {
   test('a verified domain is asked only for what is required, and keeps what was found of the rest', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
-    const asked = () => dns.questions.filter((question) => question.endsWith(domain.domain))
+    const asked = () => dns.queries.filter((question) => question.endsWith(domain.domain))
     const before = asked().length
     const [{ records }] = await list(project)
     await makeDue(project)
@@ -709,7 +709,7 @@ describe('by the clock', () => {
     dns.set(dkimOf(domain).name, 'hang')
     await sql`update domains set check_began_at = null where id = ${domain.id}`.execute(sterna.db)
     const slow = ask(project, domain.id)
-    await expect.poll(() => dns.questions.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(2)
+    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(2)
     publish(domain)
     expect(await check(project, domain.id)).toMatchObject({ status: 'verified', lastError: null })
     // The slow one asks again, and would report this.
@@ -892,7 +892,7 @@ describe('without a mail transport', () => {
     const database = await cloneDatabase()
     const sandbox = await startApp(database.url, { env: { DNS_SERVERS: dns.address } })
     const { id, sk } = await sandbox.sterna.newProject()
-    const before = dns.questions.length
+    const before = dns.queries.length
     const name = newName()
     const { status, body } = await sandbox.sterna.call('POST', '/domains', { key: sk, body: { domain: name } })
     expect([status, body.status, body.verified, body.verifiedBy, body.notice]).toEqual([
@@ -910,7 +910,7 @@ describe('without a mail transport', () => {
     const refused = await sandbox.sterna.call('POST', '/domains', { key: other.sk, body: { domain: name } })
     expect([refused.status, refused.body.error.details]).toEqual([403, undefined])
     await assertVerified(sandbox.sterna.db, id, `a@${name}`)
-    expect(dns.questions).toHaveLength(before)
+    expect(dns.queries).toHaveLength(before)
     await sandbox.close()
 
     const real = await startApp(database.url, { env })

@@ -17,20 +17,20 @@ import { cloneDatabase } from '../support/database.ts'
 import { freePort, startNode } from '../support/process.ts'
 import { complaint, exchange, exim, gmail, outOfOffice, postfix, qmail, type Reported, report } from '../support/reports.ts'
 import { connectSmtp, deliver } from '../support/smtp-client.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 
 const BOUNCES = 'bounces.example'
 const log = createLog('silent')
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>
-let sink: Awaited<ReturnType<typeof startSink>>
+let sink: Awaited<ReturnType<typeof startSmtpServer>>
 let sterna: Awaited<ReturnType<typeof startApp>>['sterna']
 let closeApp: () => Promise<void>
 let port: number
 
 beforeAll(async () => {
   database = await cloneDatabase()
-  sink = await startSink()
+  sink = await startSmtpServer()
   port = await freePort()
   const inbound = { BOUNCE_DOMAIN: BOUNCES, INBOUND_SMTP_PORT: String(port), INBOUND_SMTP_HOST: '127.0.0.1' }
   const started = await startApp(database.url, { env: { SMTP_URL: sink.url, RATE_LIMIT_PER_MINUTE: '0', ...inbound } })
@@ -65,7 +65,7 @@ async function newShop() {
     const answer = await sterna.call('POST', '/v1/send', { key: sk, body })
     const emailId = answer.body.data.emails[0].email as string
     const mail = await soon(async () => {
-      const arrived = sink.mails.find((each) => each.id === emailId)
+      const arrived = sink.messages.find((each) => each.id === emailId)
       expect(arrived).toBeDefined()
       return arrived!
     })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { freePort, type Running, startNode } from '../support/process.ts'
-import { startSes } from '../support/ses-server.ts'
+import { startSesServer } from '../support/ses-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 let database: Awaited<ReturnType<typeof cloneDatabase>>
@@ -182,7 +182,7 @@ test('doctor says what failed and how to fix it', async () => {
 })
 
 test('doctor asks Amazon SES whether it may send, and how fast', async () => {
-  const ses = await startSes()
+  const ses = await startSesServer()
   // Not the one of the running node, which is a sandbox.
   const fresh = await cloneDatabase()
   const env = {

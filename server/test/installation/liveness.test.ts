@@ -13,7 +13,7 @@ import { startWorker } from '../../src/worker.ts'
 import { createSterna, joinAsWorker, SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { startProxy } from '../support/proxy.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 
 const log = createLog('silent')
 /** A lost connection is noticed after a tenth of a second and two seconds, instead of five. */
@@ -116,7 +116,7 @@ describe('a worker whose liveness connection loses every packet', () => {
   test('has its emails taken back once, not again and again', async ({ onTestFinished: undo }) => {
     const { database, proxy, db, startWorkerBehindProxy, newSender, loseLock } = await newStage(undo)
     // It greets nobody, so that the emails stay in the worker's hands.
-    const sink = await startSink({ silent: true })
+    const sink = await startSmtpServer({ silent: true })
     undo(sink.stop)
     // With the usual timing: it takes longer to notice the loss than to renew its lease.
     const { presence, sterna } = await startWorkerBehindProxy({ SMTP_URL: sink.url })

@@ -27,7 +27,7 @@ test('a disabled project may make the reads that are made with POST', async () =
 
 test('a disabled project may not write', async () => {
   const writes: [string, string, object?][] = [
-    ['POST', '/v1/send', project.mail()],
+    ['POST', '/v1/send', project.sendBody()],
     ['POST', '/contacts', { email: 'new@example.com' }],
     ['POST', '/templates', { name: 'T', subject: 'S', body: 'B', type: 'TRANSACTIONAL' }],
     ['PATCH', `/templates/${template}`, { name: 'Other' }],

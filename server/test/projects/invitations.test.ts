@@ -24,7 +24,7 @@ describe('inviting', () => {
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${guest.email} ADMIN`])
     expect((await projectsOf(guest)).map(({ id }) => id)).toEqual([project.id])
     expect(await invitationsOf(project)).toEqual([])
-    const [mail] = await sterna.mailsTo(guest.email)
+    const [mail] = await sterna.accountEmailsTo(guest.email)
     expect(mail!.subject).toBe('You now have access to Test')
     expect(mail!.text).toContain(`Leave the project: http://localhost:3000/app/p/${project.id}/team`)
   })
@@ -54,7 +54,7 @@ describe('inviting', () => {
       expiresAt: expect.any(String),
     })
     expect(Date.parse(invitation.expiresAt) - Date.parse(invitation.createdAt)).toBe(7 * 86_400_000)
-    const [mail] = await sterna.mailsTo(email)
+    const [mail] = await sterna.accountEmailsTo(email)
     expect(mail).toMatchObject({
       subject: 'You are invited to Test',
       text: expect.stringContaining('http://localhost:3000/accept-invitation?token='),
@@ -145,7 +145,9 @@ describe('inviting', () => {
     expect((await invitationsOf(project)).map(({ role }: { role: string }) => role)).toEqual(['MEMBER'])
 
     expect(outcome(await accept(guest, older))).toEqual([400, 'INVALID_TOKEN'])
-    const links = (await sterna.mailsTo(guest.email)).map(({ text }) => /accept-invitation\?token=([\w-]+)/.exec(text)?.[1]).filter(Boolean)
+    const links = (await sterna.accountEmailsTo(guest.email))
+      .map(({ text }) => /accept-invitation\?token=([\w-]+)/.exec(text)?.[1])
+      .filter(Boolean)
     expect(links).toHaveLength(11)
     const accepted = []
     for (const token of links) accepted.push((await accept(guest, token!)).status)
@@ -167,7 +169,7 @@ describe('an invitation', () => {
     expect((await sterna.call('GET', '/users/@me', { cookie: cookieOf(answer) })).body.emailVerified).toBe(true)
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${email} ADMIN`])
     expect(await invitationsOf(project)).toEqual([])
-    expect((await sterna.mailsTo(email)).map(({ subject }) => subject)).toEqual(['You are invited to Test'])
+    expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toEqual(['You are invited to Test'])
   })
 
   test('makes no account when its token is wrong', async () => {

@@ -12,8 +12,8 @@ describe('a key', () => {
     expectNothingOf(async () => {
       for (const sk of [quiet.pk, `sk_${'0'.repeat(64)}`, quiet.sk.toUpperCase(), quiet.sk.replace('sk_', 'pk_')])
         expect(outcome(await quiet.send({}, { sk }))).toEqual([401, 'INVALID_API_KEY'])
-      expect(outcome(await sterna.call('POST', '/v1/send', { body: quiet.mail() }))).toEqual([401, 'MISSING_AUTH'])
-      const cookie = { cookie: quiet.owner.cookie, headers: { 'x-project-id': quiet.id }, body: quiet.mail() }
+      expect(outcome(await sterna.call('POST', '/v1/send', { body: quiet.sendBody() }))).toEqual([401, 'MISSING_AUTH'])
+      const cookie = { cookie: quiet.owner.cookie, headers: { 'x-project-id': quiet.id }, body: quiet.sendBody() }
       expect(outcome(await sterna.call('POST', '/v1/send', cookie))).toEqual([401, 'MISSING_AUTH'])
     }))
 

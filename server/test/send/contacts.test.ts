@@ -174,7 +174,7 @@ describe('contacts', () => {
 
   test('data with the names of prototypes is data, or nothing', async () => {
     const project = await newProject()
-    const text = JSON.stringify(project.mail({ subject: '{{toString}}|{{hasOwnProperty}}|{{x}}' }))
+    const text = JSON.stringify(project.sendBody({ subject: '{{toString}}|{{hasOwnProperty}}|{{x}}' }))
     const data = '{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"toString":"t","hasOwnProperty":1,"valueOf":"v"}'
     const answer = await sterna.call('POST', '/v1/send', { key: project.sk, body: `${text.slice(0, -1)},"data":${data}}` })
     expect(outcome(answer)).toEqual([200])
@@ -187,7 +187,7 @@ describe('contacts', () => {
   test.each(['{"n":1e400}', '{"n":9007199254740993}', '{"n":"\\ud800"}', '{"n":"\\u0000"}', '{"a\\u0000":1}'])(
     'data %s is refused',
     async (data) => {
-      const text = JSON.stringify(quiet.mail())
+      const text = JSON.stringify(quiet.sendBody())
       await expectNothingOf(async () => {
         const answer = await sterna.call('POST', '/v1/send', { key: quiet.sk, body: `${text.slice(0, -1)},"data":${data}}` })
         expect(outcome(answer)).toEqual([422, 'VALIDATION_ERROR'])

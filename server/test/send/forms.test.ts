@@ -38,9 +38,9 @@ describe('a body', () => {
   })
 
   test('over 2,000,000 characters with template tags, or larger than a message, is refused', async () => {
-    const { error: withTags } = Schema.safeParse({ ...project.mail(), body: `{{ email }}${'x'.repeat(2_000_000)}` })
+    const { error: withTags } = Schema.safeParse({ ...project.sendBody(), body: `{{ email }}${'x'.repeat(2_000_000)}` })
     expect(withTags?.issues).toMatchObject([{ path: ['body'], params: { code: 'too_big' } }])
-    const { error: tooLarge } = Schema.safeParse({ ...project.mail(), body: 'x'.repeat(40 * 1024 * 1024 + 1) })
+    const { error: tooLarge } = Schema.safeParse({ ...project.sendBody(), body: 'x'.repeat(40 * 1024 * 1024 + 1) })
     expect(tooLarge?.issues).toMatchObject([{ path: ['body'], code: 'too_big' }])
   })
 

@@ -129,14 +129,14 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
     return { ...projectClient({ call, db }, { id: body.id, pk: body.public, sk: body.secret }), owner: person }
   }
 
-  async function mailsTo(email: string) {
+  async function accountEmailsTo(email: string) {
     const mails = (await listAccountMails(db, 1000)).filter((mail) => mail.to === email)
     return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
   }
 
   /** The secret in the newest mail to that address. */
   async function tokenFor(email: string) {
-    const [mail] = await mailsTo(email)
+    const [mail] = await accountEmailsTo(email)
     return /token=([\w-]+)/.exec(mail?.text ?? '')?.[1] ?? ''
   }
 
@@ -148,7 +148,7 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
     return JSON.stringify(Object.fromEntries(kept.map((name, index) => [name, rows[index]!.map(({ row }) => row)])))
   }
 
-  return { app, db, secrets, call, newPerson, sharedOwner, newProject, mailsTo, tokenFor, digest }
+  return { app, db, secrets, call, newPerson, sharedOwner, newProject, accountEmailsTo, tokenFor, digest }
 }
 
 type Rows = ReturnType<typeof sql<{ row: string }>>

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type Answer, decode, encode, type Packet, type RecordType } from 'dns-packet'
 
-type Known = { TXT?: (string | string[])[]; MX?: [number, string][]; NS?: string[]; A?: string[]; AAAA?: string[]; CNAME?: string[] }
+type Records = { TXT?: (string | string[])[]; MX?: [number, string][]; NS?: string[]; A?: string[]; AAAA?: string[]; CNAME?: string[] }
 type Fault = 'servfail' | 'refused' | 'hang' | 'garbage' | 'truncated' | 'loop'
 
 const AUTHORITATIVE = 0x0400
@@ -14,14 +14,14 @@ const RCODES = { nxdomain: 3, servfail: 2, refused: 5 }
  * A real DNS server on a port of its own, over UDP and TCP. It knows what it is told; other names do not exist. `TXT: [['a', 'b']]`
  * is one record in two strings. Of `truncated` names the whole answer comes over TCP only.
  */
-export async function startDns() {
-  const names = new Map<string, Known | Fault>()
-  const questions: string[] = []
+export async function startDnsServer() {
+  const names = new Map<string, Records | Fault>()
+  const queries: string[] = []
 
   function reply(request: Buffer, overTcp: boolean): Buffer | undefined {
     const query = decode(request)
     const { name, type } = query.questions![0]!
-    questions.push(`${type} ${name.toLowerCase()}`)
+    queries.push(`${type} ${name.toLowerCase()}`)
     const known = names.get(name.toLowerCase())
     const respond = (flags: number, answers: Answer[] = []) =>
       encode({ type: 'response', id: query.id!, flags: flags | AUTHORITATIVE, questions: query.questions!, answers } as Packet)
@@ -53,9 +53,9 @@ export async function startDns() {
   return {
     address: `127.0.0.1:${port}`,
     /** What is asked from now on. */
-    set: (name: string, what: Known | Fault) => void names.set(name, what),
+    set: (name: string, what: Records | Fault) => void names.set(name, what),
     forget: (name: string) => void names.delete(name),
-    questions,
+    queries,
     async stop() {
       for (const socket of open) socket.destroy()
       await Promise.all([new Promise<void>((done) => udp.close(() => done())), new Promise((done) => tcp.close(done))])
@@ -86,7 +86,7 @@ const many = Array.from({ length: 300 }, (_, index) => `record ${index} ${'x'.re
 
 const cname = (name: string, data: string): Answer => ({ type: 'CNAME', name, data, ttl: 1 })
 
-function answersFor(name: string, type: RecordType | string, known: Known): Answer[] {
+function answersFor(name: string, type: RecordType | string, known: Records): Answer[] {
   const make = (data: unknown) => ({ type, name, ttl: 1, data }) as Answer
   if (type === 'TXT') return (known.TXT ?? []).map(make)
   if (type === 'MX') return (known.MX ?? []).map(([preference, exchange]) => make({ preference, exchange }))

@@ -95,7 +95,7 @@ export async function startSterna(env: Record<string, string> = {}) {
   const secrets = deriveSecrets(SECRET_KEY)
   return {
     url: node.url,
-    async accountMails() {
+    async accountEmails() {
       const mails = await listAccountMails(db, 100)
       return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
     },

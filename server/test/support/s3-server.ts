@@ -10,16 +10,16 @@ const sha256 = (content: string | Buffer) => createHash('sha256').update(content
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
 /** A bucket that speaks as much S3 as we use, and believes nobody who does not sign right. */
-export async function startS3(options: Options) {
+export async function startS3Server(options: Options) {
   const objects = new Map<string, Stored>()
   /** Answers everything with this status while it is set. */
-  const trouble: { status?: number | undefined } = {}
+  const outage: { status?: number | undefined } = {}
 
   const server = createServer(async (req, res) => {
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
-    if (trouble.status) return refuse(res, trouble.status, 'SlowDown')
+    if (outage.status) return refuse(res, outage.status, 'SlowDown')
     if (!isSigned(req, body, options)) return refuse(res, 403, 'SignatureDoesNotMatch')
     const path = new URL(req.url!, 'http://s3').pathname
     if (!path.startsWith(`/${options.bucket}/`)) return refuse(res, 404, 'NoSuchBucket')
@@ -29,7 +29,7 @@ export async function startS3(options: Options) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     objects,
-    trouble,
+    outage,
     stop: () => {
       server.closeAllConnections()
       server.close()

@@ -14,7 +14,7 @@ export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnTy
   const call = (method: string, url: string, body?: unknown, headers: Record<string, string> = {}) =>
     sterna.call(method, url, { key: project.sk, headers, ...(body === undefined ? {} : { body }) })
   const { id: domainId } = (await call('POST', '/domains', { domain })).body as { id: string }
-  const mail = (more: object = {}) => ({
+  const sendBody = (more: object = {}) => ({
     to: 'ada@example.com',
     from: `hello@${domain}`,
     subject: 'Hi',
@@ -22,14 +22,14 @@ export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnTy
     ...more,
   })
   const send = (more: object = {}, { key }: { key?: string } = {}) =>
-    call('POST', '/v1/send', mail(more), key === undefined ? {} : { 'idempotency-key': key })
+    call('POST', '/v1/send', sendBody(more), key === undefined ? {} : { 'idempotency-key': key })
   const email = async (id: string) => (await call('GET', `/emails/${id}`)).body
   return {
     ...project,
     domain,
     domainId,
     call,
-    mail,
+    sendBody,
     send,
     email,
     track: (body: object) => sterna.call('POST', '/v1/track', { key: project.pk, body }),

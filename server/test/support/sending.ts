@@ -110,9 +110,9 @@ function createNewProject(sterna: Sterna) {
     const call = (method: string, url: string, body?: unknown) =>
       sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
     const { id: domainId } = (await call('POST', '/domains', { domain })).body
-    const mail = (more: object = {}) => ({ to: ADA, from: `hello@${domain}`, subject: 'Hi', body: '<p>Hi</p>', ...more })
+    const sendBody = (more: object = {}) => ({ to: ADA, from: `hello@${domain}`, subject: 'Hi', body: '<p>Hi</p>', ...more })
     const send = (more: object = {}, { key, at = sterna, sk: given = sk }: Options = {}): Promise<Answer> =>
-      at.call('POST', '/v1/send', { key: given, body: mail(more), headers: key === undefined ? {} : { 'idempotency-key': key } })
+      at.call('POST', '/v1/send', { key: given, body: sendBody(more), headers: key === undefined ? {} : { 'idempotency-key': key } })
     const email = async (emailId: string): Promise<Email> => (await call('GET', `/emails/${emailId}`)).body
     /** The emails of an answer, once they have ended. */
     const ended = (answer: Answer): Promise<Email[]> =>
@@ -137,7 +137,7 @@ function createNewProject(sterna: Sterna) {
       domainId: domainId as string,
       owner,
       call,
-      mail,
+      sendBody,
       send,
       email,
       ended,

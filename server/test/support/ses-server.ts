@@ -4,7 +4,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 type Tag = { Name: string; Value: string }
-type Taken = { id: string; at: number; from: string; to: string[]; source: string; tags: Record<string, string>; set: string | undefined }
+type SentMessage = {
+  id: string
+  at: number
+  from: string
+  to: string[]
+  source: string
+  tags: Record<string, string>
+  set: string | undefined
+}
 type Identity = { Tags: { Key: string; Value: string }[]; Tokens: string[]; Status: string; Verified: boolean }
 type Refusal = [status: number, name: string, message: string]
 
@@ -41,13 +49,13 @@ const REFUSALS: Record<string, Refusal> = {
 }
 
 /** As much of Amazon SES (v2) as we use. */
-export async function startSes() {
-  const mails: Taken[] = []
+export async function startSesServer() {
+  const messages: SentMessage[] = []
   const requests: string[] = []
   const identities = new Map<string, Identity>()
   const account = { SendQuota: { Max24HourSend: 50_000, MaxSendRate: 1_000, SentLast24Hours: 0 }, SendingEnabled: true }
   /** Answers every question about identities with this while it is set. */
-  const trouble: { refusal?: Refusal | 'hang' | undefined } = {}
+  const outage: { refusal?: Refusal | 'hang' | undefined } = {}
   /** What names it will give next; otherwise new ones each time. */
   const state: { tokens?: string[] | undefined } = {}
 
@@ -59,33 +67,33 @@ export async function startSes() {
     if (!/^AWS4-HMAC-SHA256 Credential=AKIDTEST\/\d{8}\/eu-central-1\/ses\//.test(req.headers.authorization ?? ''))
       return refuse(res, [403, 'UnrecognizedClientException', 'The security token is invalid.'])
     const body = chunks.length ? JSON.parse(Buffer.concat(chunks).toString()) : {}
-    if (path === '/v2/email/outbound-emails') return take(req, res, body)
+    if (path === '/v2/email/outbound-emails') return acceptMessage(req, res, body)
     if (path === '/v2/email/account') return answer(res, account)
-    if (trouble.refusal === 'hang') return undefined
-    if (trouble.refusal) return refuse(res, trouble.refusal)
-    return askIdentity(req.method!, decodeURIComponent(path.slice('/v2/email/identities/'.length)), body, res)
+    if (outage.refusal === 'hang') return undefined
+    if (outage.refusal) return refuse(res, outage.refusal)
+    return answerIdentity(req.method!, decodeURIComponent(path.slice('/v2/email/identities/'.length)), body, res)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
 
   // biome-ignore lint/suspicious/noExplicitAny: it is the client that is under test, not this
-  function take(req: IncomingMessage, res: ServerResponse, body: any) {
+  function acceptMessage(req: IncomingMessage, res: ServerResponse, body: any) {
     const to: string[] = body.Destination.ToAddresses
-    const how = to[0]!.split('@')[0]!
-    if (REFUSALS[how]) return refuse(res, REFUSALS[how])
+    const behaviour = to[0]!.split('@')[0]!
+    if (REFUSALS[behaviour]) return refuse(res, REFUSALS[behaviour])
     const id = `ses-${randomUUID()}`
     const tags = Object.fromEntries((body.EmailTags ?? []).map(({ Name, Value }: Tag) => [Name, Value]))
     const source = Buffer.from(body.Content.Raw.Data, 'base64').toString()
-    mails.push({ id, at: performance.now(), from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
-    if (how === 'broken') return refuse(res, REFUSALS.s500!)
-    if (how === 'hang') return undefined
-    if (how === 'slow') return setTimeout(() => answer(res, { MessageId: id }), SLOW_MS)
-    if (how === 'reset') return req.socket.destroy()
-    if (how === 'garbage') return res.writeHead(200, { 'content-type': 'application/json' }).end('{"MessageId": ')
+    messages.push({ id, at: performance.now(), from: body.FromEmailAddress, to, source, tags, set: body.ConfigurationSetName })
+    if (behaviour === 'broken') return refuse(res, REFUSALS.s500!)
+    if (behaviour === 'hang') return undefined
+    if (behaviour === 'slow') return setTimeout(() => answer(res, { MessageId: id }), SLOW_MS)
+    if (behaviour === 'reset') return req.socket.destroy()
+    if (behaviour === 'garbage') return res.writeHead(200, { 'content-type': 'application/json' }).end('{"MessageId": ')
     return answer(res, { MessageId: id })
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: as above
-  function askIdentity(method: string, name: string, body: any, res: ServerResponse) {
+  function answerIdentity(method: string, name: string, body: any, res: ServerResponse) {
     if (method === 'POST') {
       if (identities.has(body.EmailIdentity)) return refuse(res, [400, 'AlreadyExistsException', 'It exists.'])
       const Tokens = state.tokens ?? [1, 2, 3].map(() => randomUUID().replaceAll('-', ''))
@@ -105,11 +113,11 @@ export async function startSes() {
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    mails,
+    messages,
     requests,
     identities,
     account,
-    trouble,
+    outage,
     state,
     stop() {
       server.closeAllConnections()

@@ -5,12 +5,12 @@ import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { cloneDatabase } from './database.ts'
 import { type Running, startNode } from './process.ts'
-import { startSink } from './smtp-server.ts'
+import { startSmtpServer } from './smtp-server.ts'
 import { until } from './until.ts'
 
 export const FROM = 'news@shop.example'
 
-type Sink = Awaited<ReturnType<typeof startSink>>
+type Sink = Awaited<ReturnType<typeof startSmtpServer>>
 type Project = { id: string; secret: string }
 type Row = {
   state: string
@@ -32,7 +32,7 @@ export function useSmtpSending() {
   let cookie: string
 
   beforeAll(async () => {
-    Object.assign(sink, await startSink())
+    Object.assign(sink, await startSmtpServer())
     database = await cloneDatabase()
     sterna.db = connect({ url: database.url, max: 4, log: createLog('silent') })
     node = await startNode({ ...envFor(), ROLE: 'api' })
@@ -74,7 +74,7 @@ export function useSmtpSending() {
     // A worker would wait for answers that never come.
     sink.reset()
     await stopWorkers()
-    sink.mood.refusal = undefined
+    sink.outage.refusal = undefined
     await sql`update emails set state = 'cancelled' where state in ('queued', 'deferred')`.execute(sterna.db)
   })
 
@@ -95,7 +95,7 @@ export function useSmtpSending() {
   const statesOf = async (ids: string[]) => (await rowsOf(ids)).map(({ state }) => state)
   const inState = (ids: string[], state: string, withinMs?: number) =>
     until(`all are ${state}`, async () => (await statesOf(ids)).every((each) => each === state), withinMs)
-  const copiesOf = (id: string) => sink.mails.filter((mail) => mail.id === id)
+  const copiesOf = (id: string) => sink.messages.filter((mail) => mail.id === id)
 
   return {
     sink,

@@ -8,7 +8,7 @@ type Script = Partial<Record<'greeting' | 'EHLO' | 'HELO' | 'AUTH' | 'MAIL' | 'R
 type Scripted = string | undefined | Promise<string | undefined>
 
 /** A mail that was taken, as the other side knows it. */
-export type Received = {
+export type ReceivedMessage = {
   id: string
   messageId: string
   /** Of everything between DATA and the dot, as it was on the wire. */
@@ -31,7 +31,7 @@ type Options = {
   /** Says nothing when someone connects. */
   silent?: boolean
   /** Stops reading where mails begin, until it relents. */
-  reluctant?: boolean
+  stopAtData?: boolean
 }
 
 type Session = {
@@ -39,8 +39,8 @@ type Session = {
   number: number
   sender: string
   recipients: string[]
-  how: string
-  inMail: boolean
+  behaviour: string
+  inData: boolean
   refused: boolean
   received: Buffer
   searched: number
@@ -59,16 +59,16 @@ const BIG_REPLY = 1_000_000
  *   …once     any of these only the first time that address is written to
  *   garbage, big, slow, multi   takes it, and answers with what is no reply, too long, byte by byte, of several lines
  */
-export async function startSink(options: Options = {}) {
-  const { port = 0, logFile, refuseLogins = false, idleMs, extensions = ['PIPELINING', '8BITMIME'], silent, reluctant } = options
-  const mails: Received[] = []
+export async function startSmtpServer(options: Options = {}) {
+  const { port = 0, logFile, refuseLogins = false, idleMs, extensions = ['PIPELINING', '8BITMIME'], silent, stopAtData } = options
+  const messages: ReceivedMessage[] = []
   const bodies = new Map<string, string>()
   const commands: string[] = []
   const open = new Set<Socket>()
   const log = logFile === undefined ? undefined : openSync(logFile, 'a')
   /** Answers every recipient with this while it is set. */
-  const mood: { refusal: string | undefined } = { refusal: undefined }
-  const known = new Set<string>()
+  const outage: { refusal: string | undefined } = { refusal: undefined }
+  const seen = new Set<string>()
   const script: Script = {}
   let connections = 0
 
@@ -76,43 +76,43 @@ export async function startSink(options: Options = {}) {
   function chooseBehaviour(address: string) {
     const asked = address.split(/[+@]/)[0]!
     if (!asked.endsWith('once')) return asked
-    const isFirst = !known.has(address)
-    known.add(address)
+    const isFirst = !seen.has(address)
+    seen.add(address)
     return isFirst ? asked.slice(0, -'once'.length) : 'ok'
   }
 
-  function take({ sender, recipients, number }: Session, content: Buffer) {
+  function accept({ sender, recipients, number }: Session, content: Buffer) {
     const text = content.toString('latin1')
     const head = (name: string) => new RegExp(`^${name}: *(.*)\\r$`, 'im').exec(text)?.[1]?.trim() ?? ''
     const hash = createHash('sha256').update(content).digest('hex')
     const mail = { id: head('X-Sterna-Id'), messageId: head('Message-ID'), hash, at: Date.now(), sender, recipients, connection: number }
     if (log === undefined) {
-      mails.push(mail)
+      messages.push(mail)
       bodies.set(mail.id, text)
     } else writeSync(log, `${JSON.stringify(mail)}\n`)
   }
 
-  function endOfMail(session: Session, content: Buffer) {
-    const { socket, how } = session
+  function endOfData(session: Session, content: Buffer) {
+    const { socket, behaviour } = session
     const scripted = script.dot?.(session.recipients[0] ?? '')
     if (typeof scripted === 'string') return reply(socket, scripted)
-    const code = /^[tp](\d{3})dot$/.exec(how)?.[1]
+    const code = /^[tp](\d{3})dot$/.exec(behaviour)?.[1]
     if (code) return reply(socket, refusal(code))
-    take(session, content)
-    const delay = /^d(\d+)$/.exec(how)?.[1]
+    accept(session, content)
+    const delay = /^d(\d+)$/.exec(behaviour)?.[1]
     if (delay) setTimeout(() => reply(socket, '250 2.0.0 Ok: taken'), Number(delay))
-    else if (how === 'rst-dot') socket.resetAndDestroy()
-    else if (how === 'garbage') reply(socket, 'certainly, dear friend')
-    else if (how === 'big') reply(socket, `250-${'x'.repeat(BIG_REPLY)}`)
-    else if (how === 'slow') void byteByByte(socket, '250 2.0.0 Ok: taken\r\n')
-    else if (how === 'multi') {
+    else if (behaviour === 'rst-dot') socket.resetAndDestroy()
+    else if (behaviour === 'garbage') reply(socket, 'certainly, dear friend')
+    else if (behaviour === 'big') reply(socket, `250-${'x'.repeat(BIG_REPLY)}`)
+    else if (behaviour === 'slow') void byteByByte(socket, '250 2.0.0 Ok: taken\r\n')
+    else if (behaviour === 'multi') {
       socket.write('250-2.0.0 Taken, and\r\n250-the')
       setTimeout(() => socket.write(' second line\r\n2'), 20)
       setTimeout(() => socket.write('50 is not the last\r\n'), 40)
-    } else if (how !== 'hang-dot') reply(socket, '250 2.0.0 Ok: taken')
+    } else if (behaviour !== 'hang-dot') reply(socket, '250 2.0.0 Ok: taken')
   }
 
-  function obey(session: Session, line: string) {
+  function handleCommand(session: Session, line: string) {
     const { socket } = session
     const verb = line.split(' ')[0]!.toUpperCase()
     commands.push(line)
@@ -139,8 +139,8 @@ export async function startSink(options: Options = {}) {
     if (verb === 'RCPT') return reply(socket, answerRecipient(session, addressIn(line)))
     if (verb === 'DATA') {
       if (!session.recipients.length) return reply(socket, '503 5.5.1 No recipients')
-      session.inMail = true
-      if (reluctant) socket.pause()
+      session.inData = true
+      if (stopAtData) socket.pause()
       return reply(socket, '354 Go on')
     }
     reply(socket, '250 2.0.0 Ok')
@@ -152,8 +152,8 @@ export async function startSink(options: Options = {}) {
   }
 
   function answerRecipient(session: Session, address: string) {
-    session.how = chooseBehaviour(address)
-    const code = mood.refusal ?? /^[tp](\d{3})$/.exec(session.how)?.[1]
+    session.behaviour = chooseBehaviour(address)
+    const code = outage.refusal ?? /^[tp](\d{3})$/.exec(session.behaviour)?.[1]
     if (code) return refusal(code)
     session.recipients.push(address)
     return '250 2.1.5 Ok'
@@ -162,25 +162,25 @@ export async function startSink(options: Options = {}) {
   function onData(session: Session, chunk: Buffer) {
     session.received = Buffer.concat([session.received, chunk])
     for (;;) {
-      if (session.inMail) {
-        const { how } = session
-        if (how === 'rst-data') return void session.socket.resetAndDestroy()
-        if (how === 'early' && !session.refused) reply(session.socket, '552 5.3.4 Enough')
-        session.refused = how === 'early'
+      if (session.inData) {
+        const { behaviour } = session
+        if (behaviour === 'rst-data') return void session.socket.resetAndDestroy()
+        if (behaviour === 'early' && !session.refused) reply(session.socket, '552 5.3.4 Enough')
+        session.refused = behaviour === 'early'
         const end = session.received.indexOf(END, session.searched)
         session.searched = Math.max(0, session.received.length - END.length)
         if (end < 0) return
         const content = session.received.subarray(0, end + 2)
         session.received = session.received.subarray(end + END.length)
-        endOfMail(session, content)
-        Object.assign(session, { sender: '', recipients: [], inMail: false, refused: false, searched: 0 })
+        endOfData(session, content)
+        Object.assign(session, { sender: '', recipients: [], inData: false, refused: false, searched: 0 })
         continue
       }
       const end = session.received.indexOf('\r\n')
       if (end < 0) return
       const line = session.received.toString('latin1', 0, end)
       session.received = session.received.subarray(end + 2)
-      obey(session, line)
+      handleCommand(session, line)
     }
   }
 
@@ -190,7 +190,7 @@ export async function startSink(options: Options = {}) {
     socket.on('error', () => {}) // clients die here
     socket.setNoDelay(true)
     if (idleMs) socket.setTimeout(idleMs, () => socket.destroy())
-    const state = { sender: '', recipients: [], how: '', inMail: false, refused: false, received: Buffer.alloc(0), searched: 0 }
+    const state = { sender: '', recipients: [], behaviour: '', inData: false, refused: false, received: Buffer.alloc(0), searched: 0 }
     const session: Session = { socket, number: ++connections, ...state }
     socket.on('data', (chunk) => onData(session, chunk))
     const greeting = script.greeting?.('')
@@ -201,11 +201,11 @@ export async function startSink(options: Options = {}) {
 
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}?tls=off`,
-    mails,
+    messages,
     /** By our id, dots still doubled. */
     bodies,
     commands,
-    mood,
+    outage,
     script,
     connections: () => connections,
     openConnections: () => open.size,

@@ -37,7 +37,7 @@ export const confirmation = (fields: Fields = {}) =>
   signed({ Type: 'SubscriptionConfirmation', Message: 'You have chosen to subscribe', SubscribeURL: SUBSCRIBE, Token: 'abc123', ...fields })
 
 /** Plays SNS towards the app: whatever is fetched or confirmed is noted. */
-export function createSns() {
+export function createFakeSns() {
   const fetched: string[] = []
   const confirmed: string[] = []
   return {

@@ -9,10 +9,10 @@ import { loadConfig } from '../../src/lib/config.ts'
 import { addressOf, openStorage } from '../../src/uploads/storage.ts'
 import { SECRET_KEY, useApp } from '../support/app.ts'
 import { type Format, image } from '../support/images.ts'
-import { startS3 } from '../support/s3-server.ts'
+import { startS3Server } from '../support/s3-server.ts'
 
 const bucket = { bucket: 'pictures', region: 'eu-north-1', accessKeyId: 'AKIATEST', secretAccessKey: 'a secret of the bucket/+=' }
-const s3 = await startS3(bucket)
+const s3 = await startS3Server(bucket)
 const dataDir = mkdtempSync(join(tmpdir(), 'sterna-s3-'))
 const S3 = {
   S3_ENDPOINT: s3.url,
@@ -33,7 +33,7 @@ beforeAll(async () => {
   shop = await sterna.newProject()
 })
 afterEach(() => {
-  s3.trouble.status = undefined
+  s3.outage.status = undefined
 })
 
 async function upload(content: Buffer, { sk } = shop) {
@@ -79,13 +79,13 @@ test.each<[Format, string]>([
 test('what is not in the bucket is not found, also when it only says 403', async () => {
   const url = `/uploads/${'0'.repeat(40)}.png`
   expect((await sterna.call('GET', url)).status).toBe(404)
-  s3.trouble.status = 403
+  s3.outage.status = 403
   expect((await sterna.call('GET', url)).status).toBe(404)
 })
 
 test.each([500, 503, 403])('while the bucket answers %s an upload is answered 503 and leaves no row', async (status) => {
   const before = await rows()
-  s3.trouble.status = status
+  s3.outage.status = status
   const answer = await upload(await image('png'))
   expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([503, 'SERVICE_UNAVAILABLE', '5'])
   expect(JSON.stringify(answer.body)).not.toContain(bucket.accessKeyId)
@@ -94,7 +94,7 @@ test.each([500, 503, 403])('while the bucket answers %s an upload is answered 50
 
 test('while the bucket is away an image is answered 503', async () => {
   const { body } = await upload(await image('png'))
-  s3.trouble.status = 500
+  s3.outage.status = 500
   expect((await sterna.call('GET', `/uploads/${body.key}`)).status).toBe(503)
 })
 
@@ -102,11 +102,11 @@ test('with its project its objects go, when the bucket is back, and no others', 
   const project = await sterna.newProject()
   const { body: mine } = await upload(await image('png'), project)
   const { body: other } = await upload(await image('png'))
-  s3.trouble.status = 500
+  s3.outage.status = 500
   await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
   await vi.waitFor(async () => expect((await rows()).map(({ key }) => key)).not.toContain(mine.key), { timeout: 10_000 })
   expect(s3.objects.has(mine.key)).toBe(true)
-  s3.trouble.status = undefined
+  s3.outage.status = undefined
   await vi.waitFor(() => expect(s3.objects.has(mine.key)).toBe(false), { timeout: 15_000, interval: 50 })
   expect(s3.objects.has(other.key)).toBe(true)
 })
@@ -117,7 +117,7 @@ test('removing what is gone, and more than a few, succeeds', async () => {
   for (const key of keys.slice(0, 40)) s3.objects.set(key, { content: Buffer.alloc(1), headers: {} })
   await storage.remove(keys)
   expect([...s3.objects.keys()].filter((key) => keys.includes(key))).toEqual([])
-  s3.trouble.status = 403
+  s3.outage.status = 403
   await expect(storage.remove(['0.png'])).rejects.toThrow()
 })
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, useApp } from '../support/app.ts'
-import { startDns } from '../support/dns-server.ts'
+import { startDnsServer } from '../support/dns-server.ts'
 
 const env: Record<string, string> = { RATE_LIMIT_PER_MINUTE: '0' }
-let dns: Awaited<ReturnType<typeof startDns>>
+let dns: Awaited<ReturnType<typeof startDnsServer>>
 beforeAll(async () => {
-  dns = await startDns()
+  dns = await startDnsServer()
   env.DNS_SERVERS = dns.address
 })
 afterAll(() => dns.stop())
@@ -57,9 +57,9 @@ describe('the spelling', () => {
     'a@127.0.0.1',
     `${'a'.repeat(65)}@fine.example`,
   ])('of "%s" is no address, which is the answer and not an error', async (email) => {
-    const before = dns.questions.length
+    const before = dns.queries.length
     expect(await verify(email)).toMatchObject({ email, valid: false, domainExists: false, reasons: ['Not a valid email address.'] })
-    expect(dns.questions).toHaveLength(before)
+    expect(dns.queries).toHaveLength(before)
   })
 
   test.each([undefined, null, 7, true, ['a@fine.example'], { a: 1 }, 'x'.repeat(321), `a@${'x'.repeat(10_000)}`])(
@@ -139,7 +139,7 @@ describe('the domain', () => {
   test('is asked for once, however many of its addresses are verified', async () => {
     dns.set('busy.example', TAKES_MAIL)
     await Promise.all(Array.from({ length: 30 }, (_, index) => verify(`a${index}@busy.example`)))
-    expect(dns.questions.filter((question) => question.endsWith(' busy.example')).sort()).toEqual([
+    expect(dns.queries.filter((question) => question.endsWith(' busy.example')).sort()).toEqual([
       'A busy.example',
       'AAAA busy.example',
       'MX busy.example',
