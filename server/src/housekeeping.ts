@@ -1,0 +1,46 @@
+import { dropOldAccountMails } from './account-emails/account-email.ts'
+import { dropExpiredSessions } from './auth/sessions.ts'
+import { dropExpiredTokens } from './auth/tokens.ts'
+import { type Pool, type Tx, transact } from './db/index.ts'
+import { dropOldNotifications } from './delivery/feedback/ses/store.ts'
+import { dropOldSoftBounces } from './delivery/feedback/soft-bounce.ts'
+import { clearVars } from './delivery/outbox/clear-vars.ts'
+import { dropOldAttachments } from './delivery/outbox/retention.ts'
+import { dropOldPauses } from './delivery/sender/pauses.ts'
+import { dropExpiredKeys } from './http/idempotency.ts'
+import { dropEndedAttempts } from './http/quotas.ts'
+import { dropOldJobs } from './jobs/job.ts'
+import type { Log } from './lib/log.ts'
+import { runEach } from './lib/run-each.ts'
+import { dropExpiredInvitations } from './projects/members.ts'
+import { resumeWipes } from './projects/wipe.ts'
+
+/** Rows deleted in one transaction. */
+const CHUNK = 5_000
+/** Contents whose attachments are deleted in one transaction: attachments have megabytes, and a statement may take 5 s. */
+const ATTACHMENTS_CHUNK = 20
+
+/** Everything that is deleted by its age, in one list. A task that fails does not keep the others from running. */
+export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
+  runEach(
+    {
+      sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),
+      tokens: () => transact(db, (tx) => dropExpiredTokens(tx)),
+      invitations: () => transact(db, (tx) => dropExpiredInvitations(tx)),
+      'account emails': () => transact(db, (tx) => dropOldAccountMails(tx)),
+      attempts: () => transact(db, (tx) => dropEndedAttempts(tx)),
+      wipes: () => transact(db, (tx) => resumeWipes(tx)),
+      'idempotency keys': () => dropExpiredKeys(db, ttlHours),
+      jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
+      attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, ATTACHMENTS_CHUNK)),
+      'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
+      pauses: () => transact(db, (tx) => dropOldPauses(tx)),
+      'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
+      notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
+    },
+    log,
+  )
+
+async function untilNone(db: Pool, remove: (tx: Tx) => Promise<number>) {
+  while ((await transact(db, remove)) > 0);
+}

@@ -1,0 +1,41 @@
+import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
+import {
+  wipeContents,
+  wipeEmails,
+  wipeNotifications,
+  wipePauses,
+  wipeSandbox,
+  wipeSoftBounces,
+  wipeSuppressions,
+} from './delivery/emails/wipe.ts'
+import { wipeDomains } from './domains/wipe.ts'
+import { wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
+import { wipeKeys } from './http/idempotency.ts'
+import { wipeJobs } from './jobs/job.ts'
+import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
+import type { Wiper } from './projects/wipe.ts'
+import { wipeTemplates } from './templates/template.ts'
+import { wipeUploads } from './uploads/wipe.ts'
+
+/** What a project reset or deletion removes, in this order: rows that refer to others come after them. */
+export const WIPERS: Wiper[] = [
+  wipeKeys,
+  wipeJobs,
+  wipeContacts,
+  wipeContactFacts,
+  wipeEvents,
+  wipeReactions,
+  wipeEventCounts,
+  wipeListeners,
+  wipeTemplates,
+  wipeUploads,
+  wipeEmails,
+  wipeOpensAndClicks,
+  wipeContents,
+  wipeSandbox,
+  wipePauses,
+  wipeSuppressions,
+  wipeSoftBounces,
+  wipeNotifications,
+  wipeDomains,
+]
