@@ -1,4 +1,4 @@
-// Blocks rendering on purpose: the theme is set before the first pixel, so a dark room never sees a white flash.
+// Blocks rendering on purpose: the theme is set before the first paint, so that a dark theme never flashes white.
 // A file of its own because the content security policy allows no inline script.
 {
   const prefersDark = matchMedia('(prefers-color-scheme: dark)')

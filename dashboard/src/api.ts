@@ -4,14 +4,14 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 export const api = new Sterna()
 
 export const queryClient = new QueryClient({
-  // The SDK already repeats what is worth repeating.
+  // The SDK already retries GETs.
   defaultOptions: { queries: { retry: false, staleTime: 30_000 } },
-  queryCache: new QueryCache({ onError: askToSignIn }),
-  mutationCache: new MutationCache({ onError: askToSignIn }),
+  queryCache: new QueryCache({ onError: redirectToSignIn }),
+  mutationCache: new MutationCache({ onError: redirectToSignIn }),
 })
 
-/** A session can end under any page. A full load, so that nothing of the last user stays in memory. */
-function askToSignIn(error: Error) {
+/** A session can end while any page is open. A full page load clears the data of the last user from memory. */
+function redirectToSignIn(error: Error) {
   const { pathname, search } = window.location
   const signedOut = error instanceof SternaError && error.code === 'UNAUTHORIZED'
   if (signedOut && pathname.startsWith('/app')) window.location.assign(`/sign-in?${new URLSearchParams({ next: pathname + search })}`)

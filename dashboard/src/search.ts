@@ -1,4 +1,4 @@
-/** What stands behind the `?`. Plain text in, plain text out: a token that looks like a number has to stay the token. */
+/** The query string of a URL. Values stay strings: a token that looks like a number must not become one. */
 export type Search = Record<string, unknown>
 
 export function parseSearch(search: string): Search {
@@ -14,7 +14,7 @@ export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Only paths of our own: a link with a foreign `next` must not become a redirect for phishers. */
+/** Accepts only paths on this origin: `next` must not become an open redirect. */
 export function ownPath(value: unknown): string | undefined {
   return typeof value === 'string' && /^\/(?![/\\])/.test(value) ? value : undefined
 }

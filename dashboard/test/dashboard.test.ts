@@ -8,11 +8,11 @@ const PHONE = { viewport: { width: 375, height: 812 } }
 
 let sterna: Awaited<ReturnType<typeof startSterna>>
 let browser: Browser
-/** What browsers found wrong with our pages: exceptions, console errors, refusals by the content security policy. */
-const complaints: string[] = []
+/** Exceptions, console errors and violations of the content security policy in our pages. */
+const pageErrors: string[] = []
 
 beforeAll(async () => {
-  // A page must not take the whole browser with it when it closes, and the browser's own rules have to hold.
+  // A closing page must not end the browser, and the browser's own security must be on.
   const args = sparticuz.args.filter((arg) => !['--single-process', '--disable-web-security'].includes(arg))
   const launched = sparticuz.executablePath().then((executablePath) => chromium.launch({ executablePath, args: [...args, '--no-sandbox'] }))
   ;[sterna, browser] = await Promise.all([startSterna(), launched])
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await Promise.all(browser.contexts().map((context) => context.close()))
-  expect(complaints.splice(0)).toEqual([])
+  expect(pageErrors.splice(0)).toEqual([])
 })
 
 afterAll(async () => {
@@ -33,15 +33,15 @@ async function openBrowser(options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ baseURL: sterna.url, reducedMotion: 'reduce', permissions, ...options })
   context.setDefaultTimeout(5000)
   const page = await context.newPage()
-  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('pageerror', (error) => pageErrors.push(error.message))
   page.on('console', (message) => {
-    // The browser reports every 4xx answer as an error; refusals are part of what is tested here.
-    if (message.type() === 'error' && !message.text().includes('the server responded with a status of 4')) complaints.push(message.text())
+    // The browser reports every 4xx response as an error; some of them are expected here.
+    if (message.type() === 'error' && !message.text().includes('the server responded with a status of 4')) pageErrors.push(message.text())
   })
   return page
 }
 
-/** Someone with an account and a project, made through the API, in a browser that is signed in. */
+/** A signed-in browser of an owner, whose account and project are made through the API. */
 async function openAsOwner(email: string, options?: BrowserContextOptions) {
   const page = await openBrowser(options)
   const { request } = page.context()
@@ -53,26 +53,26 @@ async function openAsOwner(email: string, options?: BrowserContextOptions) {
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor()
 
-async function fillAndSend(page: Page, fields: Record<string, string>, send: string) {
+async function fillAndSubmit(page: Page, fields: Record<string, string>, submit: string) {
   for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value)
-  await button(page, send).click()
+  await button(page, submit).click()
 }
 
-async function linkInMailTo(address: string, subject: RegExp) {
-  const mails = await sterna.accountEmails()
-  const mail = mails.find(({ to, subject: about }) => to === address && subject.test(about))
-  return /https?:\S+/.exec(mail!.text)![0]
+async function linkInEmailTo(address: string, subject: RegExp) {
+  const emails = await sterna.accountEmails()
+  const email = emails.find(({ to, subject: about }) => to === address && subject.test(about))
+  return /https?:\S+/.exec(email!.text)![0]
 }
 
-test('a newcomer signs up, creates a project, takes its keys, replaces them, signs out and in again', async () => {
+test('a new user signs up, creates a project, copies its keys, replaces them, signs out and signs in again', async () => {
   const page = await openBrowser()
   await page.goto('/')
   await heading(page, 'Welcome back')
   await page.getByRole('link', { name: 'Create an account' }).click()
-  await fillAndSend(page, { Email: 'ada@example.com', Password: PASSWORD }, 'Create account')
+  await fillAndSubmit(page, { Email: 'ada@example.com', Password: PASSWORD }, 'Create account')
 
   await heading(page, 'Name your first project')
-  await fillAndSend(page, { 'Project name': 'Acme' }, 'Create project')
+  await fillAndSubmit(page, { 'Project name': 'Acme' }, 'Create project')
   await heading(page, 'Your keys')
   const publicKey = await page.getByLabel('Public key', { exact: true }).inputValue()
   expect(publicKey).toMatch(/^pk_[0-9a-f]{64}$/)
@@ -91,8 +91,8 @@ test('a newcomer signs up, creates a project, takes its keys, replaces them, sig
 
   await button(page, 'Replace keys…').click()
   expect(await button(page, 'Replace keys').isDisabled()).toBe(true)
-  await fillAndSend(page, { 'Type “Acme” to confirm': 'Acme' }, 'Replace keys')
-  await page.getByText('New keys are in place').first().waitFor()
+  await fillAndSubmit(page, { 'Type “Acme” to confirm': 'Acme' }, 'Replace keys')
+  await page.getByText('Keys replaced').first().waitFor()
   expect(await secretKey.inputValue()).toMatch(/^sk_[0-9a-f]{64}$/)
   expect(await secretKey.inputValue()).not.toBe(secret)
 
@@ -102,33 +102,33 @@ test('a newcomer signs up, creates a project, takes its keys, replaces them, sig
   await heading(page, 'Welcome back')
   await page.goto(keysPage)
   await heading(page, 'Welcome back')
-  await fillAndSend(page, { Email: 'ada@example.com', Password: PASSWORD }, 'Sign in')
+  await fillAndSubmit(page, { Email: 'ada@example.com', Password: PASSWORD }, 'Sign in')
   await heading(page, 'Your keys')
   expect(page.url()).toBe(keysPage)
 })
 
-test('a refused form says why: above it, or next to the field at fault', async () => {
+test('a rejected form shows the reason above the form or beside the field', async () => {
   const page = await openBrowser()
   await page.goto('/sign-in')
-  await fillAndSend(page, { Email: 'nobody@example.com', Password: 'not the password' }, 'Sign in')
+  await fillAndSubmit(page, { Email: 'nobody@example.com', Password: 'not the password' }, 'Sign in')
   expect(await page.getByRole('alert').textContent()).toBe('Wrong email address or password.')
 
   await page.goto('/sign-up')
-  await fillAndSend(page, { Email: 'nobody@localhost', Password: PASSWORD }, 'Create account')
+  await fillAndSubmit(page, { Email: 'nobody@localhost', Password: PASSWORD }, 'Create account')
   const email = page.getByLabel('Email', { exact: true })
   await page.locator('[aria-invalid=true]').waitFor()
   expect(await email.evaluate((input) => document.getElementById(input.getAttribute('aria-describedby')!)?.textContent)).toMatch(/email/i)
   expect(await email.evaluate((input) => input === document.activeElement)).toBe(true)
 })
 
-test('a link to a foreign site after signing in is not followed', async () => {
+test('signing in does not redirect to another site', async () => {
   const { page } = await openAsOwner('careful@example.com')
   await page.goto('/sign-in?next=//evil.example.com/app')
   await heading(page, 'Your keys')
   expect(new URL(page.url()).origin).toBe(sterna.url)
 })
 
-test('on a phone every page is reached through the navigation sheet and none is wider than the screen', async () => {
+test('on a phone the navigation sheet opens every page, and no page is wider than the screen', async () => {
   const { page } = await openAsOwner('phone@example.com', PHONE)
   await page.goto('/app')
   await heading(page, 'Your keys')
@@ -145,56 +145,56 @@ test('on a phone every page is reached through the navigation sheet and none is 
   }
 })
 
-test('the links in account mails lead to pages that do what the mail says', async () => {
+test('the links in account emails confirm the address, accept the invitation and reset the password', async () => {
   const { page } = await openAsOwner('grace@example.com')
   await page.goto('/app')
-  await page.getByText('Confirm your address').waitFor()
-  await page.goto(await linkInMailTo('grace@example.com', /./))
-  await heading(page, 'Your address is confirmed')
+  await page.getByText('Confirm your email address').waitFor()
+  await page.goto(await linkInEmailTo('grace@example.com', /./))
+  await heading(page, 'Email address confirmed')
   await page.getByRole('link', { name: 'Open Sterna' }).click()
   await heading(page, 'Your keys')
-  await page.getByText('Confirm your address').waitFor({ state: 'detached' })
+  await page.getByText('Confirm your email address').waitFor({ state: 'detached' })
 
   await page.getByRole('link', { name: 'Team' }).click()
   await button(page, 'Invite').click()
-  await fillAndSend(page, { Email: 'alan@example.com' }, 'Send invitation')
+  await fillAndSubmit(page, { Email: 'alan@example.com' }, 'Send invitation')
   await button(page, 'Withdraw the invitation of alan@example.com').waitFor()
 
   const invited = await openBrowser()
-  await invited.goto(await linkInMailTo('alan@example.com', /invited/))
+  await invited.goto(await linkInEmailTo('alan@example.com', /invited/))
   await invited.getByRole('link', { name: 'Create an account and join' }).click()
-  await fillAndSend(invited, { Password: PASSWORD }, 'Create account')
-  await invited.getByText('Only owners and admins see the keys').waitFor()
+  await fillAndSubmit(invited, { Password: PASSWORD }, 'Create account')
+  await invited.getByText('Only owners and admins can see the keys').waitFor()
 
   const forgetful = await openBrowser()
   await forgetful.goto('/forgot-password')
-  await fillAndSend(forgetful, { Email: 'grace@example.com' }, 'Send the link')
+  await fillAndSubmit(forgetful, { Email: 'grace@example.com' }, 'Send the link')
   await heading(forgetful, 'Check your inbox')
-  await forgetful.goto(await linkInMailTo('grace@example.com', /password/i))
-  await fillAndSend(forgetful, { 'New password': 'another four words' }, 'Change password')
+  await forgetful.goto(await linkInEmailTo('grace@example.com', /password/i))
+  await fillAndSubmit(forgetful, { 'New password': 'another four words' }, 'Change password')
   await forgetful.getByRole('link', { name: 'Sign in' }).click()
-  await fillAndSend(forgetful, { Email: 'grace@example.com', Password: 'another four words' }, 'Sign in')
+  await fillAndSubmit(forgetful, { Email: 'grace@example.com', Password: 'another four words' }, 'Sign in')
   await heading(forgetful, 'Your keys')
 })
 
-test('settings are saved and a deleted project is gone', async () => {
+test('settings are saved, and a deleted project is no longer found', async () => {
   const { page, project } = await openAsOwner('owner@example.com')
   await page.goto(`/app/p/${project.id}/settings`)
   await page.getByRole('radio', { name: /^Never/ }).check()
-  await fillAndSend(page, { 'Project name': '<b>Acme</b> {{7*7}}' }, 'Save')
+  await fillAndSubmit(page, { 'Project name': '<b>Acme</b> {{7*7}}' }, 'Save')
   await page.getByText('Settings saved').first().waitFor()
   await page.reload()
   expect(await page.getByLabel('Project name').inputValue()).toBe('<b>Acme</b> {{7*7}}')
   expect(await page.getByRole('radio', { name: /^Never/ }).isChecked()).toBe(true)
 
   await button(page, 'Delete project…').click()
-  await fillAndSend(page, { 'Type “<b>Acme</b> {{7*7}}” to confirm': '<b>Acme</b> {{7*7}}' }, 'Delete project')
+  await fillAndSubmit(page, { 'Type “<b>Acme</b> {{7*7}}” to confirm': '<b>Acme</b> {{7*7}}' }, 'Delete project')
   await heading(page, 'Name your first project')
   await page.goto(`/app/p/${project.id}/keys`)
   await heading(page, 'No such project')
 })
 
-test('every control on every page has a name that a screen reader can say', async () => {
+test('every control on every page has an accessible name', async () => {
   const { page, project } = await openAsOwner('reader@example.com')
   const signedOut = await openBrowser(PHONE)
   for (const path of ['/sign-in', '/sign-up', '/forgot-password', '/reset-password?token=x', '/accept-invitation?token=x']) {
@@ -207,7 +207,7 @@ test('every control on every page has a name that a screen reader can say', asyn
 
 const CONTROLS = ['button', 'link', 'textbox', 'combobox', 'radio', 'checkbox', 'menuitem', 'dialog', 'table', 'navigation']
 
-/** As the browser itself computes names for assistive technology. */
+/** Uses the names that the browser computes for assistive technology. */
 async function namelessControls(page: Page, path: string) {
   await page.goto(path)
   await page.getByRole('heading', { level: 1 }).waitFor()

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 
-/** The parts of an OpenAPI 3.1 document that become types. Everything else in it (examples, limits, formats) is for people. */
+/** The parts of an OpenAPI 3.1 document that become types. Examples, limits and formats do not. */
 export type Schema =
   | boolean
   | {
@@ -37,13 +37,13 @@ export type Document = {
   components?: { schemas?: Record<string, Schema> }
 }
 
-/** `joined` says which operator holds the text together, so that whoever embeds it knows when to add parentheses. */
+/** `joined` is the outermost operator of the text: the caller adds parentheses where needed. */
 type Printed = { text: string; joined?: '|' | '&' }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const WIDTH = 120
 
-/** The whole of `generated.ts` for one document. Pure; schemas and paths are sorted so that a moved route makes no diff. */
+/** The content of `generated.ts` for a document. Schemas and paths are sorted, so that a moved route makes no diff. */
 export function printTypes(document: Document): string {
   const schemas = sortedEntries(document.components?.schemas ?? {}).map(
     ([name, schema]) => `${doc(schema, '')}export type ${typeName(name)} = ${typeOf(schema, '').text}\n`,
@@ -57,7 +57,7 @@ export function printTypes(document: Document): string {
   return [
     '// Generated from docs/openapi.json by `npm run openapi`. Do not edit.\n',
     ...schemas,
-    `/** Every endpoint: what it takes and what its 2xx answer holds. */\nexport interface Operations {\n${operations.join('\n')}}\n`,
+    `/** The input and the 2xx response of every endpoint. */\nexport interface Operations {\n${operations.join('\n')}}\n`,
   ]
     .join('\n')
     .replaceAll(/ +$/gm, '')
@@ -106,7 +106,7 @@ function typeOf(schema: Schema | undefined, indent: string): Printed {
   return schema.nullable ? join('|', [type, { text: 'null' }], indent) : type
 }
 
-/** What a value must be all at once: one entry for most schemas, several for `allOf` or a `$ref` with siblings. */
+/** Types that a value must have at the same time: one for most schemas, several for `allOf` or a `$ref` with siblings. */
 function constraints(schema: Exclude<Schema, boolean>, indent: string): Printed[] {
   if ('const' in schema) return [{ text: literal(schema.const) }]
   if (schema.enum) {
@@ -130,7 +130,7 @@ function constraints(schema: Exclude<Schema, boolean>, indent: string): Printed[
   return found
 }
 
-/** Choices beside properties that only say which of them go together: too fine for a type. */
+/** Choices beside properties that only restrict which of them go together are not expressed in the type. */
 const onlyRestrict = ({ properties }: Exclude<Schema, boolean>, choices: Schema[]) =>
   properties !== undefined && choices.every((choice) => typeof choice === 'object' && !choice.type && !choice.$ref)
 

@@ -1,11 +1,11 @@
 import type { Error as ErrorBody } from './generated.ts'
 
-type Reported = ErrorBody['error']
+type ErrorFields = ErrorBody['error']
 
-/** The server's codes, and three for answers it never gave: nothing came, nothing came in time, something else answered. */
-export type ErrorCode = Reported['code'] | 'NETWORK_ERROR' | 'TIMEOUT' | 'UNEXPECTED_RESPONSE'
+/** The codes of the server, and three of the SDK: no connection, no response in time, and a response that is not from Sterna. */
+export type ErrorCode = ErrorFields['code'] | 'NETWORK_ERROR' | 'TIMEOUT' | 'UNEXPECTED_RESPONSE'
 
-type Options = Partial<Pick<Reported, 'requestId' | 'errors' | 'details' | 'suggestion'>> & {
+type Options = Partial<Pick<ErrorFields, 'requestId' | 'errors' | 'details' | 'suggestion'>> & {
   status?: number
   retryAfter?: number
   cause?: unknown
@@ -14,14 +14,14 @@ type Options = Partial<Pick<Reported, 'requestId' | 'errors' | 'details' | 'sugg
 export class SternaError extends Error {
   override readonly name = 'SternaError'
   readonly code: ErrorCode
-  /** HTTP status; 0 when no answer arrived. */
+  /** HTTP status; 0 without a response. */
   readonly status: number
   readonly requestId: string | undefined
-  /** One entry per refused field. */
-  readonly errors: NonNullable<Reported['errors']>
-  readonly details: Reported['details']
+  /** One entry per invalid field. */
+  readonly errors: NonNullable<ErrorFields['errors']>
+  readonly details: ErrorFields['details']
   readonly suggestion: string | undefined
-  /** Seconds to wait before trying again, when the server said so. */
+  /** Seconds to wait before a retry, if the server named them. */
   readonly retryAfter: number | undefined
 
   constructor(code: ErrorCode, message: string, { status = 0, errors = [], cause, ...rest }: Options = {}) {
@@ -36,7 +36,7 @@ export class SternaError extends Error {
   }
 }
 
-/** Turns any answer that is not 2xx into an error. `body` is the parsed JSON, or undefined when it was none. */
+/** The error of a response that is not 2xx. `body` is the parsed JSON, or undefined if it is not JSON. */
 export function readError(response: Response, body: unknown): SternaError {
   const status = response.status
   const retryAfter = secondsOf(response.headers.get('retry-after'))

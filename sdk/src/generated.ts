@@ -312,7 +312,7 @@ export type User = {
   createdAt: string
 }
 
-/** Every endpoint: what it takes and what its 2xx answer holds. */
+/** The input and the 2xx response of every endpoint. */
 export interface Operations {
   /** Accept an invitation */
   'POST /auth/accept-invitation': {

@@ -3,8 +3,8 @@ import {
   type Body,
   type Connection,
   type HeadersOf,
+  type Idempotency,
   type Input,
-  type Once,
   type Operation,
   type Query,
   send,
@@ -30,20 +30,20 @@ export type {
 } from './generated.ts'
 
 export type SternaOptions = {
-  /** Where Sterna runs. In a browser the page's own origin unless told otherwise. */
+  /** The URL of the Sterna server. Default: the page's origin in a browser, `http://localhost:3000` elsewhere. */
   baseUrl?: string
-  /** A project's key. Without one the browser's session cookie speaks for the user. */
+  /** A key of a project. Without one the browser's session cookie authenticates the user. */
   apiKey?: string
-  /** Which project a signed-in user means, on endpoints that do not name it in their path. */
+  /** The project of a signed-in user, for endpoints without a project in their path. */
   projectId?: string
   fetch?: typeof fetch
-  /** For a whole call, retries included. 30 seconds unless told otherwise. */
+  /** Limit for a whole call, retries included. Default: 30 seconds. */
   timeoutMs?: number
 }
 
 /**
  * The Sterna API: `client.noun.verb()`. Every failure is a `SternaError`.
- * GETs are repeated up to twice when the network fails or the server asks to come back shortly; nothing else is.
+ * A GET is retried up to twice when the network fails or the server answers 503 with a short `Retry-After`. Other requests are never retried.
  */
 export class Sterna {
   readonly #connection: Connection
@@ -53,12 +53,12 @@ export class Sterna {
     this.#connection = { ...rest, baseUrl: origin.replace(/\/+$/, ''), fetch: fetch ?? globalThis.fetch, timeoutMs }
   }
 
-  /** Any endpoint of the document by name; the nouns below are this, one line each. */
+  /** Calls any endpoint of the OpenAPI document by name. The methods below are shorthands for it. */
   request<K extends Operation>(
     operation: K,
     ...[input]: Record<never, never> extends Input<K> ? [input?: Input<K>] : [input: Input<K>]
   ): Promise<Answer<K>> {
-    // The document the types come from is the server's own: it promises what this answer holds.
+    // The types come from the server's own OpenAPI document, so the response has this shape.
     return send(this.#connection, operation, input ?? {}) as Promise<Answer<K>>
   }
 
@@ -128,9 +128,9 @@ export class Sterna {
   }
 
   readonly events = {
-    /** With the public key: from a browser or an app. */
-    track: (body: Body<'POST /v1/track'>, once: Once = {}) => this.request('POST /v1/track', { body, ...once }),
-    /** With the secret key or a session. */
+    /** Needs the public key. For browsers and apps. */
+    track: (body: Body<'POST /v1/track'>, idempotency: Idempotency = {}) => this.request('POST /v1/track', { body, ...idempotency }),
+    /** Needs the secret key or a session. */
     record: (body: Body<'POST /events/track'>) => this.request('POST /events/track', { body }),
     list: (query: Query<'GET /events'> = {}) => this.request('GET /events', { query }),
     ofContact: (contactId: string, query: Query<'GET /events/contact/{contactId}'> = {}) =>
@@ -142,21 +142,21 @@ export class Sterna {
   }
 
   readonly emails = {
-    /** With the secret key. */
-    send: (body: Body<'POST /v1/send'>, once: Once = {}) => this.request('POST /v1/send', { body, ...once }),
+    /** Needs the secret key. */
+    send: (body: Body<'POST /v1/send'>, idempotency: Idempotency = {}) => this.request('POST /v1/send', { body, ...idempotency }),
     list: (query: Query<'GET /emails'> = {}) => this.request('GET /emails', { query }),
     get: (id: string) => this.request('GET /emails/{id}', { params: { id } }),
     resend: (id: string) => this.request('POST /emails/{id}/resend', { params: { id } }),
   }
 
-  /** Whom nobody writes to: addresses, and whole domains. */
+  /** Addresses and domains that receive no email. */
   readonly suppressions = {
     list: (query: Query<'GET /suppressions'> = {}) => this.request('GET /suppressions', { query }),
     add: (body: Body<'POST /suppressions'>) => this.request('POST /suppressions', { body }),
-    lift: (address: string) => this.request('DELETE /suppressions/{address}', { params: { address } }),
+    remove: (address: string) => this.request('DELETE /suppressions/{address}', { params: { address } }),
   }
 
-  /** Mails that would have been sent, of an installation without a mail transport. */
+  /** Messages of an installation without a mail transport, which are stored instead of sent. */
   readonly sandbox = {
     list: (query: Query<'GET /sandbox/messages'> = {}) => this.request('GET /sandbox/messages', { query }),
     get: (id: string) => this.request('GET /sandbox/messages/{id}', { params: { id } }),

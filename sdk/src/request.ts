@@ -9,10 +9,10 @@ type Given<K extends Operation, P extends Part> = Operations[K][P] extends undef
     ? { [Key in P]?: Operations[K][P] }
     : { [Key in P]: Operations[K][P] }
 
-/** What an operation needs: its path parameters, query, headers and body, each only where it has one. */
-export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'headers'> & Given<K, 'body'> & Once
-/** Makes a repeat of the same call safe: it is refused with the result of the first. */
-export type Once = { idempotencyKey?: string }
+/** The path parameters, query, headers and body of an operation, as far as it has them. */
+export type Input<K extends Operation> = Given<K, 'params'> & Given<K, 'query'> & Given<K, 'headers'> & Given<K, 'body'> & Idempotency
+/** Makes a call safe to repeat: a second call with the same key is rejected and names the result of the first. */
+export type Idempotency = { idempotencyKey?: string }
 export type Body<K extends Operation> = Operations[K]['body']
 export type Query<K extends Operation> = Operations[K]['query']
 export type HeadersOf<K extends Operation> = Operations[K]['headers']
@@ -30,13 +30,13 @@ const MAX_RETRIES = 2
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 5_000
 
-type Parts = { params?: object; query?: object; headers?: object; body?: object } & Once
+type Parts = { params?: object; query?: object; headers?: object; body?: object } & Idempotency
 
 export async function send(connection: Connection, operation: string, parts: Parts): Promise<unknown> {
   const { params, query, headers, body, idempotencyKey } = parts
-  const [method, path] = operation.split(' ') as [string, string] // every operation reads 'METHOD /path'
+  const [method, path] = operation.split(' ') as [string, string] // an operation is named 'METHOD /path'
   const url = connection.baseUrl + fillPath(path, params) + queryString(query)
-  // One deadline for the whole call: retries and their waits never make a caller wait longer than it asked to.
+  // One deadline for the whole call, retries and waits included.
   const deadline = Date.now() + connection.timeoutMs
   const signal = AbortSignal.timeout(connection.timeoutMs)
   const init: RequestInit = {
@@ -65,13 +65,15 @@ async function exchange(fetch: Connection['fetch'], url: string, init: RequestIn
   const body = parseJson(text)
   if (!response.ok) throw readError(response, body)
   if (text && body === undefined) {
-    throw new SternaError('UNEXPECTED_RESPONSE', 'The answer is not JSON. Does the base URL point to Sterna?', { status: response.status })
+    throw new SternaError('UNEXPECTED_RESPONSE', 'The response is not JSON. Does the base URL point to Sterna?', {
+      status: response.status,
+    })
   }
   return body
 }
 
 function timedOut(timeoutMs: number, cause: unknown): SternaError {
-  return new SternaError('TIMEOUT', `No answer within ${timeoutMs / 1000} s.`, { cause })
+  return new SternaError('TIMEOUT', `No response within ${timeoutMs / 1000} s.`, { cause })
 }
 
 function explain(error: unknown): SternaError {
@@ -79,7 +81,7 @@ function explain(error: unknown): SternaError {
   return new SternaError('NETWORK_ERROR', 'The server cannot be reached.', { cause: error })
 }
 
-/** Milliseconds, or undefined when trying again would not help or would take too long. */
+/** Milliseconds to wait, or undefined if a retry would not help or would take too long. */
 function waitBeforeRetry({ code, status, retryAfter }: SternaError, attempt: number): number | undefined {
   if (code === 'NETWORK_ERROR') return FIRST_WAIT_MS * 2 ** attempt
   if (status !== 503 || retryAfter === undefined) return undefined
@@ -100,7 +102,7 @@ function fillPath(path: string, params: object = {}): string {
   const values = new Map(Object.entries(params))
   return path.replaceAll(/\{(\w+)\}/g, (_, name) => {
     const value = String(values.get(name) ?? '')
-    // '', '.' and '..' survive encoding and would name another endpoint: DELETE /projects/{id} must never become /projects.
+    // '', '.' and '..' survive encoding and would change the path: DELETE /projects/{id} must never become /projects.
     if (/^\.{0,2}$/.test(value)) throw new TypeError(`"${value}" is not a usable ${name}.`)
     return encodeURIComponent(value)
   })

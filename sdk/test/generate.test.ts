@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { printTypes, type Schema } from '../scripts/generate.ts'
 
-/** What a schema becomes, on one line. */
+/** The type of a schema, on one line. */
 function typeOf(schema: Schema): string {
   const source = printTypes({ components: { schemas: { it: schema } } })
-  const [, type] = /export type It = (.*?)\n\n\/\*\* Every/s.exec(source)!
+  const [, type] = /export type It = (.*?)\n\n\/\*\* The input/s.exec(source)!
   return type!.replaceAll(/\s+/g, ' ').trim()
 }
 
@@ -45,7 +45,7 @@ test.each<[Schema, string]>([
   expect(typeOf(schema)).toBe(type)
 })
 
-test('a document becomes described types and one entry per operation', () => {
+test('a document becomes types with comments and one entry per operation', () => {
   const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
   const source = printTypes({
     paths: {
@@ -94,7 +94,7 @@ export type Thing = {
   name: string
 }
 
-/** Every endpoint: what it takes and what its 2xx answer holds. */
+/** The input and the 2xx response of every endpoint. */
 export interface Operations {
   'POST /files': {
     params: undefined

@@ -3,14 +3,14 @@ import { createContext, useContext } from 'react'
 
 export const CurrentProject = createContext<Project | null>(null)
 
-/** The project in the URL. Pages below /app/p/$projectId are only drawn once it is known. */
+/** The project in the URL. Pages below /app/p/$projectId render only once it is loaded. */
 export function useProject(): Project {
   const project = useContext(CurrentProject)
-  if (!project) throw new Error('useProject() outside of a project page')
+  if (!project) throw new Error('useProject() outside a project page')
   return project
 }
 
-/** Whoever runs the project, as opposed to working in it: sees keys, invites people, changes settings. */
+/** Owners and admins see the keys, invite people and change settings. */
 export function canManage({ role }: Pick<Project, 'role'>): boolean {
   return role !== 'MEMBER'
 }

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { projectsQuery } from './queries.ts'
 
-/** For a project that is no longer there to show: on to another, and only then forget it, since the page still draws it. */
+/** Leaves a project that no longer exists for this user. Navigates first and refetches after: the current page still renders the project. */
 export function useLeaveProject() {
   const queries = useQueryClient()
   const navigate = useNavigate()

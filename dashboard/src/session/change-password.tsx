@@ -9,12 +9,7 @@ import { toast } from '../ui/toast.tsx'
 
 export function ChangePasswordDialog({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
   return (
-    <Dialog
-      title="Change your password"
-      description="Everywhere else you are signed in, you will be signed out."
-      open={open}
-      onOpenChange={onOpenChange}
-    >
+    <Dialog title="Change your password" description="You will be signed out on all other devices." open={open} onOpenChange={onOpenChange}>
       <ChangePasswordForm onDone={() => onOpenChange(false)} />
     </Dialog>
   )

@@ -2,7 +2,7 @@ import { api } from '../api.ts'
 import { explain } from '../ui/explain.ts'
 import { toast } from '../ui/toast.tsx'
 
-/** Ends with a full load, so that nothing of this user stays in memory for the next. */
+/** Ends with a full page load, which clears the data of this user from memory. */
 export async function signOut(next?: string) {
   try {
     await api.auth.logOut()

@@ -10,7 +10,7 @@ export function VerifyBanner() {
   const me = useQuery(meQuery)
   const resend = useMutation({
     mutationFn: api.auth.requestVerification,
-    onSuccess: () => toast('A new link is on its way'),
+    onSuccess: () => toast('New link sent'),
     onError: (error) => toast(explain(error)),
   })
   if (!me.data || me.data.emailVerified) return null
@@ -24,11 +24,11 @@ export function VerifyBanner() {
           disabled={resend.isPending}
           onClick={() => resend.mutate()}
         >
-          Send it again
+          Resend link
         </button>
       }
     >
-      Confirm your address: we sent a link to <strong className="font-semibold">{me.data.email}</strong>.
+      Confirm your email address: we sent a link to <strong className="font-semibold">{me.data.email}</strong>.
       <SandboxHint />
     </Banner>
   )

@@ -9,20 +9,20 @@ export function NotFoundPage() {
     <main className="mx-auto grid min-h-dvh max-w-lg place-content-center px-5">
       <EmptyState
         icon={Compass}
-        title="Nothing at this address"
+        title="Page not found"
         action={
           <Link to="/app" className={buttonClass('primary')}>
             Open Sterna
           </Link>
         }
       >
-        The page was moved, or the link has a typing error.
+        The page has moved, or the link is wrong.
       </EmptyState>
     </main>
   )
 }
 
-/** A page that threw. After an update its files may be gone from the server, and a reload brings the new ones. */
+/** Shown when a page throws. After an update its old files may be gone from the server; a reload fetches the new ones. */
 export function BrokenPage({ error }: ErrorComponentProps) {
   return <ErrorState error={error} retry={() => window.location.reload()} />
 }

@@ -6,7 +6,7 @@ import { Logo } from '../ui/logo.tsx'
 import { Navigation } from './navigation.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
 
-/** The side navigation where there is no room for one. */
+/** The side navigation on narrow screens. */
 export function NavigationSheet() {
   const [open, setOpen] = useState(false)
   return (

@@ -27,7 +27,7 @@ export function ProjectSwitcher() {
           <Link to="/app/p/$projectId/keys" params={{ projectId: id }}>
             <Initial name={name} />
             <span className="min-w-0 flex-1 truncate">{name}</span>
-            {id === project.id && <Check aria-label="open now" />}
+            {id === project.id && <Check aria-label="Current project" />}
           </Link>
         </MenuItem>
       ))}

@@ -5,12 +5,12 @@ import { meQuery } from '../session/queries.ts'
 import { ErrorState } from '../ui/error-state.tsx'
 import { Splash } from '../ui/splash.tsx'
 
-/** Around every /app page. */
+/** Wraps every /app page. */
 export function RequireSession() {
   const me = useQuery(meQuery)
 
   if (me.isPending) return <Splash />
-  // The query client is already on its way to the sign-in page.
+  // The query client is already redirecting to the sign-in page.
   if (me.error instanceof SternaError && me.error.code === 'UNAUTHORIZED') return <Splash />
   if (me.isError) return <ErrorState error={me.error} retry={me.refetch} />
 

@@ -18,7 +18,7 @@ import { Navigation } from './navigation.tsx'
 import { NavigationSheet } from './navigation-sheet.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
 
-/** Around every page of a project. */
+/** Wraps every page of a project. */
 export function Shell() {
   const { projectId } = useParams({ from: '/app/p/$projectId' })
   const projects = useQuery(projectsQuery)
@@ -76,7 +76,7 @@ function DisabledBanner() {
   if (!disabled) return null
   return (
     <Banner tone="danger">
-      This project is disabled{disabledReason && ` (${disabledReason})`}: it can be read, but it sends nothing and cannot be changed.
+      This project is disabled{disabledReason && ` (${disabledReason})`}: it is read-only and does not send email.
     </Banner>
   )
 }
@@ -93,7 +93,7 @@ function NoSuchProject() {
           </Link>
         }
       >
-        It was deleted, or you are not a member of it any more.
+        It was deleted, or you are no longer a member.
       </EmptyState>
     </main>
   )

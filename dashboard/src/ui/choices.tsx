@@ -1,6 +1,6 @@
 type Choice = { value: string; label: string; hint: string }
 
-/** A few options that each deserve a sentence. */
+/** Radio buttons with a hint each. */
 export function Choices({ legend, name, choices, chosen }: { legend: string; name: string; choices: Choice[]; chosen: string }) {
   return (
     <fieldset>

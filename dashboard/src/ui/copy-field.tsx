@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { IconButton } from './button.tsx'
 import { copy } from './copy.ts'
 
-/** A value people take elsewhere. A secret one stays covered, for the colleague behind you, until asked for. */
+/** A value to copy. A secret stays masked until revealed. */
 export function CopyField({ label, value, secret = false }: { label: string; value: string; secret?: boolean }) {
   const [revealed, setRevealed] = useState(!secret)
   return (
@@ -30,7 +30,7 @@ export function CopyField({ label, value, secret = false }: { label: string; val
   )
 }
 
-/** `title` says what the code is for, or where it goes. */
+/** `title` says what the code is for, or where to paste it. */
 export function CodeBlock({ title, label, code }: { title: string; label: string; code: string }) {
   return (
     <div className="rounded-lg border border-line bg-sunken">

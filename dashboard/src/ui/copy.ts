@@ -1,13 +1,13 @@
 import { toast } from './toast.tsx'
 
-/** Copies and says so. */
+/** Copies a text and shows the result as a toast. */
 export async function copy(text: string, what: string) {
   const copied = await writeClipboard(text)
-  toast(copied ? `${what} copied` : `${what} could not be copied: select and copy it by hand`)
+  toast(copied ? `${what} copied` : `${what} could not be copied. Select and copy it manually.`)
 }
 
 async function writeClipboard(text: string): Promise<boolean> {
-  // Browsers offer the clipboard only on https and localhost, and many a server at home has neither.
+  // Browsers offer the clipboard API only on HTTPS and localhost; a server in a home network often has neither.
   if (!navigator.clipboard) return copyBySelection(text)
   return navigator.clipboard.writeText(text).then(
     () => true,

@@ -36,15 +36,15 @@ export function Dialog({ title, description, open, onOpenChange, children }: Dia
 type ConfirmProps = {
   title: string
   description: ReactNode
-  /** The words on the button, naming the deed. */
+  /** The label of the button. */
   action: string
-  /** What has to be typed first, for deeds without a way back. */
+  /** The text to type before an irreversible action. */
   phrase?: string
   onConfirm: () => Promise<unknown>
   children: (open: () => void) => ReactNode
 }
 
-/** A deed worth a second thought: `children` draws what opens the dialog. */
+/** Asks for confirmation of an action; `children` renders the control that opens it. */
 export function ConfirmDialog({ title, description, action, phrase, onConfirm, children }: ConfirmProps) {
   const [open, setOpen] = useState(false)
   const [typed, setTyped] = useState('')

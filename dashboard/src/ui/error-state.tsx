@@ -10,7 +10,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry: () => unkn
       <span className="flex size-11 items-center justify-center rounded-full bg-danger-soft text-danger">
         <CloudOff className="size-5" aria-hidden="true" />
       </span>
-      <h2 className="mt-4 font-semibold">This could not be loaded</h2>
+      <h2 className="mt-4 font-semibold">Could not load this page</h2>
       <p className="mt-1 text-muted text-sm leading-relaxed">{explain(error)}</p>
       {requestId && <p className="mt-3 font-mono text-muted text-xs">Request {requestId}</p>}
       <Button className="mt-6" onClick={() => retry()}>

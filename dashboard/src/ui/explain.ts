@@ -1,13 +1,13 @@
 import { SternaError } from '@sterna/sdk'
 
-/** An error in words for the person in front of the screen. */
+/** The text of an error for the user. */
 export function explain(error: unknown): string {
-  if (!(error instanceof SternaError)) return 'Something went wrong in this page. Reload it and try again.'
+  if (!(error instanceof SternaError)) return 'Something went wrong on this page. Reload it and try again.'
   if (error.code === 'NETWORK_ERROR') return 'The server cannot be reached. Check your connection and try again.'
-  if (error.code === 'TIMEOUT') return 'The server took too long to answer. Try again.'
+  if (error.code === 'TIMEOUT') return 'The server took too long to respond. Try again.'
   if (error.retryAfter) return `${error.message} Try again in ${duration(error.retryAfter)}.`
-  const unplaced = error.errors.map((issue) => `${issue.field}: ${issue.message}`)
-  return [error.message, ...unplaced].join(' ')
+  const issues = error.errors.map((issue) => `${issue.field}: ${issue.message}`)
+  return [error.message, ...issues].join(' ')
 }
 
 export function fieldIssues(error: Error): SternaError['errors'] {

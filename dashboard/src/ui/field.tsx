@@ -7,7 +7,7 @@ const FieldContext = createContext<FieldState | null>(null)
 /** Messages by field name, provided by the form around the fields. */
 export const FieldErrors = createContext<Record<string, string>>({})
 
-/** What the control inside a field needs to be named, described and marked. */
+/** The props that label, describe and mark the control inside a field. */
 export function useFieldProps() {
   const field = useContext(FieldContext)
   if (!field) return {}

@@ -8,26 +8,26 @@ type Problems = { fields: Record<string, string>; general?: string }
 const NONE: Problems = { fields: {} }
 
 type FormProps = {
-  /** Called with a reader for the form's values once the browser finds nothing to complain about. */
+  /** Called with a reader for the form's values once the browser's validation passes. */
   onSubmit: (value: (name: string) => string) => void
-  /** What the last submission failed with. */
+  /** The error of the last submission. */
   error: Error | null
   children: ReactNode
 }
 
-/** Says next to each field what is wrong with it, above the fields what is wrong otherwise, and takes the reader there. */
+/** Shows field errors beside their fields and other errors above the form, and focuses the first invalid field. */
 export function Form({ onSubmit, error, children }: FormProps) {
   const form = useRef<HTMLFormElement>(null)
   const [problems, setProblems] = useState(NONE)
 
-  useEffect(() => setProblems(error ? placeProblems(form.current!, error) : NONE), [error])
+  useEffect(() => setProblems(error ? assignProblems(form.current!, error) : NONE), [error])
   useEffect(() => {
     if (Object.keys(problems.fields).length > 0) form.current!.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [problems])
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault()
-    const fields = browserComplaints(event.currentTarget)
+    const fields = browserErrors(event.currentTarget)
     setProblems({ fields })
     if (Object.keys(fields).length > 0) return
     const values = new FormData(event.currentTarget)
@@ -35,7 +35,7 @@ export function Form({ onSubmit, error, children }: FormProps) {
   }
 
   return (
-    // The browser still checks, but its words appear next to the field like the server's, not in a passing bubble.
+    // The browser still validates, but its messages appear beside the field like the server's, not in a bubble.
     <form ref={form} noValidate onSubmit={submit} className="space-y-5">
       {problems.general && <Banner tone="danger">{problems.general}</Banner>}
       <FieldErrors value={problems.fields}>{children}</FieldErrors>
@@ -43,14 +43,14 @@ export function Form({ onSubmit, error, children }: FormProps) {
   )
 }
 
-function browserComplaints(form: HTMLFormElement): Record<string, string> {
+function browserErrors(form: HTMLFormElement): Record<string, string> {
   const controls = [...form.querySelectorAll<HTMLInputElement | HTMLSelectElement>('input, select')]
   return Object.fromEntries(
     controls.filter((control) => !control.validity.valid).map((control) => [control.name, control.validationMessage]),
   )
 }
 
-function placeProblems(form: HTMLFormElement, error: Error): Problems {
+function assignProblems(form: HTMLFormElement, error: Error): Problems {
   const issues = fieldIssues(error)
   const placed = issues.filter((issue) => form.elements.namedItem(issue.field))
   const fields = Object.fromEntries(placed.map((issue) => [issue.field, issue.message]))

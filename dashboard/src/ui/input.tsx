@@ -27,7 +27,7 @@ export function PasswordInput(props: ComponentProps<'input'>) {
   )
 }
 
-/** `options` maps values to what people read. */
+/** `options` maps values to labels. */
 export function Select({ options, ...props }: Omit<ComponentProps<'select'>, 'children'> & { options: Record<string, string> }) {
   return (
     <div className="relative">

@@ -1,4 +1,4 @@
-/** An arctic tern, wings swept and tail forked. Takes the colour of the text around it. */
+/** An arctic tern in the current text colour. */
 export function Tern({ className }: { className: string }) {
   return (
     <svg viewBox="0 0 48 48" aria-hidden="true" className={className}>
@@ -7,7 +7,7 @@ export function Tern({ className }: { className: string }) {
   )
 }
 
-/** The bird alone, 48 by 48, for use inside a drawing. */
+/** The path alone, 48 by 48, for use inside another SVG. */
 export function TernShape() {
   return (
     <path

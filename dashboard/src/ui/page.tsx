@@ -23,8 +23,8 @@ export function Page({ title, description, actions, loading = false, children }:
 let isFirstPage = true
 
 /**
- * Names the browser tab, and takes the focus so that a screen reader announces where a click has led. Not on the page
- * that was loaded: the browser announces that one, and the keyboard should start at its top.
+ * Sets the title of the tab and takes the focus, so that a screen reader announces the new page. Skipped on the first
+ * page: the browser announces it, and the keyboard should start at its top.
  */
 export function PageTitle({ children }: { children: string }) {
   const heading = useRef<HTMLHeadingElement>(null)

@@ -1,6 +1,6 @@
 import { Tern } from './logo.tsx'
 
-/** While even the frame of the page is unknown. */
+/** Shown while the layout of the page is not known yet. */
 export function Splash() {
   return (
     <div role="status" className="grid min-h-dvh place-items-center">

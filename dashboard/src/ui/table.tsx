@@ -5,7 +5,7 @@ type Column<Row> = { heading?: string; cell: (row: Row) => ReactNode }
 
 type TableProps<Row> = { caption: string; rows: Row[]; rowKey: (row: Row) => string; columns: Column<Row>[] }
 
-/** On a phone a row is no line but a small card: its first cell on top, the others side by side below. */
+/** On a phone each row becomes a card: the first cell on top, the others side by side below. */
 export function Table<Row>({ caption, rows, rowKey, columns }: TableProps<Row>) {
   return (
     <div className="overflow-x-auto rounded-xl border border-line bg-surface shadow-card">

@@ -1,7 +1,7 @@
 import { Moon, Sun } from 'lucide-react'
 import { IconButton } from './button.tsx'
 
-/** Both icons are there and CSS shows one: the theme is known to the page (public/theme.js), not to React. */
+/** Renders both icons and lets CSS show one: public/theme.js owns the theme, not React. */
 export function ThemeToggle() {
   return (
     <IconButton label="Switch between light and dark" onClick={switchTheme}>
@@ -17,7 +17,7 @@ function switchTheme() {
   const theme = root.dataset.theme === 'dark' ? 'light' : 'dark'
   root.dataset.theme = theme
   try {
-    // Back on what the system says, follow the system again.
+    // The choice equals the system's: follow the system again.
     if (theme === system) localStorage.removeItem('theme')
     else localStorage.setItem('theme', theme)
   } catch {

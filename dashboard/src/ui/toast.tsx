@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react'
 
 type Message = { id: number; text: string }
 
-// Outside React so that anything may speak, not only components.
+// Outside React, so that any code can show a toast.
 let messages: Message[] = []
 let lastId = 0
 const listeners = new Set<() => void>()

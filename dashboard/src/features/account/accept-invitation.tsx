@@ -18,7 +18,7 @@ export function AcceptInvitationPage() {
       </AccountLayout>
     )
   }
-  return me.isSuccess ? <Join as={me.data.email} /> : <ComeIn />
+  return me.isSuccess ? <Join as={me.data.email} /> : <SignInOrUp />
 }
 
 function Join({ as }: { as: string }) {
@@ -33,7 +33,7 @@ function Join({ as }: { as: string }) {
       await navigate({ to: '/app/p/$projectId', params: { projectId } })
     },
   })
-  const meant = !email || email.toLowerCase() === as.toLowerCase()
+  const isInvited = !email || email.toLowerCase() === as.toLowerCase()
 
   return (
     <AccountLayout
@@ -43,13 +43,13 @@ function Join({ as }: { as: string }) {
         <>
           Not you?{' '}
           <button type="button" className="link" onClick={() => signOut(href)}>
-            Sign in as someone else
+            Use another account
           </button>
         </>
       }
     >
       <div className="space-y-5">
-        {!meant && (
+        {!isInvited && (
           <Banner tone="warning">
             The invitation was sent to {email}, but you are signed in as {as}.
           </Banner>
@@ -63,7 +63,7 @@ function Join({ as }: { as: string }) {
   )
 }
 
-function ComeIn() {
+function SignInOrUp() {
   const { token, email } = useSearch({ from: '/accept-invitation' })
   const { href } = useLocation()
   return (

@@ -5,7 +5,7 @@ import { ThemeToggle } from '../../ui/theme-toggle.tsx'
 
 type AccountLayoutProps = { title: string; description?: ReactNode; children?: ReactNode; footer?: ReactNode }
 
-/** The frame of every page one sees without, or around, a session. */
+/** The layout of the pages before and around a session. */
 export function AccountLayout({ title, description, children, footer }: AccountLayoutProps) {
   return (
     <div className="grid min-h-dvh lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
@@ -26,7 +26,7 @@ export function AccountLayout({ title, description, children, footer }: AccountL
   )
 }
 
-/** The route of the bird the product is named after: pole to pole and back, every year. */
+/** Decoration: the route of the arctic tern, which the product is named after. */
 function Horizon() {
   return (
     <aside className="relative hidden overflow-hidden bg-linear-to-b from-[#07303b] to-[#0b6e82] text-white lg:block">
@@ -53,7 +53,7 @@ function Horizon() {
       <div className="absolute inset-x-0 bottom-0 p-12">
         <p className="font-semibold text-3xl leading-snug tracking-tight">Every message finds its way.</p>
         <p className="mt-3 max-w-md text-white/80 leading-relaxed">
-          The arctic tern flies from pole to pole and back, every year. Sterna does the distance for your email, on your own machine.
+          The arctic tern flies from pole to pole and back, every year. Sterna carries your email, on your own server.
         </p>
       </div>
     </aside>

@@ -22,7 +22,8 @@ export function ForgotPasswordPage() {
         title="Check your inbox"
         description={
           <>
-            If {request.variables.email} has an account here, a link to choose a new password is on its way. It works once, for an hour.
+            If {request.variables.email} has an account here, we sent a link to choose a new password. It works once and expires after an
+            hour.
             <SandboxHint />
           </>
         }
@@ -34,7 +35,7 @@ export function ForgotPasswordPage() {
   return (
     <AccountLayout
       title="Forgot your password?"
-      description="Tell us your address and we send you a link to choose a new one."
+      description="Enter your email address and we will send you a link to choose a new one."
       footer={back}
     >
       <Form error={request.error} onSubmit={(value) => request.mutate({ email: value('email') })}>

@@ -13,7 +13,7 @@ export function ResetPasswordPage() {
 
   if (reset.isSuccess) {
     return (
-      <AccountLayout title="Your password is changed" description="Every other session was signed out.">
+      <AccountLayout title="Password changed" description="All other sessions were signed out.">
         <Link to="/sign-in" className={`${buttonClass('primary')} w-full`}>
           Sign in
         </Link>
@@ -28,7 +28,7 @@ export function ResetPasswordPage() {
         <>
           Link expired?{' '}
           <Link to="/forgot-password" className="link">
-            Ask for a new one
+            Request a new one
           </Link>
         </>
       }

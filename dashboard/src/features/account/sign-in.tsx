@@ -7,7 +7,7 @@ import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input, PasswordInput } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { GoOn } from './redirect-signed-in.tsx'
+import { RedirectSignedIn } from './redirect-signed-in.tsx'
 
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })
@@ -15,7 +15,7 @@ export function SignInPage() {
   const me = useQuery(meQuery)
   const signIn = useMutation({ mutationFn: api.auth.logIn, onSuccess: () => queries.invalidateQueries() })
 
-  if (me.isSuccess) return <GoOn next={next} />
+  if (me.isSuccess) return <RedirectSignedIn next={next} />
 
   return (
     <AccountLayout

@@ -7,7 +7,7 @@ import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input, PasswordInput } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
-import { GoOn } from './redirect-signed-in.tsx'
+import { RedirectSignedIn } from './redirect-signed-in.tsx'
 
 export function SignUpPage() {
   const { next, invitation, email } = useSearch({ from: '/sign-up' })
@@ -16,11 +16,11 @@ export function SignUpPage() {
   const config = useQuery(configQuery)
   const signUp = useMutation({ mutationFn: api.auth.signUp, onSuccess: () => queries.invalidateQueries() })
 
-  if (me.isSuccess) return <GoOn next={next} />
+  if (me.isSuccess) return <RedirectSignedIn next={next} />
 
   const signIn = (
     <>
-      Have an account?{' '}
+      Already have an account?{' '}
       <Link to="/sign-in" search={{ next }} className="link">
         Sign in
       </Link>
@@ -30,7 +30,7 @@ export function SignUpPage() {
     return (
       <AccountLayout
         title="Sign-ups are closed"
-        description="New accounts on this server need an invitation. Ask someone who has one to invite you to their project."
+        description="New accounts on this server need an invitation. Ask a member of a project to invite you."
         footer={signIn}
       />
     )
@@ -39,7 +39,7 @@ export function SignUpPage() {
   return (
     <AccountLayout
       title="Create your account"
-      description={invitation ? 'You join the project as soon as your account exists.' : 'One account, as many projects as you like.'}
+      description={invitation ? 'You will join the project right away.' : 'One account for all your projects.'}
       footer={signIn}
     >
       <Form

@@ -7,14 +7,14 @@ import { explain } from '../../ui/explain.ts'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { AccountLayout } from './account-layout.tsx'
 
-/** A write, but one that is due exactly once per token however often the page renders: what a query key is for. */
+/** A write as a query: the query key runs it exactly once per token, however often the page renders. */
 const verificationQuery = (token: string) =>
   queryOptions({
     queryKey: ['verify-email', token],
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async () => {
       const verified = await api.auth.verifyEmail({ token })
-      // Asked at the same time, the account may answer what it was before; such an answer must not count as the newer one.
+      // A request for the account that is under way may return the state from before; it must not overwrite the new one.
       await queryClient.cancelQueries(meQuery)
       await queryClient.invalidateQueries(meQuery)
       return verified
@@ -28,24 +28,24 @@ export function VerifyEmailPage() {
 
   if (verification.isPending) {
     return (
-      <AccountLayout title="Confirming your address…">
+      <AccountLayout title="Confirming your email address…">
         <Skeleton className="h-10" />
       </AccountLayout>
     )
   }
-  // A link opened twice, or by a scanner first, has done its work: the account knows better than the token.
+  // A link opened twice, or first by a scanner, has already worked: trust the account rather than the token.
   if (verification.isError && !me.data?.emailVerified) {
     return (
       <AccountLayout title="This link did not work" description={explain(verification.error)}>
         <Link to="/app" className={`${buttonClass('primary')} w-full`}>
-          Open Sterna and send a new one
+          Open Sterna and request a new link
         </Link>
       </AccountLayout>
     )
   }
 
   return (
-    <AccountLayout title="Your address is confirmed" description="Thank you. Nothing else to do here.">
+    <AccountLayout title="Email address confirmed" description="There is nothing else to do here.">
       <Link to="/app" className={`${buttonClass('primary')} w-full`}>
         Open Sterna
       </Link>

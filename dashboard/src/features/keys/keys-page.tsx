@@ -21,7 +21,7 @@ export function KeysPage() {
   if (!project.public || !project.secret) {
     return (
       <Page title="Your keys">
-        <EmptyState icon={EyeOff} title="Only owners and admins see the keys">
+        <EmptyState icon={EyeOff} title="Only owners and admins can see the keys">
           Ask one of them if you need to call the API for {project.name}.
         </EmptyState>
       </Page>
@@ -29,27 +29,24 @@ export function KeysPage() {
   }
 
   return (
-    <Page title="Your keys" description="Your code sends one of these with every request. It tells Sterna which project is calling.">
-      {created && <Banner tone="good">{project.name} is ready. Copy a key, or try the call below right away.</Banner>}
+    <Page title="Your keys" description="Send one of these with every request. It identifies your project.">
+      {created && <Banner tone="good">{project.name} is ready. Copy a key, or try the call below.</Banner>}
       <Card
         title={<KeyTitle name="Public key" badge={<Badge tone="accent">Safe to publish</Badge>} />}
-        description="Records events and nothing else. Put it into your website or app."
+        description="Can only record events. Use it in your website or app."
       >
         <CopyField label="Public key" value={project.public} />
       </Card>
       <Card
         title={<KeyTitle name="Secret key" badge={<Badge tone="warning">Keep it on your server</Badge>} />}
-        description="Sends email, and reads and changes everything in this project. Anyone who has it can do the same."
+        description="Sends email and can read and change everything in this project. Treat it like a password."
       >
         <CopyField label="Secret key" value={project.secret} secret />
       </Card>
-      <Card
-        title="Try it"
-        description="Adds Ada to your contacts. Put the secret key into STERNA_SECRET_KEY, then paste it into a terminal."
-      >
+      <Card title="Try it" description="Adds a contact. Set STERNA_SECRET_KEY to the secret key, then paste this into a terminal.">
         <CodeBlock title="Terminal" label="Example call" code={exampleCall()} />
         <p className="mt-4 text-sm">
-          {/* Not a page of the dashboard: the server prints it. */}
+          {/* A plain link: the server renders this page, not the dashboard. */}
           <a href="/docs" className="link">
             Read the API reference
           </a>
@@ -75,17 +72,17 @@ function RegenerateCard() {
   async function regenerate() {
     await api.projects.regenerateKeys(project.id)
     await queries.invalidateQueries(projectsQuery)
-    toast('New keys are in place')
+    toast('Keys replaced')
   }
 
   return (
     <Card
       title="Replace the keys"
-      description="For when one got into the wrong hands. Both stop working at once, everywhere."
+      description="Use this if a key has leaked. Both current keys stop working immediately."
       actions={
         <ConfirmDialog
           title="Replace both keys?"
-          description="Every website, app and server that uses the current keys is refused from that moment, until it has the new ones."
+          description="Every website, app and server that uses the current keys stops working until it has the new ones."
           action="Replace keys"
           phrase={project.name}
           onConfirm={regenerate}

@@ -11,7 +11,7 @@ import { Logo, Tern } from '../../ui/logo.tsx'
 import { PageTitle } from '../../ui/page.tsx'
 import { Splash } from '../../ui/splash.tsx'
 
-/** The first thing a new user sees, and where every further project begins. */
+/** The first page of a new user; further projects are created here too. */
 export function CreateProjectPage() {
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -38,7 +38,7 @@ export function CreateProjectPage() {
         <Tern className="mb-6 size-14 text-accent" />
         <PageTitle>{projects.data?.length === 0 ? 'Name your first project' : 'New project'}</PageTitle>
         <p className="mt-2 text-muted leading-relaxed">
-          A project keeps one product's contacts, emails and keys together, apart from everything else.
+          A project has its own contacts, emails and keys, separate from your other projects.
         </p>
         <div className="mt-8">
           <Form error={create.error} onSubmit={(value) => create.mutate({ name: value('name') })}>

@@ -5,7 +5,7 @@ import { projectsQuery } from '../../projects/queries.ts'
 import { ErrorState } from '../../ui/error-state.tsx'
 import { Splash } from '../../ui/splash.tsx'
 
-/** /app itself: on to the project opened last, or to creating the first. */
+/** /app: redirects to the project opened last, or to the creation of the first. */
 export function OpenProjectPage() {
   const projects = useQuery(projectsQuery)
 

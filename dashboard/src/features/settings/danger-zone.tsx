@@ -8,10 +8,10 @@ import { Card } from '../../ui/card.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { toast } from '../../ui/toast.tsx'
 
-/** For the owner alone. */
+/** Shown to the owner only. */
 export function DangerZone() {
   return (
-    <Card tone="danger" title="Danger zone" description="These cannot be undone.">
+    <Card tone="danger" title="Danger zone" description="These actions cannot be undone.">
       <div className="divide-y divide-line">
         <ResetProject />
         <DeleteProject />
@@ -27,17 +27,14 @@ function ResetProject() {
   async function reset() {
     await api.projects.reset(project.id)
     await queries.invalidateQueries()
-    toast(`${project.name} is empty again`)
+    toast(`${project.name} was reset`)
   }
 
   return (
-    <DangerAction
-      title="Reset"
-      description="Deletes all contacts, emails, campaigns, workflows and events. Keeps the domains, the team and the keys."
-    >
+    <DangerAction title="Reset" description="Deletes all contacts, emails, campaigns, workflows and events. Keeps domains, team and keys.">
       <ConfirmDialog
         title={`Reset ${project.name}?`}
-        description="All its contacts, emails, campaigns, workflows and events are deleted. The domains, the team and the keys stay."
+        description="All its contacts, emails, campaigns, workflows and events will be deleted. Domains, team and keys are kept."
         action="Delete all content"
         phrase={project.name}
         onConfirm={reset}
@@ -55,14 +52,14 @@ function DeleteProject() {
   async function remove() {
     await api.projects.delete(project.id)
     await leaveProject(project.id)
-    toast(`${project.name} is deleted`)
+    toast(`${project.name} was deleted`)
   }
 
   return (
-    <DangerAction title="Delete" description="Deletes the project with everything in it. Its keys stop working at once.">
+    <DangerAction title="Delete" description="Deletes the project and everything in it. Its keys stop working immediately.">
       <ConfirmDialog
         title={`Delete ${project.name}?`}
-        description="The project and everything in it are deleted, for the whole team. Its keys stop working at once."
+        description="The project and everything in it will be deleted for the whole team. Its keys stop working immediately."
         action="Delete project"
         phrase={project.name}
         onConfirm={remove}

@@ -29,11 +29,11 @@ const LANGUAGES: Record<NonNullable<Changes['language']>, string> = {
 }
 
 const TRACKING: { value: NonNullable<Changes['tracking']>; label: string; hint: string }[] = [
-  { value: 'ENABLED', label: 'In every email', hint: 'You learn who opened and clicked what.' },
+  { value: 'ENABLED', label: 'In every email', hint: 'Shows which contacts opened and clicked.' },
   {
     value: 'MARKETING_ONLY',
     label: 'In marketing email only',
-    hint: 'Receipts, sign-in codes and other transactional mail go out untouched.',
+    hint: 'Transactional emails, such as receipts and sign-in codes, are sent unchanged.',
   },
   { value: 'DISABLED', label: 'Never', hint: 'No pixel, no rewritten links. Deliveries and bounces are still counted.' },
 ]
@@ -43,9 +43,9 @@ export function SettingsPage() {
   const mayManage = canManage(project)
   return (
     <Page title="Settings" description={`The name, tracking and language of ${project.name}.`}>
-      {!mayManage && <Banner>Only owners and admins change settings.</Banner>}
+      {!mayManage && <Banner>Only owners and admins can change settings.</Banner>}
       <Card>
-        {/* A project switched under an open form must not inherit its input. */}
+        {/* Keyed by project: after a switch the form must not keep the input of the other project. */}
         <SettingsForm key={project.id} disabled={!mayManage} />
       </Card>
       {project.role === 'OWNER' && <DangerZone />}
@@ -69,7 +69,7 @@ function SettingsForm({ disabled }: { disabled: boolean }) {
       onSubmit={(value) =>
         save.mutate({
           name: value('name'),
-          // The controls below offer these values only.
+          // The controls below offer only these values.
           tracking: value('tracking') as Changes['tracking'],
           language: value('language') as Changes['language'],
         })
@@ -80,11 +80,7 @@ function SettingsForm({ disabled }: { disabled: boolean }) {
           <Input defaultValue={project.name} autoComplete="off" maxLength={100} required />
         </Field>
         <Choices legend="Track opens and clicks" name="tracking" choices={TRACKING} chosen={project.tracking} />
-        <Field
-          name="language"
-          label="Language"
-          hint="Of the unsubscribe footer and pages, for contacts that have no language of their own."
-        >
+        <Field name="language" label="Language" hint="Used for the unsubscribe footer and pages when a contact has no language.">
           <Select options={LANGUAGES} defaultValue={project.language} />
         </Field>
         <div className="flex justify-end">

@@ -61,7 +61,7 @@ function Invitee({ invitation: { email, expiresAt } }: { invitation: Invitation 
         {email}
       </p>
       <p className="text-muted text-xs">
-        Valid until <DateText value={expiresAt} />
+        Expires <DateText value={expiresAt} />
       </p>
     </>
   )
@@ -72,7 +72,7 @@ function WithdrawButton({ invitation }: { invitation: Invitation }) {
   const queries = useQueryClient()
   const withdraw = useMutation({
     mutationFn: () => api.invitations.withdraw(project.id, invitation.id),
-    onSuccess: () => toast(`The invitation of ${invitation.email} is withdrawn`),
+    onSuccess: () => toast(`Invitation of ${invitation.email} withdrawn`),
     onError: (error) => toast(explain(error)),
     onSettled: () => queries.invalidateQueries(invitationsQuery(project.id)),
   })

@@ -14,8 +14,8 @@ import { toast } from '../../ui/toast.tsx'
 import { invitationsQuery, membersQuery } from './queries.ts'
 
 const ROLE_CHOICES = [
-  { value: 'MEMBER', label: 'Member', hint: 'Works with contacts, emails and everything else in the project.' },
-  { value: 'ADMIN', label: 'Admin', hint: 'Also sees the keys, invites people and changes settings.' },
+  { value: 'MEMBER', label: 'Member', hint: 'Can work with contacts, emails and everything else in the project.' },
+  { value: 'ADMIN', label: 'Admin', hint: 'Can also see the keys, invite people and change settings.' },
 ]
 
 export function InviteDialog() {
@@ -31,7 +31,7 @@ export function InviteDialog() {
         title={`Invite someone to ${project.name}`}
         description={
           <>
-            Whoever has an account here joins at once. Everyone else gets a mail with a link to create one.
+            A person with a verified account joins immediately. Anyone else receives an email with a link.
             <SandboxHint />
           </>
         }
@@ -51,7 +51,7 @@ function InviteForm({ onDone }: { onDone: () => void }) {
     mutationFn: (body: Parameters<typeof api.members.invite>[1]) => api.members.invite(project.id, body),
     onSuccess: async ({ email, status }) => {
       await Promise.all([queries.invalidateQueries(membersQuery(project.id)), queries.invalidateQueries(invitationsQuery(project.id))])
-      toast(status === 'MEMBER' ? `${email} is on the team` : `${email} is invited`)
+      toast(status === 'MEMBER' ? `${email} joined the team` : `Invitation sent to ${email}`)
       onDone()
     },
   })

@@ -10,7 +10,7 @@ import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { membersQuery } from './queries.ts'
 
-/** Everyone but the owner may leave; owners and admins may remove everyone but the owner. */
+/** Every member but the owner may leave; owners and admins may remove any member but the owner. */
 export function RemoveMember({ member }: { member: Member }) {
   const project = useProject()
   const me = useQuery(meQuery)
@@ -32,7 +32,7 @@ function Remove({ member }: { member: Member }) {
   return (
     <ConfirmDialog
       title={`Remove ${member.email}?`}
-      description={`They lose access to ${project.name} at once. Nothing they made is deleted.`}
+      description={`They lose access to ${project.name} immediately. Their work is kept.`}
       action="Remove"
       onConfirm={remove}
     >
@@ -58,7 +58,7 @@ function Leave({ member }: { member: Member }) {
   return (
     <ConfirmDialog
       title={`Leave ${project.name}?`}
-      description="You lose access at once. To come back, someone has to invite you again."
+      description="You lose access immediately. To rejoin, you need a new invitation."
       action="Leave"
       onConfirm={leave}
     >

@@ -5,7 +5,7 @@ import { useProject } from '../../projects/current.ts'
 import { explain } from '../../ui/explain.ts'
 import { Select } from '../../ui/input.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { GIVEN_ROLES } from './roles.ts'
+import { ASSIGNABLE_ROLES } from './roles.ts'
 
 export function RoleSelect({ member }: { member: Member }) {
   const project = useProject()
@@ -13,14 +13,14 @@ export function RoleSelect({ member }: { member: Member }) {
   const change = useMutation({
     mutationFn: (role: 'ADMIN' | 'MEMBER') => api.members.changeRole(project.id, member.userId, { role }),
     onError: (error) => toast(explain(error)),
-    // All of them: whoever changes their own role sees another dashboard.
+    // Invalidates everything: a change of one's own role changes every page.
     onSettled: () => queries.invalidateQueries(),
   })
   return (
     <div className="w-32">
       <Select
         aria-label={`Role of ${member.email}`}
-        options={GIVEN_ROLES}
+        options={ASSIGNABLE_ROLES}
         value={change.isPending ? change.variables : member.role}
         disabled={change.isPending}
         onChange={(event) => change.mutate(event.target.value === 'ADMIN' ? 'ADMIN' : 'MEMBER')}

@@ -25,7 +25,7 @@ export function TeamPage() {
   return (
     <Page
       title="Team"
-      description="Members work with contacts and emails. Admins also see keys, invite people and change settings. The owner can reset or delete the project."
+      description="Members work with contacts and emails. Admins can also see the keys, invite people and change settings. Only the owner can reset or delete the project."
       actions={mayManage && <InviteDialog />}
     >
       <Table
