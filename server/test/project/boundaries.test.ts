@@ -138,6 +138,56 @@ const trespassing = (files: Source[]) =>
       .map((table) => `${file} writes ${table}`),
   )
 
+/**
+ * Writes on a pool instead of a transaction, as `file table`. Each is one statement, which is committed when it is answered: before the
+ * last byte of a message leaves (mark), after its outcome is known (settle), and before the call that it counts (quotas, rate limit).
+ */
+const POOL_WRITES = [
+  'delivery/outbox/mark.ts emails',
+  'delivery/outbox/settle.ts emails',
+  'http/quotas.ts attempts',
+  'http/quotas.ts attempts',
+  'http/rate-limit.ts rate_windows',
+]
+
+const RUN = /\b(?:many|one|maybeOne|countAffected)\(\s*(?!tx\b)\w+,/g
+const EXECUTE = /\.execute\(\s*(?![\s()]|tx\b)/g
+const BUILD = /\b(?!tx\b)\w+\.(?=(?:insertInto|updateTable|deleteFrom)\()/g
+
+function argumentsFrom(code: string, start: number) {
+  let open = 1
+  let end = start
+  for (; end < code.length && open; end++) if ('()'.includes(code[end]!)) open += code[end] === '(' ? 1 : -1
+  return code.slice(start, end)
+}
+
+/** The code of the functions that `text` calls and `code` declares, in the way of `settleSql(…)`. */
+const declarationsOf = (code: string, text: string) =>
+  [...text.matchAll(/\b(\w+)\(/g)].map(
+    ([, name]) => new RegExp(`^(?:const|function) ${name}\\b[\\s\\S]*?\\n\\}?\\n`, 'm').exec(code)?.[0] ?? '',
+  )
+
+/** Only the first table of a statement: the others are written by the same one. */
+const firstWrite = (text: string) => {
+  const [[, raw, built] = []] = text.matchAll(WRITE)
+  return raw ?? built
+}
+
+/** Statements that write and are run on anything but a `tx`, which is a transaction wherever a parameter has this name. */
+const poolWrites = (files: Source[]) =>
+  files.flatMap(({ file, code }) => {
+    const run = [...code.matchAll(RUN)].map(({ index, 0: call }) => argumentsFrom(code, index + call.length))
+    const executed = [...code.matchAll(EXECUTE)].map(({ index }) => code.slice(code.lastIndexOf('\n\n', index), index))
+    const built = [...code.matchAll(BUILD)].map(({ index, 0: handle }) => code.slice(index + handle.length, index + 100))
+    const tables = [
+      ...run.map((text) => firstWrite([text, ...declarationsOf(code, text)].join('\n'))),
+      ...executed.map(firstWrite),
+      ...built.map(firstWrite),
+    ]
+    const misnamed = /\btx: (?!Tx\b)\w+/.exec(code)?.[0]
+    return [...tables.flatMap((table) => (table ? `${file} ${table}` : [])), ...(misnamed ? [`${file} ${misnamed}`] : [])]
+  })
+
 test('every folder has a layer', () => {
   const unplaced = sources.filter(({ file }) => layerOf(file) === -1).map(({ file }) => file)
   expect(unplaced).toEqual([])
@@ -166,6 +216,10 @@ test('an exported name is unique', () => {
 
 test('a table is written only by its owner', () => {
   expect(trespassing(sources)).toEqual([])
+})
+
+test('writes happen in a transaction, but for the known single statements', () => {
+  expect(poolWrites(sources.filter(({ file }) => !file.endsWith('.test.ts'))).sort()).toEqual(POOL_WRITES)
 })
 
 test('every table has an owner', () => {
@@ -200,4 +254,14 @@ test('the rules see what breaks them', () => {
   expect(trespassing([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(trespassing([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
   expect(trespassing([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
+  expect(poolWrites([{ file: 'a.ts', code: 'one(\n  pool,\n  sql`insert into jobs (id) values (f(1))`)' }])).toEqual(['a.ts jobs'])
+  expect(poolWrites([{ file: 'a.ts', code: '\n\nconst save = (db: Pool) => sql`delete from jobs`.execute(db)' }])).toEqual(['a.ts jobs'])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(db, saveSql(1))\n\nfunction saveSql() {\n  return sql`delete from jobs`\n}\n' }])).toEqual(
+    ['a.ts jobs'],
+  )
+  expect(poolWrites([{ file: 'a.ts', code: `db.deleteFrom('jobs').execute()` }])).toEqual(['a.ts jobs'])
+  expect(poolWrites([{ file: 'a.ts', code: 'const f = (tx: Pool) => 1' }])).toEqual(['a.ts tx: Pool'])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(tx, sql`update emails set x = 1`)' }])).toEqual([])
+  expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`select 1 from emails for update`)' }])).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { many, type Pool, transact } from '../../db/index.ts'
+import { many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { PRIORITIES } from '../outbox/claim.ts'
 import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/settle.ts'
 import { EXPIRES_AFTER_DAYS } from './gate.ts'
@@ -13,7 +13,7 @@ export async function expireQueued(db: Pool, limit: number, isStopped = () => fa
   for (const lane of Object.values(PRIORITIES)) while (!isStopped() && (await transact(db, (tx) => expireSome(tx, lane, limit))) === limit);
 }
 
-async function expireSome(tx: Parameters<typeof recordEnds>[0], lane: number, limit: number) {
+async function expireSome(tx: Tx, lane: number, limit: number) {
   const rows = await many(
     tx,
     sql<EndedEmail>`
