@@ -91,7 +91,7 @@ test.each(['', '.', '..'])('the id "%s" is rejected because it would change the 
   expect(requests).toEqual([])
 })
 
-test('an error has all fields of the response of the server', async () => {
+test('an error has all fields of the error response', async () => {
   const errors = [{ field: 'password', message: 'Too short.', code: 'too_small' }]
   const error = {
     code: 'VALIDATION_ERROR',
@@ -115,8 +115,8 @@ test('a 429 has the seconds to wait', async () => {
 })
 
 test.each<[string, Reply, object]>([
-  ['a plain error text', { status: 400, body: error: 'No file.' }, { status: 400, message: 'No file.' }],
-  ['a proxy page', { status: 502, body: '<h1>Bad gateway</h1>', headers: 'x-request-id': 'r9' }, { status: 502, requestId: 'r9' }],
+  ['a plain error text', { status: 400, body: { error: 'No file.' } }, { status: 400, message: 'No file.' }],
+  ['a proxy page', { status: 502, body: '<h1>Bad gateway</h1>', headers: { 'x-request-id': 'r9' } }, { status: 502, requestId: 'r9' }],
   ['JSON of another shape', { status: 500, body: [] }, { status: 500 }],
   ['a success that is not JSON', { status: 200, body: '<h1>Hello</h1>' }, { status: 200 }],
 ])('%s is an UNEXPECTED_RESPONSE', async (_, reply, expected) => {
@@ -136,10 +136,15 @@ test.each<[string, Reply[], number]>([
 test.each<[string, Reply, string, number]>([
   ['the network keeps failing', 'drop', 'NETWORK_ERROR', 3],
   ['the server stays busy', busy, 'SERVICE_UNAVAILABLE', 3],
-  ['a 503 has no Retry-After', { ...busy, headers: }, 'SERVICE_UNAVAILABLE', 1],
-  ['a 503 has a long Retry-After', { ...busy, headers: 'retry-after': '60' }, 'SERVICE_UNAVAILABLE', 1],
-  ['the Retry-After of a 503 exceeds the timeout', { ...busy, headers: 'retry-after': '4' }, 'SERVICE_UNAVAILABLE', 1],
-  ['the server answers 500', { status: 500, body: success: false, error: code: 'INTERNAL_SERVER_ERROR' }, 'INTERNAL_SERVER_ERROR', 1],
+  ['a 503 has no Retry-After', { ...busy, headers: {} }, 'SERVICE_UNAVAILABLE', 1],
+  ['a 503 has a long Retry-After', { ...busy, headers: { 'retry-after': '60' } }, 'SERVICE_UNAVAILABLE', 1],
+  ['the Retry-After of a 503 exceeds the timeout', { ...busy, headers: { 'retry-after': '4' } }, 'SERVICE_UNAVAILABLE', 1],
+  [
+    'the server answers 500',
+    { status: 500, body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } } },
+    'INTERNAL_SERVER_ERROR',
+    1,
+  ],
 ])('a GET gives up when %s', async (_, reply, code, attempts) => {
   const { client, requests } = await serve([reply], { timeoutMs: 3000 })
   expect(await errorOf(client.users.me())).toMatchObject({ code })
