@@ -23,6 +23,7 @@ import { limitBodies } from './body-budget.ts'
 import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './cors.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
+import { limitLargeAnswers } from './large-answers.ts'
 import { securityHeaders } from './security-headers.ts'
 import { limitSlowReads } from './slow-reads.ts'
 import { compileValidator } from './validate.ts'
@@ -93,6 +94,7 @@ export async function createServer(deps: Deps): Promise<App> {
   app.addHook('onRequest', refuseCompressed)
   limitBodies(app, deps.config)
   limitSlowReads(app, deps.config)
+  limitLargeAnswers(app)
   app.addHook('preValidation', refuseBadInput)
   return app
 }
