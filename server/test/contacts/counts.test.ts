@@ -116,7 +116,7 @@ describe('the total', () => {
               sterna.db,
               sql<{
                 n: number
-              }>`select count(*)::int as n from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%crowded%'`,
+              }>`select count(*)::int as n from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%with several as%'`,
             )
           ).n,
       )

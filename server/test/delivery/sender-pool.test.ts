@@ -85,7 +85,7 @@ test('an email under way is handed over and settled while every connection of th
   const release = await occupy(sterna.db)
   try {
     expect(await state()).toEqual({ state: 'sending', marked: false })
-    sink.relent()
+    sink.resumeReading()
     await vi.waitFor(async () => expect((await state()).state).toBe('sent'), { timeout: 20_000 })
     expect(sink.messages).toHaveLength(1)
   } finally {

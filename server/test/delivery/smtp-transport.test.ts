@@ -131,7 +131,7 @@ describe('the SMTP transport', () => {
     await until('it has begun', () => sink.commands.includes('DATA'))
     await new Promise((resolve) => setTimeout(resolve, 200))
     expect(asked).toBe(false)
-    sink.relent()
+    sink.resumeReading()
     expect(await sent).toMatchObject({ is: 'accepted' })
   })
 })

@@ -18,11 +18,11 @@ import { projectClient } from './project.ts'
 
 export const SECRET_KEY = 'a secret key for tests only, 32+ characters'
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape, and a wrong guess fails there
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape; a wrong field fails the test
 export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any }
 export type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
 
-/** One database and one app for a test file. Call at the top level; the fields are there from the first test on. */
+/** One database and one app for a test file. Call at the top level; the fields are set before the first test. */
 export function useApp(building: Building = {}) {
   const sterna = {} as Sterna & { url: string }
   let close = async () => {}
@@ -40,7 +40,7 @@ export function useApp(building: Building = {}) {
   return sterna
 }
 
-/** The API and a worker on a database of one's own. */
+/** The API and a worker in this process. */
 type Building = Parts & { env?: Record<string, string>; log?: Log }
 
 export async function startApp(url: string, { env = {}, log = createLog('silent'), ...parts }: Building = {}) {
@@ -61,7 +61,7 @@ export async function startApp(url: string, { env = {}, log = createLog('silent'
   }
 }
 
-/** As the product does before it starts its worker. */
+/** The steps of the product before it starts its worker. */
 export async function joinAsWorker(
   { db, log, secrets, config: { mailMode: transport } }: Deps,
   url: string,
@@ -119,7 +119,11 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
   let owner: Promise<Person>
   /** One person for up to 50 projects, the most a person may have: a sign-up for each project would cost a password hash. */
   function sharedOwner() {
-    if (owned++ % PROJECTS_PER_PERSON === 0) owner = newPerson()
+    if (owned++ % PROJECTS_PER_PERSON === 0) {
+      owner = newPerson()
+      // A failed sign-up must not fail every later test.
+      owner.catch(() => (owned = 0))
+    }
     return owner
   }
 
@@ -130,17 +134,17 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
   }
 
   async function accountEmailsTo(email: string) {
-    const mails = (await listAccountMails(db, 1000)).filter((mail) => mail.to === email)
-    return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
+    const emails = (await listAccountMails(db, 1000)).filter(({ to }) => to === email)
+    return Promise.all(emails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
   }
 
-  /** The secret in the newest mail to that address. */
+  /** The token in the newest account email to that address. */
   async function tokenFor(email: string) {
-    const [mail] = await accountEmailsTo(email)
-    return /token=([\w-]+)/.exec(mail?.text ?? '')?.[1] ?? ''
+    const [newest] = await accountEmailsTo(email)
+    return /token=([\w-]+)/.exec(newest?.text ?? '')?.[1] ?? ''
   }
 
-  /** Every row of every table as text: equal digests mean that nothing was written. */
+  /** All rows of all tables as text: equal digests mean that nothing was written. */
   async function digest({ except = [] as string[] } = {}) {
     const tables = await many(db, sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public' order by 1`)
     const kept = tables.map(({ name }) => name).filter((name) => !except.includes(name))
@@ -153,8 +157,8 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
 
 type Rows = ReturnType<typeof sql<{ row: string }>>
 
-/** Of some, the sums are what they say, and a job may add their rows up at any moment; one only says who is alive; two are large. */
-const SUMMED: Record<string, Rows> = {
+/** Tables that are not compared row by row: a job may add up counts at any time, heartbeats change, and two tables have large columns. */
+const DIGEST_QUERIES: Record<string, Rows> = {
   attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments order by 1`,
   sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages order by 1`,
   senders: sql`select '' as row where false`,
@@ -167,7 +171,7 @@ const SUMMED: Record<string, Rows> = {
   event_count_deltas: sql`select '' as row where false`,
 }
 
-const rowsOf = (table: string): Rows => SUMMED[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
+const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
 
-/** `name=value` as the next request sends it back. */
+/** `name=value` as the browser sends it back. */
 export const cookieOf = (answer: Answer) => String(answer.headers['set-cookie'] ?? '').split(';')[0]!

@@ -14,13 +14,13 @@ const FORMATS = {
 }
 const MAX_ERROR_BYTES = 64 * 1024
 
-/** Compares answers with what the document says about them. */
+/** Compares responses with the OpenAPI document. */
 export function createConformance(document: Document) {
   const ajv = new Ajv2020({ strict: false, formats: FORMATS })
   ajv.addSchema({ ...document, $id: 'api' })
   const compiled = new Map<string, ValidateFunction>()
 
-  /** References in it are to the document. */
+  /** References in the schema point into the document. */
   function validatorOf(schema: Schema) {
     const text = JSON.stringify(schema).replaceAll('"#/', '"api#/')
     const known = compiled.get(text) ?? ajv.compile(JSON.parse(text))
@@ -28,11 +28,11 @@ export function createConformance(document: Document) {
     return known
   }
 
-  /** Everything in which an answer differs from the document. */
+  /** All differences between a response and the document. */
   function differences(operation: Operation, { statusCode, headers, body }: Answer): string[] {
     const found: string[] = []
-    const check = (holds: boolean, complaint: string) => {
-      if (!holds) found.push(`${nameOf(operation)}: ${complaint}: ${statusCode} ${body.slice(0, 300)}`)
+    const check = (holds: boolean, difference: string) => {
+      if (!holds) found.push(`${nameOf(operation)}: ${difference}: ${statusCode} ${body.slice(0, 300)}`)
     }
     check(statusCode < 500, 'failed')
     if (statusCode >= 400) check(Buffer.byteLength(body) < MAX_ERROR_BYTES, 'an error of more than 64 KB')

@@ -3,17 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inject } from 'vitest'
 import { runSql } from './postgres.ts'
 
-const PATIENCE_MS = 10_000
+const MAX_WAIT_MS = 10_000
 
-/** A migrated database of one's own for the price of copying its files; `empty` for those who migrate it themselves. */
+/** A migrated database, copied from the template; `empty` for tests that migrate it themselves. */
 export async function cloneDatabase({ empty = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const { adminUrl } = inject('postgres')
   const name = `t_${randomBytes(8).toString('hex')}`
   const template = empty ? 'template1' : 'template_sterna'
   // Copying files rather than logging every page: 20 clones at once take 0.8 s instead of 1.2.
-  await patiently(() => runSql(adminUrl, `create database ${name} template ${template} owner sterna strategy file_copy`))
+  await retryWhileInUse(() => runSql(adminUrl, `create database ${name} template ${template} owner sterna strategy file_copy`))
   return {
-    // As the application's own role: what only a superuser may do must fail here too.
+    // As the role of the application: a statement that needs a superuser must fail in tests too.
     url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?`),
     async drop() {
       await runSql(adminUrl, `drop database if exists ${name} with (force)`)
@@ -21,9 +21,9 @@ export async function cloneDatabase({ empty = false } = {}): Promise<{ url: stri
   }
 }
 
-/** PostgreSQL copies no template that someone, if only autovacuum, is connected to. */
-async function patiently(work: () => Promise<unknown>) {
-  for (const end = Date.now() + PATIENCE_MS; ; await sleep(50)) {
+/** PostgreSQL does not copy a template while a session, if only autovacuum, is connected to it. */
+async function retryWhileInUse(work: () => Promise<unknown>) {
+  for (const end = Date.now() + MAX_WAIT_MS; ; await sleep(50)) {
     try {
       return await work()
     } catch (err) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** The API as its OpenAPI document describes it, for tests that go through every operation. */
+/** The API as described by its OpenAPI document, for tests that run over all operations. */
 
 export type Schema = {
   $ref?: string
@@ -40,13 +40,13 @@ export type Operation = {
   parameters: Parameter[]
   body: Schema | undefined
   responses: Record<string, Response>
-  /** Statuses whose answer may be a bare `{ error }`. */
+  /** Statuses whose body may be a bare `{ error }`. */
   plain: number[]
 }
 
 export const nameOf = ({ method, path }: Operation) => `${method} ${path}`
 
-/** Choices that only say which properties go together; the schema beside them says what a value is. */
+/** Choices that only restrict which properties go together; the schema beside them describes the value. */
 const isRestriction = (schema: Schema) => !schema.type && !schema.$ref && !schema.enum && schema.const === undefined
 const choicesOf = (schema: Schema) => {
   const choices = schema.anyOf ?? schema.oneOf
@@ -75,7 +75,7 @@ export function readApi(document: Document) {
     }),
   )
 
-  /** Which kinds of JSON value a schema can take at all; undefined when it does not say. */
+  /** The kinds of JSON value that a schema accepts; undefined if it does not restrict them. */
   function kindsOf(given: Schema): Set<string> | undefined {
     const schema = resolve(given)
     const options = choicesOf(schema)
@@ -109,7 +109,7 @@ export function readApi(document: Document) {
     return 'sample text'.padEnd(schema.minLength ?? 0, 'x').slice(0, schema.maxLength)
   }
 
-  /** Of several choices that with this property, or else the first. */
+  /** A sample object; of several choices it takes the one with this property, or else the first. */
   const sampleObject = (given: Schema, property = ''): Record<string, unknown> => {
     const schema = resolve(given)
     return Object.fromEntries(requiredOf(schema, property).map((name) => [name, sample(schema.properties![name]!)]))

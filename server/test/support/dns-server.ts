@@ -11,8 +11,8 @@ const TRUNCATED = 0x0200
 const RCODES = { nxdomain: 3, servfail: 2, refused: 5 }
 
 /**
- * A real DNS server on a port of its own, over UDP and TCP. It knows what it is told; other names do not exist. `TXT: [['a', 'b']]`
- * is one record in two strings. Of `truncated` names the whole answer comes over TCP only.
+ * A DNS server over UDP and TCP with the records that a test sets; other names do not exist. `TXT: [['a', 'b']]` is one record
+ * in two strings. For a `truncated` name only TCP gives the whole answer.
  */
 export async function startDnsServer() {
   const names = new Map<string, Records | Fault>()
@@ -22,17 +22,17 @@ export async function startDnsServer() {
     const query = decode(request)
     const { name, type } = query.questions![0]!
     queries.push(`${type} ${name.toLowerCase()}`)
-    const known = names.get(name.toLowerCase())
+    const records = names.get(name.toLowerCase())
     const respond = (flags: number, answers: Answer[] = []) =>
       encode({ type: 'response', id: query.id!, flags: flags | AUTHORITATIVE, questions: query.questions!, answers } as Packet)
-    if (known === undefined) return respond(RCODES.nxdomain)
-    if (known === 'hang') return undefined
-    if (known === 'garbage') return Buffer.concat([request.subarray(0, 2), Buffer.from('848500ff00ff00ff00ffc00cc00cffff', 'hex')])
-    if (known === 'loop') return respond(0, [cname(name, `other.${name}`), cname(`other.${name}`, name)])
-    if (known === 'servfail' || known === 'refused') return respond(RCODES[known])
-    if (known === 'truncated')
+    if (records === undefined) return respond(RCODES.nxdomain)
+    if (records === 'hang') return undefined
+    if (records === 'garbage') return Buffer.concat([request.subarray(0, 2), Buffer.from('848500ff00ff00ff00ffc00cc00cffff', 'hex')])
+    if (records === 'loop') return respond(0, [cname(name, `other.${name}`), cname(`other.${name}`, name)])
+    if (records === 'servfail' || records === 'refused') return respond(RCODES[records])
+    if (records === 'truncated')
       return overTcp ? respond(0, answersFor(name, type, { TXT: many, MX: [[10, 'mx.example']] })) : respond(TRUNCATED)
-    return respond(0, answersFor(name, type, known))
+    return respond(0, answersFor(name, type, records))
   }
 
   const open = new Set<Socket>()
@@ -52,7 +52,7 @@ export async function startDnsServer() {
 
   return {
     address: `127.0.0.1:${port}`,
-    /** What is asked from now on. */
+    /** The answer to queries for this name from now on. */
     set: (name: string, what: Records | Fault) => void names.set(name, what),
     forget: (name: string) => void names.delete(name),
     queries,
@@ -63,7 +63,7 @@ export async function startDnsServer() {
   }
 }
 
-/** One port that is free for both; of those the system offers for one, the other may be taken. */
+/** A port that is free for both TCP and UDP: a port that the system offers for one may be taken for the other. */
 async function listen() {
   for (let tries = 1; ; tries++) {
     const tcp = createServer().listen(0, '127.0.0.1')
@@ -81,14 +81,14 @@ async function listen() {
   }
 }
 
-/** Too many for a datagram. */
+/** More records than fit into a datagram. */
 const many = Array.from({ length: 300 }, (_, index) => `record ${index} ${'x'.repeat(100)}`)
 
 const cname = (name: string, data: string): Answer => ({ type: 'CNAME', name, data, ttl: 1 })
 
-function answersFor(name: string, type: RecordType | string, known: Records): Answer[] {
+function answersFor(name: string, type: RecordType | string, records: Records): Answer[] {
   const make = (data: unknown) => ({ type, name, ttl: 1, data }) as Answer
-  if (type === 'TXT') return (known.TXT ?? []).map(make)
-  if (type === 'MX') return (known.MX ?? []).map(([preference, exchange]) => make({ preference, exchange }))
-  return ((known as Record<string, string[] | undefined>)[type] ?? []).map(make)
+  if (type === 'TXT') return (records.TXT ?? []).map(make)
+  if (type === 'MX') return (records.MX ?? []).map(([preference, exchange]) => make({ preference, exchange }))
+  return ((records as Record<string, string[] | undefined>)[type] ?? []).map(make)
 }

@@ -2,8 +2,8 @@ import { attachEmbedded, startEmbedded } from '../../src/db/embedded/embedded.ts
 import type { Embedded } from '../../src/db/embedded/supervise.ts'
 
 /**
- * What embedded.test.ts runs, bundled, as a process of its own: `start` or `attach`, then the DATA_DIR. Says what happens as lines
- * of JSON, stops at SIGTERM, aborts at SIGUSR2, and ends only when nothing keeps it alive.
+ * The process that embedded-postgres.test.ts runs: `start` or `attach`, then the DATA_DIR. Writes events as lines of JSON, stops on
+ * SIGTERM, aborts on SIGUSR2, and ends only when nothing keeps it alive.
  */
 const [command, dataDir = ''] = process.argv.slice(2)
 const say = (event: string, detail: unknown) => process.stdout.write(`${JSON.stringify({ event, detail })}\n`)

@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
 
-/** Images for tests, good and bad, made in code. */
+/** Generated images for tests, valid and invalid. */
 
 export type Format = 'jpeg' | 'png' | 'gif' | 'webp'
 
@@ -9,7 +9,7 @@ export const plain = (width = 40, height = 20): Sharp => sharp({ create: { width
 
 export const image = (format: Format, width?: number, height?: number) => plain(width, height).toFormat(format).toBuffer()
 
-/** Something on every pixel, so that it compresses badly. */
+/** Noise on every pixel, so that it compresses badly. */
 export const noise = (format: Format, width = 200, height = 200) =>
   sharp({ create: { width, height, channels: 3, background: '#888', noise: { type: 'gaussian', mean: 128, sigma: 40 } } })
     .toFormat(format)
@@ -52,7 +52,7 @@ export function chunk(type: string, data: Buffer | string = '') {
 
 type Png = { width?: number; height?: number; claims?: [number, number]; extra?: Buffer[] }
 
-/** Black, with chunks of one's own; `claims` is the size it says it has. */
+/** A black PNG with extra chunks; `claims` is the size in its header. */
 export function png({ width = 4, height = 4, claims, extra = [] }: Png = {}) {
   const [w, h] = claims ?? [width, height]
   const header = Buffer.concat([uint32(w), uint32(h), Buffer.of(8, 2, 0, 0, 0)])
@@ -62,7 +62,7 @@ export function png({ width = 4, height = 4, claims, extra = [] }: Png = {}) {
 
 let packed: Buffer | undefined
 
-/** A gigabyte of nothing, in a megabyte. */
+/** A gigabyte of zeros, compressed to a megabyte. */
 export function bomb() {
   packed ??= deflateSync(Buffer.alloc(1_000_000_000), { level: 9 })
   return packed
@@ -72,7 +72,7 @@ export function bomb() {
 
 const FRAME = Buffer.from('!\xf9\x04\0\x05\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0', 'latin1')
 
-/** Frames of one pixel's data, whatever size they say they have. */
+/** Frames with the data of one pixel, whatever size their header says. */
 export function gif(frames: number, width = 1, height = 1) {
   const frame = Buffer.from(FRAME)
   frame.writeUInt16LE(width, 13)
@@ -92,11 +92,11 @@ function segment(marker: number, ...data: number[]) {
 
 const repeat = (count: number, value: number) => Array.from({ length: count }, () => value)
 
-/** Valid, grey, and drawn in so many passes: first the mean of each block, then bit by bit every frequency, all of them zero. */
+/** A valid grey JPEG with `count` scans: first the mean of each block, then every frequency bit by bit, all zero. */
 export function scans(count: number, side: number) {
   const blocks = Math.ceil(side / 8) ** 2
   const means = Buffer.alloc(Math.ceil(blocks / 8))
-  // "The next 16,384 blocks have nothing": a 0 for this code, and 14 bits for how many more.
+  // "The next 16,384 blocks are zero": a 0 for this code, and 14 bits for the number of blocks.
   const nothing = Buffer.alloc(Math.ceil((Math.ceil(blocks / 16_384) * 15) / 8))
   const pass = (frequency: number, before: number, bit: number) => segment(0xda, 1, 1, 0, frequency, frequency, (before << 4) | bit)
   const passes = Array.from({ length: count - 1 }, (_, n) => {

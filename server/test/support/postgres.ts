@@ -18,7 +18,7 @@ declare module 'vitest' {
 }
 
 const PREFIX = 'sterna-test-'
-/** Nothing here outlives the run, so nothing waits for the disk. */
+/** No fsync: no data outlives the run. */
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 300, shared_buffers: '128MB' }
 
 /** One server for the whole run; test files clone its migrated template, see `database.ts`. */
@@ -52,7 +52,7 @@ export async function throwawayServer(found: Binaries) {
   }
 }
 
-/** For scripts that need the schema as the migrations make it. */
+/** For scripts that need a migrated database. */
 export async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
   const server = await throwawayServer(findBinaries())
   try {
@@ -74,7 +74,7 @@ export async function runSql(url: string, statement: string) {
   }
 }
 
-/** Anyone may enter it, so that a DATA_DIR in it holds its database also when the tests run as root. */
+/** Readable for all users: PostgreSQL runs as another user when the tests run as root. */
 export function newTestFolder() {
   // The pid tells later runs whether it is still in use.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`)))
@@ -82,7 +82,7 @@ export function newTestFolder() {
   return folder
 }
 
-/** With every server in it. Synchronous, because it also runs while the process exits. */
+/** Removes the folder and kills the servers in it. Synchronous, because it also runs while the process exits. */
 export function destroyTestFolder(folder: string) {
   const server = findServer(folder)
   if (server) signalProcess(server, 'SIGKILL')

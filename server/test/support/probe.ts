@@ -7,7 +7,7 @@ import { CursorQuery, cursorList, PageQuery, pageList, readCursor, writeCursor }
 import { Address } from '../../src/http/validate.ts'
 import { newId } from '../../src/lib/id.ts'
 
-/** Routes that stand in for features: each takes one kind of caller and exercises one piece of the plumbing. */
+/** Test routes: each accepts one kind of caller and exercises one part of the HTTP layer. */
 export const probe: Extend = (app, { secrets, db, config }) => {
   const Anything = z.object({}).loose().meta({ maxProperties: 100_000 })
   const echo = { schema: { body: Anything } }
@@ -21,7 +21,7 @@ export const probe: Extend = (app, { secrets, db, config }) => {
   app.post('/probe/large', { config: { caller: 'anyone' }, bodyLimit: 3_000_000, ...echo }, (req) => ({ keys: Object.keys(req.body) }))
   app.post('/probe/address', { config: { caller: 'anyone' }, schema: { body: z.object({ email: Address }) } }, (req) => req.body)
 
-  /** Makes a row in the transaction of its key; `fail` throws after it was written, `wait` holds the transaction open. */
+  /** Inserts a row in the transaction of its key; `fail` throws after the insert, `wait` keeps the transaction open. */
   app.post(
     '/probe/once',
     { config: { caller: 'secret-key' }, schema: { body: z.object({ fail: z.boolean().optional(), wait: z.number().optional() }) } },

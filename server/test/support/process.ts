@@ -10,7 +10,7 @@ import { SECRET_KEY } from './app.ts'
 import { cloneDatabase } from './database.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-/** What a user starts, the same with the probe routes, one that believes the tests' own SNS, one that measures itself, or a sender in a hurry. */
+/** The product; with the probe routes; with the fake SNS; measuring itself; or a worker with short intervals. */
 const ENTRIES = {
   product: ['scripts/start.mjs'],
   probe: ['--import', 'tsx', 'server/test/support/node.ts'],
@@ -65,7 +65,7 @@ export async function waitUntilReady({ url, exited, output }: Running) {
   let gone = false
   exited.then(() => (gone = true))
   for (const deadline = Date.now() + READY_MS; Date.now() < deadline; ) {
-    if (gone) throw new Error(`the node ended before it was ready:\n${output()}`)
+    if (gone) throw new Error(`the node exited before it was ready:\n${output()}`)
     if (
       await fetch(`${url}/ready`).then(
         (answer) => answer.ok,
@@ -87,7 +87,7 @@ export async function freePort() {
   return port
 }
 
-/** The whole product on a database of its own, for tests that look at it from outside. */
+/** The product as a process of its own with its own database. */
 export async function startSterna(env: Record<string, string> = {}) {
   const database = await cloneDatabase()
   const node = await startNode({ DATABASE_URL: database.url, ...env })

@@ -35,7 +35,7 @@ export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id,
   /** Waits until a job has ended and returns its status. */
   async function finished(kind: 'import' | 'bulk', jobId: string): Promise<Answer['body']> {
     const status = async () => (await call('GET', `/contacts/${kind}/${jobId}`)).body
-    await expect.poll(async () => (await status()).finishedAt, { timeout: JOB_TIMEOUT_MS, interval: 15 }).not.toBeNull()
+    await expect.poll(async () => (await status()).finishedAt, { timeout: JOB_TIMEOUT_MS, interval: 15 }).toEqual(expect.any(String))
     return status()
   }
 

@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * A TCP proxy in front of PostgreSQL that can lose every packet without a word, as a network does whose router forgot its connections.
- * Connections that were open then stay lost; after `heal` new ones work.
+ * A TCP proxy in front of PostgreSQL that can drop all packets silently, like a router that has lost its connection table.
+ * Connections that were open at that time stay dead; after `heal` new ones work.
  */
 export async function startProxy(databaseUrl: string) {
   const [, credentials, name, folder] = /^postgres:\/\/(.*)@\/(\w+)\?host=([^&]+)/.exec(databaseUrl)!

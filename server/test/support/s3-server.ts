@@ -9,10 +9,10 @@ type Options = { bucket: string; accessKeyId: string; secretAccessKey: string; r
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
-/** A bucket that speaks as much S3 as we use, and believes nobody who does not sign right. */
+/** A bucket with the part of the S3 API that we use. It checks the signature of every request. */
 export async function startS3Server(options: Options) {
   const objects = new Map<string, Stored>()
-  /** Answers everything with this status while it is set. */
+  /** Status of every response while it is set. */
   const outage: { status?: number | undefined } = {}
 
   const server = createServer(async (req, res) => {
@@ -53,7 +53,7 @@ function answer(
     return res.writeHead(204).end()
   }
   const found = objects.get(key)
-  // Whatever a bucket says of the type: ours is fixed by the key.
+  // Misleading headers on purpose: the server must derive the content type from the key.
   const headers = { 'content-type': 'text/html', 'x-evil': '1', 'content-length': found?.content.length }
   return found ? res.writeHead(200, headers).end(found.content) : refuse(res, 404, 'NoSuchKey')
 }
@@ -61,7 +61,7 @@ function answer(
 const refuse = (res: ServerResponse, status: number, code: string) =>
   res.writeHead(status, { 'content-type': 'application/xml' }).end(`<?xml version="1.0"?><Error><Code>${code}</Code></Error>`)
 
-/** AWS Signature Version 4, checked from the published description, not with the client's own code. */
+/** Checks AWS Signature Version 4 by its published description, not with the client's own code. */
 function isSigned(req: IncomingMessage, body: Buffer, { accessKeyId, secretAccessKey, region }: Options) {
   const given =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([\w;-]+), ?Signature=([0-9a-f]{64})$/

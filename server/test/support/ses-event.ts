@@ -1,7 +1,7 @@
-/** A mail, by its own names. */
+/** The ids of an email. */
 export type Mail = { id: string; projectId: string; messageId: string; contactId: string }
 
-/** As Amazon SES writes it. */
+/** An event as Amazon SES writes it. */
 export const eventOf = (mail: Mail, eventType: string, more: object = {}, about: object = {}) =>
   JSON.stringify({
     eventType,

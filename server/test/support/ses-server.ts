@@ -16,10 +16,10 @@ type SentMessage = {
 type Identity = { Tags: { Key: string; Value: string }[]; Tokens: string[]; Status: string; Verified: boolean }
 type Refusal = [status: number, name: string, message: string]
 
-/** Longer than a line may be idle. */
+/** Longer than a connection may be idle. */
 const SLOW_MS = 6_500
 
-/** What it answers to a mail, by the part of the recipient's address before the @. */
+/** Replies by the local part of the recipient's address. */
 const REFUSALS: Record<string, Refusal> = {
   throttle: [429, 'TooManyRequestsException', 'Maximum sending rate exceeded.'],
   throttling: [400, 'ThrottlingException', 'Rate exceeded'],
@@ -44,19 +44,19 @@ const REFUSALS: Record<string, Refusal> = {
   bad: [400, 'BadRequestException', 'Illegal address'],
   s500: [500, 'InternalFailure', 'Try again'],
   s503: [503, 'ServiceUnavailable', 'Try again'],
-  s502: [502, 'BadGateway', 'Nobody answered'],
-  s504: [504, 'GatewayTimeout', 'Nobody answered in time'],
+  s502: [502, 'BadGateway', 'No answer'],
+  s504: [504, 'GatewayTimeout', 'No answer in time'],
 }
 
-/** As much of Amazon SES (v2) as we use. */
+/** The part of the Amazon SES v2 API that we use. */
 export async function startSesServer() {
   const messages: SentMessage[] = []
   const requests: string[] = []
   const identities = new Map<string, Identity>()
   const account = { SendQuota: { Max24HourSend: 50_000, MaxSendRate: 1_000, SentLast24Hours: 0 }, SendingEnabled: true }
-  /** Answers every question about identities with this while it is set. */
+  /** Reply to every request about identities while it is set. */
   const outage: { refusal?: Refusal | 'hang' | undefined } = {}
-  /** What names it will give next; otherwise new ones each time. */
+  /** DKIM tokens of the next identity; random by default. */
   const state: { tokens?: string[] | undefined } = {}
 
   const server = createServer(async (req, res) => {
@@ -75,7 +75,7 @@ export async function startSesServer() {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
 
-  // biome-ignore lint/suspicious/noExplicitAny: it is the client that is under test, not this
+  // biome-ignore lint/suspicious/noExplicitAny: the client is under test, not this server
   function acceptMessage(req: IncomingMessage, res: ServerResponse, body: any) {
     const to: string[] = body.Destination.ToAddresses
     const behaviour = to[0]!.split('@')[0]!

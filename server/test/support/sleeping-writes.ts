@@ -4,7 +4,7 @@ import { many, type Pool } from '../../src/db/index.ts'
 
 type Where = { on?: 'update' | 'delete'; table: string; when: RawBuilder<unknown> }
 
-/** Makes writes of some rows sleep within their statement, starts something that leads to one, and acts while it sleeps. */
+/** Makes writes of some rows sleep inside their statement, starts work that causes one, and runs `meanwhile` during the sleep. */
 export async function whileSleeping<T>(
   db: Pool,
   { on = 'update', table, when }: Where,

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-type Letter = { from?: string; to: string | string[]; message: string | Buffer }
+type Delivery = { from?: string; to: string | string[]; message: string | Buffer }
 
-/** Speaks SMTP as it is told to, also what no mail server would say. */
+/** Sends the SMTP commands that a test gives it, also invalid ones. */
 export async function connectSmtp(port: number) {
   const socket: Socket = connect(port, '127.0.0.1')
   let received = ''
@@ -22,7 +22,7 @@ export async function connectSmtp(port: number) {
     wake()
   })
 
-  /** The next reply, all of its lines; empty when the other side is gone. */
+  /** The next reply with all its lines; empty after the connection has closed. */
   async function reply(): Promise<string> {
     for (;;) {
       const [whole] = /^(?:\d{3}-.*\r\n)*\d{3}(?: .*)?\r\n/.exec(received) ?? []
@@ -40,8 +40,8 @@ export async function connectSmtp(port: number) {
     return reply()
   }
 
-  /** The first answer that is not what it should be, or that to the message. */
-  async function deliver({ from = '', to, message }: Letter) {
+  /** The first negative reply, or the reply to the message. */
+  async function deliver({ from = '', to, message }: Delivery) {
     const commands = [`MAIL FROM:<${from}>`, ...[to].flat().map((each) => `RCPT TO:<${each}>`), 'DATA']
     for (const command of commands) {
       const answer = await say(command)
@@ -69,12 +69,12 @@ export async function connectSmtp(port: number) {
   }
 }
 
-/** One message in a connection of its own, and what is answered in the end. */
-export async function deliver(port: number, letter: Letter) {
+/** Delivers one message in a connection of its own and returns the last reply. */
+export async function deliver(port: number, delivery: Delivery) {
   const client = await connectSmtp(port)
   if (!client.greeting.startsWith('220')) return client.greeting
   await client.say('EHLO mx.receiver.example')
-  const answer = await client.deliver(letter)
+  const answer = await client.deliver(delivery)
   client.end()
   return answer
 }

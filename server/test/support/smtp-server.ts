@@ -3,15 +3,15 @@ import { once } from 'node:events'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** What a test makes the server answer at a command, instead of what it would. The argument is the address of MAIL and RCPT. */
+/** Replies that a test sets for a command, instead of the default. The argument is the address of MAIL or RCPT. */
 type Script = Partial<Record<'greeting' | 'EHLO' | 'HELO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'dot', (argument: string) => Scripted>>
 type Scripted = string | undefined | Promise<string | undefined>
 
-/** A mail that was taken, as the other side knows it. */
+/** An accepted message, as the receiver sees it. */
 export type ReceivedMessage = {
   id: string
   messageId: string
-  /** Of everything between DATA and the dot, as it was on the wire. */
+  /** Hash of all bytes between DATA and the final dot, as on the wire. */
   hash: string
   at: number
   sender: string
@@ -21,16 +21,16 @@ export type ReceivedMessage = {
 
 type Options = {
   port?: number
-  /** One line per mail, there before its sender knows that it was taken. */
+  /** Gets one line per message, written before the reply that accepts it. */
   logFile?: string
-  /** Asks for a login and refuses every one. */
+  /** Offers AUTH and refuses every login. */
   refuseLogins?: boolean
-  /** Closes a connection that was silent for so long. */
+  /** Closes a connection after this idle time. */
   idleMs?: number
   extensions?: string[]
-  /** Says nothing when someone connects. */
+  /** Sends no greeting. */
   silent?: boolean
-  /** Stops reading where mails begin, until it relents. */
+  /** Stops reading at DATA until `resumeReading` is called. */
   stopAtData?: boolean
 }
 
@@ -50,14 +50,14 @@ const END = Buffer.from('\r\n.\r\n')
 const BIG_REPLY = 1_000_000
 
 /**
- * An SMTP server that takes every mail, or does what the part of the recipient's address before a plus sign says:
- *   d200      answers the dot after so many milliseconds
- *   t451      refuses the recipient with that code; t451dot the mail at its end; p550, p554dot the same for good
- *   hang-dot  takes the mail and never says so; rst-dot takes it and resets the connection
- *   rst-data  resets the connection before the dot: not taken
- *   early     refuses in the middle of the mail
- *   …once     any of these only the first time that address is written to
- *   garbage, big, slow, multi   takes it, and answers with what is no reply, too long, byte by byte, of several lines
+ * An SMTP server that accepts every message. The part of the recipient's address before a plus sign changes its behaviour:
+ *   d200      replies to the final dot after 200 ms
+ *   t451      refuses the recipient with that code; t451dot refuses the message at its end; p550, p554dot the same, permanently
+ *   hang-dot  accepts the message and never replies; rst-dot accepts it and resets the connection
+ *   rst-data  resets the connection before the final dot: not accepted
+ *   early     refuses in the middle of the message
+ *   …once     any of these, but only at the first message to that address
+ *   garbage, big, slow, multi   accepts it, and replies with an invalid line, too many bytes, byte by byte, several lines
  */
 export async function startSmtpServer(options: Options = {}) {
   const { port = 0, logFile, refuseLogins = false, idleMs, extensions = ['PIPELINING', '8BITMIME'], silent, stopAtData } = options
@@ -66,13 +66,13 @@ export async function startSmtpServer(options: Options = {}) {
   const commands: string[] = []
   const open = new Set<Socket>()
   const log = logFile === undefined ? undefined : openSync(logFile, 'a')
-  /** Answers every recipient with this while it is set. */
+  /** Refuses every recipient with this code while it is set. */
   const outage: { refusal: string | undefined } = { refusal: undefined }
   const seen = new Set<string>()
   const script: Script = {}
   let connections = 0
 
-  /** Asked when the recipient is named; it holds for that mail. */
+  /** Chosen at RCPT; holds for the whole message. */
   function chooseBehaviour(address: string) {
     const asked = address.split(/[+@]/)[0]!
     if (!asked.endsWith('once')) return asked
@@ -85,11 +85,11 @@ export async function startSmtpServer(options: Options = {}) {
     const text = content.toString('latin1')
     const head = (name: string) => new RegExp(`^${name}: *(.*)\\r$`, 'im').exec(text)?.[1]?.trim() ?? ''
     const hash = createHash('sha256').update(content).digest('hex')
-    const mail = { id: head('X-Sterna-Id'), messageId: head('Message-ID'), hash, at: Date.now(), sender, recipients, connection: number }
+    const message = { id: head('X-Sterna-Id'), messageId: head('Message-ID'), hash, at: Date.now(), sender, recipients, connection: number }
     if (log === undefined) {
-      messages.push(mail)
-      bodies.set(mail.id, text)
-    } else writeSync(log, `${JSON.stringify(mail)}\n`)
+      messages.push(message)
+      bodies.set(message.id, text)
+    } else writeSync(log, `${JSON.stringify(message)}\n`)
   }
 
   function endOfData(session: Session, content: Buffer) {
@@ -187,7 +187,7 @@ export async function startSmtpServer(options: Options = {}) {
   const server = createServer((socket) => {
     open.add(socket)
     socket.on('close', () => open.delete(socket))
-    socket.on('error', () => {}) // clients die here
+    socket.on('error', () => {}) // tests kill their clients
     socket.setNoDelay(true)
     if (idleMs) socket.setTimeout(idleMs, () => socket.destroy())
     const state = { sender: '', recipients: [], behaviour: '', inData: false, refused: false, received: Buffer.alloc(0), searched: 0 }
@@ -202,7 +202,7 @@ export async function startSmtpServer(options: Options = {}) {
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}?tls=off`,
     messages,
-    /** By our id, dots still doubled. */
+    /** By email id; dots are still doubled. */
     bodies,
     commands,
     outage,
@@ -212,7 +212,7 @@ export async function startSmtpServer(options: Options = {}) {
     reset() {
       for (const socket of open) socket.resetAndDestroy()
     },
-    relent() {
+    resumeReading() {
       for (const socket of open) socket.resume()
     },
     async stop() {
@@ -224,7 +224,7 @@ export async function startSmtpServer(options: Options = {}) {
   }
 }
 
-/** Amazon's words for being too fast; anything else is about this one mail. */
+/** 454 has the text by which Amazon SES throttles; other codes concern this message only. */
 const refusal = (code: string) =>
   code === '454' ? '454 Throttling failure: Maximum sending rate exceeded.' : `${code} ${enhanced(code)} Not this one`
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-/** Stands for Amazon's certificate. */
+/** In place of Amazon's certificate. */
 export const PUBLIC_KEY = publicKey.export({ type: 'spki', format: 'pem' }).toString()
 export const TOPIC = 'arn:aws:sns:eu-central-1:123456789012:sterna'
 const HOST = 'sns.eu-central-1.amazonaws.com'
@@ -10,7 +10,7 @@ export const SUBSCRIBE = `https://${HOST}/?Action=ConfirmSubscription&TopicArn=$
 
 type Fields = Record<string, string>
 
-/** What SNS signs, from its published description. */
+/** The fields that SNS signs, from its published description. */
 const SIGNED: Record<string, string[]> = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
   SubscriptionConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
@@ -36,7 +36,7 @@ export function signed(fields: Fields, version: '1' | '2' = '2', key = privateKe
 export const confirmation = (fields: Fields = {}) =>
   signed({ Type: 'SubscriptionConfirmation', Message: 'You have chosen to subscribe', SubscribeURL: SUBSCRIBE, Token: 'abc123', ...fields })
 
-/** Plays SNS towards the app: whatever is fetched or confirmed is noted. */
+/** In place of the SNS client of the app: records the URLs that it fetches and confirms. */
 export function createFakeSns() {
   const fetched: string[] = []
   const confirmed: string[] = []

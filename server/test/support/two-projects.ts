@@ -9,16 +9,16 @@ import { nameOf, type Operation } from './described-api.ts'
 
 type Sterna = ReturnType<typeof useApp>
 type Project = Awaited<ReturnType<Sterna['newProject']>>
-/** For each kind of thing that a path names: one of mine, and one of theirs. */
+/** For each kind of resource in a path: one id of the own project and one of the other. */
 type Ids = Record<string, { own: string; foreign: string }>
 
-/** Not ids but names: any text is one that may exist. */
+/** Names instead of ids: any text may exist in either project. */
 export const FREE_TEXT = { fields: { own: 'plan', foreign: 'plan' }, events: { own: 'signup', foreign: 'signup' } }
 
-/** The word before a parameter says what it names: `/projects/{id}`. */
+/** The path segment before a parameter names its resource: `/projects/{id}`. */
 export const resourceOf = (path: string, parameter: string) => path.split('/')[path.split('/').indexOf(`{${parameter}}`) - 1]!
 
-/** Two projects with one of everything that a path can name. Call at the top level; the fields are there from the first test on. */
+/** Two projects with one of every resource that a path can name. Call at the top level; the fields are set before the first test. */
 export function useTwoProjects(sterna: Sterna) {
   const setting = { credentials, fill } as { mine: Project; theirs: Project; ids: Ids; credentials: typeof credentials; fill: typeof fill }
 
@@ -45,7 +45,7 @@ export function useTwoProjects(sterna: Sterna) {
     const template = async ({ sk }: Project) =>
       (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING' } })).body
         .id as string
-    const mails = async () => {
+    const emails = async () => {
       const senders = { own: [mine, 'mine.example'], foreign: [theirs, 'theirs.example'] } as const
       const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
         const body = { to: 'contact@example.com', from: `hello@${name}`, subject: 'Hi', body: 'Hi' }
@@ -67,14 +67,14 @@ export function useTwoProjects(sterna: Sterna) {
       contacts,
       contact: contacts,
       bulk: { own: await job(mine, contacts.own), foreign: await job(theirs, contacts.foreign) },
-      // Nobody has imported: theirs is as unknown as any other.
+      // There are no imports: the other project's is as unknown as any other.
       import: { own: randomUUID(), foreign: randomUUID() },
-      // Images are public: there is no foreign one, only one that does not exist.
+      // Images are public: no foreign one exists, only a missing one.
       uploads: { own: `${'0'.repeat(40)}.png`, foreign: `${'1'.repeat(40)}.png` },
       domains: { own: await domain(mine, 'mine.example'), foreign: await domain(theirs, 'theirs.example') },
       project: { own: mine.id, foreign: theirs.id },
       templates: { own: await template(mine), foreign: await template(theirs) },
-      ...(await mails()),
+      ...(await emails()),
       suppressions: {
         own: await suppression(mine, 'own@suppressed.example'),
         foreign: await suppression(theirs, 'foreign@suppressed.example'),
@@ -88,15 +88,15 @@ export function useTwoProjects(sterna: Sterna) {
     Object.assign(setting, { mine, theirs, ids })
   })
 
-  // All of this together is more than one session may ask for in a minute.
+  // All tests together exceed the requests per minute of one session.
   beforeEach(async () => {
-    const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // all that opening one reads of it
+    const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // openSession reads only these
     setting.mine.owner.cookie = `sterna_session=${await transact(sterna.db, (tx) => openSession(tx, sterna.secrets, { userId: setting.mine.owner.id, req }))}`
   })
 
   function credentials({ security }: Operation): Record<string, string> {
     const { mine } = setting
-    // The key where either will do: it has no limit here, a session has 3,000 calls a minute.
+    // Prefer the key: it has no limit here, a session has 3,000 calls a minute.
     if (security.includes('secretKey')) return { authorization: `Bearer ${mine.sk}` }
     if (security.includes('session')) return { cookie: mine.owner.cookie, 'x-project-id': mine.id }
     return security.includes('publicKey') ? { authorization: `Bearer ${mine.pk}` } : {}
@@ -105,7 +105,7 @@ export function useTwoProjects(sterna: Sterna) {
   function fill(operation: Operation, override: Record<string, string> = {}) {
     return operation.path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const known = setting.ids[resourceOf(operation.path, name)]
-      if (!known) throw new Error(`${nameOf(operation)}: say in two-projects.ts what {${name}} is, and what somebody else's would be`)
+      if (!known) throw new Error(`${nameOf(operation)}: add the resource of {${name}} to two-projects.ts`)
       return override[name] ?? known.own
     })
   }
