@@ -9,7 +9,7 @@ import { borrowDatabase, type Database } from './db/open.ts'
 import { listPresent } from './db/presence.ts'
 import { readPauses } from './delivery/sender/pauses.ts'
 import { createSesTransport } from './delivery/transport/ses.ts'
-import { accountMailsLeave, type Config, lacksSender, loadConfig, WITHOUT_SENDER } from './lib/config.ts'
+import { type Config, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import { createLog } from './lib/log.ts'
 import { nearestFolder } from './lib/make-folder.ts'
 import { readMasterKey } from './lib/master-key.ts'
@@ -40,7 +40,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
     await checkPort(config),
     ...(await checkInbound(config)),
     ...(await checkSes(config)),
-    ...checkAccountMails(config),
+    ...checkAccountEmails(config),
     ...(await checkDatabase(config)),
   )
   return checks
@@ -57,9 +57,9 @@ function checkNode() {
 }
 
 /** Where links in mails lead. On a machine where somebody tries things, and no mail leaves, anything will do. */
-function checkPublicUrl({ publicUrl, mailMode, environment }: Config) {
+function checkPublicUrl({ publicUrl, transportKind, environment }: Config) {
   const { protocol, hostname } = new URL(publicUrl)
-  const isTrial = (mailMode ?? 'sandbox') === 'sandbox' && environment !== 'production'
+  const isTrial = (transportKind ?? 'sandbox') === 'sandbox' && environment !== 'production'
   if (isLocalHost(hostname) && !isTrial)
     return warn('public url', `${publicUrl} leads nowhere from outside, and links in mails begin with it; set PUBLIC_URL=https://…`)
   if (protocol === 'https:' || isLocalHost(hostname)) return ok('public url', publicUrl)
@@ -99,10 +99,10 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   }
 }
 
-function checkAccountMails(config: Config): Check[] {
+function checkAccountEmails(config: Config): Check[] {
   const { mailFrom } = config
-  if (lacksSender(config)) return [warn('account mails', `${WITHOUT_SENDER}; set MAIL_FROM`)]
-  return mailFrom && accountMailsLeave(config) ? [ok('account mails', `leave from ${mailFrom.address}`)] : []
+  if (lacksMailFrom(config)) return [warn('account mails', `${WITHOUT_MAIL_FROM}; set MAIL_FROM`)]
+  return mailFrom && sendsAccountEmails(config) ? [ok('account mails', `leave from ${mailFrom.address}`)] : []
 }
 
 function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
@@ -142,7 +142,7 @@ async function checkUploads(config: Config) {
 }
 
 /** Undefined when one could listen there. */
-const whyNot = (port: number, host: string | undefined) =>
+const whyNotListen = (port: number, host: string | undefined) =>
   new Promise<string | undefined>((resolve) => {
     const probe = createServer()
     probe.once('error', (err: NodeJS.ErrnoException) => resolve(err.code ?? err.message))
@@ -150,7 +150,7 @@ const whyNot = (port: number, host: string | undefined) =>
   })
 
 async function checkPort({ host, port, publicUrl }: Config) {
-  const taken = await whyNot(port, host)
+  const taken = await whyNotListen(port, host)
   if (!taken) return ok('port', `${host}:${port} is free`)
   const ours = await fetch(`http://${host}:${port}/health`, { signal: AbortSignal.timeout(2_000) }).then(
     (answer) => answer.ok,
@@ -160,9 +160,9 @@ async function checkPort({ host, port, publicUrl }: Config) {
   return failed('port', `${host}:${port} cannot be used (${taken}); stop what uses it, or set PORT`)
 }
 
-async function checkInbound({ inbound, bounceDomain, mailMode }: Config): Promise<Check[]> {
+async function checkInbound({ inbound, bounceDomain, transportKind }: Config): Promise<Check[]> {
   if (!inbound)
-    return bounceDomain && mailMode === 'smtp'
+    return bounceDomain && transportKind === 'smtp'
       ? [
           warn(
             'incoming mail',
@@ -170,7 +170,7 @@ async function checkInbound({ inbound, bounceDomain, mailMode }: Config): Promis
           ),
         ]
       : []
-  const taken = await whyNot(inbound.port, inbound.host)
+  const taken = await whyNotListen(inbound.port, inbound.host)
   if (taken === undefined) return [ok('incoming mail', `port ${inbound.port} is free`)]
   if (taken === 'EADDRINUSE') return [ok('incoming mail', `something listens on port ${inbound.port}; if Sterna runs, it does`)]
   return [failed('incoming mail', `port ${inbound.port} cannot be used (${taken}); set INBOUND_SMTP_PORT`)]
@@ -241,14 +241,15 @@ async function checkPauses(db: Pool): Promise<Check[]> {
 }
 
 /** All nodes must agree on how email leaves. */
-async function checkTransport({ mailMode }: Config, db: Pool) {
+async function checkTransport({ transportKind }: Config, db: Pool) {
   const stored = await readTransport(db)
-  if (!stored) return ok('transport', mailMode ? `${mailMode}, from the first start on` : 'not known until the first worker starts')
-  if (!mailMode || mailMode === stored) return ok('transport', stored)
+  if (!stored)
+    return ok('transport', transportKind ? `${transportKind}, from the first start on` : 'not known until the first worker starts')
+  if (!transportKind || transportKind === stored) return ok('transport', stored)
   const others = await listPresent(db)
-  if (!others.length) return warn('transport', `${stored} until now; the next start with these settings changes it to ${mailMode}`)
+  if (!others.length) return warn('transport', `${stored} until now; the next start with these settings changes it to ${transportKind}`)
   return failed(
     'transport',
-    `${mailMode} here, ${stored} on running nodes (${others.join(', ')}); give all nodes the same SMTP_URL or SES_…`,
+    `${transportKind} here, ${stored} on running nodes (${others.join(', ')}); give all nodes the same SMTP_URL or SES_…`,
   )
 }

@@ -63,9 +63,9 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   const deps = { config, db, secrets, log }
   const readiness = { accepting: false }
   const kind = config.role === 'worker' ? 'worker' : 'api'
-  const app = kind === 'api' ? await buildWholeApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
+  const app = kind === 'api' ? await buildApiApp(deps, readiness, parts) : await buildWorkerApp(deps, readiness)
 
-  const transport = config.mailMode
+  const transport = config.transportKind
   const presence = await joinNodes({
     db,
     log,
@@ -74,7 +74,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     follow: followMode,
   })
   undo.push({ step: 'presence', run: presence.leave })
-  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerOf(deps, { url: database.url, presence })
+  const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence })
   undo.push({ step: 'worker', run: stopWorker })
   // Together: a slow request must not use up the time that the worker has for its last answers.
   undo.push({ step: 'http', run: () => Promise.all([close(app), stopWorker()]) })
@@ -85,7 +85,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
 }
 
 /** Returns how to stop it, however often that is asked. */
-async function startWorkerOf(deps: Deps, options: { url: string; presence: Presence }) {
+async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence }) {
   const { startWorker } = await import('./worker.ts')
   const worker = await startWorker(deps, options)
   let stopping: Promise<void> | undefined
@@ -96,7 +96,7 @@ async function startWorkerOf(deps: Deps, options: { url: string; presence: Prese
 }
 
 /** Loaded here, as the worker is where it starts: a process that has one role need not hold the code of the other. */
-async function buildWholeApp(deps: Deps, readiness: Readiness, parts: Parts) {
+async function buildApiApp(deps: Deps, readiness: Readiness, parts: Parts) {
   const { buildApp } = await import('./app.ts')
   return buildApp(deps, { readiness, dashboard: builtDashboard(), ...parts })
 }

@@ -22,7 +22,7 @@ import { runHousekeeping } from './housekeeping.ts'
 import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
-import { accountMailsLeave, type Config, lacksSender, WITHOUT_SENDER } from './lib/config.ts'
+import { type Config, lacksMailFrom, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
@@ -56,16 +56,16 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
 
 export async function startWorker(deps: Deps, { url, presence }: { url: string; presence: Presence }) {
   const { key: livenessKey, isHeld } = presence
-  if (lacksSender(deps.config)) deps.log.warn({}, WITHOUT_SENDER)
+  if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await createPartitions(deps.db, deps.log)
   // First, because its port may be taken: then nothing else has begun.
-  const listener = await listenForMail(deps)
+  const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
   const way = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...way })
-  const accountMails = sendAccountMails(deps, way.transport, presence)
+  const accountMails = sendAccountEmails(deps, way.transport, presence)
   const notifications = startNotifications(deps)
   return {
     async stop() {
@@ -76,16 +76,16 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
 }
 
 /** In the workers: what comes in is as bursty as what goes out, and those who call the API should not notice. */
-const listenForMail = ({ config: { inbound, bounceDomain, publicUrl }, db, secrets, log }: Deps) =>
+const listenForEmail = ({ config: { inbound, bounceDomain, publicUrl }, db, secrets, log }: Deps) =>
   inbound && startListener({ db, secrets, log, inbound, bounceDomain, name: bounceDomain ?? new URL(publicUrl).hostname })
 
 /** How mail leaves this installation. */
 export const outgoingEmail = ({ config, db }: Deps) => ({
   transport: transportFor(config, db),
   publicUrl: config.publicUrl,
-  signs: config.mailMode !== 'ses',
+  signs: config.transportKind !== 'ses',
   // Amazon SES has return paths of its own.
-  bounceDomain: config.mailMode === 'smtp' ? config.bounceDomain : undefined,
+  bounceDomain: config.transportKind === 'smtp' ? config.bounceDomain : undefined,
   ratePerSecond: config.sendRatePerSecond,
 })
 
@@ -94,8 +94,8 @@ function transportFor({ ses, smtpUrl, publicUrl }: Config, db: Pool): Transport 
   return smtpUrl ? createSmtpTransport({ url: smtpUrl, name: new URL(publicUrl).hostname }) : createSandboxTransport(db)
 }
 
-const sendAccountMails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>
-  config.mailFrom && accountMailsLeave(config)
+const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { key: worker, isHeld }: Presence) =>
+  config.mailFrom && sendsAccountEmails(config)
     ? startAccountEmails({ ...deps, worker, isHeld, transport, from: config.mailFrom })
     : undefined
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, type Pool } from '../db/index.ts'
-import type { createAttempts, Quota } from '../http/quotas.ts'
+import type { createQuotaCounter, Quota } from '../http/quotas.ts'
 import { fail } from '../lib/errors.ts'
 import type { User } from './accounts.ts'
 import { isPassword } from './passwords.ts'
@@ -11,7 +11,7 @@ import { isPassword } from './passwords.ts'
  */
 export async function logIn(
   db: Pool,
-  attempts: ReturnType<typeof createAttempts>,
+  attempts: ReturnType<typeof createQuotaCounter>,
   { email, password, network }: { email: string; password: string; network: string },
 ): Promise<User & { hash: string }> {
   const user = await maybeOne(db, sql<User & { hash: string }>`select id, email, password_hash as hash from users where email = ${email}`)

@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, one, type Tx, transact } from '../db/index.ts'
 import { refuseForeign } from '../http/cross-site.ts'
-import { createAttempts } from '../http/quotas.ts'
+import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { readSessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
-import { accountMailsLeave } from '../lib/config.ts'
+import { sendsAccountEmails } from '../lib/config.ts'
 import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { isInvited } from '../projects/members.ts'
@@ -34,8 +34,8 @@ const RESET_RESPONSE_MS = 150
 
 export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
   const { publicUrl } = config
-  const port = { secrets, log, publicUrl, isDelivered: accountMailsLeave(config) }
-  const attempts = createAttempts(db, secrets)
+  const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
+  const attempts = createQuotaCounter(db, secrets)
   const tags = ['Accounts']
 
   app.post(

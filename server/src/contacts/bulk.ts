@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { refusedPlainly } from '../http/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, completeJob, type JobId, saveErrors, takeJob } from '../jobs/job.ts'
+import { advanceJob, completeJob, type JobId, lockJob, saveErrors } from '../jobs/job.ts'
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
@@ -81,7 +81,7 @@ export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds =
 /** Processes one page and enqueues the next one in the same transaction. */
 export const continueBulk = (db: Pool, job: JobId) =>
   transact(db, async (tx) => {
-    const taken = await takeJob<Input, Position>(tx, job)
+    const taken = await lockJob<Input, Position>(tx, job)
     if (!taken) return
     const { operation, selection, startedBy } = taken.input
     const before = (taken.result as Result | null) ?? { operation, totalRequested: 0, successCount: 0, unchangedCount: 0, failureCount: 0 }

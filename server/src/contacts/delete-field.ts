@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, awaitJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
+import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import { countContacts } from './counts.ts'
@@ -51,7 +51,7 @@ export async function continueDeleteField(db: Pool, job: JobId) {
 }
 
 async function removePage(tx: Tx, job: JobId, last: boolean) {
-  const taken = await takeJob<Input, Position>(tx, job)
+  const taken = await lockJob<Input, Position>(tx, job)
   if (!taken) return false
   const { after, looked, removed } = taken.position ?? START
   const page = await removeFrom(tx, { projectId: job.projectId, key: taken.input.key, after })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { PlainError } from '../http/errors.ts'
-import { count } from '../http/paging.ts'
+import { integerParam } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { failPlainly } from '../lib/errors.ts'
 import { deleteField } from './delete-field.ts'
@@ -38,7 +38,7 @@ export function fieldRoutes(app: App, { db }: Deps) {
         summary: 'Sample the distinct values of a field',
         description: 'Considers the newest 100,000 contacts and values of up to 1,024 characters.',
         params: FieldParam,
-        querystring: z.object({ limit: count(100, 200) }),
+        querystring: z.object({ limit: integerParam(100, 200) }),
         response: { 200: Values },
       },
     },

@@ -7,12 +7,12 @@ import {
   countUnfinished,
   failJob,
   type JobId,
-  keepFile,
+  lockJob,
   queueJob,
-  readPiece,
+  readFileSlice,
   readProgress,
   saveErrors,
-  takeJob,
+  saveFile,
 } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
 import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
@@ -49,7 +49,7 @@ export async function queueImport(db: Pool, projectId: string, { uploaded, start
   return transact(db, async (tx) => {
     await refuseTooMany(tx, projectId)
     const jobId = await queueJob(tx, 'contacts.import', { projectId, type: 'import', input })
-    await keepFile(tx, { projectId, jobId }, content)
+    await saveFile(tx, { projectId, jobId }, content)
     return jobId
   })
 }
@@ -88,7 +88,7 @@ export async function continueImport(db: Pool, job: JobId) {
 
 async function* piecesAfter(db: Pool, job: JobId, start: number): AsyncGenerator<Buffer> {
   for (let from = start; ; from += PIECE) {
-    const piece = await readPiece(db, job, { from, length: PIECE })
+    const piece = await readFileSlice(db, job, { from, length: PIECE })
     if (!piece?.length) return
     yield piece
   }
@@ -150,7 +150,7 @@ const refuseRow = ({ rows: [row], ...rest }: Chunk): Chunk => ({
 })
 
 async function applyChunk(tx: Tx, job: JobId, { rows, place, next }: Chunk) {
-  const taken = await takeJob<Input, FilePosition>(tx, job)
+  const taken = await lockJob<Input, FilePosition>(tx, job)
   if (!taken) return false
   if ((taken.position ?? taken.input.layout.header).byte !== place.byte) {
     // The worker that advanced the job may be crashing: enqueue it, so that some worker continues.

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db, one, type Pool, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
-import { CursorQuery, choice, readKeysetPage } from '../http/paging.ts'
+import { CursorQuery, choiceParam, readKeysetPage } from '../http/paging.ts'
 import { notFound } from '../lib/errors.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
@@ -25,8 +25,8 @@ export const ContactsQuery = CursorQuery.extend({
   createdFrom: FilterTime.optional(),
   createdTo: FilterTime.optional(),
   segmentId: z.string().max(100).optional(),
-  sort: choice(['createdAt', 'email'], 'createdAt'),
-  dir: choice(['asc', 'desc'], 'desc'),
+  sort: choiceParam(['createdAt', 'email'], 'createdAt'),
+  dir: choiceParam(['asc', 'desc'], 'desc'),
 }).check(requireFieldWithValue)
 
 /** Limits of exact counting in matches and time. Beyond them the planner's estimate is close enough. */

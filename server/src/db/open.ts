@@ -5,9 +5,9 @@ import { attachEmbedded, startEmbedded } from './embedded/embedded.ts'
 
 export type Database = { url: string; stop(): Promise<void>; abort(): void }
 
-const elsewhere = (url: string): Database => ({ url, stop: async () => {}, abort: () => {} })
+const externalDatabase = (url: string): Database => ({ url, stop: async () => {}, abort: () => {} })
 
-async function reach(url: string) {
+async function checkReachable(url: string) {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   try {
     await client.connect()
@@ -16,15 +16,15 @@ async function reach(url: string) {
   } finally {
     await client.end().catch(() => {})
   }
-  return elsewhere(url)
+  return externalDatabase(url)
 }
 
 /** The database of this installation: the server that was configured, or our own PostgreSQL under DATA_DIR. */
 export const openDatabase = async ({ databaseUrl, dataDir }: Config, log: Log, signal?: AbortSignal): Promise<Database> =>
-  databaseUrl ? reach(databaseUrl) : startEmbedded({ dataDir, log, signal })
+  databaseUrl ? checkReachable(databaseUrl) : startEmbedded({ dataDir, log, signal })
 
 /** For short work beside a running server: uses its PostgreSQL if it runs, and starts one otherwise. */
 export async function borrowDatabase(config: Config, log: Log): Promise<Database> {
   const running = config.databaseUrl ? undefined : await attachEmbedded(config.dataDir)
-  return running ? elsewhere(running.url) : openDatabase(config, log)
+  return running ? externalDatabase(running.url) : openDatabase(config, log)
 }

@@ -18,7 +18,7 @@ const WORK_MS = 5_000
 export async function checkDueDomains({ db, config, log }: { db: Pool; config: Config; log: Log }) {
   const transport = await readTransport(db)
   if (transport) await transact(db, (tx) => followMode(tx, transport))
-  if (transport === 'sandbox' || transport !== config.mailMode) return
+  if (transport === 'sandbox' || transport !== config.transportKind) return
   const identities = config.ses && createIdentities(config.ses)
   const port = { db, log, dns: createDns({ servers: config.dnsServers }), site: siteOf(config), identities }
   for (const deadline = performance.now() + WORK_MS; performance.now() < deadline; ) {

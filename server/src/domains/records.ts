@@ -23,7 +23,7 @@ const LOOKUP_MS = 4_000
 const MAX_SHOWN = 10
 const MAX_SHOWN_LENGTH = 500
 
-export const siteOf = ({ mailMode }: Pick<Config, 'mailMode'>): SendingMethod => ({ usesSes: mailMode === 'ses' })
+export const siteOf = ({ transportKind }: Pick<Config, 'transportKind'>): SendingMethod => ({ usesSes: transportKind === 'ses' })
 
 /**
  * What a domain should publish. Only the DKIM key is required: it is what receivers check, and no other project has it, so it also proves

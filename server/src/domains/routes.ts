@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { readTransport } from '../db/instance.ts'
-import { createAttempts } from '../http/quotas.ts'
+import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { createDns } from '../lib/dns.ts'
@@ -21,10 +21,10 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
   const checkNow = createCheckNow({ db, dns, log, identities })
-  const attempts = createAttempts(db, secrets)
+  const attempts = createQuotaCounter(db, secrets)
   /** An API node may have no transport settings: then those of the installation count. */
-  const readMode = async () => config.mailMode ?? (await readTransport(db))
-  const readSite = async () => siteOf({ ...config, mailMode: await readMode() })
+  const readMode = async () => config.transportKind ?? (await readTransport(db))
+  const readSite = async () => siteOf({ ...config, transportKind: await readMode() })
 
   app.post(
     '/domains',
@@ -86,7 +86,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
     async (req) => {
       const row = (await findDomain(db, req.project.id, req.params.id)) ?? notFound('domain', req.params.id)
       const mode = await readMode()
-      const site = siteOf({ ...config, mailMode: mode })
+      const site = siteOf({ ...config, transportKind: mode })
       const canCheck = mode === 'smtp' || (mode === 'ses' && identities)
       const checked = canCheck ? await checkNow(row, site) : row
       return showCheck(checked ?? notFound('domain', req.params.id), site)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, awaitJob, completeJob, type JobId, queueJob, takeJob } from '../jobs/job.ts'
+import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
 import { newId } from '../lib/id.ts'
 import { countEvents } from './counts.ts'
 import { removeEvents } from './remove.ts'
@@ -31,7 +31,7 @@ export async function continueDeleteName(db: Pool, job: JobId) {
 }
 
 async function removePage(tx: Tx, job: JobId, last: boolean) {
-  const taken = await takeJob<Input, null>(tx, job)
+  const taken = await lockJob<Input, null>(tx, job)
   if (!taken) return false
   const { name, before, total } = taken.input
   const removed = await removeEvents(tx, { projectId: job.projectId, which: sql`name = ${name} and id < ${before}`, limit: PAGE })

@@ -32,7 +32,7 @@ const BY_CALLER: Record<Caller, number[]> = {
 const PlainOrEnvelope = z.union([PlainError, ErrorEnvelope])
 
 /** Every status of a route with its schema: those its declaration names, those that follow from it, and `default` for the rest. */
-export function answersOf(route: RouteOptions, declared: Record<string, unknown> = {}): Record<string, unknown> {
+export function responsesOf(route: RouteOptions, declared: Record<string, unknown> = {}): Record<string, unknown> {
   const refusals = refusalsOf(route).map((status) => [status, ErrorEnvelope])
   const own = Object.entries(declared).map(([status, schema]) => [status, schema === PlainError ? PlainOrEnvelope : schema])
   return { ...Object.fromEntries(refusals), ...Object.fromEntries(own), default: ErrorEnvelope }

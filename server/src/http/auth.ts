@@ -6,10 +6,10 @@ import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/units.ts'
-import { createTally } from '../lib/window-counter.ts'
+import { createWindowCounter } from '../lib/window-counter.ts'
 import { refuseCrossSite } from './cross-site.ts'
 import { createGuessGuard } from './key-guessing.ts'
-import { createLimiter, type RateState } from './rate-limit.ts'
+import { createRateLimiter, type RateState } from './rate-limit.ts'
 import type { App, Deps } from './server.ts'
 import { readSessionCookie } from './session-cookie.ts'
 
@@ -52,8 +52,8 @@ const KEY = /^(pk|sk)_[0-9a-f]{64}$/
 const MAX_REMEMBERED = 10_000
 
 export function authenticate(app: App, { db, secrets, config }: Deps) {
-  const limiter = config.rateLimitPerMinute > 0 ? createLimiter(db, config.rateLimitPerMinute) : undefined
-  const sessionCalls = createTally({ limit: 3_000, windowMs: MINUTE })
+  const limiter = config.rateLimitPerMinute > 0 ? createRateLimiter(db, config.rateLimitPerMinute) : undefined
+  const sessionCalls = createWindowCounter({ limit: 3_000, windowMs: MINUTE })
   const guesses = createGuessGuard()
   const findSession = personFinder(db, secrets, config.publicUrl)
   const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
@@ -91,7 +91,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     refuseCrossSite(req, config.publicUrl)
     req.person = (await findSession(req)) ?? fail('UNAUTHORIZED')
     const session = req.person.tokenHash.toString('base64')
-    if (sessionCalls.hit(session)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: sessionCalls.retryAfter(session) })
+    if (sessionCalls.count(session)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: sessionCalls.retryAfter(session) })
   }
 
   async function joinProject(req: FastifyRequest, projectId: string, needed: Role) {

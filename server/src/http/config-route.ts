@@ -22,7 +22,7 @@ const ConfigView = z.object({
 /** What this installation can do, for anyone who asks. Names no secret and no host but its own. */
 export function configRoutes(app: App, { config, db }: Deps) {
   /** An API node without transport settings adopts the installation's. */
-  const readMode = async () => config.mailMode ?? (await readTransport(db)) ?? null
+  const readMode = async () => config.transportKind ?? (await readTransport(db)) ?? null
 
   app.get(
     '/config',

@@ -1,19 +1,19 @@
 import type { App } from './server.ts'
 
 /** On the answers that pages of other origins may read. */
-export const FOR_OTHER_ORIGINS = {
+export const CORS_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'X-Request-ID, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After',
 }
 const PREFLIGHT = {
-  ...FOR_OTHER_ORIGINS,
+  ...CORS_HEADERS,
   'access-control-allow-methods': 'POST',
   'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
   'access-control-max-age': '86400',
 }
 
 /** Only what takes the public key is meant for other people's pages, and never with cookies. Nothing else answers them. */
-export function allowOtherOrigins(app: App) {
+export function allowCors(app: App) {
   app.addHook('onRoute', ({ url, config }) => {
     if (config?.caller !== 'public-key') return
     app.options(url, { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) => reply.status(204).headers(PREFLIGHT).send())

@@ -39,13 +39,13 @@ export type KeyClaim = { projectId: string; key: string; request: string; result
 export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }: { ttlHours: number; alone: boolean }): Promise<boolean[]> {
   if (!claims.length) return []
   const firsts = new Map<string, KeyClaim>()
-  for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
+  for (const claim of claims) if (!firsts.has(keyName(claim))) firsts.set(keyName(claim), claim)
 
   const claimed = await insertKeys(tx, [...firsts.values()], ttlHours).catch((err) =>
     Promise.reject(isLockTimeout(err) && alone ? stillRunning(claims[0]!) : err),
   )
 
-  const won = new Set(claimed.map((row) => firsts.get(nameOf(row))))
+  const won = new Set(claimed.map((row) => firsts.get(keyName(row))))
   return claims.map((claim) => won.has(claim))
 }
 
@@ -53,26 +53,26 @@ export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }:
 export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key' | 'request'>[]): Promise<AppError[]> {
   const originals = await findOriginals(tx, lost)
   return lost.map((claim) => {
-    const original = originals.get(nameOf(claim))
+    const original = originals.get(keyName(claim))
     return original ? repeated(original) : stillRunning(claim)
   })
 }
 
-export const nameOf = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
+export const keyName = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>) => `${projectId} ${key}`
 
 const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
-  many(tx, sql<{ projectId: string; key: string }>`${prepared} ${claiming(claims, ttlHours)}`)
+  many(tx, sql<{ projectId: string; key: string }>`${prepared} ${claimKeysSql(claims, ttlHours)}`)
 
 /** The same for keys that nobody is expected to have used, not even long ago: fails as a whole when one was. */
-export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${inserting(claims)}`
+export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${insertKeysSql(claims)}`
 
-const claiming = (claims: KeyClaim[], ttlHours: number) => sql`${inserting(claims)}
+const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql`${insertKeysSql(claims)}
       on conflict (project_id, key) do update set
         request = excluded.request, status_code = excluded.status_code, result = excluded.result, created_at = now()
       where k.created_at <= now() - make_interval(hours => ${ttlHours})
       returning project_id as "projectId", key`
 
-const inserting = (claims: KeyClaim[]) => sql`
+const insertKeysSql = (claims: KeyClaim[]) => sql`
       insert into idempotency_keys as k (project_id, key, request, status_code, result)
       select "projectId", key, request, 200, result
       from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c("projectId" uuid, key text, request text, result jsonb)
@@ -104,7 +104,7 @@ async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]
         select * from unnest(${lost.map(({ projectId }) => projectId)}::uuid[], ${lost.map(({ key }) => key)}::text[]))
     `,
   )
-  return new Map(rows.map((row) => [nameOf(row), row]))
+  return new Map(rows.map((row) => [keyName(row), row]))
 }
 
 const repeated = ({ key, request, statusCode, result, emails, createdAt }: Original) =>

@@ -2,7 +2,7 @@ import { createCache } from '../lib/cache.ts'
 import { fail } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { MINUTE } from '../lib/units.ts'
-import { createTally } from '../lib/window-counter.ts'
+import { createWindowCounter } from '../lib/window-counter.ts'
 
 const MAX_KNOWN = 10_000
 
@@ -11,7 +11,7 @@ const MAX_KNOWN = 10_000
  * sending a revoked key must not lock out the new one behind the same address.
  */
 export function createGuessGuard({ limit = 1_000, windowMs = MINUTE } = {}) {
-  const misses = createTally({ limit, windowMs })
+  const misses = createWindowCounter({ limit, windowMs })
   const known = createCache<string, true>({ maxEntries: MAX_KNOWN })
 
   // Until someone guesses, nobody pays for looking.
@@ -27,7 +27,7 @@ export function createGuessGuard({ limit = 1_000, windowMs = MINUTE } = {}) {
     },
     missed(ip: string) {
       const network = networkOf(ip)
-      misses.hit(network)
+      misses.count(network)
       alarmed ||= misses.isOver(network)
     },
     found(keyHash: Buffer) {

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../lib/config.ts'
-import { answersOf, nameStatus } from './answers.ts'
+import { nameStatus, responsesOf } from './answers.ts'
 import type { Caller } from './auth.ts'
 import { portablePattern } from './portable-pattern.ts'
 import { printReference } from './reference.ts'
@@ -69,7 +69,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
       },
     },
     transform: ({ schema, url, route, ...rest }) => {
-      const described = schema && { ...schema, response: answersOf(route, schema.response as Record<string, unknown>) }
+      const described = schema && { ...schema, response: responsesOf(route, schema.response as Record<string, unknown>) }
       const formFile = route.config?.formFile
       const result = jsonSchemaTransform({ schema: described, url, route, ...rest } as Parameters<typeof jsonSchemaTransform>[0])
       return {

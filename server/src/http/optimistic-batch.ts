@@ -4,7 +4,7 @@ import { mayBeOneRequest } from '../db/sql-state.ts'
 import { type BatchOutcome, createBatcher } from '../lib/batch.ts'
 import { crash } from '../lib/crash-point.ts'
 import type { AppError } from '../lib/errors.ts'
-import { claimKeys, explainRepeats, nameOf as keyName, lockTimeoutFor, releaseKeys, requireKeys } from './idempotency.ts'
+import { claimKeys, explainRepeats, keyName, lockTimeoutFor, releaseKeys, requireKeys } from './idempotency.ts'
 import { type CallerProject, checkCallers, requireCallers } from './key-check.ts'
 
 type BatchRequest = {

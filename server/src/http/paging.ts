@@ -6,7 +6,7 @@ import { type Secrets, sameBytes } from '../lib/secrets.ts'
 import { MB } from '../lib/units.ts'
 
 /** Not a whole number, or below 1: the default. Above the maximum: the maximum. The answer shows what was used. */
-export const count = (byDefault: number, max: number) =>
+export const integerParam = (byDefault: number, max: number) =>
   z
     .unknown()
     .optional()
@@ -21,7 +21,7 @@ export const count = (byDefault: number, max: number) =>
     })
 
 /** Anything but one of `values` counts as the default. */
-export const choice = <Value extends string>(values: readonly [Value, ...Value[]], byDefault: Value) =>
+export const choiceParam = <Value extends string>(values: readonly [Value, ...Value[]], byDefault: Value) =>
   z
     .unknown()
     .optional()
@@ -34,8 +34,8 @@ export const choice = <Value extends string>(values: readonly [Value, ...Value[]
 /** Many clients send an empty one for the first page. */
 const Cursor = z.preprocess((given) => (given === '' ? undefined : given), z.string().optional())
 
-export const CursorQuery = z.object({ limit: count(20, 100), cursor: Cursor })
-export const PageQuery = z.object({ page: count(1, 1_000_000_000), pageSize: count(20, 100) })
+export const CursorQuery = z.object({ limit: integerParam(20, 100), cursor: Cursor })
+export const PageQuery = z.object({ page: integerParam(1, 1_000_000_000), pageSize: integerParam(20, 100) })
 
 export const cursorList = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), cursor: z.string().nullable(), hasMore: z.boolean(), total: z.int() })

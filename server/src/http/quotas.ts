@@ -33,7 +33,7 @@ export const QUOTAS = {
 
 export type Quota = { scope: keyof typeof QUOTAS; subject: string }
 
-export function createAttempts(db: Pool, secrets: Secrets) {
+export function createQuotaCounter(db: Pool, secrets: Secrets) {
   const hash = (quota: Quota) => secrets.hash('attempt', quota.subject)
 
   /** Counts the try before it is made, so that a thousand at once cannot slip past. Returns the seconds to wait, or 0. */

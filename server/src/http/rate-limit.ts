@@ -18,7 +18,7 @@ type Lease = { granted: number; leased: number; remainingMs: number }
  * At most `limit` requests per project in 60 s of database time, over all nodes. Nodes lease shares and count them down in
  * memory: 20 statements a minute for a project at its limit, however many requests it makes.
  */
-export function createLimiter(db: Pool, limit: number) {
+export function createRateLimiter(db: Pool, limit: number) {
   const windows = new Map<string, Window>()
   let nodes = 1
   let nodesCountedAt = Number.NEGATIVE_INFINITY

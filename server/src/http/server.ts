@@ -20,7 +20,7 @@ import type { Secrets } from '../lib/secrets.ts'
 import { MB, MINUTE } from '../lib/units.ts'
 import { authenticate, type Caller } from './auth.ts'
 import { limitBodies } from './body-budget.ts'
-import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './cors.ts'
+import { allowCors, CORS_HEADERS } from './cors.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
 import { limitLargeAnswers } from './large-answers.ts'
@@ -89,7 +89,7 @@ export async function createServer(deps: Deps): Promise<App> {
     done()
   })
   if (deps.log.isLevelEnabled('debug')) logAnswers(app)
-  allowOtherOrigins(app)
+  allowCors(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
   limitBodies(app, deps.config)
@@ -100,7 +100,7 @@ export async function createServer(deps: Deps): Promise<App> {
 }
 
 function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHeaders>>) {
-  const others = { 'secret-key': data, 'public-key': { ...data, ...FOR_OTHER_ORIGINS } }
+  const others = { 'secret-key': data, 'public-key': { ...data, ...CORS_HEADERS } }
   return (caller?: Caller): Record<string, string> => (caller === 'secret-key' || caller === 'public-key' ? others[caller] : pages)
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest as Request } from 'fastify'
 import { AppError, fail } from '../lib/errors.ts'
-import { createShares } from '../lib/shares.ts'
+import { createSharedSemaphore } from '../lib/shares.ts'
 import type { App } from './server.ts'
 
 declare module 'fastify' {
@@ -22,7 +22,7 @@ const MAX_WAIT_MS = 2_000
  * stays free for reads and writes that are quick, whoever asks.
  */
 export function limitSlowReads(app: App, { poolSize }: { poolSize: number }) {
-  const share = createShares({
+  const share = createSharedSemaphore({
     total: Math.max(1, Math.floor(poolSize / 2)),
     each: PER_PROJECT,
     maxWaiting: MAX_WAITING,

@@ -1,6 +1,6 @@
 import { isPublic, networkOf } from '../lib/network.ts'
 import { MINUTE } from '../lib/units.ts'
-import { createTally } from '../lib/window-counter.ts'
+import { createWindowCounter } from '../lib/window-counter.ts'
 import type { Limits } from './limits.ts'
 
 /**
@@ -8,15 +8,15 @@ import type { Limits } from './limits.ts'
  * A private or loopback address is a relay of the operator that many senders use, so it has no limit of its own.
  */
 export function createInboxQuota({ messagesPerMinute, messagesOfOneNetwork }: Pick<Limits, 'messagesPerMinute' | 'messagesOfOneNetwork'>) {
-  const byProject = createTally({ limit: messagesPerMinute, windowMs: MINUTE })
-  const byNetwork = createTally({ limit: messagesOfOneNetwork, windowMs: MINUTE })
+  const byProject = createWindowCounter({ limit: messagesPerMinute, windowMs: MINUTE })
+  const byNetwork = createWindowCounter({ limit: messagesOfOneNetwork, windowMs: MINUTE })
   const keyOf = (projectId: string, ip: string) => `${projectId} ${networkOf(ip)}`
 
   return {
     isUsedUp: (projectId: string, ip: string) => byProject.isOver(projectId) || (isPublic(ip) && byNetwork.isOver(keyOf(projectId, ip))),
     count(projectId: string, ip: string) {
-      byProject.hit(projectId)
-      if (isPublic(ip)) byNetwork.hit(keyOf(projectId, ip))
+      byProject.count(projectId)
+      if (isPublic(ip)) byNetwork.count(keyOf(projectId, ip))
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { ParsedMessage } from '../delivery/feedback/inbound-message.ts'
-import { createThreads } from '../lib/thread-pool.ts'
+import { createThreadPool } from '../lib/thread-pool.ts'
 
 const TIMEOUT_MS = 20_000
 const HEAP_MB = 256
@@ -12,7 +12,7 @@ export class UnreadableError extends Error {}
  * take longer.
  */
 export function createParser() {
-  const threads = createThreads({
+  const threads = createThreadPool({
     file: 'parse-thread',
     from: import.meta.url,
     minThreads: 0,

@@ -5,7 +5,7 @@ import { type Pool, transact } from '../db/index.ts'
 import { every } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'
 import type { Jobs } from './enqueue.ts'
-import { failGivenUp } from './job.ts'
+import { failExhausted } from './job.ts'
 import { freeDeadWorkers } from './liveness.ts'
 import { queuePool } from './queue-pool.ts'
 
@@ -56,10 +56,10 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
     }
   }
   const running = keepRunning()
-  const sweep = every(SWEEP_MS, 'look after jobs', async () => (isHeld() ? lookAfter(db, { workerIds, livenessKey }) : takeNoMore()), log)
+  const sweep = every(SWEEP_MS, 'look after jobs', async () => (isHeld() ? sweepJobs(db, { workerIds, livenessKey }) : stopClaiming()), log)
 
   /** Without its lock this process counts as dead, and others take over its jobs. Jobs under way go on: their position is checked when they commit. */
-  function takeNoMore() {
+  function stopClaiming() {
     runner.stop().catch(() => {}) // it may have stopped already
   }
 
@@ -74,9 +74,9 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
   }
 }
 
-async function lookAfter(db: Pool, living: { workerIds: string[]; livenessKey: number }) {
+async function sweepJobs(db: Pool, living: { workerIds: string[]; livenessKey: number }) {
   await freeDeadWorkers(db, living)
-  await transact(db, (tx) => failGivenUp(tx))
+  await transact(db, (tx) => failExhausted(tx))
 }
 
 function taskList(handlers: Handlers, crons: Cron[]): TaskList {

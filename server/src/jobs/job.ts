@@ -82,7 +82,7 @@ const showJob = (row: Row): z.output<typeof JobView> => ({
 })
 
 /** Locks the job for the transaction that does its next part, after whoever has it now. Undefined when it is finished. */
-export const takeJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
+export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
   maybeOne(
     tx,
     sql<{ input: Input; position: Position | null; result: Record<string, number> | null }>`
@@ -152,7 +152,7 @@ export async function failJob(tx: Tx, { projectId, jobId }: JobId, reason: strin
 }
 
 /** What the queue has given up, by failures or by the deaths of its workers, nobody shall wait for. Why is in the log. */
-export const failGivenUp = (tx: Tx) =>
+export const failExhausted = (tx: Tx) =>
   sql`
     with given_up as (
       delete from graphile_worker._private_jobs
@@ -166,11 +166,11 @@ export const failGivenUp = (tx: Tx) =>
     delete from job_files using given_up where job_files.project_id = given_up.project_id and job_files.job_id = given_up.id
   `.execute(tx)
 
-export const keepFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =>
+export const saveFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =>
   sql`insert into job_files (project_id, job_id, content) values (${projectId}, ${jobId}, ${content})`.execute(tx)
 
 /** Part of the file; empty after its end. */
-export const readPiece = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
+export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
   (
     await maybeOne(
       db,

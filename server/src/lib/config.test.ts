@@ -89,7 +89,7 @@ test.each([
   // Whatever the installation uses.
   [{ ROLE: 'api' }, undefined],
 ])('%j means that mail leaves by %s', (env, mode) => {
-  expect(loadConfig(env).mailMode).toBe(mode)
+  expect(loadConfig(env).transportKind).toBe(mode)
 })
 
 test.each(['9.9.9.9', '127.0.0.1:5353', '2620:fe::fe', '[2620:fe::fe]:53', '9.9.9.9, 149.112.112.112:53'])(

@@ -138,7 +138,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
     trustProxy: env.TRUST_PROXY,
-    mailMode: readMailMode(env),
+    transportKind: readTransportKind(env),
     smtpUrl: env.SMTP_URL,
     ses: env.SES_REGION ? { region: env.SES_REGION, endpoint: env.SES_ENDPOINT, configurationSet: env.SES_CONFIGURATION_SET } : undefined,
     snsTopics: env.SNS_TOPIC_ARNS ?? [],
@@ -162,21 +162,21 @@ export function loadConfig(source: Record<string, string | undefined>) {
 export type TransportKind = 'sandbox' | 'smtp' | 'ses'
 
 /** Without a setting nothing leaves this machine. An API node sends nothing, so without a setting it has no say: it adopts what the installation uses. */
-function readMailMode({ SMTP_URL, SES_REGION, ROLE }: z.output<typeof Environment>): TransportKind | undefined {
+function readTransportKind({ SMTP_URL, SES_REGION, ROLE }: z.output<typeof Environment>): TransportKind | undefined {
   if (SMTP_URL) return 'smtp'
   if (SES_REGION) return 'ses'
   return ROLE === 'api' ? undefined : 'sandbox'
 }
 
 /** Whether this node has a transport by which email leaves the machine. */
-const hasTransport = ({ mailMode }: Config) => mailMode === 'smtp' || mailMode === 'ses'
+const hasTransport = ({ transportKind }: Config) => transportKind === 'smtp' || transportKind === 'ses'
 
 /** Account mails need a sender address and a transport. */
-export const accountMailsLeave = (config: Config) => config.mailFrom !== undefined && hasTransport(config)
+export const sendsAccountEmails = (config: Config) => config.mailFrom !== undefined && hasTransport(config)
 
 /** Easily overlooked: a person who asks for a new password is told that it was mailed. Workers send account mails, so an API node needs no sender. */
-export const lacksSender = (config: Config) => config.role !== 'api' && hasTransport(config) && !config.mailFrom
-export const WITHOUT_SENDER =
+export const lacksMailFrom = (config: Config) => config.role !== 'api' && hasTransport(config) && !config.mailFrom
+export const WITHOUT_MAIL_FROM =
   'MAIL_FROM is not set: mails to account holders (confirmations, password resets, invitations) are kept, not sent'
 
 export type InboundConfig = NonNullable<Config['inbound']>

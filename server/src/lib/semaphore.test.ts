@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTurns } from './semaphore.ts'
+import { createSemaphore } from './semaphore.ts'
 
 const settle = () => new Promise((done) => setImmediate(done))
 
@@ -22,7 +22,7 @@ function work(log: string[], name: string) {
 }
 
 test('two run, the others wait in line, and a failure gives its turn away too', async () => {
-  const inTurn = createTurns(2)
+  const inTurn = createSemaphore(2)
   const begun: string[] = []
   const [a, bad, c, d] = ['a', 'bad', 'c', 'd'].map((name) => work(begun, name)) as [Work, Work, Work, Work]
   const results = [a, bad, c, d].map(({ run }) => inTurn(run).catch((err: Error) => err.message))
@@ -42,7 +42,7 @@ test('never more than allowed run at once, all run, and in order, however long e
       fc.integer({ min: 1, max: 4 }),
       fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 20 }),
       async (atOnce, lengths) => {
-        const inTurn = createTurns(atOnce)
+        const inTurn = createSemaphore(atOnce)
         const begun: number[] = []
         let running = 0
         let most = 0

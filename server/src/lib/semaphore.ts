@@ -1,5 +1,5 @@
-/** Runs at most so many pieces of work at once; the others wait for their turn, in the order they came. */
-export function createTurns(atOnce: number) {
+/** Runs at most `atOnce` pieces of work at a time; the others wait, first in, first out. */
+export function createSemaphore(atOnce: number) {
   let running = 0
   const waiting: (() => void)[] = []
   return async <T>(work: () => Promise<T>): Promise<T> => {

@@ -1,9 +1,16 @@
 import { expect, test, vi } from 'vitest'
-import { createShares } from './shares.ts'
+import { createSharedSemaphore } from './shares.ts'
 
 /** Work that ends when it is told to; says what runs, in the order in which it began. */
-function newBench(options: Partial<Parameters<typeof createShares>[0]> = {}) {
-  const share = createShares({ total: 3, each: 2, maxWaiting: 2, maxWaitMs: 60_000, refusal: () => new Error('refused'), ...options })
+function newBench(options: Partial<Parameters<typeof createSharedSemaphore>[0]> = {}) {
+  const share = createSharedSemaphore({
+    total: 3,
+    each: 2,
+    maxWaiting: 2,
+    maxWaitMs: 60_000,
+    refusal: () => new Error('refused'),
+    ...options,
+  })
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   const start = (name: string) =>
@@ -66,7 +73,7 @@ test('what has waited too long is refused and never begins', async () => {
 })
 
 test('work that fails gives its place back', async () => {
-  const share = createShares({ total: 1, each: 1, maxWaiting: 1, maxWaitMs: 1_000, refusal: () => new Error('refused') })
+  const share = createSharedSemaphore({ total: 1, each: 1, maxWaiting: 1, maxWaitMs: 1_000, refusal: () => new Error('refused') })
   await expect(share('a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(await share('a', async () => 'done')).toBe('done')
 })

@@ -11,7 +11,7 @@ type Options = {
 type Waiting = { owner: string; begin: () => void }
 
 /** A semaphore that owners share: a free place goes to the waiting owner that has the fewest, so that none can keep all others out. */
-export function createShares({ total, each, maxWaiting, maxWaitMs, refusal }: Options) {
+export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal }: Options) {
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
   let all = 0

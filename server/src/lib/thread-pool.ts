@@ -23,7 +23,7 @@ type Options = {
 }
 
 /** Threads for what would keep everyone else waiting. Idle ones do not keep the process alive. */
-export function createThreads({ file, from, minThreads, maxThreads, heapMb, youngGenMb = 32, queueDepth = 1, workerData }: Options) {
+export function createThreadPool({ file, from, minThreads, maxThreads, heapMb, youngGenMb = 32, queueDepth = 1, workerData }: Options) {
   const threads = new Piscina({
     // The bundle has it as it is; from the sources it starts by way of what reads TypeScript.
     filename: fileURLToPath(new URL(`./${file}${from.endsWith('.ts') ? '.dev.mjs' : '.js'}`, from)),

@@ -1,26 +1,26 @@
-/** Wakes who waits. A ring that nobody waits for is heard by the next who does. */
-export function createBell() {
-  let rung = false
-  let hear = () => {}
+/** Wakes the one waiter. A signal that arrives while nothing waits ends the next wait at once. */
+export function createWakeSignal() {
+  let signalled = false
+  let resume = () => {}
   return {
-    ring() {
-      rung = true
-      hear()
+    wake() {
+      signalled = true
+      resume()
     },
-    /** False when it did not ring for so long. */
+    /** Resolves at the next signal or after `ms`; false after `ms`. */
     async wait(ms: number) {
-      if (!rung) {
+      if (!signalled) {
         await new Promise<void>((resolve) => {
-          const patience = setTimeout(resolve, ms)
-          hear = () => {
-            clearTimeout(patience)
+          const timeout = setTimeout(resolve, ms)
+          resume = () => {
+            clearTimeout(timeout)
             resolve()
           }
         })
       }
-      const heard = rung
-      rung = false
-      return heard
+      const woken = signalled
+      signalled = false
+      return woken
     },
   }
 }

@@ -1,7 +1,7 @@
 import { createCache } from './cache.ts'
 
-/** Counts per key in fixed windows, in this process only. Bounded: under a flood of keys the oldest are forgotten first. */
-export function createTally({ limit, windowMs, maxKeys = 50_000 }: { limit: number; windowMs: number; maxKeys?: number }) {
+/** Counts per key in fixed windows, in this process only. Bounded: under a flood of keys the oldest are dropped first. */
+export function createWindowCounter({ limit, windowMs, maxKeys = 50_000 }: { limit: number; windowMs: number; maxKeys?: number }) {
   const windows = createCache<string, { endsAt: number; count: number }>({ maxEntries: maxKeys })
 
   const current = (key: string) => {
@@ -11,7 +11,7 @@ export function createTally({ limit, windowMs, maxKeys = 50_000 }: { limit: numb
 
   return {
     /** Counts one more and returns whether the key is now over its limit. */
-    hit(key: string) {
+    count(key: string) {
       const window = current(key) ?? { endsAt: performance.now() + windowMs, count: 0 }
       window.count++
       windows.set(key, window)

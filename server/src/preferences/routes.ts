@@ -7,7 +7,7 @@ import type { App, Deps } from '../http/server.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { MINUTE } from '../lib/units.ts'
-import { createTally } from '../lib/window-counter.ts'
+import { createWindowCounter } from '../lib/window-counter.ts'
 import { FORM_LIMIT, type Form, readForms } from './form.ts'
 import { type LinkOwner, type Purpose, pathOf, readToken } from './link.ts'
 import { PAGE_HEADERS, printFailure, printNotFound, printPreferences, printSubscription } from './page.ts'
@@ -30,13 +30,13 @@ export const preferenceRoutes = (app: App, deps: Deps) => app.register(async (sc
 function addPages(scope: App, { db, secrets }: Deps) {
   readForms(scope)
   scope.setErrorHandler(replyWithPage)
-  const wrong = createTally({ limit: MAX_WRONG, windowMs: MINUTE })
-  const uses = createTally({ limit: MAX_USES, windowMs: MINUTE })
+  const wrong = createWindowCounter({ limit: MAX_WRONG, windowMs: MINUTE })
+  const uses = createWindowCounter({ limit: MAX_USES, windowMs: MINUTE })
 
   function identify({ ip, params: { token } }: Opened, purpose: Purpose): LinkOwner {
     const holder = readToken(secrets, purpose, token)
     const [tally, key] = holder ? [uses, `${networkOf(ip)} ${holder.contactId}`] : [wrong, networkOf(ip)]
-    if (tally.hit(key)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: tally.retryAfter(key) })
+    if (tally.count(key)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: tally.retryAfter(key) })
     return holder ?? noSuchLink()
   }
 

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne, type Pool, transact } from '../db/index.ts'
-import { createAttempts } from '../http/quotas.ts'
+import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
-import { accountMailsLeave } from '../lib/config.ts'
+import { sendsAccountEmails } from '../lib/config.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import {
   changeRole,
@@ -40,8 +40,8 @@ const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
 const NoContent = z.null().describe('No content')
 
 export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
-  const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: accountMailsLeave(config) }
-  const attempts = createAttempts(db, secrets)
+  const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
+  const attempts = createQuotaCounter(db, secrets)
   const tags = ['Projects']
 
   app.get(

@@ -1,6 +1,6 @@
 import { AppError } from '../lib/errors.ts'
 import { createFairQueue } from '../lib/fair-queue.ts'
-import { createProgress, createThreads, spareCores, watchProgress } from '../lib/thread-pool.ts'
+import { createProgress, createThreadPool, spareCores, watchProgress } from '../lib/thread-pool.ts'
 import { createYield } from '../lib/yield-to-loop.ts'
 import { type Simple, simplify } from './language/fast-path.ts'
 import {
@@ -210,11 +210,11 @@ const MAX_WAITING = 1_000
 const queue = createFairQueue({ slots: MOST_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
 const inTurn = <T>(projectId = '', work: () => Promise<T>, priority = 0) => queue.run(projectId, priority, work)
 
-let pool: ReturnType<typeof createThreads> | undefined
+let pool: ReturnType<typeof createThreadPool> | undefined
 
 /** Started with the first template that needs them. */
 function threads() {
-  pool ??= createThreads({
+  pool ??= createThreadPool({
     file: 'render-thread',
     from: import.meta.url,
     // One for a newcomer beside a project that keeps the other busy: starting a thread takes longer than most of its work.

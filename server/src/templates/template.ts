@@ -4,7 +4,7 @@ import { countAffected, type Db, many, maybeOne, one, type Tx } from '../db/inde
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
 import { pagePortions } from '../http/page-stream.ts'
-import { choice, PageQuery } from '../http/paging.ts'
+import { choiceParam, PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 
@@ -51,8 +51,8 @@ export async function findTemplate(db: Db, projectId: string, id: string): Promi
 export const TemplatesQuery = PageQuery.extend({
   type: z.enum(TYPES).optional(),
   search: z.string().max(255).optional().describe('Part of the name, description or subject, in any case.'),
-  sort: choice(['name', 'createdAt', 'updatedAt'], 'createdAt'),
-  dir: choice(['asc', 'desc'], 'desc'),
+  sort: choiceParam(['name', 'createdAt', 'updatedAt'], 'createdAt'),
+  dir: choiceParam(['asc', 'desc'], 'desc'),
 })
 
 /** Ids are made in the order of time, so the primary key is the order of creation. */

@@ -1,6 +1,6 @@
 import { fail } from '../lib/errors.ts'
 import { MINUTE } from '../lib/units.ts'
-import { createTally } from '../lib/window-counter.ts'
+import { createWindowCounter } from '../lib/window-counter.ts'
 
 /** Requests per minute that may set the subscription of one contact. */
 export const SUBSCRIPTION_CHANGES_PER_MINUTE = 30
@@ -11,10 +11,10 @@ export const SUBSCRIPTION_CHANGES_PER_MINUTE = 30
  */
 export function createSubscriptionLimit(perMinute: number): (call: { projectId: string; email: string }) => void {
   if (perMinute === 0) return () => {}
-  const changes = createTally({ limit: SUBSCRIPTION_CHANGES_PER_MINUTE, windowMs: MINUTE })
+  const changes = createWindowCounter({ limit: SUBSCRIPTION_CHANGES_PER_MINUTE, windowMs: MINUTE })
   return ({ projectId, email }) => {
     const contact = `${projectId} ${email}`
-    if (changes.hit(contact))
+    if (changes.count(contact))
       fail('RATE_LIMIT_EXCEEDED', {
         message: 'Too many requests to change the subscription of this contact.',
         retryAfter: changes.retryAfter(contact),

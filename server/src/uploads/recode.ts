@@ -1,6 +1,6 @@
 import type { Sharp } from 'sharp'
 import { AppError, fail } from '../lib/errors.ts'
-import { createTurns } from '../lib/semaphore.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
 import { MB } from '../lib/units.ts'
 import { countScans } from './jpeg-scans.ts'
 import type { Ending } from './key.ts'
@@ -27,7 +27,7 @@ const FORMATS: Format[] = [
 ]
 
 /** Of Node's four threads for such work, two stay free for files, passwords and look-ups. */
-const inTurn = createTurns(2)
+const inTurn = createSemaphore(2)
 
 /**
  * Draws the image anew: what was hidden in or behind it (scripts, places, comments) is gone, and a file that only begins like an

@@ -63,7 +63,7 @@ export async function startApp(url: string, { env = {}, log = createLog('silent'
 
 /** The steps of the product before it starts its worker. */
 export async function joinAsWorker(
-  { db, log, secrets, config: { mailMode: transport } }: Deps,
+  { db, log, secrets, config: { transportKind: transport } }: Deps,
   url: string,
   options: Partial<Parameters<typeof announce>[0]> = {},
 ) {

@@ -2,7 +2,7 @@ import type { BatchOutcome } from '../../lib/batch.ts'
 import { createFairQueue } from '../../lib/fair-queue.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { createProgress, createThreads, spareCores, watchProgress } from '../../lib/thread-pool.ts'
+import { createProgress, createThreadPool, spareCores, watchProgress } from '../../lib/thread-pool.ts'
 import { MB, MINUTE } from '../../lib/units.ts'
 import { type BuildRequest, NOT_BEGUN } from './build.ts'
 import type { TimeoutGuard } from './timeouts.ts'
@@ -53,7 +53,7 @@ type ProjectQueue = { projectId: string; priority: number; calls: Call[]; turns:
 export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimitOf }: Deps) {
   const maxThreads = spareCores(2, 4)
   const workerData: ThreadData = { master: secrets.master, publicUrl, logLevel: log.level }
-  const threads = createThreads({
+  const threads = createThreadPool({
     file: 'build-thread',
     from: import.meta.url,
     minThreads: 1,

@@ -4,9 +4,9 @@ import { crash } from '../../lib/crash-point.ts'
 import { every } from '../../lib/every.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import { createTurns } from '../../lib/semaphore.ts'
+import { createSemaphore } from '../../lib/semaphore.ts'
 import { MINUTE } from '../../lib/units.ts'
-import { createBell } from '../../lib/wake-signal.ts'
+import { createWakeSignal } from '../../lib/wake-signal.ts'
 import {
   type ClaimedEmail,
   claimSuspect,
@@ -96,8 +96,11 @@ export async function startSender(options: Options) {
   const sending = createPipeline({ ...options, health, until: over.signal })
   const claim = createClaim(db, worker)
   const pace = createPace(options.ratePerSecond)
-  const bells: Record<number, ReturnType<typeof createBell>> = { [PRIORITIES.transactional]: createBell(), [PRIORITIES.bulk]: createBell() }
-  const inTurn = createTurns(1)
+  const bells: Record<number, ReturnType<typeof createWakeSignal>> = {
+    [PRIORITIES.transactional]: createWakeSignal(),
+    [PRIORITIES.bulk]: createWakeSignal(),
+  }
+  const inTurn = createSemaphore(1)
   /** Everything this process has taken and not yet settled. */
   const holding = new Map<string, ClaimedEmail>()
   const ready: Record<number, ReadyEmail[]> = { [PRIORITIES.transactional]: [], [PRIORITIES.bulk]: [] }
@@ -121,7 +124,7 @@ export async function startSender(options: Options) {
   const renew = () => transact(ownDb, (tx) => renewLease(tx, worker, timing.leaseMs))
   /** There is room again. */
   const ring = () => {
-    for (const [lane, bell] of Object.entries(bells)) if (stopping || !dry.has(Number(lane))) bell.ring()
+    for (const [lane, bell] of Object.entries(bells)) if (stopping || !dry.has(Number(lane))) bell.wake()
   }
   /** Something may have been queued, in that lane or anywhere. */
   const tell = (lane?: number) => {
@@ -216,7 +219,7 @@ export async function startSender(options: Options) {
     if (!last?.except.every((projectId) => except.includes(projectId))) return false
     const age = performance.now() - last.at
     if (last.news === news) return age < POLL_MS
-    if (age < OTHERS_MS && !last.asksAgain) setTimeout(() => bells[lane]!.ring(), OTHERS_MS - age + 1).unref()
+    if (age < OTHERS_MS && !last.asksAgain) setTimeout(() => bells[lane]!.wake(), OTHERS_MS - age + 1).unref()
     last.asksAgain = true
     return age < OTHERS_MS
   }

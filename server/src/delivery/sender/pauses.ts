@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Db, many, type Pool, type Tx, transact } from '../../db/index.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import type { Log } from '../../lib/log.ts'
-import { createTurns } from '../../lib/semaphore.ts'
+import { createSemaphore } from '../../lib/semaphore.ts'
 import { storable } from '../../lib/storable.ts'
 import { HOUR, MINUTE } from '../../lib/units.ts'
 
@@ -52,7 +52,7 @@ const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
 export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
   const pauses = new Map<string, Pause>()
   const ended = new Map<string, Paused>()
-  const inTurn = createTurns(1)
+  const inTurn = createSemaphore(1)
 
   const find = (paused: Paused) => pauses.get(keyOf(paused))
   const isProvider = (paused: Paused) => paused.domain === PROVIDER.domain

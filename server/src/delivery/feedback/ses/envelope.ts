@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createCache } from '../../../lib/cache.ts'
 import { fail } from '../../../lib/errors.ts'
 import { DAY, MINUTE } from '../../../lib/units.ts'
-import { createTally } from '../../../lib/window-counter.ts'
+import { createWindowCounter } from '../../../lib/window-counter.ts'
 import { isSnsCertificateUrl, type SnsClient } from './sns-client.ts'
 
 /** A single line. A line break would start another field in the signed text. */
@@ -61,10 +61,10 @@ export function createEnvelopeReader(sns: SnsClient, topics: string[]) {
 
 function createKeyCache(sns: SnsClient) {
   const keys = createCache<string, Promise<KeyObject>>({ maxEntries: MAX_CERTIFICATES })
-  const fetches = createTally(FETCHES)
+  const fetches = createWindowCounter(FETCHES)
 
   function fetchKey(url: string) {
-    if (fetches.hit('')) fail('SERVICE_UNAVAILABLE', { retryAfter: fetches.retryAfter('') })
+    if (fetches.count('')) fail('SERVICE_UNAVAILABLE', { retryAfter: fetches.retryAfter('') })
     const key = sns
       .certificate(url)
       .then((pem) => createPublicKey(pem))

@@ -5,7 +5,7 @@ import type { App, Deps } from '../../../http/server.ts'
 import { fail } from '../../../lib/errors.ts'
 import { createRareWarning } from '../../../lib/rare-warning.ts'
 import { KB, MINUTE } from '../../../lib/units.ts'
-import { createTally } from '../../../lib/window-counter.ts'
+import { createWindowCounter } from '../../../lib/window-counter.ts'
 import { createEnvelopeReader, type Envelope } from './envelope.ts'
 import { confirmationUrl, type SnsClient } from './sns-client.ts'
 import { createNotificationStore } from './store.ts'
@@ -17,7 +17,7 @@ const CONFIRMATIONS = { limit: 10, windowMs: MINUTE }
 export async function notificationRoutes(app: App, { db, config, log }: Deps, sns: SnsClient) {
   const readEnvelope = createEnvelopeReader(sns, config.snsTopics)
   const store = createNotificationStore(db)
-  const confirmations = createTally(CONFIRMATIONS)
+  const confirmations = createWindowCounter(CONFIRMATIONS)
   const warn = createRareWarning(log)
 
   /** Without the warning, an unlisted topic or a proxy that alters requests would go unnoticed until bounces are missing. */
@@ -32,7 +32,7 @@ export async function notificationRoutes(app: App, { db, config, log }: Deps, sn
 
   async function confirm({ SubscribeURL, TopicArn }: Envelope & { SubscribeURL: string }) {
     const url = confirmationUrl(SubscribeURL, TopicArn) ?? fail('FORBIDDEN', { message: 'The confirmation URL is not one of Amazon SNS.' })
-    if (confirmations.hit(TopicArn)) fail('SERVICE_UNAVAILABLE', { retryAfter: confirmations.retryAfter(TopicArn) })
+    if (confirmations.count(TopicArn)) fail('SERVICE_UNAVAILABLE', { retryAfter: confirmations.retryAfter(TopicArn) })
     await sns
       .confirm(url)
       .catch((err) => fail('SERVICE_UNAVAILABLE', { message: 'The subscription could not be confirmed.', retryAfter: 30, cause: err }))
