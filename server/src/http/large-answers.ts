@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { createCache } from '../lib/cache.ts'
 import { AppError, fail } from '../lib/errors.ts'
-import { createShares } from '../lib/shares.ts'
+import { createSharedSemaphore } from '../lib/shares.ts'
 import type { App } from './server.ts'
 
 /** Bytes from which an answer counts as large. */
@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 10_000
  */
 export function limitLargeAnswers(app: App) {
   const large = createMemory()
-  const share = createShares({
+  const share = createSharedSemaphore({
     total: AT_ONCE,
     each: 1,
     maxWaiting: MAX_WAITING,
