@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
-import { listAccountMails, readAccountMail } from './account-emails/account-email.ts'
+import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser } from './auth/accounts.ts'
 import { hashPassword, NewPassword } from './auth/passwords.ts'
 import { countContacts, recountContacts } from './contacts/counts.ts'
@@ -139,7 +139,7 @@ async function projectCreate({ db, secrets, options }: Context) {
 }
 
 async function mailList({ db }: Context) {
-  const mails = await listAccountMails(db, 20)
+  const mails = await listAccountEmails(db, 20)
   return (
     mails
       .map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`)
@@ -148,7 +148,7 @@ async function mailList({ db }: Context) {
 }
 
 async function mailShow({ db, secrets, args: [id = ''] }: Context) {
-  const mail = isId(id) ? await readAccountMail(db, secrets, id) : undefined
+  const mail = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
   if (!mail) usage('no mail has this id; see: npm run sterna -- mail list')
   return `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
 }

@@ -1,4 +1,4 @@
-import { dropOldAccountMails } from './account-emails/account-email.ts'
+import { dropOldAccountEmails } from './account-emails/account-email.ts'
 import { dropExpiredSessions } from './auth/sessions.ts'
 import { dropExpiredTokens } from './auth/tokens.ts'
 import { type Pool, type Tx, transact } from './db/index.ts'
@@ -27,7 +27,7 @@ export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
       sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),
       tokens: () => transact(db, (tx) => dropExpiredTokens(tx)),
       invitations: () => transact(db, (tx) => dropExpiredInvitations(tx)),
-      'account emails': () => transact(db, (tx) => dropOldAccountMails(tx)),
+      'account emails': () => transact(db, (tx) => dropOldAccountEmails(tx)),
       attempts: () => transact(db, (tx) => dropEndedAttempts(tx)),
       wipes: () => transact(db, (tx) => resumeWipes(tx)),
       'idempotency keys': () => dropExpiredKeys(db, ttlHours),

@@ -6,7 +6,7 @@ import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 /** Everything a feature needs to write to an account holder. */
-export type MailPort = {
+export type AccountEmailDeps = {
   secrets: Secrets
   log: Log
   publicUrl: string
@@ -16,16 +16,16 @@ export type MailPort = {
 /** Of each of these only the newest link works, so a later mail replaces an earlier one. Two invitations may be to two projects of one name. */
 export const REPLACING_SUBJECTS = { verification: 'Confirm your email address', reset: 'Choose a new password' }
 
-type AccountMail = { to: string; subject: string; lines: string[]; linkHours?: number }
+type AccountEmail = { to: string; subject: string; lines: string[]; linkHours?: number }
 
 /**
  * Writes the mail in the caller's transaction: it exists exactly when its cause does. Its text holds a one-time link, so
  * it is sealed; the log names the mail, never the link.
  */
-export async function writeAccountMail(
+export async function enqueueAccountEmail(
   tx: Tx,
-  { secrets, log, isDelivered }: MailPort,
-  { to, subject, lines, linkHours = 1 }: AccountMail,
+  { secrets, log, isDelivered }: AccountEmailDeps,
+  { to, subject, lines, linkHours = 1 }: AccountEmail,
 ) {
   const id = newId()
   const sealed = secrets.seal('account-mail', lines.join('\n'))
@@ -37,7 +37,7 @@ export async function writeAccountMail(
   log.info({ mail: id, subject }, `account mail ${isDelivered ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
 }
 
-export const listAccountMails = (db: Db, limit: number) =>
+export const listAccountEmails = (db: Db, limit: number) =>
   many(
     db,
     sql<{ id: string; to: string; subject: string; state: string; createdAt: Date }>`
@@ -45,7 +45,7 @@ export const listAccountMails = (db: Db, limit: number) =>
     `,
   )
 
-export async function readAccountMail(db: Db, secrets: Secrets, id: string) {
+export async function readAccountEmail(db: Db, secrets: Secrets, id: string) {
   const mail = await maybeOne(
     db,
     sql<{
@@ -58,4 +58,4 @@ export async function readAccountMail(db: Db, secrets: Secrets, id: string) {
 }
 
 /** Kept for a month: long enough to help someone by hand, and every link in them is dead by then. */
-export const dropOldAccountMails = (tx: Tx) => sql`delete from account_mails where created_at < now() - interval '30 days'`.execute(tx)
+export const dropOldAccountEmails = (tx: Tx) => sql`delete from account_mails where created_at < now() - interval '30 days'`.execute(tx)

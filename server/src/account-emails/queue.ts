@@ -13,16 +13,16 @@ export type ClaimedAccountEmail = {
   failures: number
   createdAt: Date
 }
-type End = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
+type AccountEmailOutcome = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
 
 /** Bounds one pass; the next one is a second later. */
-const RELEASED_AT_ONCE = 100
+const MAX_QUEUED_AT_ONCE = 100
 
 /**
  * Queues what was kept for want of a sender, while its link still works. Of confirmations and resets only the latest is sent, because
  * it made the earlier link invalid. Invitations are all sent: nothing here tells which project they are for. `message_token` is null in mails of before they could be sent.
  */
-export const releaseKept = (tx: Tx) =>
+export const queueKeptAccountEmails = (tx: Tx) =>
   sql`
     update account_mails set state = 'queued', due_at = now()
     where id in (
@@ -30,10 +30,10 @@ export const releaseKept = (tx: Tx) =>
       where state = 'kept' and link_expires_at > now() and message_token is not null
         and not (subject = any(${Object.values(REPLACING_SUBJECTS)}) and exists (select from account_mails newer
           where newer.recipient = kept.recipient and newer.subject = kept.subject and newer.created_at > kept.created_at))
-      order by link_expires_at limit ${RELEASED_AT_ONCE} for update skip locked)
+      order by link_expires_at limit ${MAX_QUEUED_AT_ONCE} for update skip locked)
   `.execute(tx)
 
-export const take = (tx: Tx, worker: number, limit: number) =>
+export const claimAccountEmails = (tx: Tx, worker: number, limit: number) =>
   many(
     tx,
     sql<ClaimedAccountEmail>`
@@ -45,15 +45,15 @@ export const take = (tx: Tx, worker: number, limit: number) =>
   )
 
 /** What the dead had, and what this process has without knowing. */
-export const releaseUnheldAccountEmails = (tx: Tx, worker: number, inHand: string[]) =>
+export const releaseUnheldAccountEmails = (tx: Tx, worker: number, held: string[]) =>
   sql`
     update account_mails m set state = case when handed_over_at is null then 'queued' else 'unknown' end, worker = null
-    where state = 'sending' and (worker = ${worker} and not (id = any(${inHand}::uuid[]))
+    where state = 'sending' and (worker = ${worker} and not (id = any(${held}::uuid[]))
       or not exists (select from senders s where s.worker = m.worker))
   `.execute(tx)
 
 /** Puts on record that it is about to be handed over. False: it must not be. */
-export async function mark(tx: Tx, worker: number, { id, attempts }: ClaimedAccountEmail) {
+export async function markAccountEmail(tx: Tx, worker: number, { id, attempts }: ClaimedAccountEmail) {
   const marked = await countAffected(
     tx,
     sql`
@@ -64,11 +64,11 @@ export async function mark(tx: Tx, worker: number, { id, attempts }: ClaimedAcco
   return marked === 1
 }
 
-export async function settle(
+export async function settleAccountEmail(
   tx: Tx,
   worker: number,
   { id, attempts }: ClaimedAccountEmail,
-  { state, error, waitSeconds = 0, failed = false }: End,
+  { state, error, waitSeconds = 0, failed = false }: AccountEmailOutcome,
 ) {
   await sql`
     update account_mails set state = ${state}, worker = null, error = ${error}, due_at = now() + make_interval(secs => ${waitSeconds}),

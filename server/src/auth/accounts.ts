@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type MailPort, REPLACING_SUBJECTS, writeAccountMail } from '../account-emails/account-email.ts'
+import { type AccountEmailDeps, enqueueAccountEmail, REPLACING_SUBJECTS } from '../account-emails/account-email.ts'
 import { maybeOne, type Tx } from '../db/index.ts'
 import { isDuplicate } from '../db/sql-state.ts'
 import { fail } from '../lib/errors.ts'
@@ -29,7 +29,7 @@ export async function createUser(
 /** Creates the account with its membership or its verification email, all in one transaction. */
 export async function signUp(
   tx: Tx,
-  port: MailPort,
+  port: AccountEmailDeps,
   { email, passwordHash, invitation }: { email: string; passwordHash: string; invitation?: string | undefined },
 ) {
   const user = await createUser(tx, { email, passwordHash })
@@ -39,15 +39,15 @@ export async function signUp(
 }
 
 /** The invitation was sent to the address, so it also verifies the address. */
-export async function joinByInvitation(tx: Tx, port: MailPort, { token, user }: { token: string; user: User }) {
+export async function joinByInvitation(tx: Tx, port: AccountEmailDeps, { token, user }: { token: string; user: User }) {
   const joined = (await acceptInvitation(tx, port, { token, userId: user.id, email: user.email })) ?? fail('INVALID_TOKEN')
   await markVerified(tx, user)
   return joined
 }
 
-export async function sendVerification(tx: Tx, port: MailPort, { id, email }: User) {
+export async function sendVerification(tx: Tx, port: AccountEmailDeps, { id, email }: User) {
   const token = await issueToken(tx, port.secrets, { userId: id, purpose: 'verify-email' })
-  await writeAccountMail(tx, port, {
+  await enqueueAccountEmail(tx, port, {
     to: email,
     subject: REPLACING_SUBJECTS.verification,
     lines: [
@@ -62,11 +62,11 @@ export async function sendVerification(tx: Tx, port: MailPort, { id, email }: Us
 }
 
 /** Sends nothing if no account has this address. The email goes to the stored spelling, never to the one in the request. */
-export async function sendReset(tx: Tx, port: MailPort, given: string) {
+export async function sendReset(tx: Tx, port: AccountEmailDeps, given: string) {
   const user = await maybeOne(tx, sql<User>`select id, email from users where email = ${given}`)
   if (!user) return
   const token = await issueToken(tx, port.secrets, { userId: user.id, purpose: 'reset-password' })
-  await writeAccountMail(tx, port, {
+  await enqueueAccountEmail(tx, port, {
     to: user.email,
     subject: REPLACING_SUBJECTS.reset,
     lines: [
@@ -79,12 +79,12 @@ export async function sendReset(tx: Tx, port: MailPort, given: string) {
   })
 }
 
-export async function verifyEmail(tx: Tx, port: MailPort, token: string) {
+export async function verifyEmail(tx: Tx, port: AccountEmailDeps, token: string) {
   const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'verify-email' })
   await markVerified(tx, { id: userId, email })
 }
 
-export async function resetPassword(tx: Tx, port: MailPort, { token, passwordHash }: { token: string; passwordHash: string }) {
+export async function resetPassword(tx: Tx, port: AccountEmailDeps, { token, passwordHash }: { token: string; passwordHash: string }) {
   const { userId, email } = await redeemToken(tx, port.secrets, { token, purpose: 'reset-password' })
   await setPassword(tx, userId, passwordHash)
   await markVerified(tx, { id: userId, email })

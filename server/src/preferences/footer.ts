@@ -1,21 +1,27 @@
 import { escapeHtml } from '../lib/html.ts'
-import type { Links } from './link.ts'
+import type { PreferenceLinks } from './link.ts'
 import { type Language, textsIn } from './texts.ts'
 import { readVisible } from './visible.ts'
 
-type Mail = { type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'; html: string; links: Links; language: Language; sender: string }
+type FooterInput = {
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  html: string
+  links: PreferenceLinks
+  language: Language
+  sender: string
+}
 
 /** Every marketing email shows a link to unsubscribe: the author's, if a reader can see it, else ours. */
-export function withFooter({ type, html, links, language, sender }: Mail) {
+export function withFooter({ type, html, links, language, sender }: FooterInput) {
   if (type !== 'MARKETING') return html
   const { holdsToken, end } = readVisible(html, [links.unsubscribeUrl, links.manageUrl].map(tokenOf))
-  return holdsToken ? html : html.slice(0, end) + printFooter(links.unsubscribeUrl, language, sender) + html.slice(end)
+  return holdsToken ? html : html.slice(0, end) + footerHtml(links.unsubscribeUrl, language, sender) + html.slice(end)
 }
 
 /** Looked for instead of the link: that may stand there encoded, as the target of another. */
 const tokenOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
-function printFooter(url: string, language: Language, sender: string) {
+function footerHtml(url: string, language: Language, sender: string) {
   const { footer, unsubscribe } = textsIn(language)
   const text = escapeHtml(footer.replace('{sender}', () => sender))
   return `<div lang="${language}" style="margin:32px 0 0;padding:16px;text-align:center;font:13px/1.6 Arial,Helvetica,sans-serif;color:#595959">
@@ -24,7 +30,11 @@ ${text}<br><a href="${escapeHtml(url)}" style="color:#595959;text-decoration:und
 }
 
 /** What mail programs make their own button of (RFC 8058). Who brings one of the two brings both. */
-export function unsubscribeHeaders(type: Mail['type'], { unsubscribeUrl }: Links, own: Record<string, string>): Record<string, string> {
+export function unsubscribeHeaders(
+  type: FooterInput['type'],
+  { unsubscribeUrl }: PreferenceLinks,
+  own: Record<string, string>,
+): Record<string, string> {
   const names = Object.keys(own).map((name) => name.toLowerCase())
   if (type === 'TRANSACTIONAL' || names.some((name) => name === 'list-unsubscribe' || name === 'list-unsubscribe-post')) return {}
   return { 'List-Unsubscribe': `<${unsubscribeUrl}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }

@@ -11,13 +11,13 @@ const ID_BYTES = 16
 const MAC_BYTES = 16
 const TOKEN_BYTES = 1 + 2 * ID_BYTES + MAC_BYTES
 
-export type Links = Record<`${Purpose}Url`, string>
+export type PreferenceLinks = Record<`${Purpose}Url`, string>
 
 /** The three links of a contact, as a mail to it has them. Made when they are asked for: most mails show none. */
-export const linksOf = (secrets: Secrets, publicUrl: string, holder: LinkOwner): Links => {
-  const made: Partial<Links> = {}
+export const preferenceLinks = (secrets: Secrets, publicUrl: string, holder: LinkOwner): PreferenceLinks => {
+  const made: Partial<PreferenceLinks> = {}
   const link = (purpose: Purpose) => {
-    made[`${purpose}Url`] ??= `${publicUrl}${pathOf(secrets, purpose, holder)}`
+    made[`${purpose}Url`] ??= `${publicUrl}${preferencePath(secrets, purpose, holder)}`
     return made[`${purpose}Url`]!
   }
   return {
@@ -33,7 +33,8 @@ export const linksOf = (secrets: Secrets, publicUrl: string, holder: LinkOwner):
   }
 }
 
-export const pathOf = (secrets: Secrets, purpose: Purpose, holder: LinkOwner) => `/${purpose}/${writeToken(secrets, purpose, holder)}`
+export const preferencePath = (secrets: Secrets, purpose: Purpose, holder: LinkOwner) =>
+  `/${purpose}/${writeToken(secrets, purpose, holder)}`
 
 function writeToken(secrets: Secrets, purpose: Purpose, { projectId, contactId }: LinkOwner) {
   const ids = Buffer.from((projectId + contactId).replaceAll('-', ''), 'hex')
@@ -42,7 +43,7 @@ function writeToken(secrets: Secrets, purpose: Purpose, { projectId, contactId }
 }
 
 /** Whose link it is; undefined when it is not one that we made for this purpose. */
-export function readToken(secrets: Secrets, purpose: Purpose, token: string): LinkOwner | undefined {
+export function readPreferenceToken(secrets: Secrets, purpose: Purpose, token: string): LinkOwner | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== TOKEN_BYTES || bytes[0] !== VERSION) return undefined
   const holder = { projectId: readId(bytes, 1), contactId: readId(bytes, 1 + ID_BYTES) }

@@ -44,7 +44,7 @@ export const PAGE_HEADERS = {
 type Page = { language: Language; title: string; sender?: string; content: string }
 
 /** The empty icon keeps browsers from asking for one. */
-const printPage = ({ language, title, sender, content }: Page) => `<!doctype html>
+const pageHtml = ({ language, title, sender, content }: Page) => `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
@@ -61,7 +61,7 @@ ${sender === undefined ? '' : `<p class="sender"><bdi>${escapeHtml(sender)}</bdi
 </html>
 `
 
-const fill = (text: string, { email, sender }: Subscriber) =>
+const fillText = (text: string, { email, sender }: Subscriber) =>
   text.replace(/\{(sender|address)\}/g, (_, name) => `<bdi>${escapeHtml(name === 'sender' ? sender : maskAddress(email))}</bdi>`)
 
 /** Enough for its owner to know it again. Whoever else got hold of the link learns little: not even how long it is. */
@@ -75,7 +75,7 @@ export function maskAddress(address: string) {
 const first = (text: string) => [...text][0] ?? ''
 
 /** What is true, or what one press of a button would make of it. `back` leads, from here, to the page that offers the opposite. */
-export function printSubscription(person: Subscriber, wanted: boolean, back: string) {
+export function subscriptionPage(person: Subscriber, wanted: boolean, back: string) {
   const texts = textsIn(person.language)
   const done = person.subscribed === wanted
   const title = wanted ? (done ? texts.subscribed : texts.subscribeAsk) : done ? texts.unsubscribed : texts.unsubscribeAsk
@@ -84,43 +84,43 @@ export function printSubscription(person: Subscriber, wanted: boolean, back: str
   const next = done
     ? `<p><a href="${escapeHtml(back)}">${escapeHtml(opposite)}</a></p>`
     : `<form method="post"><button type="submit">${escapeHtml(ask)}</button></form>`
-  return printPage({
+  return pageHtml({
     language: person.language,
     title,
     sender: person.sender,
-    content: `<h1>${escapeHtml(title)}</h1>\n<p>${fill(text, person)}</p>\n${wanted ? '' : still(person)}${next}`,
+    content: `<h1>${escapeHtml(title)}</h1>\n<p>${fillText(text, person)}</p>\n${wanted ? '' : stillSentNote(person)}${next}`,
   })
 }
 
-const still = ({ language }: Subscriber) => `<p class="soft">${escapeHtml(textsIn(language).stillSent)}</p>\n`
+const stillSentNote = ({ language }: Subscriber) => `<p class="soft">${escapeHtml(textsIn(language).stillSent)}</p>\n`
 
-export function printPreferences(person: Subscriber, { saved }: { saved: boolean }) {
+export function preferencesPage(person: Subscriber, { saved }: { saved: boolean }) {
   const texts = textsIn(person.language)
   const option = (value: boolean, label: string) =>
     `<label><input type="radio" name="subscribed" value="${value}"${person.subscribed === value ? ' checked' : ''}> ${escapeHtml(label)}</label>`
-  return printPage({
+  return pageHtml({
     language: person.language,
     title: texts.manage,
     sender: person.sender,
     content: `<h1>${escapeHtml(texts.manage)}</h1>
 ${saved ? `<p class="saved" role="status">${escapeHtml(texts.saved)}</p>\n` : ''}<form method="post">
 <fieldset>
-<legend>${fill(texts.manageText, person)}</legend>
+<legend>${fillText(texts.manageText, person)}</legend>
 ${option(true, texts.wanted)}
 ${option(false, texts.unwanted)}
 </fieldset>
 <button type="submit">${escapeHtml(texts.save)}</button>
 </form>
-${still(person)}`,
+${stillSentNote(person)}`,
   })
 }
 
-export function printNotFound(language: Language) {
+export function notFoundPage(language: Language) {
   const { notFound, notFoundText } = textsIn(language)
-  return printPage({ language, title: notFound, content: `<h1>${escapeHtml(notFound)}</h1>\n<p>${escapeHtml(notFoundText)}</p>` })
+  return pageHtml({ language, title: notFound, content: `<h1>${escapeHtml(notFound)}</h1>\n<p>${escapeHtml(notFoundText)}</p>` })
 }
 
-export function printFailure(language: Language) {
+export function failurePage(language: Language) {
   const { failed, failedText } = textsIn(language)
-  return printPage({ language, title: failed, content: `<h1>${escapeHtml(failed)}</h1>\n<p>${escapeHtml(failedText)}</p>` })
+  return pageHtml({ language, title: failed, content: `<h1>${escapeHtml(failed)}</h1>\n<p>${escapeHtml(failedText)}</p>` })
 }

@@ -9,9 +9,9 @@ import { networkOf } from '../lib/network.ts'
 import { MINUTE } from '../lib/units.ts'
 import { createWindowCounter } from '../lib/window-counter.ts'
 import { FORM_LIMIT, type Form, readForms } from './form.ts'
-import { type LinkOwner, type Purpose, pathOf, readToken } from './link.ts'
-import { PAGE_HEADERS, printFailure, printNotFound, printPreferences, printSubscription } from './page.ts'
-import { decide, findSubscriber, type Subscriber } from './subscriber.ts'
+import { type LinkOwner, type Purpose, preferencePath, readPreferenceToken } from './link.ts'
+import { failurePage, notFoundPage, PAGE_HEADERS, preferencesPage, subscriptionPage } from './page.ts'
+import { changeSubscription, findSubscriber, type Subscriber } from './subscriber.ts'
 import { languageFor, languageOfBrowser } from './texts.ts'
 
 /** Wrong links a network may try per minute. */
@@ -34,7 +34,7 @@ function addPages(scope: App, { db, secrets }: Deps) {
   const uses = createWindowCounter({ limit: MAX_USES, windowMs: MINUTE })
 
   function identify({ ip, params: { token } }: Opened, purpose: Purpose): LinkOwner {
-    const holder = readToken(secrets, purpose, token)
+    const holder = readPreferenceToken(secrets, purpose, token)
     const [tally, key] = holder ? [uses, `${networkOf(ip)} ${holder.contactId}`] : [wrong, networkOf(ip)]
     if (tally.count(key)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: tally.retryAfter(key) })
     return holder ?? noSuchLink()
@@ -48,14 +48,14 @@ function addPages(scope: App, { db, secrets }: Deps) {
 
   async function change(req: Opened, reply: FastifyReply, holder: LinkOwner, subscribed: boolean, by: Source['by']) {
     await find(reply, holder)
-    await transact(db, (tx) => decide(tx, holder, subscribed, { by, details: { requestId: req.id } }))
+    await transact(db, (tx) => changeSubscription(tx, holder, subscribed, { by, details: { requestId: req.id } }))
     return find(reply, holder)
   }
 
   for (const purpose of ['unsubscribe', 'subscribe'] as const) {
     const wanted = purpose === 'subscribe'
     const print = (person: Subscriber, holder: LinkOwner) =>
-      printSubscription(person, wanted, `..${pathOf(secrets, wanted ? 'unsubscribe' : 'subscribe', holder)}`)
+      subscriptionPage(person, wanted, `..${preferencePath(secrets, wanted ? 'unsubscribe' : 'subscribe', holder)}`)
 
     scope.route({
       method: ['GET', 'HEAD'],
@@ -79,13 +79,13 @@ function addPages(scope: App, { db, secrets }: Deps) {
     url: '/manage/:token',
     ...options,
     handler: async (req, reply) =>
-      reply.headers(PAGE_HEADERS).send(printPreferences(await find(reply, identify(req, 'manage')), { saved: false })),
+      reply.headers(PAGE_HEADERS).send(preferencesPage(await find(reply, identify(req, 'manage')), { saved: false })),
   })
 
   scope.post('/manage/:token', { ...options, bodyLimit: FORM_LIMIT }, async (req, reply) => {
     const holder = identify(req, 'manage')
     const person = await change(req, reply, holder, readChoice(req), 'page')
-    return reply.headers(PAGE_HEADERS).send(printPreferences(person, { saved: true }))
+    return reply.headers(PAGE_HEADERS).send(preferencesPage(person, { saved: true }))
   })
 }
 
@@ -110,6 +110,6 @@ function replyWithPage(err: unknown, req: FastifyRequest, reply: FastifyReply) {
   reply.removeHeader('content-language')
   if (!req.headers.accept?.includes('text/html')) return replyWithError(err, req, reply)
   const { statusCode } = readError(err, req, reply)
-  const page = statusCode === 404 ? printNotFound(language) : printFailure(language)
+  const page = statusCode === 404 ? notFoundPage(language) : failurePage(language)
   return reply.status(statusCode).headers(PAGE_HEADERS).send(page)
 }

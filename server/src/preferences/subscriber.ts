@@ -29,5 +29,5 @@ export async function findSubscriber(
   return { language, subscriber: email === null ? undefined : { email, subscribed, sender, language } }
 }
 
-export const decide = (tx: Tx, { projectId, contactId }: LinkOwner, subscribed: boolean, source: Source) =>
+export const changeSubscription = (tx: Tx, { projectId, contactId }: LinkOwner, subscribed: boolean, source: Source) =>
   setSubscription(tx, { projectId, ids: [contactId], subscribed, source })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type MailPort, writeAccountMail } from '../account-emails/account-email.ts'
+import { type AccountEmailDeps, enqueueAccountEmail } from '../account-emails/account-email.ts'
 import { type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
 import { isDuplicate } from '../db/sql-state.ts'
 import type { Role } from '../http/auth.ts'
@@ -60,7 +60,7 @@ export async function listInvitations(db: Db, projectId: string) {
 type Invitee = { projectId: string; email: string; role: 'ADMIN' | 'MEMBER' }
 
 /** A user with a verified address joins at once. Everyone else gets a link: an unverified account may belong to a stranger. */
-export async function inviteMember(tx: Tx, port: MailPort, invitee: Invitee): Promise<z.output<typeof Invited>> {
+export async function inviteMember(tx: Tx, port: AccountEmailDeps, invitee: Invitee): Promise<z.output<typeof Invited>> {
   const account = await maybeOne(
     tx,
     sql<{ id: string; verified: boolean }>`select id, email_verified_at is not null as verified from users where email = ${invitee.email}`,
@@ -77,7 +77,7 @@ const isMember = (tx: Tx, projectId: string, userId: string) =>
 
 async function addMember(
   tx: Tx,
-  port: MailPort,
+  port: AccountEmailDeps,
   { projectId, userId, email, role, project }: Invitee & { userId: string; project: string },
 ) {
   const added = await one(
@@ -87,7 +87,7 @@ async function addMember(
     }>`insert into memberships (project_id, user_id, role) values (${projectId}, ${userId}, ${role}) returning created_at as "createdAt"`,
   ).catch((err) => (isDuplicate(err) ? fail('CONFLICT', { message: 'This person is already a member.' }) : Promise.reject(err)))
   await sql`delete from invitations where project_id = ${projectId} and email = ${email}`.execute(tx)
-  await writeAccountMail(tx, port, {
+  await enqueueAccountEmail(tx, port, {
     to: email,
     subject: `You now have access to ${project}`,
     linkHours: INVITATION_DAYS * 24,
@@ -102,7 +102,7 @@ async function addMember(
   return { userId, email, role, status: 'MEMBER' as const, createdAt: added.createdAt.toISOString() }
 }
 
-async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, project }: Invitee & { project: string }) {
+async function sendInvitation(tx: Tx, port: AccountEmailDeps, { projectId, email, role, project }: Invitee & { project: string }) {
   const token = randomToken()
   // Inviting again replaces the link: only the newest works.
   const { createdAt } = await one(
@@ -116,7 +116,7 @@ async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, 
     `,
   )
   const link = `${port.publicUrl}/accept-invitation?token=${token}&email=${encodeURIComponent(email)}`
-  await writeAccountMail(tx, port, {
+  await enqueueAccountEmail(tx, port, {
     to: email,
     subject: `You are invited to ${project}`,
     linkHours: INVITATION_DAYS * 24,
@@ -132,7 +132,11 @@ async function sendInvitation(tx: Tx, port: MailPort, { projectId, email, role, 
 }
 
 /** The link verifies the address, because it was sent only there. Returns the joined project, or undefined. */
-export async function acceptInvitation(tx: Tx, port: MailPort, { token, userId, email }: { token: string; userId: string; email: string }) {
+export async function acceptInvitation(
+  tx: Tx,
+  port: AccountEmailDeps,
+  { token, userId, email }: { token: string; userId: string; email: string },
+) {
   const [joined] = await joinInvited(tx, userId, sql`token_hash = ${port.secrets.hash('invitation', token)} and email = ${email}`)
   return joined
 }
@@ -157,7 +161,7 @@ const joinInvited = (tx: Tx, userId: string, which: ReturnType<typeof sql>) =>
   )
 
 /** True if the token would be accepted. Checked before an account is created for it. */
-export const isInvited = async (tx: Tx, port: MailPort, { token, email }: { token: string; email: string }) =>
+export const isInvited = async (tx: Tx, port: AccountEmailDeps, { token, email }: { token: string; email: string }) =>
   Boolean(
     await maybeOne(
       tx,

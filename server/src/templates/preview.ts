@@ -4,7 +4,7 @@ import { type DataPatch, NO_DATA } from '../contacts/data.ts'
 import { invalid } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { type Links, linksOf } from '../preferences/link.ts'
+import { type PreferenceLinks, preferenceLinks } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
 import { inspectTemplate, renderMail } from './render.ts'
@@ -40,7 +40,7 @@ const missing = (references: Reference[], recipient: Recipient) => [
 ]
 
 /** Of somebody made up, the links lead nowhere. */
-const linksToNowhere = (publicUrl: string): Links => ({
+const linksToNowhere = (publicUrl: string): PreferenceLinks => ({
   unsubscribeUrl: `${publicUrl}/unsubscribe/preview`,
   subscribeUrl: `${publicUrl}/subscribe/preview`,
   manageUrl: `${publicUrl}/manage/preview`,
@@ -59,7 +59,7 @@ export function sampleRecipient({ publicUrl, secrets }: Where, contact: ContactR
     subscribed: sample.subscribed ?? contact?.subscribed ?? true,
     createdAt: (contact?.createdAt ?? new Date()).toISOString(),
     ...(sample.locale === undefined ? {} : { locale: sample.locale }),
-    ...(contact ? linksOf(secrets, publicUrl, { projectId: contact.projectId, contactId: contact.id }) : linksToNowhere(publicUrl)),
+    ...(contact ? preferenceLinks(secrets, publicUrl, { projectId: contact.projectId, contactId: contact.id }) : linksToNowhere(publicUrl)),
     data,
   }
 }

@@ -4,7 +4,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { many, one } from '../../src/db/index.ts'
-import { linksOf, readToken } from '../../src/preferences/link.ts'
+import { preferenceLinks, readPreferenceToken } from '../../src/preferences/link.ts'
 import { maskAddress } from '../../src/preferences/page.ts'
 import { languageFor, textsIn } from '../../src/preferences/texts.ts'
 import { type Answer, startApp, useApp } from '../support/app.ts'
@@ -168,7 +168,7 @@ describe('a link', () => {
       Buffer.concat([Buffer.of(2), a.subarray(1)]), // another version
       Buffer.concat([Buffer.of(0), a.subarray(1)]),
     ]
-    for (const token of mixed) expect(readToken(sterna.secrets, 'unsubscribe', token.toString('base64url'))).toBeUndefined()
+    for (const token of mixed) expect(readPreferenceToken(sterna.secrets, 'unsubscribe', token.toString('base64url'))).toBeUndefined()
     await expectNothingChanged(async () => {
       for (const token of mixed) expect((await post(`/unsubscribe/${token.toString('base64url')}`, ONE_CLICK, FORM)).status).toBe(404)
       for (const id of [mine.contact.id, shop.id]) expect((await post(`/unsubscribe/${id}`, ONE_CLICK, FORM)).status).toBe(404)
@@ -202,12 +202,12 @@ describe('a link', () => {
   test('names its contact to us, and nobody else can make one', () => {
     fc.assert(
       fc.property(fc.uuid(), fc.uuid(), fc.constantFrom(...PURPOSES), fc.constantFrom(...PURPOSES), (projectId, contactId, made, used) => {
-        const links = linksOf(sterna.secrets, '', { projectId, contactId })
-        const read = readToken(sterna.secrets, used, tokenOf(links[`${made}Url`]))
+        const links = preferenceLinks(sterna.secrets, '', { projectId, contactId })
+        const read = readPreferenceToken(sterna.secrets, used, tokenOf(links[`${made}Url`]))
         expect(read).toEqual(made === used ? { projectId, contactId } : undefined)
       }),
     )
-    fc.assert(fc.property(fc.base64String(), (token) => readToken(sterna.secrets, 'unsubscribe', token) === undefined))
+    fc.assert(fc.property(fc.base64String(), (token) => readPreferenceToken(sterna.secrets, 'unsubscribe', token) === undefined))
   })
 
   test('whose contact or project is gone is not found, in the language it was sent in', async () => {

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll } from 'vitest'
-import { listAccountMails, readAccountMail } from '../../src/account-emails/account-email.ts'
+import { listAccountEmails, readAccountEmail } from '../../src/account-emails/account-email.ts'
 import { buildApp, type Parts } from '../../src/app.ts'
 import { connect, many, type Pool } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
@@ -134,8 +134,8 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
   }
 
   async function accountEmailsTo(email: string) {
-    const emails = (await listAccountMails(db, 1000)).filter(({ to }) => to === email)
-    return Promise.all(emails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
+    const emails = (await listAccountEmails(db, 1000)).filter(({ to }) => to === email)
+    return Promise.all(emails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))
   }
 
   /** The token in the newest account email to that address. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { listAccountMails, readAccountMail } from '../../src/account-emails/account-email.ts'
+import { listAccountEmails, readAccountEmail } from '../../src/account-emails/account-email.ts'
 import { connect } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
@@ -96,8 +96,8 @@ export async function startSterna(env: Record<string, string> = {}) {
   return {
     url: node.url,
     async accountEmails() {
-      const mails = await listAccountMails(db, 100)
-      return Promise.all(mails.map(async ({ id }) => (await readAccountMail(db, secrets, id))!))
+      const mails = await listAccountEmails(db, 100)
+      return Promise.all(mails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))
     },
     async stop() {
       await db.destroy()

@@ -47,7 +47,7 @@ export const Email = z
   })
   .meta({ id: 'Email' })
 
-type Json = z.output<typeof Email>
+type EmailJson = z.output<typeof Email>
 const TIMES = [
   'sentAt',
   'deliveredAt',
@@ -59,7 +59,7 @@ const TIMES = [
   'createdAt',
   'updatedAt',
 ] as const
-type Row = Omit<Json, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
+type Row = Omit<EmailJson, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
 
 /** The later the fact, the more it says; how sending ended counts first. */
 const STATUS = sql`case
@@ -83,9 +83,9 @@ const COLUMNS = sql`
   case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.resent_from as "resentFrom",
   e.created_at as "createdAt", e.updated_at as "updatedAt"`
 
-function show(row: Row): Json {
+function showEmail(row: Row): EmailJson {
   const times = Object.fromEntries(TIMES.map((name) => [name, row[name]?.toISOString() ?? null]))
-  return { ...row, ...(times as Pick<Json, (typeof TIMES)[number]>) }
+  return { ...row, ...(times as Pick<EmailJson, (typeof TIMES)[number]>) }
 }
 
 export const EmailsQuery = CursorQuery.extend({
@@ -100,7 +100,7 @@ const COUNT_UP_TO = 10_000
 /** Newest first. */
 export function listEmails(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof EmailsQuery>) {
   const { limit: _limit, cursor: _cursor, ...filter } = query
-  const where = matching(projectId, filter)
+  const where = emailFilter(projectId, filter)
   return readKeysetPage(db, secrets, {
     scope: JSON.stringify(['emails', projectId, filter]),
     query,
@@ -109,25 +109,25 @@ export function listEmails(db: Db, secrets: Secrets, projectId: string, query: z
       where ${where} ${after ? sql`and e.id < ${after[0]}` : sql``} order by e.id desc limit ${limit}
     `,
     positionOf: ({ id }) => [id],
-    show,
+    show: showEmail,
     count: () => countRows(db, sql`select 1 from emails e where ${where} limit ${COUNT_UP_TO}`),
   })
 }
 
 const isUuid = (text: string) => z.uuid().safeParse(text).success
 
-function matching(
+function emailFilter(
   projectId: string,
   { contactId, campaignId, status }: { contactId?: string | undefined; campaignId?: string | undefined; status?: string | undefined },
 ) {
   const by = (column: RawBuilder<unknown>, id: string | undefined) =>
     id === undefined ? sql`` : isUuid(id) ? sql`and ${column} = ${id}` : sql`and false`
   return sql`e.project_id = ${projectId} ${by(sql`e.contact_id`, contactId)} ${by(sql`e.campaign_id`, campaignId)}
-    ${status === undefined ? sql`` : sql`and ${NARROWED[status] ?? sql`true`} and ${STATUS} = ${status}`}`
+    ${status === undefined ? sql`` : sql`and ${INDEX_CONDITIONS[status] ?? sql`true`} and ${STATUS} = ${status}`}`
 }
 
 /** Conditions of partial indexes: without one, a rare status would be searched for among all emails of the project. */
-const NARROWED: Partial<Record<string, RawBuilder<unknown>>> = {
+const INDEX_CONDITIONS: Partial<Record<string, RawBuilder<unknown>>> = {
   FAILED: sql`e.state = 'failed'`,
   SKIPPED: sql`e.state in ('skipped', 'cancelled')`,
   BOUNCED: sql`(e.bounced_at is not null or e.state = 'failed')`,
@@ -144,5 +144,5 @@ export async function findEmail(db: Db, projectId: string, id: string) {
       where e.project_id = ${projectId} and e.id = ${id}
     `,
   )
-  return row && show(row)
+  return row && showEmail(row)
 }

@@ -3,7 +3,7 @@ import { type Db, maybeOne } from '../../db/index.ts'
 import { findEmail } from './email.ts'
 import { timelineOf } from './timeline.ts'
 
-type Facts = {
+type EmailFacts = {
   projectId: string
   project: string
   state: string
@@ -30,7 +30,7 @@ export async function explainEmail(db: Db, id: string): Promise<string | undefin
     ['subject', email.subject],
     ['message-id', email.messageId],
     ['status', email.status],
-    ['state', stateInWords(facts)],
+    ['state', describeState(facts)],
     ['attempts', `${email.attempts}, of which ${facts.failures} failed`],
     ['error', email.error],
     ['provider id', facts.providerId],
@@ -47,14 +47,14 @@ export async function explainEmail(db: Db, id: string): Promise<string | undefin
 const findFacts = (db: Db, id: string) =>
   maybeOne(
     db,
-    sql<Facts>`
+    sql<EmailFacts>`
       select p.id as "projectId", p.name as project, e.state, e.lane, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
         e.due_at as "dueAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
       from projects p cross join lateral (select * from emails where project_id = p.id and id = ${id}) as e
     `,
   )
 
-function stateInWords({ state, lane, worker, handedOverAt, dueAt, retriedUnknown }: Facts) {
+function describeState({ state, lane, worker, handedOverAt, dueAt, retriedUnknown }: EmailFacts) {
   const again = retriedUnknown ? ', tried again after an attempt whose outcome nobody knew' : ''
   if (state === 'queued') return `queued: the next free worker takes it from the ${lane === 0 ? 'transactional' : 'bulk'} lane${again}`
   if (state === 'deferred') return `deferred: tried again from ${dueAt?.toISOString()}${again}`

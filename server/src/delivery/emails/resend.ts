@@ -8,12 +8,12 @@ import { CONTACT } from '../outbox/contact-id.ts'
 import { newMessageId } from '../outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
 
-type Failed = {
+type FailedEmail = {
   state: string
   sourceType: string
   fromAddress: string
   hasContact: boolean
-  isKept: boolean
+  hasRequestData: boolean
   /** A resend that has not failed itself. */
   resentAs: string | null
 }
@@ -24,29 +24,30 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   await sql`select 1 from emails where project_id = ${projectId} and id = ${id} for update`.execute(tx)
   const email = await maybeOne(
     tx,
-    sql<Failed>`
+    sql<FailedEmail>`
       select e.state, e.source_type as "sourceType", c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
-        e.vars is not null and e.updated_at > now() - make_interval(days => ${KEPT_DAYS}) as "isKept",
+        e.vars is not null and e.updated_at > now() - make_interval(days => ${KEPT_DAYS}) as "hasRequestData",
         (select r.id from emails r where r.project_id = e.project_id and r.resent_from = e.id and r.state <> 'failed' limit 1) as "resentAs"
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
       where e.project_id = ${projectId} and e.id = ${id}
     `,
   )
   if (!email) return undefined
-  refuseUnlessFailed(email)
+  assertResendable(email)
   await assertVerified(tx, projectId, email.fromAddress)
-  return queueAgain(tx, { projectId, id, messageId: newMessageId(email.fromAddress.split('@')[1]!) })
+  return enqueueCopy(tx, { projectId, id, messageId: newMessageId(email.fromAddress.split('@')[1]!) })
 }
 
-function refuseUnlessFailed({ state, sourceType, hasContact, isKept, resentAs }: Failed) {
+function assertResendable({ state, sourceType, hasContact, hasRequestData, resentAs }: FailedEmail) {
   if (sourceType !== 'TRANSACTIONAL') fail('CONFLICT', { message: 'Only transactional emails can be resent.' })
   if (state !== 'failed') fail('CONFLICT', { message: 'Only failed emails can be resent.' })
   if (resentAs) fail('CONFLICT', { message: 'This email was resent already.', details: { emailId: resentAs } })
   if (!hasContact) fail('CONFLICT', { message: 'The contact was deleted.' })
-  if (!isKept) fail('CONFLICT', { message: `The data of the request is kept for ${KEPT_DAYS} days after a failure, and was cleared.` })
+  if (!hasRequestData)
+    fail('CONFLICT', { message: `The data of the request is kept for ${KEPT_DAYS} days after a failure, and was cleared.` })
 }
 
-async function queueAgain(tx: Tx, { projectId, id, messageId }: { projectId: string; id: string; messageId: string }) {
+async function enqueueCopy(tx: Tx, { projectId, id, messageId }: { projectId: string; id: string; messageId: string }) {
   const newEmail = newId()
   await sql`
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id, resent_from)

@@ -7,7 +7,7 @@ import { Id } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
 import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
 import { resendEmail } from './resend.ts'
-import { findMessage, listMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
+import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
 
 /** A rare status, or a campaign among many, is looked for row by row. */
@@ -76,7 +76,7 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
         response: { 200: cursorList(SandboxMessage) },
       },
     },
-    (req) => listMessages(db, secrets, req.project.id, req.query),
+    (req) => listSandboxMessages(db, secrets, req.project.id, req.query),
   )
 
   app.get(
@@ -91,6 +91,6 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
         response: { 200: SandboxMessageSource },
       },
     },
-    async (req) => (await findMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
+    async (req) => (await findSandboxMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
   )
 }

@@ -19,7 +19,7 @@ type Row = Omit<z.output<typeof SandboxMessage>, 'createdAt'> & { createdAt: Dat
 
 const COLUMNS = sql`id, email_id as "emailId", recipient as "to", sender as "from", subject, created_at as "createdAt"`
 
-export const listMessages = (db: Db, secrets: Secrets, projectId: string, query: z.output<typeof CursorQuery>) =>
+export const listSandboxMessages = (db: Db, secrets: Secrets, projectId: string, query: z.output<typeof CursorQuery>) =>
   readKeysetPage(db, secrets, {
     scope: JSON.stringify(['sandbox', projectId]),
     query,
@@ -33,7 +33,7 @@ export const listMessages = (db: Db, secrets: Secrets, projectId: string, query:
     count: () => countRows(db, sql`select 1 from sandbox_messages where project_id = ${projectId}`),
   })
 
-export async function findMessage(db: Db, projectId: string, id: string) {
+export async function findSandboxMessage(db: Db, projectId: string, id: string) {
   const row = await maybeOne(
     db,
     sql<Row & { source: Buffer }>`select ${COLUMNS}, source from sandbox_messages where project_id = ${projectId} and id = ${id}`,

@@ -11,12 +11,12 @@ export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details
 /** Longer stories are cut; nobody reads so far. */
 const MAX_EVENTS = 200
 /** Older months need not be looked into; but an id has the time of the machine that made it. */
-const CLOCKS_DIFFER_MS = HOUR
+const MAX_CLOCK_SKEW_MS = HOUR
 
 /** What happened to a mail, in order: from its row, and from the events that name it. */
 export async function timelineOf(db: Db, projectId: string, email: z.output<typeof Email>): Promise<z.output<typeof TimelineEntry>[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
-  const since = new Date(Date.parse(email.createdAt) - CLOCKS_DIFFER_MS)
+  const since = new Date(Date.parse(email.createdAt) - MAX_CLOCK_SKEW_MS)
   const events = await many(
     db,
     sql<{ at: Date; what: string; details: Record<string, unknown> }>`

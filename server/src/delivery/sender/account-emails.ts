@@ -1,4 +1,11 @@
-import { type ClaimedAccountEmail, mark, releaseKept, releaseUnheldAccountEmails, settle, take } from '../../account-emails/queue.ts'
+import {
+  type ClaimedAccountEmail,
+  claimAccountEmails,
+  markAccountEmail,
+  queueKeptAccountEmails,
+  releaseUnheldAccountEmails,
+  settleAccountEmail,
+} from '../../account-emails/queue.ts'
 import { type Pool, transact } from '../../db/index.ts'
 import { every } from '../../lib/every.ts'
 import { escapeHtml } from '../../lib/html.ts'
@@ -41,8 +48,8 @@ export function startAccountEmails({ db, secrets, log, worker, isHeld, transport
   async function pass() {
     if (!isHeld()) return
     await transact(db, (tx) => releaseUnheldAccountEmails(tx, worker, [...inHand.keys()]))
-    await transact(db, (tx) => releaseKept(tx))
-    const taken = await transact(db, (tx) => take(tx, worker, AT_ONCE - inHand.size))
+    await transact(db, (tx) => queueKeptAccountEmails(tx))
+    const taken = await transact(db, (tx) => claimAccountEmails(tx, worker, AT_ONCE - inHand.size))
     for (const mail of taken) {
       const sending = send(mail)
         .catch((err) => log.warn({ err, mail: mail.id }, 'could not send or settle an account mail'))
@@ -61,11 +68,11 @@ export function startAccountEmails({ db, secrets, log, worker, isHeld, transport
       const asked = performance.now()
       if (stopping) return undefined
       handedOver.set(mail.id, inHand.get(mail.id)!)
-      const marked = await transact(db, (tx) => mark(tx, worker, mail))
+      const marked = await transact(db, (tx) => markAccountEmail(tx, worker, mail))
       return marked ? permitSince(asked) : undefined
     })
     await retryUntilWritten(
-      () => transact(db, (tx) => settle(tx, worker, mail, endOf(mail, classify(outcome)))),
+      () => transact(db, (tx) => settleAccountEmail(tx, worker, mail, endOf(mail, classify(outcome)))),
       () => stopping,
     )
   }

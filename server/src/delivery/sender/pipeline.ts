@@ -9,7 +9,7 @@ import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/storable.ts'
 import { MAX_MESSAGE } from '../../mime/compose.ts'
 import { unsubscribeHeaders, withFooter } from '../../preferences/footer.ts'
-import { linksOf } from '../../preferences/link.ts'
+import { preferenceLinks } from '../../preferences/link.ts'
 import { languageFor } from '../../preferences/texts.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { renderMails, StoppedError } from '../../templates/render.ts'
@@ -188,7 +188,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   }
 
   const recipientOf = ({ email, contact }: Admitted): Recipient =>
-    Object.assign(linksOf(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id }), {
+    Object.assign(preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id }), {
       id: contact.id,
       email: contact.email,
       subscribed: contact.subscribed,
