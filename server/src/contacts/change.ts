@@ -91,18 +91,18 @@ export async function setSubscription(
 /** Deletes contacts and their consents; a job deletes their events, which may be many. Returns the ids that existed. */
 export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: string; ids: string[] }) {
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
-  const gone = await many(
+  const deleted = await many(
     tx,
     sql<{ id: string; subscribed: boolean }>`
       delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) returning id, subscribed
     `,
   )
-  if (!gone.length) return []
-  const contactIds = gone.map(({ id }) => id)
+  if (!deleted.length) return []
+  const contactIds = deleted.map(({ id }) => id)
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
   await countChanges(
     tx,
-    gone.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),
+    deleted.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),
   )
   await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
   return contactIds

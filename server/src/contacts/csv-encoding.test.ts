@@ -6,11 +6,11 @@ const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')
 const ENCODINGS: [string, (text: string) => Buffer][] = [
   ['UTF-8', (text) => Buffer.from(text)],
   ['UTF-8 with a byte order mark', (text) => Buffer.from(`\ufeff${text}`)],
-  ['UTF-16, little end first,', utf16],
-  ['UTF-16, big end first,', (text) => utf16(text).swap16()],
+  ['UTF-16, little-endian,', utf16],
+  ['UTF-16, big-endian,', (text) => utf16(text).swap16()],
 ]
 
-/** Counts how often the event loop turns until the work is done. */
+/** Counts the turns of the event loop until the work is done. */
 async function turnsDuring(work: () => Promise<unknown>) {
   let turns = 0
   let next = setImmediate(function count() {
@@ -23,7 +23,7 @@ async function turnsDuring(work: () => Promise<unknown>) {
 }
 
 describe('decoding a file', () => {
-  test.each(ENCODINGS)('in %s keeps characters that lie across two pieces', async (_, encode) => {
+  test.each(ENCODINGS)('in %s keeps characters that span two pieces', async (_, encode) => {
     const padding = fc.nat(8).map((length) => 'x'.repeat(length))
     await fc.assert(
       fc.asyncProperty(padding, fc.string({ unit: 'binary', minLength: 1, maxLength: 8 }), async (start, characters) => {
@@ -48,7 +48,7 @@ describe('decoding a file', () => {
     ['Slavic names', 'Du\x9aan \x8akoda \x8eukov To\x9ei\xe6'],
     ['punctuation only', 'wait\x85what a\x93b\x94c \x80uro Brand\x99s x\x97y 5 m\xb3'],
     ['capitals', 'M\xdcLLER\n\xc4\xd6\xdc\nGR\xd6\xdfE\nB\xc4R\nJ\xd6RG\nK\xd6LN'],
-  ])('takes real windows-1252: %s', async (_, names) => {
+  ])('accepts real windows-1252: %s', async (_, names) => {
     await expect(toUtf8(Buffer.from(`email,name\n${names}`, 'latin1'))).resolves.toBeInstanceOf(Buffer)
   })
 
@@ -60,11 +60,11 @@ describe('decoding a file', () => {
     ['Polish in windows-1250', 'Wa\xb3\xeasa\nMa\xb3gorzata\nKsi\xb9\xbfek\nBo\xbfena'],
     ['Russian in windows-1251', '\xc8\xe2\xe0\xed \xcf\xe5\xf2\xf0\xee\xe2\n\xcc\xee\xf1\xea\xe2\xe0'],
     ['Greek in windows-1253', '\xc3\xe9\xfe\xf1\xe3\xef\xf2'],
-  ])('refuses another encoding than windows-1252: %s', async (_, names) => {
+  ])('refuses encodings other than windows-1252: %s', async (_, names) => {
     await expect(toUtf8(Buffer.from(`email,name\n${names}`, 'latin1'))).rejects.toThrow('Save it as CSV UTF-8.')
   })
 
-  test('sees a damaged character in the last bytes of a large file', async () => {
+  test('detects a damaged character in the last bytes of a large file', async () => {
     const file = Buffer.from(`xx${'漢'.repeat(8 * PIECE)}`)
     file[file.length - 1] = 0x41
     await expect(toUtf8(file)).rejects.toThrow('damaged characters')
@@ -74,11 +74,11 @@ describe('decoding a file', () => {
     ['UTF-8', Buffer.from('email\n'.padEnd(20 * PIECE, 'ä'))],
     ['UTF-16', utf16('email\n'.padEnd(10 * PIECE, 'ä'))],
     ['windows-1252', Buffer.from('email\n'.padEnd(20 * PIECE, 'x\xe4'), 'latin1')],
-  ])('in %s lets the event loop turn between pieces of 64 KB', async (_, file) => {
+  ])('in %s yields to the event loop between pieces of 64 KB', async (_, file) => {
     expect(await turnsDuring(() => toUtf8(file))).toBeGreaterThanOrEqual(file.length / PIECE - 1)
   })
 
-  test('looks at pieces of 64 KB, which together are the file', async () => {
+  test('reads pieces of 64 KB that together are the file', async () => {
     const file = Buffer.from('x'.repeat(5 * PIECE + 7))
     const pieces: Buffer[] = []
     for await (const piece of inPieces(file)) pieces.push(piece)

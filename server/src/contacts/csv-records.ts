@@ -64,7 +64,7 @@ const createScan = (delimiter: number) => {
         if (!endsCell(bytes[at])) problem ??= 'Text follows a closing quote'
         while (!endsCell(bytes[at])) at++
       } else {
-        for (; !endsCell(bytes[at]); at++) if (bytes[at] === QUOTE) problem ??= 'A quote stands in the middle of a cell'
+        for (; !endsCell(bytes[at]); at++) if (bytes[at] === QUOTE) problem ??= 'A quote is in the middle of a cell'
         cells.push(bytes.toString('utf8', start, at))
       }
       if (bytes[at] === delimiter) continue

@@ -22,7 +22,7 @@ const table = fc.array(fc.array(cell, { minLength: 1, maxLength: 4 }), { maxLeng
 const isBlank = (cells: string[]) => cells.every((text) => text.trim() === '')
 
 describe('the rows of a CSV file', () => {
-  test('are what was written, in pieces of any size, from any row on', async () => {
+  test('equal the written rows, with pieces of any size and from any row on', async () => {
     await fc.assert(
       fc.asyncProperty(
         table,
@@ -44,7 +44,7 @@ describe('the rows of a CSV file', () => {
     )
   })
 
-  test('are what another parser reads', async () => {
+  test('equal those of another parser', async () => {
     const soup = fc.string({ unit: fc.constantFrom('a', '"', '""', ',', '\n', '\r\n', 'é'), maxLength: 30 })
     await fc.assert(
       fc.asyncProperty(soup, fc.integer({ min: 1, max: 5 }), async (text, size) => {
@@ -69,7 +69,7 @@ describe('the rows of a CSV file', () => {
     }
   }
 
-  test('know their lines, also behind quoted line breaks and blank lines', async () => {
+  test('have line numbers that count quoted line breaks and blank lines', async () => {
     const file = Buffer.from('email,note\n\n"a","x\ny\r\nz"\r\nb,1\n\n\nc,d"\ne,"')
     const records: CsvRecord[] = []
     const reading = (async () => {
@@ -77,15 +77,15 @@ describe('the rows of a CSV file', () => {
     })()
     await expect(reading).rejects.toThrow('Line 10 opens a quote that is never closed.')
     expect(records.map(({ line }) => line)).toEqual([1, 5, 6, 9])
-    expect(records.at(-1)!.problem).toBe('A quote stands in the middle of a cell, in line 9')
+    expect(records.at(-1)!.problem).toBe('A quote is in the middle of a cell, in line 9')
   })
 
-  test('end with a reason where one is longer than a megabyte', async () => {
+  test('end with an error at a row longer than a megabyte', async () => {
     const file = Buffer.from(`email,note\na,b\nc,"${'x'.repeat(2_000_000)}`)
     await expect(collect(readRecords(inPieces(file), { delimiter: ',', ...START }))).rejects.toThrow(/row in line 3 is too long/)
   })
 
-  test('are at most 500,000; the reason says so', async () => {
+  test('are limited to 500,000, and the error says so', async () => {
     const layout = await readLayout(Buffer.from('email\n'))
     const rows: CsvRow[] = []
     const reading = (async () => {

@@ -109,13 +109,13 @@ function rowReader({ columns, email, subscribed }: Layout) {
       data[name] = name === 'locale' ? cell : readCell(name, cell)
     }
     const cell = (cells[subscribed] ?? '').trim()
-    const wanted = readYesOrNo(cell)
-    if (cell !== '' && wanted === undefined) return fail(`"${printable(cell)}" in the column "subscribed" means neither yes nor no`)
+    const choice = readYesOrNo(cell)
+    if (cell !== '' && choice === undefined) return fail(`"${printable(cell)}" in the column "subscribed" means neither yes nor no`)
     const optOut = findOptOut(cells)
-    if (wanted && optOut !== undefined)
+    if (choice && optOut !== undefined)
       return fail(`The column "subscribed" says yes, but the column "${columns[optOut]!.name}" says that the contact opted out`)
-    const choice = optOut === undefined ? wanted : false
-    return { email: address, patch: readData(data), ...(choice === undefined ? {} : { subscribed: choice }) }
+    const isSubscribed = optOut === undefined ? choice : false
+    return { email: address, patch: readData(data), ...(isSubscribed === undefined ? {} : { subscribed: isSubscribed }) }
   }
 }
 

@@ -2,16 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Data, type DataPatch, inferType, mergePatches, NO_DATA, readData } from './data.ts'
 
-/** As a body gives it: `__proto__` is then a key like any other, which an object literal cannot say. */
+/** Parsed like a request body: `__proto__` is then an ordinary key, unlike in an object literal. */
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>
-/** Without their missing prototypes, which `toEqual` does not look at, patches print as what they hold. */
+/** Copies with prototypes, so that failed assertions print the content of a patch. */
 const show = ({ set, unset, transient }: DataPatch) => ({
   set: JSON.parse(JSON.stringify(set)),
   unset: [...unset].sort(),
   transient: JSON.parse(JSON.stringify(transient)),
 })
 
-describe('what a key of `data` does', () => {
+describe('readData', () => {
   const stored = (value: unknown) => ({ set: { key: value }, unset: [], transient: {} })
   const deleted = { set: {}, unset: ['key'], transient: {} }
   const ignored = { set: {}, unset: [], transient: {} }
@@ -42,9 +42,9 @@ describe('what a key of `data` does', () => {
     ['a wrapped null', { value: null, persistent: true }, deleted],
     ['a wrapped ""', { value: '', persistent: true }, ignored],
     ['a wrapped "" that is not kept', { value: '', persistent: false }, ignored],
-    // It deletes nothing: what is not kept leaves the contact alone.
+    // Deletes nothing: a value that is not persistent does not change the contact.
     ['a wrapped null that is not kept', { value: null, persistent: false }, forNow(null)],
-    // Only the outermost wrapper is one.
+    // Only the outermost object counts as a wrapper.
     ['a wrapper in a wrapper', { value: { value: 1, persistent: false }, persistent: true }, stored({ value: 1, persistent: false })],
     ['a wrapper with more keys', { value: 'pro', persistent: false, note: 'x' }, forNow('pro')],
     ['an object with `value` only', { value: 'pro' }, stored({ value: 'pro' })],
@@ -53,12 +53,12 @@ describe('what a key of `data` does', () => {
     ['a wrapper whose `persistent` is null', { value: 1, persistent: null }, stored({ value: 1, persistent: null })],
     ['a wrapper whose `persistent` is 0', { value: 1, persistent: 0 }, stored({ value: 1, persistent: 0 })],
     ['a list of wrappers', [{ value: 1, persistent: false }], stored([{ value: 1, persistent: false }])],
-  ])('%s', (_, value, patch) => {
+  ])('reads %s', (_, value, patch) => {
     expect(show(readData({ key: value }))).toEqual(patch)
   })
 
   test.each(['id', 'email', 'service_id', 'service_email', 'sterna_id', 'sterna_email', 'unsubscribeUrl', 'subscribeUrl', 'manageUrl'])(
-    'the reserved key %s is dropped in every form',
+    'drops the reserved key %s in every form',
     (key) => {
       const forms = [
         'x',
@@ -74,14 +74,14 @@ describe('what a key of `data` does', () => {
   )
 
   test.each(['ID', 'Email', 'e-mail', 'unsubscribeURL', 'subscribed', 'createdAt', 'updatedAt', 'data', 'locale', 'projectId', 'user_id'])(
-    'the key %s is not reserved',
+    'keeps the key %s, which is not reserved',
     (key) => {
       expect(show(readData({ [key]: 'de' }))).toEqual({ set: { [key]: 'de' }, unset: [], transient: {} })
     },
   )
 
   test.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__', '__proto__'])(
-    'the key %s is a key like any other and reaches no prototype',
+    'treats %s as an ordinary key that reaches no prototype',
     (key) => {
       const text = (value: string) => json(`{${JSON.stringify(key)}:${value}}`)
       const stored = readData(text('{"polluted":1}'))
@@ -93,13 +93,13 @@ describe('what a key of `data` does', () => {
     },
   )
 
-  test('a patch has nothing but what was given', () => {
+  test('returns a patch without inherited keys', () => {
     const { set, transient } = readData({})
     expect(['constructor', 'toString', '__proto__'].filter((key) => key in set || key in transient)).toEqual([])
   })
 })
 
-describe('which `data` is refused', () => {
+describe('the schema of `data`', () => {
   const codes = (data: unknown) =>
     Data.safeParse(data).error?.issues.map(({ path, code, ...issue }) => [
       path.join('.'),
@@ -131,7 +131,7 @@ describe('which `data` is refused', () => {
     ['a text of 65,537', { key: 'x'.repeat(65_537) }, [['key', 'too_big']]],
     ['an object of more than 65,536', { key: { a: 'x'.repeat(65_536) } }, [['key', 'too_big']]],
     ['a wrapped text of more than 65,536', { key: { value: 'x'.repeat(65_537), persistent: false } }, [['key', 'too_big']]],
-  ])('%s', (_, data, expected) => {
+  ])('checks %s', (_, data, expected) => {
     expect(codes(data)).toEqual(expected)
   })
 })
@@ -172,7 +172,7 @@ describe('the type of a value', () => {
 })
 
 describe('two patches', () => {
-  // Few keys, so that patches meet; among them those that an object already has.
+  // Few keys, so that patches overlap; some of them are inherited by every object.
   const key = fc.constantFrom('a', 'b', 'constructor', 'toString', '__proto__', 'locale')
   const value = fc.oneof(fc.constantFrom('x', 'y', ''), fc.integer(), fc.constant(null), fc.constant({ deep: [1] }))
   const given = fc.oneof(value, fc.record({ value, persistent: fc.boolean() }))
@@ -183,18 +183,18 @@ describe('two patches', () => {
   })
   const plain = fc.array(fc.tuple(key, fc.integer()), { maxLength: 4 }).map((pairs) => new Map<string, unknown>(pairs))
 
-  /** What the database does with a patch: merge, then delete. */
+  /** Applies a patch like the database: merge, then delete. */
   function apply(contact: Map<string, unknown>, { set, unset }: DataPatch) {
     const after = new Map([...contact, ...Object.entries(set)])
     for (const name of unset) after.delete(name)
     return after
   }
-  /** As text, with every key: deep equality of objects overlooks one called `__proto__`. */
+  /** As text with every key: deep equality of objects ignores a key `__proto__`. */
   const whole = ({ set, unset, transient }: DataPatch) =>
     [shown(new Map(Object.entries(set))), [...unset].sort().join(), shown(new Map(Object.entries(transient)))].join(' ')
   const shown = (contact: Map<string, unknown>) => JSON.stringify([...contact].sort(([a], [b]) => (a < b ? -1 : 1)))
 
-  test('one after the other do what the two merged do', () => {
+  test('have the same effect merged as one after the other', () => {
     fc.assert(
       fc.property(plain, patch, patch, (contact, first, second) => {
         expect(shown(apply(contact, mergePatches(first, second)))).toBe(shown(apply(apply(contact, first), second)))
@@ -203,7 +203,7 @@ describe('two patches', () => {
     )
   })
 
-  test('merged show the later of what is not kept', () => {
+  test('merge transient values, of which the later wins', () => {
     fc.assert(
       fc.property(patch, patch, (first, second) => {
         const merged = new Map(Object.entries(mergePatches(first, second).transient))
@@ -212,7 +212,7 @@ describe('two patches', () => {
     )
   })
 
-  test('merge in any grouping to the same', () => {
+  test('merge associatively', () => {
     fc.assert(
       fc.property(patch, patch, patch, (a, b, c) => {
         expect(whole(mergePatches(mergePatches(a, b), c))).toBe(whole(mergePatches(a, mergePatches(b, c))))
@@ -221,7 +221,7 @@ describe('two patches', () => {
     )
   })
 
-  test('of which one is empty are the other', () => {
+  test('of which one is empty merge to the other', () => {
     fc.assert(
       fc.property(patch, (one) => {
         expect(whole(mergePatches(NO_DATA, one))).toBe(whole(one))
@@ -230,7 +230,7 @@ describe('two patches', () => {
     )
   })
 
-  test('never set and delete the same key', () => {
+  test('merge to one that never sets and deletes the same key', () => {
     fc.assert(
       fc.property(patch, patch, (first, second) => {
         const { set, unset } = mergePatches(first, second)
@@ -240,7 +240,7 @@ describe('two patches', () => {
     )
   })
 
-  test('are left as they were', () => {
+  test('are not changed by merging', () => {
     fc.assert(
       fc.property(patch, patch, (first, second) => {
         const before = JSON.stringify([first, second])

@@ -123,23 +123,7 @@ function upsertSql<Result = Row>(
     set: isFilled(contact) ? { ...contact.fill, ...contact.patch.set } : contact.patch.set,
     special: needsMerge(contact) || undefined,
   }))
-  // Applied to existing contacts only. Keyed by name: jsonb finds a key in O(log n), a scan of `input` takes O(n).
-  const special = contacts.filter(needsMerge)
-  const merges = special.map((contact) => [
-    nameOf(contact),
-    { wanted: lastChoice(contact), unset: contact.patch.unset, fill: contact.fill },
-  ])
-  const merge = sql`${JSON.stringify(Object.fromEntries(merges))}::jsonb -> (excluded.project_id || ' ' || excluded.email)`
-  const unset = special.some(({ patch }) => patch.unset.length)
-    ? sql`- array(select jsonb_array_elements_text(${merge} -> 'unset'))`
-    : sql``
-  const wanted = special.some(({ choices }) => choices.length)
-    ? sql`coalesce((${merge} ->> 'wanted')::boolean, c.subscribed)`
-    : sql`c.subscribed`
-  const fill = sql`coalesce(${merge} -> 'fill', '{}')`
-  const data = special.some(isFilled)
-    ? sql`${fill} || c.data || (excluded.data - array(select jsonb_object_keys(${fill})))`
-    : sql`c.data || excluded.data`
+  const update = updateExpressions(contacts.filter(needsMerge))
 
   return sql<Result>`${prepared}
     with input as materialized (
@@ -159,12 +143,12 @@ function upsertSql<Result = Row>(
       select "projectId", id, email, new, set from input where n not in (select n from unchanged)
       order by "projectId", email collate "C"
       on conflict (project_id, email) do update set
-        data = (${data}) ${unset},
-        subscribed = ${wanted},
-        subscription_changed_at = case when ${wanted} <> c.subscribed then now() else c.subscription_changed_at end,
+        data = ${update.data},
+        subscribed = ${update.subscribed},
+        subscription_changed_at = case when ${update.subscribed} <> c.subscribed then now() else c.subscription_changed_at end,
         updated_at = now()
       returning project_id, id, email, subscribed, xmax = 0 as is_new,
-        -- now() is fixed for the whole transaction, so equality means: changed by this statement.
+        -- now() is fixed for the whole transaction, so equality means: changed by this transaction.
         xmax <> 0 and subscription_changed_at = now() as flipped
     ), seen as (${registerFieldsSql(rows)}
     ), counted as (
@@ -179,6 +163,29 @@ function upsertSql<Result = Row>(
     )${events.length ? sql`, ${recordContactEventsCte(positions ?? positionsOf(contacts), events)}` : sql``}${moreCtes ? sql`, ${moreCtes(sql`upserted`)}` : sql``}
     ${result}
   `
+}
+
+/**
+ * New values of an existing contact. The parameters of special contacts are keyed by name: jsonb finds a key in O(log n), a scan of
+ * `input` would take O(n).
+ */
+function updateExpressions(special: ContactUpsert[]) {
+  const merges = special.map((contact) => [
+    nameOf(contact),
+    { wanted: lastChoice(contact), unset: contact.patch.unset, fill: contact.fill },
+  ])
+  const merge = sql`${JSON.stringify(Object.fromEntries(merges))}::jsonb -> (excluded.project_id || ' ' || excluded.email)`
+  const unset = special.some(({ patch }) => patch.unset.length)
+    ? sql`- array(select jsonb_array_elements_text(${merge} -> 'unset'))`
+    : sql``
+  const subscribed = special.some(({ choices }) => choices.length)
+    ? sql`coalesce((${merge} ->> 'wanted')::boolean, c.subscribed)`
+    : sql`c.subscribed`
+  const fill = sql`coalesce(${merge} -> 'fill', '{}')`
+  const merged = special.some(isFilled)
+    ? sql`${fill} || c.data || (excluded.data - array(select jsonb_object_keys(${fill})))`
+    : sql`c.data || excluded.data`
+  return { data: sql`(${merged}) ${unset}`, subscribed }
 }
 
 const lastChoice = ({ choices }: ContactUpsert) => choices.at(-1)?.subscribed ?? null

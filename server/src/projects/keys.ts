@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import type { Selectable } from 'kysely'
+import type { Schema } from '../db/schema.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 export type Keys = { public: string; secret: string }
-export type StoredKeys = { public_key_hash: Buffer; secret_key_hash: Buffer; public_key_sealed: Buffer; secret_key_sealed: Buffer }
+type SealedKeys = Pick<Selectable<Schema['projects']>, 'public_key_sealed' | 'secret_key_sealed'>
+export type StoredKeys = SealedKeys & Pick<Selectable<Schema['projects']>, 'public_key_hash' | 'secret_key_hash'>
 
 export const newKeys = (): Keys => ({ public: `pk_${randomBytes(32).toString('hex')}`, secret: `sk_${randomBytes(32).toString('hex')}` })
 
@@ -14,10 +17,7 @@ export const storeKeys = (secrets: Secrets, keys: Keys): StoredKeys => ({
   secret_key_sealed: secrets.seal('api-key', keys.secret),
 })
 
-export const openKeys = (
-  secrets: Secrets,
-  { public_key_sealed, secret_key_sealed }: Pick<StoredKeys, 'public_key_sealed' | 'secret_key_sealed'>,
-): Keys => ({
+export const openKeys = (secrets: Secrets, { public_key_sealed, secret_key_sealed }: SealedKeys): Keys => ({
   public: secrets.open('api-key', public_key_sealed),
   secret: secrets.open('api-key', secret_key_sealed),
 })

@@ -72,7 +72,7 @@ async function removeSome(db: Pool, wipers: Wiper[], scope: WipeScope) {
   return 0
 }
 
-/** Enqueues wipes again whose job used up its attempts, until they are done. */
+/** Enqueues unfinished wipes again: their job may have used up its attempts. */
 export const resumeWipes = async (tx: Tx) => {
   const waiting = await many(
     tx,

@@ -188,8 +188,8 @@ describe('a CSV file', () => {
   })
 
   test.each<[string, string, string]>([
-    ['a quote in the middle of a cell', 'a"b', 'A quote stands in the middle of a cell'],
-    ['a quote after a space', ' "a"', 'A quote stands in the middle of a cell'],
+    ['a quote in the middle of a cell', 'a"b', 'A quote is in the middle of a cell'],
+    ['a quote after a space', ' "a"', 'A quote is in the middle of a cell'],
     ['text behind a closing quote', '"a"b', 'Text follows a closing quote'],
   ])('with %s fails for that row alone, with its line', async (_, cell, error) => {
     const project = await newProject()
