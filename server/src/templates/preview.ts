@@ -1,14 +1,18 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ContactRow } from '../contacts/contact.ts'
 import { type DataPatch, NO_DATA } from '../contacts/data.ts'
+import { type Db, one } from '../db/index.ts'
 import { invalid } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { type PreferenceLinks, preferenceLinks } from '../preferences/link.ts'
+import { preferenceLinks } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
-import { inspectTemplate, renderMail } from './render.ts'
+import { outgoingHtml, resolveFromName } from './outgoing-html.ts'
+import { inspectTemplate, renderMail, textOf } from './render.ts'
 import type { TemplateSource } from './rendered-email.ts'
+import type { TYPES } from './template.ts'
 
 export const Preview = z.object({
   subject: z.string(),
@@ -17,18 +21,35 @@ export const Preview = z.object({
   missingVariables: z.array(z.string()).describe('Variables without a value and without a fallback.'),
 })
 
+type PreviewedTemplate = TemplateSource & { type: (typeof TYPES)[number]; from: string | null; fromName: string | null }
 type Sample = { email?: string | undefined; subscribed?: boolean | undefined; locale?: string | undefined; data?: DataPatch | undefined }
 
-/** The mail as this recipient would get it. */
+/** The sender of a template that has none. */
+const SAMPLE_FROM = 'sender@example.com'
+
+/**
+ * The email as it would be sent to this recipient. Without open and click tracking, because looking at a preview must not count as an
+ * open or a click of the recipient. Writes nothing.
+ */
 export async function previewTemplate(
+  db: Db,
   projectId: string,
-  template: TemplateSource,
+  template: PreviewedTemplate,
   recipient: Recipient,
 ): Promise<z.output<typeof Preview>> {
-  const rendered = await renderMail(template, recipient, { withText: true, projectId })
+  const rendered = await renderMail(template, recipient, { projectId })
   if (!rendered.ok) return invalid('body', rendered.reason)
-  const { subject, html, text = '' } = rendered
-  return { subject, html, text, missingVariables: missing((await inspectTemplate(template, projectId)).references, recipient) }
+  const html = outgoingHtml(await envelopeOf(db, projectId, template), recipient, rendered.html)
+  const [converted, { references }] = await Promise.all([textOf(html, projectId), inspectTemplate(template, projectId)])
+  if (!converted.ok) return invalid('body', converted.reason)
+  return { subject: rendered.subject, html, text: converted.text, missingVariables: missing(references, recipient) }
+}
+
+/** What the footer depends on, as delivery reads it from the content of an email. */
+async function envelopeOf(db: Db, projectId: string, { type, from, fromName }: PreviewedTemplate) {
+  const project = await one(db, sql<{ name: string; language: string }>`select name, language from projects where id = ${projectId}`)
+  const shownName = resolveFromName({ fromAddress: from ?? SAMPLE_FROM, fromName, projectName: project.name })
+  return { type, fromName: shownName, projectLanguage: project.language }
 }
 
 const missing = (references: Reference[], recipient: Recipient) => [
@@ -39,27 +60,22 @@ const missing = (references: Reference[], recipient: Recipient) => [
   ),
 ]
 
-/** Of somebody made up, the links lead nowhere. */
-const linksToNowhere = (publicUrl: string): PreferenceLinks => ({
-  unsubscribeUrl: `${publicUrl}/unsubscribe/preview`,
-  subscribeUrl: `${publicUrl}/subscribe/preview`,
-  manageUrl: `${publicUrl}/manage/preview`,
-})
+type Context = { publicUrl: string; secrets: Secrets; projectId: string }
 
-type Where = { publicUrl: string; secrets: Secrets }
-
-/** A contact, or somebody made up; what the request says of them counts first. */
-export function sampleRecipient({ publicUrl, secrets }: Where, contact: ContactRow | undefined, sample: Sample): Recipient {
+/** A contact or a made-up recipient. Values of the sample override those of the contact. */
+export function sampleRecipient({ publicUrl, secrets, projectId }: Context, contact: ContactRow | undefined, sample: Sample): Recipient {
   const { set, unset, transient } = sample.data ?? NO_DATA
   const data: Record<string, unknown> = { ...contact?.data, ...set, ...transient }
   for (const key of unset) delete data[key]
+  // No contact has the nil id: the links of a made-up recipient lead to a page that says "not found".
+  const id = contact?.id ?? NIL_ID
   return {
-    id: contact?.id ?? NIL_ID,
+    id,
     email: sample.email ?? contact?.email ?? 'someone@example.com',
     subscribed: sample.subscribed ?? contact?.subscribed ?? true,
     createdAt: (contact?.createdAt ?? new Date()).toISOString(),
     ...(sample.locale === undefined ? {} : { locale: sample.locale }),
-    ...(contact ? preferenceLinks(secrets, publicUrl, { projectId: contact.projectId, contactId: contact.id }) : linksToNowhere(publicUrl)),
+    ...preferenceLinks(secrets, publicUrl, { projectId, contactId: id }),
     data,
   }
 }

@@ -2,4 +2,4 @@ import { register } from 'tsx/esm/api'
 
 // Threads do not inherit what lets the main thread read TypeScript. Only for tests and `npm run dev`; the bundle has no use for it.
 register()
-export const { inspect, render } = await import('./render-thread.ts')
+export const { inspect, render, toText } = await import('./render-thread.ts')

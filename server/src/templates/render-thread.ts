@@ -1,4 +1,4 @@
-import { convert } from 'html-to-text'
+import { readHtml } from '../mime/html-to-text.ts'
 import { compile, sentence, TooLongError } from './language/compile.ts'
 import { TURN_MS } from './language/limits.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
@@ -6,6 +6,7 @@ import { type Recipient, scopeOf } from './language/variables.ts'
 import { referencesOf } from './references.ts'
 import {
   COMPILING,
+  CONVERTING,
   describeProblem,
   finishRendering,
   type Inspection,
@@ -17,14 +18,14 @@ import {
 
 // Runs in a thread of the pool. Whatever a template does here, it does to this thread, which can be killed.
 
-type Work = { template: TemplateSource; recipients: Recipient[]; withText: boolean; progress: Int32Array }
+type Work = { template: TemplateSource; recipients: Recipient[]; progress: Int32Array }
 
 /**
  * Renders for one recipient after the other, and says in `progress` for which, so that the one that takes too long is known. Returns
  * the results of the first ones only when these took long: others wait for this thread, and what is returned is not lost should
  * the thread be killed at a later recipient.
  */
-export function render({ template, recipients, withText, progress }: Work): Rendered[] {
+export function render({ template, recipients, progress }: Work): Rendered[] {
   Atomics.store(progress, 0, COMPILING)
   const [problem] = problemsOf(template)
   if (problem) return recipients.map(() => ({ ok: false, reason: describeProblem(problem) }))
@@ -36,13 +37,17 @@ export function render({ template, recipients, withText, progress }: Work): Rend
     Atomics.store(progress, 0, results.length)
     const result = attempt(() => {
       const scope = scopeOf(recipient)
-      const html = body(scope)
-      return finishRendering({ subject: subject(scope), html, ...(withText ? { text: toText(html) } : {}) })
+      return finishRendering({ subject: subject(scope), html: body(scope) })
     })
     results.push(result)
     if (performance.now() - began > TURN_MS) break
   }
   return results
+}
+
+export function toText({ html, progress }: { html: string; progress: Int32Array }): string {
+  Atomics.store(progress, 0, CONVERTING)
+  return readHtml(html).text
 }
 
 export function inspect({ template, progress }: { template: TemplateSource; progress: Int32Array }): Inspection {
@@ -79,21 +84,9 @@ function explain(err: Error): string {
   return sentence(cause.message)
 }
 
-/** Converting takes ten times as long as rendering; within the time of one email it reaches this far. */
-const MAX_TEXT_SOURCE = 200_000
-
-const toText = (html: string) =>
-  convert(html.slice(0, MAX_TEXT_SOURCE), {
-    wordwrap: false,
-    selectors: [
-      { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
-      { selector: 'img', format: 'skip' },
-      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
-    ],
-  })
-
 // The first use of anything costs many times what later ones do. No mail should be killed for being the first.
 const SAMPLE = '<p>{% for i in (1..9) %}{% if i > 3 %}{{ email ?? "you" | upcase }}{% endif %}{% endfor %}<a href="{{ id }}">x</a></p>'
 const NOBODY = { id: '', email: '', subscribed: true, createdAt: '', unsubscribeUrl: '', subscribeUrl: '', manageUrl: '', data: {} }
-const WORK = { template: { subject: SAMPLE, body: SAMPLE }, recipients: Array<Recipient>(20).fill(NOBODY), withText: true }
+const WORK = { template: { subject: SAMPLE, body: SAMPLE }, recipients: Array<Recipient>(20).fill(NOBODY) }
 render({ ...WORK, progress: new Int32Array(new SharedArrayBuffer(4)) })
+readHtml(SAMPLE)

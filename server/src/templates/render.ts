@@ -10,6 +10,7 @@ import {
   MAX_SOURCE_HERE,
   MAX_VARIABLES_HERE,
   RENDER_MS,
+  TEXT_MS,
   THREAD_HEAP_MB,
   WAIT_MS,
 } from './language/limits.ts'
@@ -19,6 +20,7 @@ import { TemplateSyntaxError } from './language/syntax-error.ts'
 import type { Recipient } from './language/variables.ts'
 import {
   COMPILING,
+  CONVERTING,
   finishRendering,
   type Inspection,
   RENDER_FAILURES,
@@ -32,7 +34,6 @@ import {
 type Guard = { refusal: () => string | undefined; timedOut: (reason: string) => void }
 
 type Options = {
-  withText?: boolean
   /** Projects share the threads. Calls without one share a turn. */
   projectId?: string
   /** Lower ones first. */
@@ -55,8 +56,8 @@ export async function renderMail(template: TemplateSource, recipient: Recipient,
  * Templates that only fill in variables are rendered here, all others in threads that can be killed.
  */
 export async function renderMails(template: TemplateSource, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
-  if (!options.withText && isLargeLiteral(template.body)) return renderAround(template, recipients, options)
-  const simple = options.withText ? undefined : simpleOf(template)
+  if (isLargeLiteral(template.body)) return renderAround(template, recipients, options)
+  const simple = simpleOf(template)
   if (!simple) return renderInThreads(template, recipients, options)
   const results = await renderHere(simple, recipients)
   const tooLong = recipients.filter((_, index) => !results[index])
@@ -90,6 +91,12 @@ export async function checkTemplate(template: TemplateSource, projectId?: string
 export async function inspectTemplate(template: TemplateSource, projectId?: string): Promise<Inspection> {
   const outcome = await inTurn(projectId, () => runInThread<Inspection>('inspect', { template }))
   return outcome.done ?? Promise.reject(new Error(`a template could not be read: ${outcome.reason}`))
+}
+
+/** The text part of an email with this HTML. In a thread, because HTML of a megabyte takes a noticeable part of a second. */
+export async function textOf(html: string, projectId: string): Promise<{ ok: true; text: string } | { ok: false; reason: string }> {
+  const outcome = await inTurn(projectId, () => runInThread<string>('toText', { html }))
+  return outcome.done === undefined ? { ok: false, reason: outcome.reason } : { ok: true, text: outcome.done }
 }
 
 // What is known of templates -------------------------------------------------------------------------------------------
@@ -167,11 +174,11 @@ async function renderInThreads(template: TemplateSource, recipients: Recipient[]
 }
 
 /** Results by position, at least one: as many as a thread returned in its turn, or that of the recipient it was killed at. */
-async function renderSome(template: TemplateSource, recipients: Recipient[], { withText = false, guard, isStopped }: Options) {
+async function renderSome(template: TemplateSource, recipients: Recipient[], { guard, isStopped }: Options) {
   if (isStopped?.()) throw new StoppedError()
   const refusal = guard?.refusal()
   if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal })).entries()
-  const outcome = await runInThread<Rendered[]>('render', { template, recipients, withText })
+  const outcome = await runInThread<Rendered[]>('render', { template, recipients })
   const results: [number, Rendered][] = outcome.done ? [...outcome.done.entries()] : failuresOf(outcome, recipients.length)
   for (const [, result] of results) if (!result.ok && result.reason === RENDER_FAILURES.time) guard?.timedOut(result.reason)
   return results
@@ -184,7 +191,7 @@ const failuresOf = ({ at, reason }: { at: number; reason: string }, count: numbe
 type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason: string }
 
 /** Watches how far the thread is, and kills it when one mail takes too long: no engine's own limit holds in every filter. */
-async function runInThread<Result>(name: 'render' | 'inspect', work: object): Promise<Outcome<Result>> {
+async function runInThread<Result>(name: 'render' | 'inspect' | 'toText', work: object): Promise<Outcome<Result>> {
   const progress = createProgress(WAITING)
   const killer = new AbortController()
   const stopWatching = watchProgress(progress, patience, () => killer.abort())
@@ -195,7 +202,7 @@ async function runInThread<Result>(name: 'render' | 'inspect', work: object): Pr
     // Reading is bounded by the size of a template: what takes this long waits for the processor.
     if (at === WAITING || (at === COMPILING && killer.signal.aborted))
       throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
-    if (killer.signal.aborted) return { at, reason: RENDER_FAILURES.time }
+    if (killer.signal.aborted) return { at, reason: at === CONVERTING ? RENDER_FAILURES.text : RENDER_FAILURES.time }
     if ((err as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return { at, reason: RENDER_FAILURES.memory }
     throw err
   } finally {
@@ -203,7 +210,11 @@ async function runInThread<Result>(name: 'render' | 'inspect', work: object): Pr
   }
 }
 
-const patience = (at: number) => (at === WAITING ? WAIT_MS : at === COMPILING ? COMPILE_MS : RENDER_MS)
+function patience(at: number) {
+  if (at === WAITING) return WAIT_MS
+  if (at === COMPILING) return COMPILE_MS
+  return at === CONVERTING ? TEXT_MS : RENDER_MS
+}
 
 const MOST_THREADS = spareCores(2, 4)
 const MAX_WAITING = 1_000

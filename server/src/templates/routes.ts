@@ -159,7 +159,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       schema: {
         tags,
         summary: 'Render a template for a contact or a sample',
-        description: 'Nothing is sent. `data`, `email`, `locale` and `subscribed` count before those of the contact.',
+        description:
+          'Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores ' +
+          'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.',
         params: TemplateId,
         body: z.object({
           contactId: z.uuid().optional(),
@@ -176,7 +178,8 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       const { contactId, ...sample } = req.body
       const contact = contactId === undefined ? undefined : await findContact(db, req.project.id, contactId)
       if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
-      return previewTemplate(req.project.id, template, sampleRecipient({ publicUrl, secrets }, contact, sample))
+      const recipient = sampleRecipient({ publicUrl, secrets, projectId: req.project.id }, contact, sample)
+      return previewTemplate(db, req.project.id, template, recipient)
     },
   )
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compile } from '../../src/templates/language/compile.ts'
 import { tokenize } from '../../src/templates/language/tokenize.ts'
 import { scopeOf } from '../../src/templates/language/variables.ts'
-import { renderMail } from '../../src/templates/render.ts'
+import { textOf } from '../../src/templates/render.ts'
 import { recipient, render, renderByEngine, renderSubject } from './rendering.ts'
 
 describe('a body', () => {
@@ -310,8 +310,8 @@ describe('for every text', () => {
   })
 })
 
-test('a mail has a text beside its markup when asked for', async () => {
+test('rendered HTML is converted to text in a thread', async () => {
   const body = '<h1>Hi {{ name }}</h1><p>See <a href="{{ link }}">this</a></p><img src="x.png" alt="A picture"><style>p{}</style>'
-  const rendered = await renderMail({ subject: 'x', body }, recipient(), { withText: true })
-  expect(rendered).toMatchObject({ ok: true, text: 'Hi Ada\n\nSee this [https://example.com/?a=1&b=2]' })
+  const text = 'Hi Ada\n\nSee this (https://example.com/?a=1&b=2)\n\nA picture\n'
+  expect(await textOf(await render(body), 'a project')).toEqual({ ok: true, text })
 })

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../../db/index.ts'
-import { withoutOtherAddresses } from '../../lib/address.ts'
 import { createCache } from '../../lib/cache.ts'
 import { MB } from '../../lib/units.ts'
 import type { Attachment } from '../../mime/compose.ts'
+import { resolveFromName } from '../../templates/outgoing-html.ts'
 import type { ClaimedEmail } from './claim.ts'
 import type { EmailType } from './enqueue.ts'
 
@@ -14,11 +14,10 @@ export type Content = {
   subject: string
   body: string
   fromAddress: string
-  fromName: string | null
+  fromName: string
   replyTo: string | null
   headers: Record<string, string>
   templateId: string | null
-  projectName: string
   projectLanguage: string
   attachments: Attachment[]
 }
@@ -56,7 +55,7 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   const keys = JSON.stringify([...wanted].map(([id, projectId]) => ({ id, projectId })))
   const contents = many(
     db,
-    sql<Omit<Content, 'attachments'>>`${prepared}
+    sql<Omit<Content, 'attachments' | 'fromName'> & { fromName: string | null; projectName: string }>`${prepared}
       select c.project_id as "projectId", c.id, c.type, c.subject, c.body, c.from_address as "fromAddress", c.from_name as "fromName",
         c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName", p.language as "projectLanguage"
       from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
@@ -74,17 +73,11 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
     `,
   )
   const [found, attachments] = await Promise.all([contents, files])
-  return found.map((content) => ({
+  return found.map(({ fromName, projectName, ...content }) => ({
     ...content,
-    ...namesOf(content),
+    fromName: resolveFromName({ fromAddress: content.fromAddress, fromName, projectName }),
     attachments: attachments
       .filter(({ contentId }) => contentId === content.id)
       .map(({ filename, contentType, cid, inline, bytes }) => ({ filename, contentType, contentId: cid, inline, content: bytes })),
   }))
 }
-
-/** A project may be called after an address, and a template may be older than the check of its name. Neither may leave as another sender. */
-const namesOf = ({ fromAddress, fromName, projectName }: Pick<Content, 'fromAddress' | 'fromName' | 'projectName'>) => ({
-  fromName: (fromName && withoutOtherAddresses(fromName, fromAddress)) || null,
-  projectName: withoutOtherAddresses(projectName, fromAddress) || fromAddress.slice(fromAddress.lastIndexOf('@') + 1),
-})

@@ -8,10 +8,10 @@ import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { storable } from '../../lib/storable.ts'
 import { MAX_MESSAGE } from '../../mime/compose.ts'
-import { unsubscribeHeaders, withFooter } from '../../preferences/footer.ts'
+import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
-import { languageFor } from '../../preferences/texts.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
+import { outgoingHtml } from '../../templates/outgoing-html.ts'
 import { renderMails, StoppedError } from '../../templates/render.ts'
 import type { Rendered } from '../../templates/rendered-email.ts'
 import { recordFeedback } from '../feedback/record.ts'
@@ -203,15 +203,13 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   ): Promise<OutgoingMessage> {
     const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
     const { type, fromAddress, replyTo, attachments } = content
-    const sender = content.fromName ?? content.projectName
-    const language = languageFor(recipient.data.locale, content.projectLanguage)
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
     const order: BuildRequest = {
       email: { projectId, id, messageId, createdAt, toAddress, toName },
       content: { type, fromAddress, replyTo, attachments },
-      sender,
+      sender: content.fromName,
       subject: rendered.subject,
-      html: withFooter({ type, html: rendered.html, links: recipient, language, sender }),
+      html: outgoingHtml(content, recipient, rendered.html),
       headers: { ...content.headers, ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       returnPath,

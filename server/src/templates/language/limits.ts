@@ -23,6 +23,8 @@ export const MAX_PROCESSED_PER_CALL = 16 * MAX_PROCESSED_HERE
 /** The engine looks at the clock itself, between tags; the thread is killed when that was not enough. */
 export const ENGINE_RENDER_MS = 200
 export const RENDER_MS = 250
+/** Converting HTML to text reads 1 MB at most: 0.2 s for the worst input on an idle machine. */
+export const TEXT_MS = 2_000
 /** After this a thread returns the results it has, and another project gets its turn. */
 export const TURN_MS = 100
 /** For a free thread. */
