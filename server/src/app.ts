@@ -24,13 +24,13 @@ import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { verifyRoutes } from './verify/routes.ts'
 
-/** More routes on the same plumbing. */
+/** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
-/** What tests put in, or in place of the real. */
+/** Parts that tests add or replace. */
 export type Parts = { extend?: Extend | undefined; sns?: SnsClient | undefined; holdBack?: HoldBack | undefined }
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
-/** The whole HTTP surface, in one list. Tests `extend` it by routes that exercise the plumbing. */
+/** All HTTP routes, in one list. Tests `extend` it with routes that exercise the HTTP layer. */
 export async function buildApp(
   deps: Deps,
   { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack }: Options = {},

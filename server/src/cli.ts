@@ -23,19 +23,19 @@ import { createProject, ProjectName } from './projects/project.ts'
 type Context = { db: Pool; secrets: Secrets; options: Options; args: string[] }
 type Options = { [name in 'email' | 'password' | 'name' | 'owner']?: string | undefined }
 
-/** What an operator got wrong on the command line. */
+/** A mistake on the command line. */
 class UsageError extends Error {}
 
 const USAGE = `Usage: npm run sterna -- <command>
 
-  user create --email <address> [--password <text>]   make an account (a password is made up if you give none)
-  project create --name <name> --owner <address>      make a project and print its keys
-  mail list                                           the latest mails to account holders
-  mail show <id>                                      one of them, with its link
-  explain email <id>                                  what happened to a mail, and what will
-  contacts recount <project id>                       count its contacts anew
-  events recount <project id>                         count its events anew
-  migrate                                             bring the database to this version
+  user create --email <address> [--password <text>]   create an account (generates a password if none is given)
+  project create --name <name> --owner <address>      create a project and print its keys
+  mail list                                           list the latest account emails
+  mail show <id>                                      show an account email with its link
+  explain email <id>                                  explain what happened to an email and what happens next
+  contacts recount <project id>                       recount the contacts of a project
+  events recount <project id>                         recount the events of a project
+  migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
 
 const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
@@ -43,12 +43,12 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'project create': projectCreate,
   'mail list': mailList,
   'mail show': mailShow,
-  'explain email': explainMail,
+  'explain email': emailExplain,
   'contacts recount': contactsRecount,
   'events recount': eventsRecount,
 }
 
-/** Runs one command; the returned number is the exit code. */
+/** Runs one command and returns the exit code. */
 export async function run(argv: string[], env: Record<string, string | undefined>): Promise<number> {
   if (asksForHelp(argv)) return print(USAGE)
   try {
@@ -123,7 +123,7 @@ async function userCreate({ db, options }: Context) {
   const password = options.password ?? randomToken()
   if (!NewPassword.safeParse(password).success) usage('--password must have 8 to 256 characters')
   const passwordHash = await hashPassword(password)
-  // Whoever runs this command vouches for the address.
+  // The operator vouches for the address.
   const user = await transact(db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
   return [`id        ${user.id}`, `email     ${user.email}`, ...(options.password ? [] : [`password  ${password}`])].join('\n')
 }
@@ -133,27 +133,27 @@ async function projectCreate({ db, secrets, options }: Context) {
   if (!name.success) usage('--name must have 1 to 100 characters')
   const owner = address(options, 'owner')
   const user = await maybeOne(db, sql<{ id: string }>`select id from users where email = ${owner}`)
-  if (!user) usage(`nobody has the address ${owner}; make the account first: npm run sterna -- user create --email ${owner}`)
+  if (!user) usage(`no account has the address ${owner}; create it first: npm run sterna -- user create --email ${owner}`)
   const project = await transact(db, (tx) => createProject(tx, secrets, { name: name.data, ownerId: user.id }))
   return [`id      ${project.id}`, `name    ${project.name}`, `public  ${project.public}`, `secret  ${project.secret}`].join('\n')
 }
 
 async function mailList({ db }: Context) {
-  const mails = await listAccountEmails(db, 20)
+  const emails = await listAccountEmails(db, 20)
   return (
-    mails
+    emails
       .map(({ id, to, subject, state, createdAt }) => `${id}  ${createdAt.toISOString()}  ${state.padEnd(7)}  ${to}  ${subject}`)
-      .join('\n') || 'No mails.'
+      .join('\n') || 'No account emails.'
   )
 }
 
 async function mailShow({ db, secrets, args: [id = ''] }: Context) {
-  const mail = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
-  if (!mail) usage('no mail has this id; see: npm run sterna -- mail list')
-  return `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
+  const email = isId(id) ? await readAccountEmail(db, secrets, id) : undefined
+  if (!email) usage('no account email has this id; see: npm run sterna -- mail list')
+  return `To: ${email.to}\nSubject: ${email.subject}\n\n${email.text}`
 }
 
-async function explainMail({ db, args: [id = ''] }: Context) {
+async function emailExplain({ db, args: [id = ''] }: Context) {
   return (isId(id) && (await explainEmail(db, id))) || usage('no email has this id')
 }
 

@@ -22,7 +22,7 @@ type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 const OLDEST_POSTGRES = 150_000
 const LOW_DISK_GB = 1
 
-/** Every line says what was looked at, what was found, and, if it is bad, what to do. Nothing is changed. */
+/** One line per check: its subject, the finding and, for a problem, the remedy. Changes nothing. */
 export async function diagnose(env: Record<string, string | undefined>): Promise<Check[]> {
   const checks: Check[] = [checkNode()]
   let config: Config
@@ -56,20 +56,20 @@ function checkNode() {
   return enough ? ok('node', process.version) : failed('node', `${process.version} is too old; install Node 20.19 or newer`)
 }
 
-/** Where links in mails lead. On a machine where somebody tries things, and no mail leaves, anything will do. */
+/** Links in emails start with it. Any URL will do for a trial, where no email is sent. */
 function checkPublicUrl({ publicUrl, transportKind, environment }: Config) {
   const { protocol, hostname } = new URL(publicUrl)
   const isTrial = (transportKind ?? 'sandbox') === 'sandbox' && environment !== 'production'
   if (isLocalHost(hostname) && !isTrial)
-    return warn('public url', `${publicUrl} leads nowhere from outside, and links in mails begin with it; set PUBLIC_URL=https://…`)
+    return warn('public url', `${publicUrl} cannot be reached from outside, and links in emails start with it; set PUBLIC_URL=https://…`)
   if (protocol === 'https:' || isLocalHost(hostname)) return ok('public url', publicUrl)
   return warn(
     'public url',
-    `${publicUrl} is not https, and mail programs unsubscribe by https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
+    `${publicUrl} is not https, and mail clients unsubscribe over https only; put a TLS proxy in front and set PUBLIC_URL=https://…`,
   )
 }
 
-/** Behind a proxy that is not trusted all clients have one address, and limits by address count them together. */
+/** Behind an untrusted proxy all clients have one address, and limits by address count them as one. */
 function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
   const { protocol, hostname } = new URL(publicUrl)
   if (protocol !== 'https:' || isLocalHost(hostname) || trustProxy?.length) return []
@@ -83,17 +83,17 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check[] {
 
 async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   if (!ses) return []
-  const told = snsTopics.length
-    ? ok('sns', `believed: ${snsTopics.join(', ')}`)
-    : warn('sns', 'SNS_TOPIC_ARNS is not set: bounces and complaints are not noticed; see docs/ses.md')
+  const sns = snsTopics.length
+    ? ok('sns', `accepts ${snsTopics.join(', ')}`)
+    : warn('sns', 'SNS_TOPIC_ARNS is not set: bounces and complaints are not received; see docs/ses.md')
   const transport = createSesTransport(ses)
   try {
     const { perSecond, stopped } = await transport.quota!()
-    const rate = Number.isFinite(perSecond) ? `${perSecond} mails per second` : 'any number of mails per second'
-    return [stopped ? warn('ses', `${stopped} Mails wait until that is over.`) : ok('ses', `lets us send ${rate} in ${ses.region}`), told]
+    const rate = Number.isFinite(perSecond) ? `${perSecond} emails per second` : 'any number of emails per second'
+    return [stopped ? warn('ses', `${stopped} Emails wait until then.`) : ok('ses', `allows ${rate} in ${ses.region}`), sns]
   } catch (err) {
-    const advice = 'check SES_REGION, the credentials of AWS, and that they may ses:GetAccount'
-    return [failed('ses', `cannot be asked (${(err as Error).message}); ${advice}`), told]
+    const advice = 'check SES_REGION, the AWS credentials, and that they allow ses:GetAccount'
+    return [failed('ses', `no answer from Amazon (${(err as Error).message}); ${advice}`), sns]
   } finally {
     await transport.close()
   }
@@ -101,8 +101,8 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
 
 function checkAccountEmails(config: Config): Check[] {
   const { mailFrom } = config
-  if (lacksMailFrom(config)) return [warn('account mails', `${WITHOUT_MAIL_FROM}; set MAIL_FROM`)]
-  return mailFrom && sendsAccountEmails(config) ? [ok('account mails', `leave from ${mailFrom.address}`)] : []
+  if (lacksMailFrom(config)) return [warn('account emails', `${WITHOUT_MAIL_FROM}; set MAIL_FROM`)]
+  return mailFrom && sendsAccountEmails(config) ? [ok('account emails', `sent from ${mailFrom.address}`)] : []
 }
 
 function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
@@ -116,16 +116,16 @@ function checkDisk({ dataDir, databaseUrl }: Config): Check[] {
   const { bavail, bsize } = statfsSync(folder)
   const free = (bavail * bsize) / 1024 ** 3
   const room = `${free.toFixed(1)} GB free in ${dataDir}`
-  const disk = free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all mail`) : ok('disk', room)
+  const disk = free < LOW_DISK_GB ? warn('disk', `${room}; free some, a full disk stops all email`) : ok('disk', room)
   return databaseUrl ? [disk] : [disk, checkKeyFile(join(dataDir, 'secret.key'))]
 }
 
 function checkKeyFile(path: string) {
-  if (!existsSync(path)) return ok('secret key', 'will be made at the first start')
+  if (!existsSync(path)) return ok('secret key', 'will be created at the first start')
   const open = (statSync(path).mode & 0o077) !== 0
   return open
     ? warn('secret key', `others can read ${path}; run: chmod 600 '${path}'`)
-    : ok('secret key', `kept in ${path}; back it up with the database`)
+    : ok('secret key', `stored in ${path}; back it up with the database`)
 }
 
 async function checkUploads(config: Config) {
@@ -134,14 +134,14 @@ async function checkUploads(config: Config) {
   try {
     await openStorage(config).check()
   } catch (err) {
-    const advice = s3 ? 'check S3_…, and that these keys may put, get and delete objects' : 'fix its owner or set DATA_DIR'
+    const advice = s3 ? 'check S3_…, and that the keys allow to put, get and delete objects' : 'fix its owner or set DATA_DIR'
     return failed('uploads', `cannot write to ${place} (${(err as Error).message}); ${advice}`)
   }
-  if (!s3 && role !== 'all') return warn('uploads', `kept in ${place}, which other machines do not see; with more than one, set S3_…`)
-  return ok('uploads', `kept in ${place}`)
+  if (!s3 && role !== 'all') return warn('uploads', `stored in ${place}, which other machines cannot read; with several machines set S3_…`)
+  return ok('uploads', `stored in ${place}`)
 }
 
-/** Undefined when one could listen there. */
+/** Why nothing can listen on this port; undefined when it is free. */
 const whyNotListen = (port: number, host: string | undefined) =>
   new Promise<string | undefined>((resolve) => {
     const probe = createServer()
@@ -165,15 +165,15 @@ async function checkInbound({ inbound, bounceDomain, transportKind }: Config): P
     return bounceDomain && transportKind === 'smtp'
       ? [
           warn(
-            'incoming mail',
-            `bounces go to ${bounceDomain}, and this node does not read them; set INBOUND_SMTP_PORT on the one that does`,
+            'inbound email',
+            `bounces go to ${bounceDomain}, and this node does not receive them; set INBOUND_SMTP_PORT on the node that does`,
           ),
         ]
       : []
   const taken = await whyNotListen(inbound.port, inbound.host)
-  if (taken === undefined) return [ok('incoming mail', `port ${inbound.port} is free`)]
-  if (taken === 'EADDRINUSE') return [ok('incoming mail', `something listens on port ${inbound.port}; if Sterna runs, it does`)]
-  return [failed('incoming mail', `port ${inbound.port} cannot be used (${taken}); set INBOUND_SMTP_PORT`)]
+  if (taken === undefined) return [ok('inbound email', `port ${inbound.port} is free`)]
+  if (taken === 'EADDRINUSE') return [ok('inbound email', `port ${inbound.port} is in use; by Sterna, if it is running`)]
+  return [failed('inbound email', `port ${inbound.port} cannot be used (${taken}); set INBOUND_SMTP_PORT`)]
 }
 
 async function checkDatabase(config: Config): Promise<Check[]> {
@@ -222,7 +222,7 @@ async function checkContents(config: Config, url: string): Promise<Check[]> {
 async function checkSealing(config: Config, db: Pool) {
   try {
     await checkSecret(db, deriveSecrets(readMasterKey(config)))
-    return ok('secret', 'opens the keys stored in this database')
+    return ok('secret', 'matches the keys stored in this database')
   } catch (err) {
     return failed('secret', (err as Error).message)
   }
@@ -230,7 +230,7 @@ async function checkSealing(config: Config, db: Pool) {
 
 const MAX_PAUSES_SHOWN = 20
 
-/** What the relay or provider refuses at the moment. Emails wait; none fails for it. */
+/** Pauses after refusals by the relay or provider. Emails wait, and none fails because of a pause. */
 async function checkPauses(db: Pool): Promise<Check[]> {
   const pauses = await readPauses(db)
   if (!pauses.length) return [ok('sending', 'nothing is paused')]
@@ -240,14 +240,14 @@ async function checkPauses(db: Pool): Promise<Check[]> {
   })
 }
 
-/** All nodes must agree on how email leaves. */
+/** All nodes must have the same transport. */
 async function checkTransport({ transportKind }: Config, db: Pool) {
   const stored = await readTransport(db)
   if (!stored)
     return ok('transport', transportKind ? `${transportKind}, from the first start on` : 'not known until the first worker starts')
   if (!transportKind || transportKind === stored) return ok('transport', stored)
   const others = await listPresent(db)
-  if (!others.length) return warn('transport', `${stored} until now; the next start with these settings changes it to ${transportKind}`)
+  if (!others.length) return warn('transport', `${stored} so far; the next start with these settings changes it to ${transportKind}`)
   return failed(
     'transport',
     `${transportKind} here, ${stored} on running nodes (${others.join(', ')}); give all nodes the same SMTP_URL or SES_…`,

@@ -17,20 +17,20 @@ import { readMasterKey } from './lib/master-key.ts'
 import { deriveSecrets } from './lib/secrets.ts'
 import { buildWorkerApp } from './worker-app.ts'
 
-// Left alone V8 lets a busy heap grow several times what it holds before it collects: an import of 5 MB took 130 MB more, now 20.
+// By default V8 lets a busy heap grow to several times its live size: an import of 5 MB took 130 MB more, with this flag 20 MB.
 setFlagsFromString('--heap-growing-percent=40')
 
-/** Answers to emails that are handed over may take 15 s of it. */
+/** Deadline for stopping. Replies to messages already handed over may take 15 s of it. */
 const DRAIN_MS = 25_000
-/** Time for requests under way when this process stops. */
+/** Deadline for requests in progress when this process stops. */
 const LAST_REQUESTS_MS = 15_000
 const DASHBOARD = fileURLToPath(new URL('../../dashboard/dist/', import.meta.url))
 
-/** Undone in reverse order, however far the start came. */
+/** Run in reverse order, however far the start got. */
 type Undo = { step: string; run: () => Promise<unknown> }
 type Started = { undo: Undo[]; database?: Database; cancel: AbortController }
 
-/** Starts this process in its role. It stops by a signal, or by the returned `stop`. No setting can change its `parts`. */
+/** Starts this process in its role. It stops on a signal, or by the returned `stop`. `parts` are for tests: no setting changes them. */
 export async function start(env: Record<string, string | undefined>, parts: Parts = {}) {
   const config = loadConfig(env)
   const log = createLog(config.logLevel)
@@ -76,7 +76,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   undo.push({ step: 'presence', run: presence.leave })
   const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence })
   undo.push({ step: 'worker', run: stopWorker })
-  // Together: a slow request must not use up the time that the worker has for its last answers.
+  // In parallel: a slow request must not use up the worker's time for its last replies.
   undo.push({ step: 'http', run: () => Promise.all([close(app), stopWorker()]) })
   await listen(app, config)
   readiness.accepting = true
@@ -84,7 +84,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
   log.info({ role: config.role, url: config.publicUrl, pid: process.pid }, greeting(config))
 }
 
-/** Returns how to stop it, however often that is asked. */
+/** Returns a function that stops it, which may be called more than once. */
 async function startWorkerProcess(deps: Deps, options: { url: string; presence: Presence }) {
   const { startWorker } = await import('./worker.ts')
   const worker = await startWorker(deps, options)
@@ -95,7 +95,7 @@ async function startWorkerProcess(deps: Deps, options: { url: string; presence: 
   }
 }
 
-/** Loaded here, as the worker is where it starts: a process that has one role need not hold the code of the other. */
+/** Imported on demand, like the worker: a process with one role does not load the code of the other. */
 async function buildApiApp(deps: Deps, readiness: Readiness, parts: Parts) {
   const { buildApp } = await import('./app.ts')
   return buildApp(deps, { readiness, dashboard: builtDashboard(), ...parts })
@@ -105,15 +105,15 @@ const builtDashboard = () => (existsSync(DASHBOARD) ? DASHBOARD : undefined)
 
 async function listen(app: App, { host, port }: Config) {
   await app.listen({ host, port }).catch((err: NodeJS.ErrnoException) => {
-    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} on ${host} is taken. Stop what uses it, or set PORT.`)
+    if (err.code === 'EADDRINUSE') throw new ConfigError(`Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT.`)
     if (err.code === 'EACCES') throw new ConfigError(`Not allowed to listen on port ${port}. Use a port above 1023, or set PORT.`)
     throw err
   })
 }
 
 /**
- * Answers what has arrived. A kept-alive connection goes idle only after its last answer, so look for such until all are gone; a client
- * that takes too long to send its request is cut off.
+ * Finishes the requests that have arrived. A kept-alive connection goes idle only after its last response, so idle ones are closed
+ * repeatedly until none is left; a client that takes too long to send its request is disconnected.
  */
 async function close(app: App) {
   const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
@@ -129,7 +129,7 @@ const greeting = ({ role, publicUrl }: Config) =>
     ? 'Sterna worker is ready'
     : `Sterna is ready: open ${publicUrl} and create your account (API reference: ${publicUrl}/docs)`
 
-/** Stops what was started, newest first; a start under way is cancelled and awaited, or its database would be left behind. */
+/** Stops what was started, newest first. A start in progress is cancelled and awaited, or its database would be left running. */
 function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
   const run = async () => {
     cancel.abort()
@@ -145,10 +145,10 @@ function stopper(starting: Promise<void>, { undo, cancel }: Started, log: Log) {
   }
 }
 
-/** Ctrl-C reaches this process from the terminal and once more from npm: signals this close together are one. */
+/** Ctrl-C reaches this process from the terminal and again from npm: signals this close together count as one. */
 const SAME_SIGNAL_MS = 500
 
-/** The first signal drains, within a deadline. The second means now. */
+/** The first signal drains within a deadline; the second exits at once. */
 function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
   const exitNow = () => {
     abort()

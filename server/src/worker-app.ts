@@ -1,7 +1,7 @@
 import { healthRoutes, type Readiness } from './http/health.ts'
 import { type App, createServer, type Deps, refuseUnknown } from './http/server.ts'
 
-/** A worker answers only for itself. */
+/** A worker serves only its own health. */
 export async function buildWorkerApp(deps: Deps, readiness: Readiness): Promise<App> {
   const app = await createServer(deps)
   healthRoutes(app, deps, readiness)

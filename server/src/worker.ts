@@ -28,7 +28,7 @@ import { wipeProject } from './projects/wipe.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
 
-/** Two batches of marks and two of settlements at once. */
+/** Enough for two batches of marks and two of settlements at once. */
 const SENDER_CONNECTIONS = 4
 
 /** Every background job, in one list. */
@@ -45,7 +45,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 
-/** Everything that happens by the clock, once per time over all nodes, in one list. */
+/** Every scheduled task, in one list. Each runs once per time over all nodes. */
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config.idempotencyTtlHours) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
@@ -58,28 +58,28 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const { key: livenessKey, isHeld } = presence
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await createPartitions(deps.db, deps.log)
-  // First, because its port may be taken: then nothing else has begun.
+  // First, because its port may be taken: then nothing else was started.
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
-  const way = outgoingEmail(deps)
+  const outgoing = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
-  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...way })
-  const accountMails = sendAccountEmails(deps, way.transport, presence)
+  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...outgoing })
+  const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps)
   return {
     async stop() {
-      await Promise.all([engine.stop(), notifications.stop(), listener?.stop(), accountMails?.stop(), sender.stop()])
-      await Promise.all([way.transport.close(), ownDb.destroy()])
+      await Promise.all([engine.stop(), notifications.stop(), listener?.stop(), accountEmails?.stop(), sender.stop()])
+      await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }
 }
 
-/** In the workers: what comes in is as bursty as what goes out, and those who call the API should not notice. */
+/** In workers, not in API nodes: inbound email arrives in bursts, which must not slow down API requests. */
 const listenForEmail = ({ config: { inbound, bounceDomain, publicUrl }, db, secrets, log }: Deps) =>
   inbound && startListener({ db, secrets, log, inbound, bounceDomain, name: bounceDomain ?? new URL(publicUrl).hostname })
 
-/** How mail leaves this installation. */
+/** How this installation sends email. */
 export const outgoingEmail = ({ config, db }: Deps) => ({
   transport: transportFor(config, db),
   publicUrl: config.publicUrl,

@@ -9,7 +9,7 @@ export type Identity = { tokens: string[]; zone: string; state: 'verified' | 'pe
 
 export type Identities = ReturnType<typeof createIdentities>
 
-const PATIENCE = { connectMs: 3_000, answerMs: 8_000 }
+const PATIENCE = { connectMs: 3_000, replyMs: 8_000 }
 /** Names the project it was made for. One without it is the operator's own, and no tenant's to use. */
 const TAG = 'sterna-project'
 const OLD_ZONE = 'dkim.amazonses.com'

@@ -11,7 +11,7 @@ import { queuePool } from './queue-pool.ts'
 
 /** A job without a handler does not compile. */
 export type Handlers = { [Name in keyof Jobs]: (payload: Jobs[Name]) => Promise<unknown> }
-/** Work by the clock: once per time, whichever node gets it. */
+/** A scheduled task: runs once per time, on one of the nodes. */
 export type Cron = { name: string; match: string; run: () => Promise<unknown> }
 
 type Options = { url: string; db: Pool; log: Log; livenessKey: number; isHeld: () => boolean; handlers: Handlers; crons: Cron[] }
@@ -23,7 +23,7 @@ const RESTART_MS = 500
 
 export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons }: Options) {
   const events = new EventEmitter() as WorkerEvents
-  // The queue notes its pool as the holder of a job.
+  // The queue stores the id of its worker pool as the holder of a job.
   const workerIds: string[] = []
   events.on('pool:create', ({ workerPool }) => workerIds.push(workerPool.id))
   const pgPool = queuePool({ url, max: CONCURRENCY + 2, log })
@@ -41,7 +41,7 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
   let runner: Runner = await start()
   let stopping = false
 
-  // The queue gives up for good when the database is away at the wrong moment. We do not. Nor do we start it while we count as dead.
+  // The queue stops for good when the database is unavailable at the wrong moment, so it is restarted; but not while this process counts as dead.
   const keepRunning = async () => {
     while (!stopping) {
       await runner.promise.catch((err: Error) => log.error({ reason: err.message }, 'the job queue stopped'))
@@ -56,9 +56,9 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
     }
   }
   const running = keepRunning()
-  const sweep = every(SWEEP_MS, 'look after jobs', async () => (isHeld() ? sweepJobs(db, { workerIds, livenessKey }) : stopClaiming()), log)
+  const sweep = every(SWEEP_MS, 'sweep jobs', async () => (isHeld() ? sweepJobs(db, { workerIds, livenessKey }) : stopClaiming()), log)
 
-  /** Without its lock this process counts as dead, and others take over its jobs. Jobs under way go on: their position is checked when they commit. */
+  /** Without its lock this process counts as dead, and others take over its jobs. Running jobs continue: their position is checked when they commit. */
   function stopClaiming() {
     runner.stop().catch(() => {}) // it may have stopped already
   }
@@ -82,7 +82,7 @@ async function sweepJobs(db: Pool, living: { workerIds: string[]; livenessKey: n
 function taskList(handlers: Handlers, crons: Cron[]): TaskList {
   const tasks = Object.entries(handlers).map(([name, handle]) => [
     name,
-    // Each name goes with its own payload; the list as a whole cannot say so.
+    // Each name has its own payload type, which the type of the list cannot express.
     (payload: unknown) => (handle as (payload: unknown) => Promise<unknown>)(payload).then(() => {}),
   ])
   return Object.fromEntries([...tasks, ...crons.map(({ name, run }) => [name, () => run().then(() => {})])])
@@ -91,7 +91,7 @@ function taskList(handlers: Handlers, crons: Cron[]): TaskList {
 const cronItems = (crons: Cron[]): ParsedCronItem[] =>
   parseCronItems(crons.map(({ name, match }) => ({ task: name, match, identifier: name, options: { backfillPeriod: 0, maxAttempts: 3 } })))
 
-/** The queue chats at info; for us its errors and warnings are news, the rest is detail. */
+/** The queue logs much at level info; only its errors and warnings matter here. */
 const queueLogger = (log: Log) =>
   new Logger((scope) => (level, message, meta) => {
     const to = level === 'error' ? 'error' : level === 'warning' ? 'warn' : 'debug'

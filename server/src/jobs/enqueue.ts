@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
 
-/** Payloads of every job, by name. Handlers live with their feature; this list only says what may be asked for. */
+/** Payloads of all jobs, by name. The handlers are in the folders of their features. */
 export type Jobs = {
   'contacts.bulk': { projectId: string; jobId: string }
   'contacts.import': { projectId: string; jobId: string }
@@ -15,12 +15,12 @@ export type Jobs = {
   'uploads.remove': { projectId: string; keys: string[] }
 }
 
-/** A kill uses one up like a failure does. A job a customer waits for must end some time, if only as failed. */
+/** A kill counts as an attempt, like a failure. A job that a customer waits for must end eventually, if only as failed. */
 const MAX_ATTEMPTS = 25
 
 type Options = { key?: string; delaySeconds?: number }
 
-/** The job exists exactly when the caller's transaction commits. With a `key` there is at most one that waits. */
+/** The job exists exactly when the caller's transaction commits. With a `key` at most one such job waits. */
 export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key, delaySeconds }: Options = {}) {
   await sql`
     select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS},

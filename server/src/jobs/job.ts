@@ -36,10 +36,10 @@ type Row = {
   finishedAt: Date | null
 }
 export type JobId = { projectId: string; jobId: string }
-/** Jobs a customer can watch: those that name their row. */
+/** Jobs that a customer can watch: those with a row in `jobs`. */
 type Watched = { [Name in keyof Jobs]: Jobs[Name] extends JobId ? Name : never }[keyof Jobs]
 
-/** The row to watch and the work behind it, in one commit. */
+/** Inserts the row to watch and enqueues its job, in one commit. */
 export async function queueJob(tx: Tx, name: Watched, { projectId, type, input }: { projectId: string; type: string; input: object }) {
   const jobId = newId()
   await sql`insert into jobs (project_id, id, type, input) values (${projectId}, ${jobId}, ${type}, ${JSON.stringify(input)}::jsonb)`.execute(
@@ -49,7 +49,7 @@ export async function queueJob(tx: Tx, name: Watched, { projectId, type, input }
   return jobId
 }
 
-/** Counts under a lock of the project, so that parallel requests cannot pass a limit together. */
+/** Counts under a lock of the project, so that concurrent requests cannot exceed a limit together. */
 export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: string; type: string }) {
   await sql`select pg_advisory_xact_lock(${UNFINISHED_LOCK}::int, hashtext(${projectId}))`.execute(tx)
   const { count } = await one(
@@ -81,7 +81,7 @@ const showJob = (row: Row): z.output<typeof JobView> => ({
   finishedAt: row.finishedAt?.toISOString() ?? null,
 })
 
-/** Locks the job for the transaction that does its next part, after whoever has it now. Undefined when it is finished. */
+/** Locks the job for the transaction that does its next chunk, waiting for the current holder. Undefined when it is finished. */
 export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
   maybeOne(
     tx,
@@ -92,14 +92,14 @@ export const lockJob = <Input, Position>(tx: Tx, { projectId, jobId }: JobId) =>
     `,
   )
 
-/** Ends what a project has waiting or under way, after the chunk that is being done. */
+/** Ends all waiting and active jobs of a project, after their current chunks. */
 export const stopJobs = (tx: Tx, projectId: string) =>
   sql`
     update jobs set state = 'failed', failed_reason = 'The project was reset.', finished_at = now()
     where project_id = ${projectId} and state in ('waiting', 'active')
   `.execute(tx)
 
-/** What was asked and how far it came, without a lock. Undefined when it is finished. */
+/** Input and position, without a lock. Undefined when the job is finished. */
 export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobId) =>
   maybeOne(
     db,
@@ -108,13 +108,13 @@ export const readProgress = <Input, Position>(db: Db, { projectId, jobId }: JobI
     `,
   )
 
-/** Shorter than a process may take to stop. */
-const ANSWER_MS = 12_000
-const LOOK_EVERY_MS = 30
+/** Longest wait for a job: shorter than the time a process has to stop. */
+const MAX_WAIT_MS = 12_000
+const POLL_MS = 30
 
-/** Waits until a job is done, and returns what it has done by then; for requests that answer with it. */
+/** Waits for a job to finish and returns its result so far; for requests that respond with it. */
 export async function awaitJob<Result>(db: Db, { projectId, jobId }: JobId) {
-  for (const deadline = performance.now() + ANSWER_MS; ; await sleep(LOOK_EVERY_MS)) {
+  for (const deadline = performance.now() + MAX_WAIT_MS; ; await sleep(POLL_MS)) {
     const job = await maybeOne(
       db,
       sql<{ finished: boolean; result: Result | null }>`
@@ -130,7 +130,7 @@ type Advance = { position: unknown; result: Record<string, unknown>; progress: n
 export const advanceJob = (tx: Tx, { projectId, jobId }: JobId, { position, result, progress }: Advance) =>
   sql`
     update jobs set state = 'active', position = ${JSON.stringify(position)}::jsonb, result = ${JSON.stringify(result)}::jsonb,
-      -- Never backwards: a customer watches it.
+      -- Never backwards: customers watch it.
       progress = greatest(progress, least(99, ${Math.floor(progress)}::int))
     where project_id = ${projectId} and id = ${jobId}
   `.execute(tx)
@@ -151,7 +151,7 @@ export async function failJob(tx: Tx, { projectId, jobId }: JobId, reason: strin
   await sql`delete from job_files where project_id = ${projectId} and job_id = ${jobId}`.execute(tx)
 }
 
-/** What the queue has given up, by failures or by the deaths of its workers, nobody shall wait for. Why is in the log. */
+/** Fails the jobs whose attempts are exhausted, by failures or by killed workers. The log has the reasons. */
 export const failExhausted = (tx: Tx) =>
   sql`
     with given_up as (
@@ -169,7 +169,7 @@ export const failExhausted = (tx: Tx) =>
 export const saveFile = (tx: Tx, { projectId, jobId }: JobId, content: Buffer) =>
   sql`insert into job_files (project_id, job_id, content) values (${projectId}, ${jobId}, ${content})`.execute(tx)
 
-/** Part of the file; empty after its end. */
+/** Bytes of the file; empty after its end. */
 export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from, length }: { from: number; length: number }) =>
   (
     await maybeOne(
@@ -205,13 +205,13 @@ export async function listErrors(
   return rows
 }
 
-/** Results stay readable for a month. */
+/** Results can be read for a month. */
 export const dropOldJobs = (tx: Tx, limit: number) => deleteJobs(tx, sql`finished_at < now() - interval '30 days'`, limit)
 
 export const wipeJobs = (tx: Tx, { projectId, before, limit }: WipeScope) =>
   deleteJobs(tx, sql`project_id = ${projectId} and created_at <= ${before}::timestamptz`, limit)
 
-/** Their errors first, which may be millions: a cascade would take them all in one statement. Returns how much it did. */
+/** Deletes the row errors first: a job may have millions, which a cascade would delete in one statement. Returns the number of rows deleted. */
 async function deleteJobs(tx: Tx, which: RawBuilder<unknown>, limit: number) {
   const errors = await countAffected(
     tx,

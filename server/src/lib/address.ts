@@ -23,9 +23,9 @@ export function readAddress(text: string): string | null {
 
 /** Lower-case ASCII form of a host name with at least two labels, or null. */
 export function readDomain(text: string): string | null {
-  // Refused before IDNA, which would read `a@x..y`, ports or percent signs its own way.
+  // Refused before IDNA, which would interpret `a@x..y`, ports or percent signs.
   if (text.length > 253 || /[\s%:/?#[\]@\\]/.test(text)) return null
-  // Most are plain, and have nothing to be translated.
+  // Most domains are plain ASCII and need no conversion.
   const domain = PLAIN.test(text) ? text : domainToASCII(text)
   const labels = domain.split('.')
   if (labels.length < 2 || domain.length > 253 || !labels.every((label) => LABEL.test(label))) return null
@@ -33,17 +33,17 @@ export function readDomain(text: string): string | null {
 }
 
 const IN_TEXT = /[^\s@<>"'(),;:]+@[^\s@<>"'(),;:]+\.[^\s@<>"'(),;:]+/g
-/** No display name is longer; a longer text would take long to search. */
+/** Longest display name that is searched: the search takes time by its length. */
 const MAX_DISPLAY_NAME = 255
 
-/** Full-width forms of `@` and of letters look like the plain ones. */
+/** NFKC: full-width forms of `@` and of letters look like the plain ones. */
 const asSeen = (name: string) => name.slice(0, MAX_DISPLAY_NAME).normalize('NFKC')
 
-/** Whether a display name shows an address other than the sender's own: most mail programs show the name only, so it deceives the reader. */
+/** Whether a display name contains an address other than the sender's own. Most mail clients show only the name, so it would deceive the recipient. */
 export const showsOtherAddress = (name: string | null | undefined, own: string | null | undefined) =>
   (asSeen(name ?? '').match(IN_TEXT) ?? []).some((address) => address.toLowerCase() !== own)
 
-/** A display name that shows another address, without any address in it; may be empty. Other names stay as they are. */
+/** Removes the addresses from a display name that contains another one than `own`; the result may be empty. Other names are unchanged. */
 export const withoutOtherAddresses = (name: string, own: string) =>
   showsOtherAddress(name, own)
     ? asSeen(name)

@@ -1,29 +1,29 @@
 import { fail } from './errors.ts'
 
-/** What became of one item: the others of its batch need not share its fate. */
+/** Outcome of one item. The items of a batch may have different outcomes. */
 export type BatchOutcome<Result> = { value: Result } | { error: unknown }
 
 type Options<Item, Result> = {
-  /** Does all of them at once, and answers in their order. When it throws, nothing of it has happened. */
+  /** Processes all items at once and returns their outcomes in order. When it throws, nothing was written. */
   run: (items: Item[]) => Promise<BatchOutcome<Result>[]>
-  /** Whether such a failure may be the fault of single items. If not, the whole batch has failed and nobody tries again. */
+  /** Whether a failure may be caused by single items, so that parts of the batch are retried. If not, the whole batch has failed. */
   mayBeOneItem: (error: unknown) => boolean
-  /** How much of the limits below an item takes up. */
+  /** Weight of an item, for the limits below. */
   weigh: (item: Item) => number
-  /** A batch closes with so many items, so much weight, or when its first item has waited so long. */
+  /** Limits that close a batch: its items, their weight, and the wait of the first item. */
   maxItems: number
   maxWeight: number
   maxWaitMs: number
-  /** So many batches run at once; meanwhile the next one fills. */
+  /** Batches that run at once; meanwhile the next one fills. */
   lanes: number
-  /** Beyond these, callers are sent away instead of queued. */
+  /** Beyond these limits calls are refused instead of queued. */
   maxPending: number
   maxPendingWeight: number
 }
 
 type Waiting<Item, Result> = { item: Item; weight: number; resolve: (result: Result) => void; reject: (error: unknown) => void }
 
-/** Turns many concurrent calls into few large ones. Every caller gets its own answer. */
+/** Combines concurrent calls into batches. Each call gets its own result. */
 export function createBatcher<Item, Result>(options: Options<Item, Result>) {
   const { run, mayBeOneItem, weigh, maxItems, maxWeight, maxWaitMs, lanes, maxPending, maxPendingWeight } = options
   type Call = Waiting<Item, Result>
@@ -53,7 +53,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     })
   }
 
-  /** Fills the lanes with what is full or has waited long enough; for the rest a timer is set. */
+  /** Starts full batches in free lanes, and a timer for the items that remain. */
   function start() {
     while (busy < lanes && (queue.length >= maxItems || queuedWeight >= maxWeight)) launch()
     if (busy < lanes && queue.length && !timer) timer = setTimeout(launchWaiting, maxWaitMs)
@@ -72,7 +72,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
       .then(async (failed) => {
         busy--
         start()
-        // Beside the lanes: whoever is slow here must not keep the healthy ones waiting.
+        // Outside the lanes: retries must not delay the batches of other items.
         if (failed) await replay(batch)
       })
       .catch((error) => {
@@ -91,7 +91,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     return batch
   }
 
-  /** True when nothing of it happened and it should be tried again in parts. */
+  /** True when nothing was written and the batch should be retried in parts. */
   async function attempt(batch: Call[]): Promise<boolean> {
     try {
       const outcomes = await run(batch.map(({ item }) => item))
@@ -108,7 +108,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
     }
   }
 
-  /** By halves, until who is guilty stands alone: one of 200 costs 15 small batches, and the other 199 do not notice. */
+  /** Bisects the batch until the failing item is alone: one of 200 costs 15 small batches, and the other 199 succeed. */
   async function replay(batch: Call[]): Promise<void> {
     const middle = Math.ceil(batch.length / 2)
     await Promise.all(
@@ -120,7 +120,7 @@ export function createBatcher<Item, Result>(options: Options<Item, Result>) {
 
   return {
     submit,
-    /** Resolves when everything that was accepted is answered. */
+    /** Resolves when all accepted items have their results. */
     async drain() {
       if (pending) await new Promise<void>((resolve) => draining.push(resolve))
     },

@@ -8,11 +8,11 @@ const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text === 't
 const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''))
 
-/** `true` or `1` would believe anyone who sends X-Forwarded-For. */
+/** Does not accept `true` or `1`: those would trust X-Forwarded-For of any client. */
 const isProxy = (entry: string) =>
   ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || ipaddr.isValidCIDR(entry) || (/[.:]/.test(entry) && ipaddr.isValid(entry))
 
-/** `9.9.9.9`, `10.0.0.2:5353`, `2620:fe::fe`, `[2620:fe::fe]:53`. Names would need a DNS server to be looked up. */
+/** `9.9.9.9`, `10.0.0.2:5353`, `2620:fe::fe`, `[2620:fe::fe]:53`. No host names: they would need a DNS server to be resolved. */
 function isDnsServer(entry: string) {
   const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
   const ip = bracketed ?? plain ?? entry
@@ -34,14 +34,14 @@ const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
   PUBLIC_URL: httpUrl.optional(),
   DATA_DIR: z.string().default('./data'),
-  // Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is no WHATWG URL.
+  // Not z.url(): libpq's form for unix sockets, postgres://user@/db?host=/run, is not a WHATWG URL.
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   ROLE: z.enum(['all', 'api', 'worker']).default('all'),
-  SECRET_KEY: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32').optional(),
+  SECRET_KEY: z.string().min(32, 'must have at least 32 characters; create one with: openssl rand -hex 32').optional(),
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(1000),
   REQUEST_BODY_BUDGET_MB: wholeNumber(1, 1_000_000).default(128),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
@@ -55,7 +55,7 @@ const Environment = z.object({
   SMTP_URL: z.url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' }).optional(),
   SES_REGION: z
     .string()
-    .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be a region of AWS, such as eu-central-1')
+    .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be an AWS region, such as eu-central-1')
     .optional(),
   SES_ENDPOINT: httpUrl.optional(),
   SES_CONFIGURATION_SET: z
@@ -101,12 +101,12 @@ const Environment = z.object({
 
 export type Config = ReturnType<typeof loadConfig>
 
-/** A configuration that cannot work. Its message is for the operator's terminal: no stack needed. */
+/** A configuration that cannot work. Its message is shown to the operator without a stack trace. */
 export class ConfigError extends Error {}
 
-/** The only reader of the environment. A bad value stops the start with one clear line per mistake. */
+/** The only reader of the environment. Invalid values stop the start, with one line per mistake. */
 export function loadConfig(source: Record<string, string | undefined>) {
-  // `PORT= npm start` means "not set", not "port zero".
+  // An empty variable counts as not set: `PORT= npm start` does not mean port zero.
   const given = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined && value !== ''))
   const parsed = Environment.safeParse(given)
   if (!parsed.success) {
@@ -115,9 +115,9 @@ export function loadConfig(source: Record<string, string | undefined>) {
   }
   const env = parsed.data
   if (env.DATABASE_URL && !env.SECRET_KEY) {
-    throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Make one with: openssl rand -hex 32')
+    throw new ConfigError('SECRET_KEY is required with DATABASE_URL: every node must share it. Create one with: openssl rand -hex 32')
   }
-  if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: mail leaves one way.')
+  if (env.SMTP_URL && env.SES_REGION) throw new ConfigError('Set SMTP_URL or SES_REGION, not both: an installation has one transport.')
   if (!env.SES_REGION && (env.SES_ENDPOINT || env.SES_CONFIGURATION_SET))
     throw new ConfigError('To send by Amazon SES, also set SES_REGION; otherwise set no SES_… at all.')
   if (!env.INBOUND_SMTP_TLS_KEY !== !env.INBOUND_SMTP_TLS_CERT)
@@ -145,7 +145,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     dnsServers: env.DNS_SERVERS,
     mailFrom: env.MAIL_FROM ?? undefined,
     bounceDomain: env.BOUNCE_DOMAIN ?? undefined,
-    // Off unless there is a port.
+    // Without a port nothing listens.
     inbound: env.INBOUND_SMTP_PORT
       ? { port: env.INBOUND_SMTP_PORT, host: env.INBOUND_SMTP_HOST, keyFile: env.INBOUND_SMTP_TLS_KEY, certFile: env.INBOUND_SMTP_TLS_CERT }
       : undefined,
@@ -158,32 +158,31 @@ export function loadConfig(source: Record<string, string | undefined>) {
   }
 }
 
-/** How email leaves an installation. */
+/** How an installation sends email. */
 export type TransportKind = 'sandbox' | 'smtp' | 'ses'
 
-/** Without a setting nothing leaves this machine. An API node sends nothing, so without a setting it has no say: it adopts what the installation uses. */
+/** Without a setting: the sandbox, which sends nothing. An API node does not send, so without a setting it adopts the transport of the installation. */
 function readTransportKind({ SMTP_URL, SES_REGION, ROLE }: z.output<typeof Environment>): TransportKind | undefined {
   if (SMTP_URL) return 'smtp'
   if (SES_REGION) return 'ses'
   return ROLE === 'api' ? undefined : 'sandbox'
 }
 
-/** Whether this node has a transport by which email leaves the machine. */
+/** Whether this node has a transport that sends email for real. */
 const hasTransport = ({ transportKind }: Config) => transportKind === 'smtp' || transportKind === 'ses'
 
-/** Account mails need a sender address and a transport. */
+/** Account emails need a sender address and a transport. */
 export const sendsAccountEmails = (config: Config) => config.mailFrom !== undefined && hasTransport(config)
 
-/** Easily overlooked: a person who asks for a new password is told that it was mailed. Workers send account mails, so an API node needs no sender. */
+/** Easily overlooked: the reply to a password reset says that an email was sent. Workers send account emails, so an API node needs no MAIL_FROM. */
 export const lacksMailFrom = (config: Config) => config.role !== 'api' && hasTransport(config) && !config.mailFrom
-export const WITHOUT_MAIL_FROM =
-  'MAIL_FROM is not set: mails to account holders (confirmations, password resets, invitations) are kept, not sent'
+export const WITHOUT_MAIL_FROM = 'MAIL_FROM is not set: account emails (verifications, password resets, invitations) are stored, not sent'
 
 export type InboundConfig = NonNullable<Config['inbound']>
 export type SesConfig = NonNullable<Config['ses']>
 export type S3Config = NonNullable<ReturnType<typeof readS3>>
 
-/** All of it or nothing: half a bucket would be found out by the first customer who uploads. */
+/** All settings or none: an incomplete set would fail only at the first upload. */
 function readS3(env: z.output<typeof Environment>) {
   const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_PUBLIC_URL } = env
   const needed = { S3_BUCKET, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }
@@ -198,6 +197,6 @@ function readS3(env: z.output<typeof Environment>) {
       publicUrl: S3_PUBLIC_URL,
     }
   if (missing.length < 4 || S3_ENDPOINT || S3_PUBLIC_URL)
-    throw new ConfigError(`To keep images in a bucket, also set ${missing.join(', ')}; to keep them in DATA_DIR, set no S3_… at all.`)
+    throw new ConfigError(`To store images in a bucket, also set ${missing.join(', ')}; to store them in DATA_DIR, set no S3_… at all.`)
   return undefined
 }

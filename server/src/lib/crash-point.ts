@@ -1,6 +1,6 @@
 /**
- * A place where crash tests kill the process: `CRASH_AT=handed-over:37` at the 37th pass; with a third part, such as `:SIGSTOP`, by
- * that signal. Without that variable, as always in production, it is one comparison.
+ * Where crash tests kill the process: `CRASH_AT=handed-over:37` at the 37th pass; a third part, such as `:SIGSTOP`, names the signal.
+ * Without that variable, as always in production, it costs one comparison.
  */
 const [place, pass, signal = 'SIGKILL'] = (process.env.CRASH_AT ?? '').split(':')
 let passes = 0

@@ -3,8 +3,8 @@ import { createCache } from './cache.ts'
 import { MINUTE } from './units.ts'
 
 /**
- * `found`, or `none` (the name exists, without such a record), or `missing` (no such name), or `unknown`: nobody could tell
- * just now. Only the first three say something about the domain.
+ * `none`: the name exists without such a record. `missing`: no such name. `unknown`: the lookup failed, which says nothing about the
+ * domain.
  */
 export type DnsOutcome<Found> = { is: 'found'; records: Found[] } | { is: 'none' } | { is: 'missing' } | { is: 'unknown'; reason: string }
 
@@ -12,14 +12,14 @@ type Answers = { TXT: string; MX: MxRecord; NS: string; A: string; AAAA: string;
 export type RecordType = keyof Answers
 export type Dns = ReturnType<typeof createDns>
 
-// One try and a longer one: a server that never answers is given up after about 4.5 s even when nobody waits any more.
+// A second try waits twice as long: a server that does not reply is given up after about 4.5 s, also when the caller has timed out before.
 const TRY_MS = 1_500
 const TRIES = 2
 const MAX_IN_FLIGHT = 1_000
 const MAX_CACHED = 10_000
 const KEEP_MS = { found: MINUTE, none: MINUTE, missing: MINUTE, unknown: 5_000 }
 
-/** DNS look-ups that always end in time and never throw. `servers` are those of the system unless given. */
+/** DNS lookups that always end in time and never throw. `servers`: those of the system unless given. */
 export function createDns({ servers }: { servers?: string[] | undefined } = {}) {
   const resolver = new promises.Resolver({ timeout: TRY_MS, tries: TRIES })
   if (servers) resolver.setServers(servers)
@@ -35,7 +35,7 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
   let inFlight = 0
 
   async function ask<Type extends RecordType>(type: Type, name: string): Promise<DnsOutcome<Answers[Type]>> {
-    if (inFlight >= MAX_IN_FLIGHT) return { is: 'unknown', reason: 'too many look-ups at once' }
+    if (inFlight >= MAX_IN_FLIGHT) return { is: 'unknown', reason: 'too many lookups at once' }
     inFlight++
     try {
       const records = await resolve[type](name)
@@ -47,14 +47,14 @@ export function createDns({ servers }: { servers?: string[] | undefined } = {}) 
     }
   }
 
-  /** Asks now. */
+  /** Not cached. */
   const lookUp = <Type extends RecordType>(type: Type, name: string, withinMs: number) => within(withinMs, ask(type, name))
 
-  /** Asks at most once a minute, however many want to know. */
+  /** Cached for a minute; concurrent calls share one lookup. */
   function recall<Type extends RecordType>(type: Type, name: string, withinMs: number): Promise<DnsOutcome<Answers[Type]>> {
     const key = `${type} ${name}`
     const known = cache.get(key)
-    // The key holds the type, so what is kept under it is of that type.
+    // The key contains the type, so the cached outcome is of that type.
     if (known && known.until > performance.now()) return within(withinMs, known.outcome as Promise<DnsOutcome<Answers[Type]>>)
     const outcome = ask(type, name)
     const entry = { outcome, until: Number.POSITIVE_INFINITY }

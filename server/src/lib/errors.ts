@@ -1,13 +1,13 @@
 /** Every error a caller can see. The HTTP envelope, the OpenAPI document, the SDK's union and docs/errors.md derive from it. */
 export const ERRORS = {
   BAD_REQUEST: [400, 'The request cannot be understood.'],
-  CONTACT_UNSUBSCRIBED: [400, 'The contact is not subscribed, and this is marketing.'],
+  CONTACT_UNSUBSCRIBED: [400, 'The contact is not subscribed to marketing email.'],
   INVALID_TOKEN: [400, 'This link is invalid, was already used, or has expired.'],
   MISSING_AUTH: [401, 'Send your API key as "Authorization: Bearer <key>".'],
   INVALID_API_KEY: [401, 'Unknown API key, or the wrong kind of key for this endpoint.'],
   UNAUTHORIZED: [401, 'You are not signed in.'],
   INVALID_CREDENTIALS: [401, 'Wrong email address or password.'],
-  INVALID_SIGNATURE: [401, 'This notification is not signed by whom it says it is from.'],
+  INVALID_SIGNATURE: [401, 'The signature of this notification is not valid.'],
   BILLING_LIMIT_EXCEEDED: [402, 'This would go over a limit of your plan.'],
   FORBIDDEN: [403, 'You may not do this.'],
   PROJECT_ACCESS_DENIED: [403, 'You are not a member of this project.'],
@@ -29,7 +29,7 @@ export const ERRORS = {
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type ErrorCode = keyof typeof ERRORS
-/** What may be wrong with a field. docs/errors.md lists them. */
+/** Codes of a field error. docs/errors.md lists them. */
 export const FIELD_CODES = [
   'required',
   'invalid_type',
@@ -47,9 +47,9 @@ export type FieldIssue = { field: string; message: string; code: FieldCode; rece
 type Extra = { details?: Record<string, unknown>; errors?: FieldIssue[]; suggestion?: string }
 type Options = Extra & {
   message?: string
-  /** Some codes travel with more than one status (malformed JSON is a VALIDATION_ERROR with 400). */
+  /** Overrides the status of the code: malformed JSON is a VALIDATION_ERROR with 400. */
   statusCode?: number
-  /** The few answers that the specification wants as a bare `{ error: message }`. */
+  /** For the few responses that the specification defines as a bare `{ error: message }`. */
   plain?: boolean
   retryAfter?: number
   cause?: unknown
@@ -79,9 +79,9 @@ export function fail(...args: ConstructorParameters<typeof AppError>): never {
 export const notFound = (resource: string, id: string): never =>
   fail('RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id: id.slice(0, 100) } })
 
-/** `{ error: message }`, where the specification asks for no more. */
+/** Fails with a bare `{ error: message }`, where the specification defines no more. */
 export const failPlainly = (code: ErrorCode, message: string): never => fail(code, { message, plain: true })
 
-/** One bad field, found outside the schema (a rule that needs the database, say). */
+/** One invalid field, found outside the schema, for example by a rule that needs the database. */
 export const invalid = (field: string, message: string, code: FieldCode = 'custom'): never =>
   fail('VALIDATION_ERROR', { errors: [{ field, message, code }] })

@@ -2,7 +2,7 @@ import type { Log } from './log.ts'
 
 export type Recurring = { stop(): Promise<void> }
 
-/** Runs `work` again and again with a pause between runs, never two at once. A failure is logged and the next run comes. */
+/** Runs `work` repeatedly with a pause of `ms` between runs, never two at once. A failure is logged; the next run follows as usual. */
 export function every(ms: number, name: string, work: () => Promise<unknown>, log: Log): Recurring {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
@@ -11,7 +11,7 @@ export function every(ms: number, name: string, work: () => Promise<unknown>, lo
   const run = () => {
     running = work()
       .then(() => {})
-      .catch((err) => log.warn({ err, work: name }, 'background work failed; it will be tried again'))
+      .catch((err) => log.warn({ err, work: name }, 'background work failed; retrying'))
       .finally(() => {
         if (!stopped) timer = setTimeout(run, ms)
       })

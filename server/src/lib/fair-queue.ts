@@ -7,7 +7,7 @@ type Options = {
   maxWaiting: number
   /** Longest wait, after which a piece of work is refused. */
   maxWaitMs: number
-  /** Keys that get one slot at a time, whoever else waits. */
+  /** Keys that get one slot at a time, also when no other key waits. */
   isSlow?: (key: string) => boolean
 }
 
@@ -48,7 +48,7 @@ export function createFairQueue({ slots, maxWaiting, maxWaitMs, isSlow = () => f
       for (const [key, calls] of queue ?? []) {
         if (!mayStart(key)) continue
         const call = calls.shift()!
-        // To the end of the turns.
+        // Back to the end of the round.
         queue.delete(key)
         if (calls.length) queue.set(key, calls)
         call.start()

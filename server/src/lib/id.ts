@@ -1,18 +1,18 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Random digits are cheaper by the thousand. */
+/** Random digits are generated in bulk: one call for thousands is cheaper. */
 const pool = Buffer.alloc(8_192)
 let digits = ''
 let used = 0
-/** Of an id: 15 digits as they are, one of which only four are allowed, and three to start a millisecond with. */
+/** Random digits per id: 15 as they are, one for the variant, and three for the first sequence number of a millisecond. */
 const DIGITS = 19
 
 let lastTime = 0
 let sequence = 0
 
 /**
- * UUIDv7: sorts by creation time, so `id > cursor` is a valid page and index inserts stay local. Ids of one process count up
- * also within a millisecond, so that what follows each other closely is listed in its order.
+ * UUIDv7: sorts by creation time, so `id > cursor` is a valid page and index inserts stay local. Ids of one process increase within a
+ * millisecond too, so that rows created shortly after each other are listed in order.
  */
 export function newId(now = Date.now()) {
   const random = randomDigits(DIGITS)
@@ -21,7 +21,7 @@ export function newId(now = Date.now()) {
   return `${timeDigits.slice(0, 8)}-${timeDigits.slice(8)}-7${SEQUENCES[sequence]}-${variant}${random.slice(0, 3)}-${random.slice(3, 15)}`
 }
 
-/** So many hexadecimal digits that nobody can guess. */
+/** Hexadecimal digits of a cryptographic generator. */
 export function randomDigits(count: number) {
   if (used + count > digits.length) {
     digits = randomFillSync(pool).toString('hex')
@@ -36,8 +36,8 @@ const SEQUENCES = Array.from({ length: 0x1000 }, (_, value) => value.toString(16
 let timeDigits = ''
 
 /**
- * A new millisecond starts at random, with room above; when the room is used up, or the clock steps back, time runs ahead.
- * True when the time has changed.
+ * The sequence of a new millisecond starts at random in its lower half. When it is exhausted, or the clock steps back, the time of the ids
+ * runs ahead of the clock. True when the time has changed.
  */
 function advance(now: number, random: string) {
   if (now > lastTime) {

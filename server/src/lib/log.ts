@@ -2,7 +2,7 @@ import pino from 'pino'
 
 export type Log = pino.Logger
 
-/** JSON lines on stdout. Whatever could open a door never reaches them. */
+/** JSON lines on stdout, with credentials redacted. */
 export const createLog = (level: string, name = 'sterna'): Log =>
   pino({
     name,

@@ -1,18 +1,18 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** One by one: Node's own `recursive` turns in circles for ever where mkdir says ENOENT below a folder that exists, as /proc does. */
+/** Not Node's `recursive`: it loops forever where mkdir fails with ENOENT below an existing folder, as in /proc. */
 export function makeFolder(path: string, mode?: number) {
   if (isFolder(path)) return
   makeFolder(dirname(path), mode)
   try {
     mkdirSync(path, { mode })
   } catch (err) {
-    if (!isFolder(path)) throw err // else another start was faster
+    if (!isFolder(path)) throw err // otherwise a concurrent start created it
   }
 }
 
 const isFolder = (path: string) => existsSync(path) && statSync(path).isDirectory()
 
-/** What there is of a path that may not be there yet: looking must not create it. */
+/** The nearest existing ancestor of a path, or the path itself. */
 export const nearestFolder = (path: string): string => (existsSync(path) ? path : nearestFolder(dirname(path)))

@@ -4,18 +4,18 @@ import { join } from 'node:path'
 import { ConfigError } from './config.ts'
 import { makeFolder } from './make-folder.ts'
 
-/** The master key: configured, or made once and kept beside the embedded database. */
+/** The master key: configured, or created once and stored beside the embedded database. */
 export function readMasterKey({ secretKey, dataDir }: { secretKey: string | undefined; dataDir: string }) {
   if (secretKey) return secretKey
   const path = join(dataDir, 'secret.key')
   try {
-    // Open to pass through: as root, PostgreSQL runs as another user and has its files in here. Each file guards itself.
+    // Others may enter the folder: started as root, PostgreSQL runs as another user and has its files in it. Each file has its own mode.
     makeFolder(dataDir, 0o755)
-    // 'wx': of two first starts at once, one writes and the other reads what it wrote.
+    // 'wx': of two concurrent first starts one writes the key, and the other reads it.
     writeFileSync(path, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new ConfigError(`Cannot keep a secret key in ${path}: ${(err as Error).message}`)
+      throw new ConfigError(`Cannot store a secret key in ${path}: ${(err as Error).message}`)
   }
   const key = readFileSync(path, 'utf8').trim()
   if (key.length < 32) throw new ConfigError(`${path} is damaged. Restore it from a backup; without it stored API keys cannot be read.`)

@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js'
 import { createCache } from './cache.ts'
 
-/** Whom to count for an address: an IPv6 customer has 2^64 of them, and changes them at will. */
+/** Key for limits by address. For IPv6 the /64 network: one customer has 2^64 addresses and can change between them. */
 export function networkOf(ip: string) {
-  // Written as it is, and by far the most frequent.
+  // IPv4, by far the most frequent, needs no parsing.
   if (!ip.includes(':') || !ipaddr.isValid(ip)) return ip
   const address = ipaddr.process(ip)
   return address.kind() === 'ipv4' ? address.toString() : `${address.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
@@ -12,7 +12,7 @@ export function networkOf(ip: string) {
 const MAX_KNOWN = 1_000
 const known = createCache<string, boolean>({ maxEntries: MAX_KNOWN })
 
-/** Not a loopback, private or otherwise special address: those are our own machines and proxies. */
+/** False for loopback, private and other special addresses, which are our own machines and proxies. */
 export function isPublic(ip: string) {
   const remembered = known.get(ip)
   if (remembered !== undefined) return remembered
@@ -21,5 +21,5 @@ export function isPublic(ip: string) {
   return found
 }
 
-/** Whether a host of a URL is this machine, by its name. */
+/** Whether the host name of a URL means this machine. */
 export const isLocalHost = (hostname: string) => /^(localhost|127(\.\d+){3}|\[::1\])$|\.localhost$/.test(hostname)

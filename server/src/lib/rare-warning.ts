@@ -3,7 +3,7 @@ import { MINUTE } from './units.ts'
 
 const EVERY_MS = MINUTE
 
-/** Warns at once and then at most once a minute, with how many there were since: what strangers can cause must not fill the log. */
+/** Logs the first warning at once, then at most one per minute, with the count since: remote clients must not be able to fill the log. */
 export function createRareWarning(log: Log) {
   let warnedAt = Number.NEGATIVE_INFINITY
   let count = 0

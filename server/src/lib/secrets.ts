@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hash as hashAtOnce, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** One purpose, one key: a value made for one use can never be replayed as another. */
+/** One key per purpose: a value made for one purpose cannot be replayed for another. */
 type Purpose =
   | 'api-key'
   | 'session'
@@ -26,7 +26,7 @@ export const SIGNATURE_LENGTH = 22
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** Everything secret hangs on one master key, which our own threads are given; the database alone, without it, opens nothing. */
+/** All secrets derive from one master key, which our threads get too. A copy of the database without it reveals no secret. */
 export function deriveSecrets(master: string) {
   const keys = new Map<string, Buffer>()
   const keyFor = (use: 'hash' | 'seal', purpose: Purpose) => {
@@ -40,7 +40,7 @@ export function deriveSecrets(master: string) {
 
   const signers = new Map<Purpose, (text: string) => string>()
 
-  /** The same as text, cut to 132 bits, for what is made by the thousand. */
+  /** A keyed hash as text, cut to 132 bits: for links, which are made by the thousand. */
   function sign(purpose: Purpose, text: string) {
     const signer = signers.get(purpose) ?? createSigner(keyFor('hash', purpose))
     signers.set(purpose, signer)
@@ -68,14 +68,14 @@ export function deriveSecrets(master: string) {
 const BLOCK = 64
 const DIGEST = 32
 const MAX_SHORT = 2_048
-const MAX_BYTES_OF_A_LETTER = 3
+const MAX_BYTES_PER_CHARACTER = 3
 
 /**
- * HMAC-SHA256 (RFC 2104), written out with the hash in one call: Node's own takes twice as long, which every link of every mail would
- * pay. Everything in here is used up before the next call, so the blocks are made once.
+ * HMAC-SHA256 (RFC 2104) with one-shot hashes: Node's own HMAC takes twice as long, for every link of every email. Synchronous, so the
+ * buffers are reused between calls.
  */
 function createSigner(key: Buffer) {
-  const inner = Buffer.alloc(BLOCK + MAX_BYTES_OF_A_LETTER * MAX_SHORT, 0x36)
+  const inner = Buffer.alloc(BLOCK + MAX_BYTES_PER_CHARACTER * MAX_SHORT, 0x36)
   const outer = Buffer.alloc(BLOCK + DIGEST, 0x5c)
   for (const [index, byte] of key.entries()) {
     inner[index] = byte ^ 0x36
@@ -89,7 +89,7 @@ function createSigner(key: Buffer) {
   }
 }
 
-/** 256 random bits as text that survives a URL, a cookie and a shell. */
+/** 256 random bits as text that needs no escaping in a URL, a cookie or a shell. */
 export const randomToken = () => randomBytes(32).toString('base64url')
 
 export const sameBytes = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)

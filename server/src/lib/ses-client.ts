@@ -4,17 +4,17 @@ import type { SESv2Client } from '@aws-sdk/client-sesv2'
 import type { SesConfig } from './config.ts'
 
 type Sdk = typeof import('@aws-sdk/client-sesv2')
-type Patience = { connectMs: number; answerMs: number }
+type Timeouts = { connectMs: number; replyMs: number }
 
 const MAX_CONNECTIONS = 128
-/** Shorter than Amazon keeps an idle line open: a mail written to one that was just closed has an unknown outcome. */
+/** Shorter than Amazon keeps an idle connection open: an email written to a connection that was just closed has an unknown outcome. */
 const IDLE_MS = 5_000
 
 /**
- * A client of Amazon SES, made at the first use: most installations have none. Credentials come the way every tool of AWS finds them.
- * It never repeats a request by itself: a second one would be a second mail.
+ * A client of Amazon SES, created at the first use, as most installations need none. Credentials come from the AWS default chain. The
+ * client never retries: a second request could be a second email.
  */
-export function createSesClient({ region, endpoint }: SesConfig, { connectMs, answerMs }: Patience) {
+export function createSesClient({ region, endpoint }: SesConfig, { connectMs, replyMs }: Timeouts) {
   let made: Promise<{ sdk: Sdk; client: SESv2Client }> | undefined
 
   async function make() {
@@ -26,10 +26,10 @@ export function createSesClient({ region, endpoint }: SesConfig, { connectMs, an
       maxAttempts: 1,
       requestHandler: {
         connectionTimeout: connectMs,
-        requestTimeout: answerMs,
+        requestTimeout: replyMs,
         throwOnRequestTimeout: true,
-        // No answer for a while is no reason to hang up: only the time for the whole request counts.
-        socketTimeout: answerMs,
+        // A silent socket is no reason to disconnect: only the timeout of the whole request counts.
+        socketTimeout: replyMs,
         httpAgent: new HttpAgent(agent),
         httpsAgent: new HttpsAgent(agent),
       },
@@ -46,14 +46,14 @@ export function createSesClient({ region, endpoint }: SesConfig, { connectMs, an
   }
 }
 
-/** What Amazon said no with. Undefined when the error is not an answer of theirs. */
+/** The error response of Amazon. Undefined when the error is not a response. */
 export function refusalIn(err: unknown): { status: number; name: string; message: string } | undefined {
   const { name = '', message = '', $metadata } = err as { name?: string; message?: string; $metadata?: { httpStatusCode?: number } }
   const status = $metadata?.httpStatusCode ?? 0
   return status >= 400 && status < 600 ? { status, name, message } : undefined
 }
 
-/** It never came to a connection that both sides trust: nothing has been said to anybody. */
+/** True when no trusted connection was established, so the request was not sent. */
 export function isUnreached(err: unknown) {
   const { syscall = '', message = '', code = '' } = err as NodeJS.ErrnoException
   return (

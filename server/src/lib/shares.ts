@@ -1,16 +1,16 @@
 type Options = {
-  /** Running at once. */
+  /** Slots in all. */
   total: number
-  /** Running at once for one owner. */
+  /** Slots of one owner. */
   each: number
-  /** Waiting for one owner; beyond, work is refused at once. */
+  /** Pieces of work of one owner that may wait; more are refused at once. */
   maxWaiting: number
   maxWaitMs: number
   refusal: () => Error
 }
 type Waiting = { owner: string; begin: () => void }
 
-/** A semaphore that owners share: a free place goes to the waiting owner that has the fewest, so that none can keep all others out. */
+/** A semaphore shared by owners: a free slot goes to the waiting owner that holds the fewest, so no owner can starve the others. */
 export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refusal }: Options) {
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
@@ -37,7 +37,7 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     next.begin()
   }
 
-  /** One place was freed, so one can begin. */
+  /** One slot was freed, so at most one piece of work can begin. */
   function pickNext() {
     let best: Waiting | undefined
     for (const candidate of waiting) {
@@ -47,7 +47,7 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
     return best
   }
 
-  function turn(owner: string) {
+  function waitForSlot(owner: string) {
     if (waitingOf(owner) >= maxWaiting) throw refusal()
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -65,7 +65,7 @@ export function createSharedSemaphore({ total, each, maxWaiting, maxWaitMs, refu
 
   return async <T>(owner: string, work: () => Promise<T>): Promise<T> => {
     if (mayRun(owner)) enter(owner)
-    else await turn(owner)
+    else await waitForSlot(owner)
     try {
       return await work()
     } finally {

@@ -1,2 +1,2 @@
-/** Text from outside may hold U+0000 or half of a surrogate pair, which PostgreSQL refuses. */
+/** Removes U+0000 and replaces lone surrogates, which PostgreSQL cannot store. */
 export const storable = (text: string) => Buffer.from(text).toString().replaceAll('\0', '')

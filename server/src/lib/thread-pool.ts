@@ -2,66 +2,66 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 
-/** Pieces of work that wait for a thread, before more are refused. */
+/** Tasks that may wait for a thread; more are refused. */
 const MAX_WAITING = 1_000
 
 type Options = {
-  /** Its name without the ending; it lies beside the one that asks. */
+  /** Name of the thread's module without its extension; it is in the folder of the caller. */
   file: string
-  /** `import.meta.url` of the one that asks. */
+  /** `import.meta.url` of the caller. */
   from: string
   minThreads: number
   maxThreads: number
-  /** Beyond this a thread ends, and its work with it. */
+  /** Heap limit: beyond it the thread ends, and its tasks fail. */
   heapMb?: number
-  /** What it may leave behind before it tidies up. */
+  /** Size of the young generation, which garbage fills before it is collected. */
   youngGenMb?: number
-  /** Pieces of work that a thread has at once, so that it need not wait for the next. Should it end, all of them have failed. */
+  /** Tasks that a thread has at once, so that it need not wait for the next. If it ends, all of them fail. */
   queueDepth?: number
-  /** What the thread knows from the start: it sees neither the environment nor what was passed to this process. */
+  /** Data for the thread: it sees neither the environment nor the arguments of this process. */
   workerData?: object
 }
 
-/** Threads for what would keep everyone else waiting. Idle ones do not keep the process alive. */
+/** Threads for work that would block the event loop. Idle ones do not keep the process alive. */
 export function createThreadPool({ file, from, minThreads, maxThreads, heapMb, youngGenMb = 32, queueDepth = 1, workerData }: Options) {
   const threads = new Piscina({
-    // The bundle has it as it is; from the sources it starts by way of what reads TypeScript.
+    // The bundle has JavaScript; from the sources a thread starts through a loader for TypeScript.
     filename: fileURLToPath(new URL(`./${file}${from.endsWith('.ts') ? '.dev.mjs' : '.js'}`, from)),
     execArgv: [],
     env: {},
-    minThreads: minThreads,
-    maxThreads: maxThreads,
+    minThreads,
+    maxThreads,
     idleTimeout: 30_000,
     maxQueue: MAX_WAITING,
     concurrentTasksPerWorker: queueDepth,
-    workerData: workerData,
+    workerData,
     resourceLimits: { maxYoungGenerationSizeMb: youngGenMb, ...(heapMb ? { maxOldGenerationSizeMb: heapMb } : {}) },
   })
-  // Of a thread that ends with nothing to do nobody needs to know: the next one is started when it is needed.
+  // An idle thread that ends is no error: the next one is started when needed.
   threads.on('error', () => {})
   return threads
 }
 
-/** Of all cores but the one that the main thread has. */
-export const spareCores = (least: number, most: number) => Math.min(most, Math.max(least, availableParallelism() - 1))
+/** Cores besides that of the main thread, within the limits. */
+export const spareCores = (min: number, max: number) => Math.min(max, Math.max(min, availableParallelism() - 1))
 
 // Time limits ---------------------------------------------------------------------------------------------------------
 
-const LOOK_EVERY_MS = 10
+const CHECK_MS = 10
 type Watched = { progress: Int32Array; at: number; spentMs: number; limitMs: (at: number) => number; onOverrun: () => void }
 const watched = new Set<Watched>()
-let looking: NodeJS.Timeout | undefined
-let lookedAt = 0
+let timer: NodeJS.Timeout | undefined
+let checkedAt = 0
 
-/** Shared memory in which a thread says which piece of its work it is at and, if anyone asks, how many milliseconds the work took. */
+/** Shared memory in which a thread notes which item of its task it is at and, if wanted, how many milliseconds the task took. */
 export const createProgress = (at: number) => new Int32Array(new SharedArrayBuffer(8)).fill(at, 0, 1)
 
-/** Calls `onOverrun` once when the thread stays at one piece of work for longer than its limit. Returns how to stop watching. */
+/** Calls `onOverrun` once when the thread stays at one item for longer than its limit. Returns a function that stops watching. */
 export function watchProgress(progress: Int32Array, limitMs: Watched['limitMs'], onOverrun: () => void) {
   const one: Watched = { progress, at: Atomics.load(progress, 0), spentMs: 0, limitMs, onOverrun }
   if (!watched.size) {
-    lookedAt = performance.now()
-    looking = setInterval(look, LOOK_EVERY_MS)
+    checkedAt = performance.now()
+    timer = setInterval(check, CHECK_MS)
   }
   watched.add(one)
   return () => forget(one)
@@ -69,14 +69,14 @@ export function watchProgress(progress: Int32Array, limitMs: Watched['limitMs'],
 
 function forget(one: Watched) {
   watched.delete(one)
-  if (!watched.size) clearInterval(looking)
+  if (!watched.size) clearInterval(timer)
 }
 
-function look() {
+function check() {
   const now = performance.now()
-  // Looks that come late count as one: on a machine that stands still or is overloaded, this thread is starved as the other is.
-  const passedMs = Math.min(now - lookedAt, LOOK_EVERY_MS)
-  lookedAt = now
+  // A late check counts as one interval: on a suspended or overloaded machine this thread is starved like the watched one.
+  const passedMs = Math.min(now - checkedAt, CHECK_MS)
+  checkedAt = now
   for (const one of watched) {
     const at = Atomics.load(one.progress, 0)
     one.spentMs = at === one.at ? one.spentMs + passedMs : 0

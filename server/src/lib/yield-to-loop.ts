@@ -1,13 +1,13 @@
-import { setImmediate as letOthers } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 const TURN_MS = 5
 
-/** For long work on the main thread, to be awaited between its steps: lets everyone else have their turn when it has gone on too long. */
+/** Returns a function to await between the steps of long work on the main thread: it yields to the event loop every TURN_MS. */
 export function createYield() {
   let since = performance.now()
   return async () => {
     if (performance.now() - since < TURN_MS) return
-    await letOthers()
+    await nextTurn()
     since = performance.now()
   }
 }

@@ -95,8 +95,8 @@ test.each([
   [['user', 'create'], /--email is missing/],
   [['user', 'create', '--email', 'nope'], /--email is not an email address/],
   [['user', 'create', '--email', 'a@example.com', '--password', 'short'], /8 to 256 characters/],
-  [['project', 'create', '--name', 'x', '--owner', 'nobody@example.com'], /nobody has the address/],
-  [['mail', 'show', 'x'], /no mail has this id/],
+  [['project', 'create', '--name', 'x', '--owner', 'nobody@example.com'], /no account has the address/],
+  [['mail', 'show', 'x'], /no account email has this id/],
   [['user', 'create', '--colour', 'red'], /Unknown option '--colour'/],
 ])('%j says what is wrong and how to call it', async (args, message) => {
   const { code, output } = await sterna(args)
@@ -166,15 +166,18 @@ test('doctor says what failed and how to fix it', async () => {
     ],
     [
       { SMTP_URL: 'smtp://localhost', PUBLIC_URL: 'http://localhost:3000' },
-      /^warn {2}public url: http:\/\/localhost:3000 leads nowhere from outside.*set PUBLIC_URL=https/m,
+      /^warn {2}public url: http:\/\/localhost:3000 cannot be reached from outside.*set PUBLIC_URL=https/m,
     ],
-    [{ NODE_ENV: 'production', PUBLIC_URL: 'https://127.0.0.1' }, /^warn {2}public url: https:\/\/127\.0\.0\.1 leads nowhere/m],
+    [
+      { NODE_ENV: 'production', PUBLIC_URL: 'https://127.0.0.1' },
+      /^warn {2}public url: https:\/\/127\.0\.0\.1 cannot be reached from outside/m,
+    ],
     [{ PUBLIC_URL: 'https://mail.example.com', SMTP_URL: 'smtp://localhost' }, /^ok {4}public url: https:\/\/mail\.example\.com$/m],
     [
       { SMTP_URL: 'smtp://localhost' },
-      /^warn {2}account mails: MAIL_FROM is not set: .*kept, not sent; set MAIL_FROM$[\s\S]*^FAIL {2}transport: smtp here, sandbox on running nodes \(sterna-api:\d+\); give all nodes the same SMTP_URL/m,
+      /^warn {2}account emails: MAIL_FROM is not set: .*stored, not sent; set MAIL_FROM$[\s\S]*^FAIL {2}transport: smtp here, sandbox on running nodes \(sterna-api:\d+\); give all nodes the same SMTP_URL/m,
     ],
-    [{ SMTP_URL: 'smtp://localhost', MAIL_FROM: 'Ops <ops@example.com>' }, /^ok {4}account mails: leave from ops@example\.com$/m],
+    [{ SMTP_URL: 'smtp://localhost', MAIL_FROM: 'Ops <ops@example.com>' }, /^ok {4}account emails: sent from ops@example\.com$/m],
     [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR\nFAIL {2}uploads: .*set DATA_DIR/m],
   ]
   const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
@@ -203,8 +206,8 @@ test('doctor asks Amazon SES whether it may send, and how fast', async () => {
   const { output: usedUp } = await sterna(['doctor'], known)
   ses.stop()
   await fresh.drop()
-  expect(good).toMatchObject({ code: 0, output: expect.stringMatching(/^ok {4}ses: lets us send 1000 .*\nok {4}sns: believed: arn/m) })
+  expect(good).toMatchObject({ code: 0, output: expect.stringMatching(/^ok {4}ses: allows 1000 .*\nok {4}sns: accepts arn/m) })
   expect(stranger).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: .*token is invalid.*check SES_REGION/m) })
-  expect(nobody).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: cannot be asked/m) })
+  expect(nobody).toMatchObject({ code: 1, output: expect.stringMatching(/^FAIL {2}ses: no answer from Amazon/m) })
   expect(usedUp).toMatch(/^warn {2}ses: The quota of 50000 .*\nwarn {2}sns: SNS_TOPIC_ARNS is not set/m)
 })

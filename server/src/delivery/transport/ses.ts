@@ -7,7 +7,7 @@ import { classifySesRefusal } from './classify-ses.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
 /** The last is long: whoever gives up earlier sends twice. */
-const PATIENCE = { connectMs: 10 * SECOND, answerMs: 600 * SECOND }
+const PATIENCE = { connectMs: 10 * SECOND, replyMs: 600 * SECOND }
 /** Of a question about the account nothing hangs. */
 const ALLOWANCE_MS = 10 * SECOND
 
