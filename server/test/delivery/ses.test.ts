@@ -45,7 +45,7 @@ const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, 
 
 describe('the SES transport', () => {
   const open: Transport[] = []
-  const createTransport = (endpoint = ses.url, patience = { connectMs: 500, answerMs: 1_500 }) => {
+  const createTransport = (endpoint = ses.url, patience = { connectMs: 500, replyMs: 1_500 }) => {
     const transport = createSesTransport({ region: 'eu-central-1', endpoint, configurationSet: 'sterna' }, patience)
     open.push(transport)
     return transport
@@ -113,7 +113,7 @@ describe('the SES transport', () => {
   })
 
   test('who takes a while to answer is waited for', async () => {
-    const transport = createTransport(ses.url, { connectMs: 10_000, answerMs: 600_000 })
+    const transport = createTransport(ses.url, { connectMs: 10_000, replyMs: 600_000 })
     await transport.send(mailTo('ada@example.com'), yes)
     expect(await transport.send(mailTo('slow@example.com'), yes)).toMatchObject({ is: 'accepted' })
   }, 20_000)
