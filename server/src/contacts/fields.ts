@@ -58,7 +58,7 @@ export async function listFields(db: Pool, projectId: string): Promise<z.output<
   return fields.sort((a, b) => (a.field < b.field ? -1 : 1))
 }
 
-/** Rounded to four digits. */
+/** Rounded to four digits: a share, not a way to read the exact count. */
 const coverageOf = (part: number, whole: number) => (whole ? Math.min(1, Math.round((part / whole) * 10_000) / 10_000) : 0)
 
 type Counted = { key: string; type: FieldType; contacts: number }

@@ -121,7 +121,7 @@ const emailsOf = ({ request: { project, recipients, content, patch }, ids }: Sen
     fromDomain: content.fromAddress.split('@')[1]!,
   }))
 
-/** Tables are always written in this order: keys, contacts, contents, emails. */
+/** Tables are always locked in this order: keys, contacts, emails. */
 async function accept(tx: Tx, calls: SendCall[], { now, checkCaps }: { now: Date; checkCaps: CheckCaps | undefined }) {
   shareContents(calls)
   await refuseUnverified(tx, calls)

@@ -43,7 +43,7 @@ const ContentType = z
       })
   })
 
-/** No quotes, no control characters, no bidirectional marks: those can make an .exe look like a .pdf. Slashes are allowed. */
+/** No quotes, no control characters, no bidirectional marks: those can make an .exe look like a .pdf. Slashes are allowed, `..` is not. */
 const FILENAME = /^[^\p{Cc}"\u2028-\u202e\u2066-\u2069]+$/u
 const PARENT_FOLDER = /(^|[\\/])\.\.([\\/]|$)/
 
