@@ -26,7 +26,7 @@ test.each(Object.entries(QUOTAS))('docs/errors.md has the limit %s', (_, { what,
 /** A row, and the constants that it must name. */
 test.each<[string, [file: string, constant: string][]]>([
   ['requests with the keys of one project', [['lib/config.ts', 'RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(']]],
-  ['requests of one session', [['http/auth.ts', 'sessionCalls = createTally({ limit: ']]],
+  ['requests of one session', [['http/auth.ts', 'sessionCalls = createWindowCounter({ limit: ']]],
   ['requests with unknown keys', [['http/key-guessing.ts', 'createGuessGuard({ limit = ']]],
   ['requests with the public key that set', [['track/limits.ts', 'SUBSCRIPTION_CHANGES_PER_MINUTE = ']]],
   ['invalid unsubscribe', [['preferences/routes.ts', 'MAX_WRONG = ']]],
