@@ -27,15 +27,20 @@ export function useAccounts() {
 
   const emailsLike = (email: string) => many(sterna.db, sql<{ email: string }>`select email from users where email = ${email}`)
 
-  /** What a request for a reset writes, without the time it takes to answer one. */
+  /** Writes a reset token like a request does, without its constant response time. */
   async function resetTokenFor(email: string) {
-    await transact(sterna.db, (tx) => sendReset(tx, mailPort(), email))
+    await transact(sterna.db, (tx) => sendReset(tx, accountEmailDeps(), email))
     return sterna.tokenFor(email)
   }
 
-  const mailPort = () => ({ secrets: sterna.secrets, log: createLog('silent'), publicUrl: 'http://localhost:3000', isDelivered: false })
+  const accountEmailDeps = () => ({
+    secrets: sterna.secrets,
+    log: createLog('silent'),
+    publicUrl: 'http://localhost:3000',
+    isDelivered: false,
+  })
 
-  /** As if that many more had been made: each real one costs the time of a password hash. */
+  /** Adds attempts to a counter: a real attempt costs a password hash. */
   const addAttempts = async (scope: string, subject: string, count: number) => {
     const hash = sterna.secrets.hash('attempt', subject)
     const { numAffectedRows } =
@@ -43,10 +48,25 @@ export function useAccounts() {
     expect(numAffectedRows).toBe(1n)
   }
 
-  return { sterna, newIp, from, newEmail, signUp, logIn, requestReset, reset, verify, me, emailsLike, resetTokenFor, mailPort, addAttempts }
+  return {
+    sterna,
+    newIp,
+    from,
+    newEmail,
+    signUp,
+    logIn,
+    requestReset,
+    reset,
+    verify,
+    me,
+    emailsLike,
+    resetTokenFor,
+    accountEmailDeps,
+    addAttempts,
+  }
 }
 
-/** An error without what differs between any two requests. */
+/** An error without the fields that differ per request. */
 export const essence = ({ status, body }: Answer) => ({ status, error: { ...body.error, requestId: '' } })
 
 export function expectToWait(answer: Answer, atMost: number) {

@@ -43,7 +43,7 @@ const states = async (recipient: string) =>
   )
 const receivedBy = (recipient: string) => sink.messages.filter(({ recipients }) => recipients.includes(recipient)).length
 
-test('a transport without MAIL_FROM is warned about, and what was kept leaves once there is a sender, while its link works', async () => {
+test('without MAIL_FROM there is a warning, and stored account emails are sent once MAIL_FROM is set, while their links are valid', async () => {
   const lines: string[] = []
   const log = pino({ level: 'warn' }, new Writable({ write: (chunk, _, done) => void done(void lines.push(String(chunk))) }))
   const { sterna } = await start({ SMTP_URL: sink.url }, log as never)
@@ -58,20 +58,20 @@ test('a transport without MAIL_FROM is warned about, and what was kept leaves on
 
   await start({ SMTP_URL: sink.url, MAIL_FROM })
   await expect.poll(() => states(fresh), PATIENCE).toEqual(['sent'])
-  // Of two resets only the later link works.
+  // Only the link of the later reset is valid.
   await expect.poll(() => states(twice), PATIENCE).toEqual(['sent', 'kept', 'sent'])
   expect(await states(late)).toEqual(['kept'])
   expect([fresh, late, twice].map(receivedBy)).toEqual([1, 0, 2])
 })
 
-test('what a node without MAIL_FROM writes, a worker with it sends', async () => {
+test('a worker with MAIL_FROM sends the account emails of a node without it', async () => {
   const { sterna } = await start({ SMTP_URL: sink.url })
   await start({ SMTP_URL: sink.url, MAIL_FROM })
   await sterna.newPerson({ email: 'api@example.com' })
   await expect.poll(() => states('api@example.com'), PATIENCE).toEqual(['sent'])
 })
 
-test('an invitation stays worth sending for its seven days', async () => {
+test('an invitation is sent as long as it is valid, for seven days', async () => {
   const { sterna } = await start({ SMTP_URL: sink.url })
   const { id, owner } = await sterna.newProject()
   await owner.call('POST', `/projects/${id}/members`, { body: { email: 'guest@example.com', role: 'MEMBER' } })
@@ -84,7 +84,7 @@ test('an invitation stays worth sending for its seven days', async () => {
   expect(await states(owner.email)).toEqual(['kept'])
 })
 
-test('invitations to two projects of the same name both leave once there is a sender', async () => {
+test('invitations to two projects of the same name are both sent once MAIL_FROM is set', async () => {
   const { sterna } = await start({ SMTP_URL: sink.url })
   const email = 'twice-invited@example.com'
   for (let n = 0; n < 2; n++) {

@@ -15,8 +15,8 @@ const signUp = (body: Record<string, unknown>) => sterna.call('POST', '/auth/sig
 const logIn = (email: string) => sterna.call('POST', '/auth/login', { body: { email, password: PASSWORD } })
 const users = () => many(sterna.db, sql<{ email: string }>`select email from users order by email`)
 
-/** Somebody who was here before the door was closed. */
-async function newResident() {
+/** A user from before sign-ups were closed. */
+async function newExistingUser() {
   const email = newEmail()
   const passwordHash = await hashPassword(PASSWORD)
   await transact(sterna.db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
@@ -25,16 +25,16 @@ async function newResident() {
   return { email, cookie, projectId: project.id as string }
 }
 
-/** An invitation link as the mail has it. */
-async function invite(email: string, host?: Awaited<ReturnType<typeof newResident>>) {
-  const { cookie, projectId } = host ?? (await newResident())
+/** The invitation link of an email. */
+async function invite(email: string, host?: Awaited<ReturnType<typeof newExistingUser>>) {
+  const { cookie, projectId } = host ?? (await newExistingUser())
   await sterna.call('POST', `/projects/${projectId}/members`, { cookie, body: { email, role: 'MEMBER' } })
   return { projectId, cookie, token: await sterna.tokenFor(email) }
 }
 
 describe('with sign-ups closed', () => {
-  test('a stranger gets no account and learns nothing', async () => {
-    const { email: taken } = await newResident()
+  test('a sign-up without an invitation is refused and reveals nothing', async () => {
+    const { email: taken } = await newExistingUser()
     const before = await users()
     const [stranger, known] = [await signUp({ email: newEmail() }), await signUp({ email: taken })]
 
@@ -44,12 +44,12 @@ describe('with sign-ups closed', () => {
     expect(await users()).toEqual(before)
   })
 
-  test('those who have an account sign in', async () => {
-    const { email } = await newResident()
+  test('existing users can sign in', async () => {
+    const { email } = await newExistingUser()
     expect((await logIn(email)).status).toBe(200)
   })
 
-  test('an invitation lets its addressee in, as a member with a proven address', async () => {
+  test('an invitation admits its addressee as a member with a verified address', async () => {
     const email = newEmail()
     const { token, projectId } = await invite(email)
     const answer = await signUp({ email: email.toUpperCase(), invitation: token })
@@ -61,7 +61,7 @@ describe('with sign-ups closed', () => {
     expect(projects.map(({ id, role }: { id: string; role: string }) => [id, role])).toEqual([[projectId, 'MEMBER']])
   })
 
-  test('an invitation lets one in, once', async () => {
+  test('an invitation admits one user, once', async () => {
     const email = newEmail()
     const { token } = await invite(email)
     const answers = await Promise.all(Array.from({ length: 10 }, () => signUp({ email, invitation: token })))
@@ -97,7 +97,7 @@ describe('with sign-ups closed', () => {
         return { email, invitation: token }
       },
     ],
-  ])('an invitation does not let in %s', async (_, attempt) => {
+  ])('an invitation does not admit %s', async (_, attempt) => {
     const email = newEmail()
     const body = await attempt({ email, ...(await invite(email)) })
     const before = await users()
@@ -107,7 +107,7 @@ describe('with sign-ups closed', () => {
     expect(await users()).toEqual(before)
   })
 
-  test('an invitation to a project that was deleted makes no account', async () => {
+  test('an invitation to a deleted project creates no account', async () => {
     const email = newEmail()
     const { token, projectId, cookie } = await invite(email)
     await sterna.call('DELETE', `/users/@me/projects/${projectId}`, { cookie })
@@ -116,12 +116,12 @@ describe('with sign-ups closed', () => {
     expect(await users()).toEqual(before)
   })
 
-  test.each(['invitation', 'password'])('a bad %s is named before the door is tried', async (field) => {
+  test.each(['invitation', 'password'])('an invalid %s is a 422 before the check of the invitation', async (field) => {
     const answer = await signUp({ email: newEmail(), [field]: 7 })
     expect([answer.status, answer.body.error.errors[0].field]).toEqual([422, field])
   })
 
-  test('the configuration says so to anyone', async () => {
+  test('the public configuration says that sign-ups are closed', async () => {
     const { body } = await sterna.call('GET', '/config')
     expect(body.features.signup).toEqual({ signupsDisabled: true })
   })

@@ -27,7 +27,7 @@ describe('on https', () => {
     },
   )
 
-  test('logout clears it with the attributes a browser demands of that name', async () => {
+  test('logout clears the cookie with the attributes that browsers require for its prefix', async () => {
     const { cookie } = await sterna.newPerson()
     const { headers } = await sterna.call('GET', '/auth/logout', { cookie })
     const [pair, ...flags] = setCookie(headers['set-cookie'])
@@ -39,19 +39,19 @@ describe('on https', () => {
     expect((await me(cookie)).status).toBe(401)
   })
 
-  test('a session under the plain name, which plain http could have planted, is none', async () => {
+  test('a session cookie without the prefix, which plain http could have set, is ignored', async () => {
     const { cookie } = await sterna.newPerson()
     const plain = cookie.replace('__Host-', '')
     expect((await me(plain)).status).toBe(401)
     expect((await me(`${plain}; ${cookie}`)).status).toBe(200)
   })
 
-  test.each(['/health', '/users/@me', '/nowhere', '/openapi.json'])('%s tells browsers to stay on https', async (path) => {
+  test.each(['/health', '/users/@me', '/nowhere', '/openapi.json'])('%s has HSTS', async (path) => {
     const { headers } = await sterna.call('GET', path)
     expect(Number(/max-age=(\d+)/.exec(String(headers['strict-transport-security']))?.[1])).toBeGreaterThanOrEqual(15_552_000)
   })
 
-  test('links in mails are https', async () => {
+  test('links in emails are https', async () => {
     const { email } = await sterna.newPerson()
     await sterna.call('POST', '/auth/request-password-reset', {
       body: { email },
@@ -87,7 +87,7 @@ describe('on https', () => {
     'null',
     '',
     'http://mail.example.com',
-  ])('a write from a page of %j is refused', async (origin) => {
+  ])('a write from %j is refused', async (origin) => {
     expect(await write({ origin })).toBe(403)
   })
 })

@@ -8,17 +8,17 @@ import { essence, expectToWait, median, timed, useAccounts } from './account-cli
 const { sterna, newIp, from, newEmail, signUp, logIn, me, addAttempts } = useAccounts()
 
 describe('login', () => {
-  test('answers a wrong address and a wrong password alike', async () => {
+  test('answers the same to a wrong address and a wrong password', async () => {
     const { email } = await sterna.newPerson()
-    const [wrongPassword, nobody] = [await logIn(email, 'wrong password'), await logIn(newEmail(), 'wrong password')]
+    const [wrongPassword, unknownAddress] = [await logIn(email, 'wrong password'), await logIn(newEmail(), 'wrong password')]
 
     expect([wrongPassword.status, wrongPassword.body.error.code]).toEqual([401, 'INVALID_CREDENTIALS'])
-    expect(essence(nobody)).toEqual(essence(wrongPassword))
-    expect(Object.keys(nobody.headers)).toEqual(Object.keys(wrongPassword.headers))
+    expect(essence(unknownAddress)).toEqual(essence(wrongPassword))
+    expect(Object.keys(unknownAddress.headers)).toEqual(Object.keys(wrongPassword.headers))
     expect(wrongPassword.headers['set-cookie']).toBeUndefined()
   })
 
-  test('takes as long for an address nobody has as for a wrong password', async () => {
+  test('takes as long for an unknown address as for a wrong password', async () => {
     const { email } = await sterna.newPerson()
     const known: number[] = []
     const unknown: number[] = []
@@ -26,12 +26,12 @@ describe('login', () => {
       known.push(await timed(() => logIn(email, 'wrong password')))
       unknown.push(await timed(() => logIn(newEmail(), 'wrong password')))
     }
-    // Without the work of a hash it would take a tenth.
+    // Without a password hash it would take a tenth of the time.
     expect(median(unknown)).toBeGreaterThan(median(known) / 2)
     expect(median(unknown)).toBeLessThan(median(known) * 3)
   })
 
-  test('refuses the 11th guess at an account from one IP, even the right one, and lets other IPs and accounts be', async () => {
+  test('refuses the 11th guess at an account from one IP, even the right one, and not other IPs and accounts', async () => {
     const { email, password } = await sterna.newPerson()
     const other = await sterna.newPerson()
     const headers = from()
@@ -43,14 +43,14 @@ describe('login', () => {
     expect((await logIn(other.email, other.password, headers)).status).toBe(200)
   })
 
-  test('treats an address nobody has the same when it comes to limits', async () => {
+  test('has the same limits for an unknown address', async () => {
     const email = newEmail()
     const headers = from()
     const guesses = await Promise.all(Array.from({ length: 11 }, (_, n) => logIn(email, `guess ${n}`, headers)))
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
   })
 
-  test('counts a spelling of the address with every other', async () => {
+  test('counts all spellings of an address together', async () => {
     const { email } = await sterna.newPerson()
     const headers = from()
     const guesses = await Promise.all(
@@ -59,7 +59,7 @@ describe('login', () => {
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
   })
 
-  test('opens again when the window has passed', async () => {
+  test('accepts attempts again after the window', async () => {
     const { email, password } = await sterna.newPerson()
     const ip = newIp()
     await logIn(email, 'wrong password', from(ip))
@@ -70,13 +70,13 @@ describe('login', () => {
     expect((await logIn(email, password, from(ip))).status).toBe(200)
   })
 
-  test('does not count what succeeds', async () => {
+  test('does not count successful logins', async () => {
     const { email, password } = await sterna.newPerson()
     const headers = from()
     for (let n = 0; n < 12; n++) expect((await logIn(email, password, headers)).status).toBe(200)
   })
 
-  test('refuses the 201st guess from one IP, whichever account it is for', async () => {
+  test('refuses the 201st guess from one IP, over all accounts', async () => {
     const { email, password } = await sterna.newPerson()
     const ip = newIp()
     const guess = () => logIn(newEmail(), 'wrong password', from(ip))
@@ -88,7 +88,7 @@ describe('login', () => {
     expect((await logIn(email, password)).status).toBe(200)
   })
 
-  test('refuses the 101st guess at an account from many IPs, but not its owner where they are signed in', async () => {
+  test('refuses the 101st guess at an account from many IPs, but not from the IP of its session', async () => {
     const home = from()
     const owner = await signUp({ email: newEmail(), password: 'correct horse' }, home)
     const { email } = owner.body
@@ -103,10 +103,10 @@ describe('login', () => {
     expect((await logIn(email, 'correct horse', home)).status).toBe(429)
   })
 
-  test('counts the guesses of one IP towards the limit of the account only until that IP is refused', async () => {
+  test('does not count refused guesses of one IP towards the limit of the account', async () => {
     const { email } = await sterna.newPerson()
-    const bully = from()
-    await Promise.all(Array.from({ length: 30 }, () => logIn(email, 'wrong password', bully)))
+    const headers = from()
+    await Promise.all(Array.from({ length: 30 }, () => logIn(email, 'wrong password', headers)))
     const { count } = await one(
       sterna.db,
       sql<{
@@ -116,7 +116,7 @@ describe('login', () => {
     expect(count).toBe(10)
   })
 
-  test('gives a new session and never the token the browser brought along', async () => {
+  test('issues a new session token and never adopts the one of the browser', async () => {
     const { email, password } = await sterna.newPerson()
     const planted = `sterna_session=${'A'.repeat(43)}`
     const answer = await sterna.call('POST', '/auth/login', { body: { email, password }, cookie: planted, headers: from() })
@@ -127,7 +127,7 @@ describe('login', () => {
     expect((await me(cookieOf(answer))).status).toBe(200)
   })
 
-  test('ends the session the browser brought along', async () => {
+  test('ends the previous session of the browser', async () => {
     const first = await sterna.newPerson()
     const second = await sterna.newPerson()
     const { email, password } = second
@@ -142,7 +142,7 @@ describe('login', () => {
     expect(phone).not.toBe(cookie)
   })
 
-  test('sets a cookie that scripts cannot read and other sites cannot send along', async () => {
+  test('sets a cookie that scripts cannot read and other sites cannot send', async () => {
     const { email, password } = await sterna.newPerson()
     const { headers } = await logIn(email, password)
     const [pair, ...flags] = String(headers['set-cookie']).split('; ')
@@ -185,7 +185,7 @@ describe('X-Forwarded-For', () => {
     expect(ips).toEqual([{ ip: '127.0.0.1' }])
   })
 
-  test('cannot be forged through a trusted proxy, which adds the address it saw at the end', async () => {
+  test('cannot be forged through a trusted proxy: the last address counts', async () => {
     const { email } = await sterna.newPerson()
     const seen = newIp()
     const guesses = await Promise.all(
@@ -194,7 +194,7 @@ describe('X-Forwarded-For', () => {
     expect(statuses(guesses)).toEqual([...Array(10).fill(401), 429])
   })
 
-  test('names one customer by the first 64 bits when it is IPv6', async () => {
+  test('counts IPv6 addresses by their first 64 bits', async () => {
     const { email } = await sterna.newPerson()
     const guesses = await Promise.all(
       Array.from({ length: 11 }, (_, n) => logIn(email, 'wrong password', from(`2001:db8:1:2:${n}::${n + 1}`))),

@@ -7,10 +7,10 @@ import { fields, statuses } from '../support/answers.ts'
 import { type Answer, cookieOf } from '../support/app.ts'
 import { expectToWait, median, timed, useAccounts } from './account-client.ts'
 
-const { sterna, from, newEmail, signUp, logIn, requestReset, reset, verify, me, resetTokenFor, mailPort } = useAccounts()
+const { sterna, from, newEmail, signUp, logIn, requestReset, reset, verify, me, resetTokenFor, accountEmailDeps } = useAccounts()
 
 describe('password reset', () => {
-  test('gives a new password, proves the address and ends every session', async () => {
+  test('sets a new password, verifies the address and ends every session', async () => {
     const { email, password, cookie } = await sterna.newPerson()
     const phone = cookieOf(await logIn(email, password))
     await requestReset(email)
@@ -24,14 +24,14 @@ describe('password reset', () => {
     expect((await me(cookieOf(again))).body.emailVerified).toBe(true)
   })
 
-  test('answers the same in the same time whether or not the address has an account', async () => {
+  test('gives the same answer in the same time with and without an account', async () => {
     const { email } = await sterna.newPerson()
     const known: number[] = []
     const unknown: number[] = []
     const time = async (times: number[], address: string) => {
       times.push(await timed(async () => expect(pick(await requestReset(address))).toEqual([200, { success: true }])))
     }
-    // Side by side, so that a slow moment of this machine slows both.
+    // Concurrent, so that a slow moment of the machine affects both.
     for (let round = 0; round < 5; round++) await Promise.all([time(known, email), time(unknown, newEmail())])
     expect(Math.min(...known, ...unknown)).toBeGreaterThan(145)
     expect(Math.abs(median(known) - median(unknown))).toBeLessThan(50)
@@ -39,7 +39,7 @@ describe('password reset', () => {
 
   const pick = ({ status, body }: Answer) => [status, body]
 
-  test('answers the same to the sixth request for an address, but mails no more', async () => {
+  test('gives the same answer to the sixth request for an address, but sends no email', async () => {
     const { email } = await sterna.newPerson()
     const answers = await Promise.all(Array.from({ length: 7 }, () => requestReset(email)))
 
@@ -55,7 +55,7 @@ describe('password reset', () => {
     expectToWait(answers.find(({ status }) => status === 429)!, 3600)
   })
 
-  test('mails the stored spelling, never the one given', async () => {
+  test('sends the email to the stored spelling, never to the given one', async () => {
     const { email } = await sterna.newPerson()
     await requestReset(` ${email.toUpperCase()} `)
     expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toEqual([
@@ -65,7 +65,7 @@ describe('password reset', () => {
     expect(await sterna.accountEmailsTo(email.toUpperCase())).toEqual([])
   })
 
-  test('mails nobody when asked for an address that is merely similar', async () => {
+  test('sends no email for a similar address', async () => {
     await signUp({ email: 'victim@example.com', password: 'correct horse' })
     const before = await sterna.digest({ except: ['attempts'] })
     const similar = [
@@ -91,7 +91,7 @@ describe('password reset', () => {
     expect([answer.status, fields(answer)]).toEqual([422, ['email']])
   })
 
-  test('links to the configured address, whatever the request calls this host', async () => {
+  test('links to PUBLIC_URL, whatever host the request names', async () => {
     const { email, cookie } = await sterna.newPerson()
     const evil = {
       host: 'evil.example',
@@ -104,15 +104,15 @@ describe('password reset', () => {
     await requestReset(email, evil)
     await sterna.call('POST', '/auth/request-verification', { cookie, headers: evil })
 
-    const mails = await sterna.accountEmailsTo(email)
-    expect(mails).toHaveLength(3)
-    for (const { text } of mails) {
+    const emails = await sterna.accountEmailsTo(email)
+    expect(emails).toHaveLength(3)
+    for (const { text } of emails) {
       expect(text).not.toContain('evil')
       expect(text.match(/https?:\/\/[^/]+/g)).toEqual(['http://localhost:3000'])
     }
   })
 
-  test('takes a token once', async () => {
+  test('accepts a token once', async () => {
     const { email } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     expect((await reset(token, 'battery staple')).status).toBe(200)
@@ -121,7 +121,7 @@ describe('password reset', () => {
     expect((await logIn(email, 'battery staple')).status).toBe(200)
   })
 
-  test('takes a token once of 20 at once', async () => {
+  test('accepts a token once of 20 concurrent requests', async () => {
     const { email } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => reset(token, `new password ${n}`)))
@@ -132,7 +132,7 @@ describe('password reset', () => {
     expect((await logIn(email, `new password ${(winner + 1) % 20}`)).status).toBe(401)
   })
 
-  test('takes only the newest token', async () => {
+  test('accepts only the newest token', async () => {
     const { email } = await sterna.newPerson()
     const [older, newer] = [await resetTokenFor(email), await resetTokenFor(email)]
     expect(older).not.toBe(newer)
@@ -140,7 +140,7 @@ describe('password reset', () => {
     expect((await reset(newer, 'battery staple')).status).toBe(200)
   })
 
-  test('takes a token for one hour', async () => {
+  test('accepts a token for one hour', async () => {
     const { email, id, password } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const { minutes } = await one(
@@ -156,7 +156,7 @@ describe('password reset', () => {
     expect((await logIn(email, password)).status).toBe(200)
   })
 
-  test('takes no token of another purpose or person', async () => {
+  test('accepts no token of another purpose or user', async () => {
     const [ada, bob] = [await sterna.newPerson(), await sterna.newPerson()]
     const verification = await sterna.tokenFor(ada.email)
     expect((await reset(verification, 'battery staple')).status).toBe(400)
@@ -172,7 +172,7 @@ describe('password reset', () => {
     expect((await me(cookie)).status).toBe(200)
   })
 
-  test.each(['short', 'x'.repeat(257)])('keeps the token when the new password breaks the rules', async (password) => {
+  test.each(['short', 'x'.repeat(257)])('keeps the token valid if the new password is invalid', async (password) => {
     const { email } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const refused = await reset(token, password)
@@ -180,7 +180,7 @@ describe('password reset', () => {
     expect((await reset(token, 'battery staple')).status).toBe(200)
   })
 
-  test('limits how often one IP may try tokens, over both kinds', async () => {
+  test('limits the token attempts of one IP, over both kinds of token', async () => {
     const { email } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const headers = from()
@@ -193,7 +193,7 @@ describe('password reset', () => {
     expect((await reset(token, 'battery staple')).status).toBe(200)
   })
 
-  test('leaves no session to a login with the old password that was under way', async () => {
+  test('ends the session of a concurrent login with the old password', async () => {
     const { email, password } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const headers = from()
@@ -209,7 +209,7 @@ describe('password reset', () => {
     expect(answer.status === 401 || (await me(cookieOf(answer))).status === 401).toBe(true)
   })
 
-  test('is not undone by a change of password with the old one that was under way', async () => {
+  test('is not undone by a concurrent change of the old password', async () => {
     const { email, id, password, cookie } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     const passwordHash = await hashPassword('battery staple')
@@ -221,7 +221,7 @@ describe('password reset', () => {
         body: { currentPassword: password, password: 'thief was here' },
       })
       await expect.poll(waiting, { interval: 5 }).toBe(1)
-      await resetPassword(tx, mailPort(), { token, passwordHash })
+      await resetPassword(tx, accountEmailDeps(), { token, passwordHash })
       return { answer: change }
     })
 
@@ -230,7 +230,7 @@ describe('password reset', () => {
   })
 })
 
-/** How many statements in this database wait for a lock. */
+/** The number of statements in this database that wait for a lock. */
 async function waiting() {
   const { count } = await one(
     sterna.db,
@@ -241,7 +241,7 @@ async function waiting() {
   return count
 }
 
-/** Locks rows until released, as another request in the middle of its transaction would. */
+/** Locks rows until released, like another request inside its transaction. */
 async function holdRows(query: ReturnType<typeof sql>) {
   let release = () => {}
   const released = new Promise<void>((resolve) => {

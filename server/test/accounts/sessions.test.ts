@@ -8,7 +8,7 @@ import { expectToWait, useAccounts } from './account-client.ts'
 const { sterna, logIn, reset, me, resetTokenFor } = useAccounts()
 
 describe('sessions', () => {
-  test('end at logout, on the server too, and only that one', async () => {
+  test('end at logout, also on the server, and only the current one', async () => {
     const { email, password, cookie } = await sterna.newPerson()
     const phone = cookieOf(await logIn(email, password))
     const answer = await sterna.call('GET', '/auth/logout', { cookie })
@@ -19,7 +19,7 @@ describe('sessions', () => {
   })
 
   test.each([undefined, 'sterna_session=unknown', 'sterna_session=', 'other=cookie', 'sterna_session=%00%ff'])(
-    'logout with the cookie %j is harmless',
+    'are not changed by a logout with the cookie %j',
     async (cookie) => {
       const before = await sterna.digest()
       const answer = await sterna.call('GET', '/auth/logout', { cookie })
@@ -50,7 +50,7 @@ describe('sessions', () => {
     expect((await me(cookie)).status).toBe(401)
   })
 
-  test('/users/@me shows nobody else', async () => {
+  test('show their own user at /users/@me', async () => {
     const [ada, bob] = [await sterna.newPerson(), await sterna.newPerson()]
     expect((await me(ada.cookie)).body).toMatchObject({ id: ada.id, email: ada.email })
     expect((await me(bob.cookie)).body).toMatchObject({ id: bob.id, email: bob.email })
@@ -60,7 +60,7 @@ describe('sessions', () => {
 describe('change-password', () => {
   const change = (cookie: string, body: Record<string, unknown>) => sterna.call('POST', '/auth/change-password', { cookie, body })
 
-  test('ends every session and continues in a new one', async () => {
+  test('ends every session and starts a new one', async () => {
     const { email, password, cookie } = await sterna.newPerson()
     const phone = cookieOf(await logIn(email, password))
     const answer = await change(cookie, { currentPassword: password, password: 'battery staple' })
@@ -84,13 +84,13 @@ describe('change-password', () => {
     [{ currentPassword: 'correct horse', password: 'x'.repeat(257) }, ['password']],
     [{ password: 'battery staple' }, ['currentPassword']],
     [{ currentPassword: 'correct horse', password: ['battery staple'] }, ['password']],
-  ])('names what is wrong in %j', async (body, expected) => {
+  ])('refuses %j and names the field', async (body, expected) => {
     const { cookie } = await sterna.newPerson()
     const answer = await change(cookie, body)
     expect([answer.status, fields(answer)]).toEqual([422, expected])
   })
 
-  test('cannot be used to guess the password of a borrowed session', async () => {
+  test('limits the guesses of the password with a stolen session', async () => {
     const { cookie, password } = await sterna.newPerson()
     const guesses = await Promise.all(
       Array.from({ length: 12 }, () => change(cookie, { currentPassword: 'wrong password', password: 'battery staple' })),
@@ -99,14 +99,14 @@ describe('change-password', () => {
     expectToWait(await change(cookie, { currentPassword: password, password: 'battery staple' }), 3600)
   })
 
-  test('changes nobody but the caller', async () => {
+  test('changes only the password of the caller', async () => {
     const [ada, bob] = [await sterna.newPerson(), await sterna.newPerson()]
     await change(ada.cookie, { currentPassword: ada.password, password: 'battery staple', userId: bob.id, id: bob.id, email: bob.email })
     expect((await logIn(bob.email, bob.password)).status).toBe(200)
     expect((await me(bob.cookie)).status).toBe(200)
   })
 
-  test('makes a reset link asked for before it worthless', async () => {
+  test('invalidates earlier reset links', async () => {
     const { email, password, cookie } = await sterna.newPerson()
     const token = await resetTokenFor(email)
     await change(cookie, { currentPassword: password, password: 'battery staple' })

@@ -7,7 +7,7 @@ import { expectToWait, useAccounts } from './account-client.ts'
 const { sterna, newIp, from, newEmail, signUp, logIn, me, emailsLike, addAttempts } = useAccounts()
 
 describe('sign-up', () => {
-  test('makes an account, signs in and mails a link to prove the address', async () => {
+  test('creates an account, signs in and sends a link to verify the address', async () => {
     const email = newEmail()
     const answer = await signUp({ email, password: 'correct horse' })
 
@@ -45,14 +45,14 @@ describe('sign-up', () => {
   test.each([
     ['dotless i', 'mıke@example.com'],
     ['long s', 'roſe@example.com'],
-  ])('with a %s makes an account apart from the ASCII look-alike', async (_, lookAlike) => {
+  ])('with a %s creates an account separate from the ASCII look-alike', async (_, lookAlike) => {
     const plain = await signUp({ email: lookAlike.replace('ı', 'i').replace('ſ', 's'), password: 'correct horse' })
     const other = await signUp({ email: lookAlike, password: 'correct horse' })
     expect([plain.status, other.status]).toEqual([200, 200])
     expect(plain.body.id).not.toBe(other.body.id)
   })
 
-  test('20 times at once makes one account', async () => {
+  test('20 times at once creates one account', async () => {
     const email = newEmail()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => signUp({ email: n % 2 ? email : email.toUpperCase(), password: `password ${n}` })),
@@ -70,7 +70,7 @@ describe('sign-up', () => {
     ['257 characters', 'x'.repeat(257), 422],
     ['a million characters', 'x'.repeat(1_000_000), 422],
     ['spaces only', ' '.repeat(8), 200],
-  ])('with a password of %s answers as documented', async (_, password, status) => {
+  ])('with a password of %s has the documented status', async (_, password, status) => {
     const email = newEmail()
     const answer = await signUp({ email, password })
 
@@ -88,7 +88,7 @@ describe('sign-up', () => {
     ['emoji', `${'🦜'.repeat(127)}🐢`, `${'🦜'.repeat(127)}🐙`],
     ['case', 'Correct Horse', 'correct horse'],
     ['a space at the end', 'correct horse ', 'correct horse'],
-  ])('keeps the whole password: one that differs at the end in %s does not sign in', async (_, password, almost) => {
+  ])('uses the whole password: one that differs at the end in %s does not sign in', async (_, password, almost) => {
     const email = newEmail()
     await signUp({ email, password })
     expect((await logIn(email, almost)).status).toBe(401)
@@ -121,7 +121,7 @@ describe('sign-up', () => {
     expect([answer.status, answer.body.error.code, fields(answer)]).toEqual([422, 'VALIDATION_ERROR', ['email']])
   })
 
-  test('takes only an address, a password and an invitation: everything else in the body is ignored', async () => {
+  test('uses only address, password and invitation, and ignores all other fields', async () => {
     const id = randomUUID()
     const extra = {
       id,
@@ -139,7 +139,7 @@ describe('sign-up', () => {
     expect(body.createdAt).not.toContain('2020')
   })
 
-  test('is limited per IP and says how long to wait', async () => {
+  test('is limited per IP, with the time to wait', async () => {
     const ip = newIp()
     const signUpThere = () => signUp({ email: newEmail(), password: 'correct horse' }, from(ip))
     expect((await signUpThere()).status).toBe(200)

@@ -5,8 +5,8 @@ import { useAccounts } from './account-client.ts'
 
 const { sterna, verify, me, resetTokenFor } = useAccounts()
 
-describe('verification of an address', () => {
-  test('takes the mailed token, once', async () => {
+describe('the verification of an email address', () => {
+  test('accepts the token of the email once', async () => {
     const { email, cookie } = await sterna.newPerson()
     const token = await sterna.tokenFor(email)
     const answer = await verify(token)
@@ -18,14 +18,14 @@ describe('verification of an address', () => {
     expect([again.status, again.body.error.code]).toEqual([400, 'INVALID_TOKEN'])
   })
 
-  test('takes a token once of 20 at once', async () => {
+  test('accepts a token once of 20 concurrent requests', async () => {
     const { email } = await sterna.newPerson()
     const token = await sterna.tokenFor(email)
     const answers = await Promise.all(Array.from({ length: 20 }, () => verify(token)))
     expect(statuses(answers)).toEqual([200, ...Array(19).fill(400)])
   })
 
-  test('takes only the newest token', async () => {
+  test('accepts only the newest token', async () => {
     const { email, cookie } = await sterna.newPerson()
     const older = await sterna.tokenFor(email)
     const answer = await sterna.call('POST', '/auth/request-verification', { cookie })
@@ -37,7 +37,7 @@ describe('verification of an address', () => {
     expect((await verify(newer)).status).toBe(200)
   })
 
-  test('takes a token for one hour', async () => {
+  test('accepts a token for one hour', async () => {
     const { email, id, cookie } = await sterna.newPerson()
     const token = await sterna.tokenFor(email)
     await sql`update user_tokens set expires_at = expires_at - interval '1 hour' where user_id = ${id}`.execute(sterna.db)
@@ -45,13 +45,13 @@ describe('verification of an address', () => {
     expect((await me(cookie)).body.emailVerified).toBe(false)
   })
 
-  test('takes no token of another purpose', async () => {
+  test('accepts no token of another purpose', async () => {
     const { email, cookie } = await sterna.newPerson()
     expect((await verify(await resetTokenFor(email))).status).toBe(400)
     expect((await me(cookie)).body.emailVerified).toBe(false)
   })
 
-  test('is mailed again five times an hour, to the signed-in person only', async () => {
+  test('is sent again at most five times an hour, only to the signed-in user', async () => {
     const { email, cookie } = await sterna.newPerson()
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => sterna.call('POST', '/auth/request-verification', { cookie, body: { email: 'victim@example.com' } })),
@@ -60,13 +60,13 @@ describe('verification of an address', () => {
     expect(await sterna.accountEmailsTo(email)).toHaveLength(6)
   })
 
-  test('is not mailed again once done', async () => {
+  test('is not sent again once the address is verified', async () => {
     const { email, cookie } = await sterna.newPerson({ verified: true })
     expect((await sterna.call('POST', '/auth/request-verification', { cookie })).status).toBe(200)
     expect(await sterna.accountEmailsTo(email)).toHaveLength(1)
   })
 
-  test('needs a session to be asked for again', async () => {
+  test('needs a session to be sent again', async () => {
     const answer = await sterna.call('POST', '/auth/request-verification')
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED'])
   })

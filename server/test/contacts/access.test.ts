@@ -6,8 +6,8 @@ import { useApp } from '../support/app.ts'
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
-describe('callers', () => {
-  test('a person at the dashboard may do what the key may, in their project only', async () => {
+describe('access to contacts', () => {
+  test('a session has the same access as the secret key, only to projects of its user', async () => {
     const project = await newProject()
     const stranger = await sterna.newPerson()
     const headers = { 'x-project-id': project.id }
@@ -26,7 +26,7 @@ describe('callers', () => {
     expect((await project.owner.call('DELETE', `/contacts/${id}`, { headers })).status).toBe(204)
   })
 
-  test('a disabled project can be read, not changed', async () => {
+  test('a disabled project is read-only', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com', { data: { plan: 'pro' } })
     const { body: job } = await project.call('POST', '/contacts/bulk-unsubscribe', { contactIds: [randomUUID()] })

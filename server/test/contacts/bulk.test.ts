@@ -14,7 +14,7 @@ describe('a bulk job', () => {
     ['mode ids', (contactIds) => ({ mode: 'ids', contactIds })],
     ['mode ids and ids', (ids) => ({ mode: 'ids', ids })],
     ['ids in upper case', (ids) => ({ contactIds: ids.map((id) => id.toUpperCase()) })],
-  ])('takes %s, and does to those what it should', async (_, selection) => {
+  ])('accepts %s and changes exactly those contacts', async (_, selection) => {
     const project = await newProject()
     const [on, off, kept] = [
       await project.contacts.create('a@example.com'),
@@ -105,7 +105,7 @@ describe('a bulk job', () => {
     },
   )
 
-  test('with an empty filter says how to act on everybody', async () => {
+  test('with an empty filter is an error that explains how to select all contacts', async () => {
     const { call } = await newProject()
     expect((await call('POST', '/contacts/bulk-delete', { mode: 'query', filter: {} })).body.error.errors).toEqual([
       { field: 'filter', message: 'Give a filter, or "all": true to act on every contact.', code: 'required' },
@@ -123,7 +123,7 @@ describe('a bulk job', () => {
     expect(await project.contacts.rows()).toHaveLength(1)
   })
 
-  test('counts what is malformed, unknown or of another project as not found, and touches it not', async () => {
+  test('counts malformed, unknown and foreign ids as not found and changes nothing for them', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const mine = await project.contacts.create('a@example.com')
     const theirs = await other.contacts.create('theirs@example.com')
@@ -137,7 +137,7 @@ describe('a bulk job', () => {
     expect(await other.events.byEmail()).toEqual([])
   })
 
-  test.each(['subscribe', 'unsubscribe', 'delete'])('%s given one id 1,000 times succeeds as if it were given once', async (operation) => {
+  test.each(['subscribe', 'unsubscribe', 'delete'])('%s with one id 1,000 times has the effect of one', async (operation) => {
     const project = await newProject()
     const { id } = await project.contacts.create('a@example.com', { subscribed: operation !== 'subscribe' })
     const { result } = await project.contacts.bulk(operation, { contactIds: times(1_000, (n) => (n % 2 ? id : id.toUpperCase())) })
@@ -146,7 +146,7 @@ describe('a bulk job', () => {
     expect((await project.call('GET', '/contacts?subscribed=true')).body.total).toBe(operation === 'subscribe' ? 1 : 0)
   })
 
-  test('takes 1,000 ids, of which some are missing', async () => {
+  test('accepts 1,000 ids and reports the missing ones', async () => {
     const project = await newProject()
     const ids = await project.contacts.createMany(990)
     const missing = times(10, () => randomUUID())
@@ -160,39 +160,39 @@ describe('a bulk job', () => {
   })
 
   test.each<[string, object, (contact: { n: number; on: boolean }) => boolean]>([
-    ['everyone', { all: true }, () => true],
-    ['everyone by an empty filter', { filter: {}, all: true }, () => true],
-    ['only matches, although it says all', { filter: { subscribed: true }, all: true }, ({ on }) => on],
+    ['all contacts', { all: true }, () => true],
+    ['all contacts with an empty filter', { filter: {}, all: true }, () => true],
+    ['only matches if a filter is given beside all', { filter: { subscribed: true }, all: true }, ({ on }) => on],
     ['a search', { filter: { search: 'C1' } }, ({ n }) => String(n).startsWith('1')],
     ['a search for a wildcard', { filter: { search: '%' } }, () => false],
     ['subscribers', { filter: { subscribed: true } }, ({ on }) => on],
-    ['others', { filter: { subscribed: false } }, ({ on }) => !on],
-    ['both', { filter: { search: '@example', subscribed: true } }, ({ on }) => on],
-  ])('by query takes %s, on however many pages', async (_, query, isMeant) => {
+    ['unsubscribed contacts', { filter: { subscribed: false } }, ({ on }) => !on],
+    ['matches of both conditions', { filter: { search: '@example', subscribed: true } }, ({ on }) => on],
+  ])('by query selects %s across pages', async (_, query, isSelected) => {
     const project = await newProject()
     await (await newProject()).contacts.create('c1@example.com')
-    const people = times(1_101, (n) => ({ n, on: n % 3 > 0 }))
-    await project.contacts.import(`email,subscribed\n${people.map(({ n, on }) => `c${n}@example.com,${on}`).join('\n')}`)
-    const meant = people.filter(isMeant)
-    const changing = meant.filter(({ on }) => on).length
+    const contacts = times(1_101, (n) => ({ n, on: n % 3 > 0 }))
+    await project.contacts.import(`email,subscribed\n${contacts.map(({ n, on }) => `c${n}@example.com,${on}`).join('\n')}`)
+    const selected = contacts.filter(isSelected)
+    const changing = selected.filter(({ on }) => on).length
     const { result } = await project.contacts.bulk('unsubscribe', { mode: 'query', ...query })
     expect(result).toEqual({
       operation: 'unsubscribe',
-      totalRequested: meant.length,
-      successCount: meant.length,
-      unchangedCount: meant.length - changing,
+      totalRequested: selected.length,
+      successCount: selected.length,
+      unchangedCount: selected.length - changing,
       failureCount: 0,
       errors: [],
     })
     expect(await project.events.byEmail()).toHaveLength(changing)
-    expect((await project.call('GET', '/contacts?subscribed=true')).body.total).toBe(people.filter(({ on }) => on).length - changing)
+    expect((await project.call('GET', '/contacts?subscribed=true')).body.total).toBe(contacts.filter(({ on }) => on).length - changing)
   })
 
   test.each<[string, (ids: string[]) => unknown[]]>([
-    ['as they are', (ids) => ids],
+    ['in lower case', (ids) => ids],
     ['in upper case', (ids) => ids.map((id) => id.toUpperCase())],
-    ['among nonsense', (ids) => ['x', randomUUID(), '', ...ids, ...ids]],
-  ])('by query spares excludeIds given %s', async (_, given) => {
+    ['among invalid and repeated ids', (ids) => ['x', randomUUID(), '', ...ids, ...ids]],
+  ])('by query skips excludeIds given %s', async (_, given) => {
     const project = await newProject()
     const ids = await project.contacts.createMany(620)
     const spared = ids.filter((_, n) => n % 100 === 0)
@@ -201,7 +201,7 @@ describe('a bulk job', () => {
     expect(result).toMatchObject({ totalRequested: 613, successCount: 613, failureCount: 0 })
   })
 
-  test('runs beside others without a deadlock, and everyone ends up in one state', async () => {
+  test('runs concurrently with other jobs and updates without a deadlock', async () => {
     const project = await newProject()
     const ids = await project.contacts.createMany(400)
     const jobs = await Promise.all(

@@ -10,7 +10,7 @@ const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 type Project = Awaited<ReturnType<typeof newProject>>
 
-describe('the total', () => {
+describe('the number of contacts', () => {
   const totals = async (project: Project) => {
     const [all, yes, no] = await Promise.all(
       ['', '?subscribed=true', '?subscribed=false'].map((query) => project.contacts.list(`${query}${query ? '&' : '?'}limit=1`)),
@@ -63,7 +63,7 @@ describe('the total', () => {
     if (kind === 'recount') await transact(sterna.db, (tx) => recountContacts(tx, project.id))
   }
 
-  test('is the number of contacts after any mix of operations, some at once', async () => {
+  test('is right after any mix of operations, some of them concurrent', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 3, maxLength: 8 }), async (rounds) => {
         const project = await newProject()
@@ -80,7 +80,7 @@ describe('the total', () => {
     )
   })
 
-  test('is mended by a recount, and compacting leaves one row', async () => {
+  test('is repaired by a recount, and compaction leaves one row', async () => {
     const project = await newProject()
     for (let n = 0; n < 6; n++) await project.contacts.create(`p${n}@example.com`, { subscribed: n > 0 })
     await sql`insert into contact_counts (project_id, total, subscribed) values (${project.id}, 1000, -50)`.execute(sterna.db)
@@ -93,7 +93,7 @@ describe('the total', () => {
     expect(await one(sterna.db, sql`select count(*)::int as n from contact_counts where project_id = ${project.id}`)).toEqual({ n: 1 })
   })
 
-  test('stays right when a recount begins while counts are being compacted', async () => {
+  test('stays right if a recount starts during a compaction', async () => {
     const project = await newProject()
     for (let n = 0; n < 4; n++) await project.contacts.create(`p${n}@example.com`)
     const waiting = sql<{ n: number }>`
@@ -122,14 +122,14 @@ describe('the total', () => {
       )
       .toBe(1)
     const recounting = transact(sterna.db, (tx) => recountContacts(tx, project.id))
-    // Either it waits for the compaction, or it is done without.
+    // The recount either waits for the compaction or finishes without it.
     await Promise.race([recounting, expect.poll(async () => (await one(sterna.db, waiting)).n).toBe(1)])
     release()
     await Promise.all([compacting, recounting])
     expect((await project.contacts.list()).total).toBe(4)
   })
 })
-test('the set-up state of a project counts its contacts', async () => {
+test('the setup state of a project has the number of its contacts', async () => {
   const project = await sterna.newProject()
   const state = async () => (await project.owner.call('GET', `/projects/${project.id}/setup-state`)).body.contactCount
   expect(await state()).toBe(0)

@@ -7,8 +7,8 @@ import { times } from '../support/times.ts'
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
-describe('creating and updating a contact', () => {
-  test('a new one is answered with 201, whole, and found again', async () => {
+describe('POST /contacts', () => {
+  test('creates a contact, answers 201 with the whole contact, and the contact is listed', async () => {
     const project = await newProject()
     const { status, body } = await project.call('POST', '/contacts', { email: 'Ada@Example.com', data: { plan: 'pro', age: 36 } })
     expect(status).toBe(201)
@@ -27,7 +27,7 @@ describe('creating and updating a contact', () => {
     expect((await project.contacts.list()).data).toEqual([contact])
   })
 
-  test('a known one is answered with 200 and keeps what was not sent', async () => {
+  test('updates an existing contact, answers 200 and keeps fields that were not sent', async () => {
     const project = await newProject()
     const first = await project.contacts.create('ada@example.com', { data: { plan: 'pro', city: 'Bonn', tags: ['a'] } })
     const { status, body } = await project.call('POST', '/contacts', {
@@ -42,12 +42,12 @@ describe('creating and updating a contact', () => {
   })
 
   test.each<[string, object | undefined, object, boolean]>([
-    ['a new one is subscribed', undefined, {}, true],
-    ['a new one that should not be is not', undefined, { subscribed: false }, false],
-    ['one that opted out stays out when nothing is said', { subscribed: false }, {}, false],
-    ['one that opted out comes back when asked for', { subscribed: false }, { subscribed: true }, true],
-    ['a subscriber stays one when nothing is said', {}, {}, true],
-    ['a subscriber leaves when asked for', {}, { subscribed: false }, false],
+    ['subscribes a new contact by default', undefined, {}, true],
+    ['creates an unsubscribed contact if asked to', undefined, { subscribed: false }, false],
+    ['keeps an opted-out contact unsubscribed by default', { subscribed: false }, {}, false],
+    ['subscribes an opted-out contact if asked to', { subscribed: false }, { subscribed: true }, true],
+    ['keeps a subscribed contact subscribed by default', {}, {}, true],
+    ['unsubscribes a subscribed contact if asked to', {}, { subscribed: false }, false],
   ])('%s', async (_, before, sent, after) => {
     const project = await newProject()
     if (before) await project.contacts.create('ada@example.com', before)
@@ -60,7 +60,7 @@ describe('creating and updating a contact', () => {
     ['no email but data', { data: { a: 1 }, subscribed: true }],
     ['an email under another name', { Email: 'ada@example.com' }],
     ['null as email', { email: null }],
-  ])('a body with %s is a plain 400', async (_, body) => {
+  ])('with %s is a plain 400', async (_, body) => {
     const project = await newProject()
     const answer = await project.call('POST', '/contacts', body)
     expect(answer).toMatchObject({ status: 400, body: plainError })
@@ -78,42 +78,42 @@ describe('creating and updating a contact', () => {
     ['a header in the address', { email: 'ada@example.com\r\nBcc: x@y.z' }, 'email', 'invalid_string'],
     ['U+0000 in the address', { email: 'a\0@example.com' }, 'email', 'invalid_string'],
     ['an address that is too long', { email: `${'a'.repeat(310)}@example.com` }, 'email', 'too_big'],
-    ['a text as subscribed', { email: 'ada@example.com', subscribed: 'true' }, 'subscribed', 'invalid_type'],
+    ['a string as subscribed', { email: 'ada@example.com', subscribed: 'true' }, 'subscribed', 'invalid_type'],
     ['a number as subscribed', { email: 'ada@example.com', subscribed: 1 }, 'subscribed', 'invalid_type'],
     ['null as subscribed', { email: 'ada@example.com', subscribed: null }, 'subscribed', 'invalid_type'],
     ['a list as data', { email: 'ada@example.com', data: [] }, 'data', 'invalid_type'],
-    ['a text as data', { email: 'ada@example.com', data: 'x' }, 'data', 'invalid_type'],
+    ['a string as data', { email: 'ada@example.com', data: 'x' }, 'data', 'invalid_type'],
     ['a number as data', { email: 'ada@example.com', data: 1 }, 'data', 'invalid_type'],
-    ['a locale that is no text', { email: 'ada@example.com', data: { locale: 1 } }, 'data.locale', 'invalid_type'],
+    ['a locale that is not a string', { email: 'ada@example.com', data: { locale: 1 } }, 'data.locale', 'invalid_type'],
     ['U+0000 in a value', { email: 'ada@example.com', data: { a: '\0' } }, 'data.a', 'invalid_string'],
     ['half a surrogate pair', { email: 'ada@example.com', data: { a: '\ud800' } }, 'data.a', 'invalid_string'],
     ['a key of 256 bytes', { email: 'ada@example.com', data: { ['k'.repeat(256)]: 1 } }, `data.${'k'.repeat(50)}`, 'too_big'],
     ['a value that is too long', { email: 'ada@example.com', data: { a: 'x'.repeat(65_537) } }, 'data.a', 'too_big'],
-  ])('a body with %s is a 422 that names the field', async (_, body, field, code) => {
+  ])('with %s is a 422 that names the field', async (_, body, field, code) => {
     const project = await newProject()
     const answer = await project.call('POST', '/contacts', body)
     expect(answer).toMatchObject({ status: 422, body: { success: false, error: { code: 'VALIDATION_ERROR', errors: [{ field, code }] } } })
     expect(await project.contacts.rows()).toEqual([])
   })
 
-  test('what only the service may set is ignored', async () => {
+  test('ignores fields that only the server sets', async () => {
     const project = await newProject()
     const other = await newProject()
-    const theirs = {
+    const forged = {
       id: randomUUID(),
       projectId: other.id,
       project_id: other.id,
       createdAt: '2001-01-01T00:00:00.000Z',
       _meta: { isNew: false },
     }
-    const created = await project.call('POST', '/contacts', { email: 'ada@example.com', ...theirs })
+    const created = await project.call('POST', '/contacts', { email: 'ada@example.com', ...forged })
     expect(created.status).toBe(201)
     expect(created.body).toMatchObject({ projectId: project.id, _meta: { isNew: true } })
-    expect(created.body.id).not.toBe(theirs.id)
-    expect(created.body.createdAt).not.toBe(theirs.createdAt)
-    const { body } = await project.contacts.update(created.body.id, { ...theirs, updatedAt: theirs.createdAt })
+    expect(created.body.id).not.toBe(forged.id)
+    expect(created.body.createdAt).not.toBe(forged.createdAt)
+    const { body } = await project.contacts.update(created.body.id, { ...forged, updatedAt: forged.createdAt })
     expect(body).toMatchObject({ id: created.body.id, projectId: project.id, createdAt: created.body.createdAt })
-    expect(body.updatedAt).not.toBe(theirs.createdAt)
+    expect(body.updatedAt).not.toBe(forged.createdAt)
     expect(await other.contacts.rows()).toEqual([])
   })
 
@@ -122,7 +122,7 @@ describe('creating and updating a contact', () => {
     ['ada@bücher.example', 'ADA@BÜCHER.example', 'ada@xn--bcher-kva.example', 'ada@XN--BCHER-KVA.EXAMPLE', 'ada@bu\u0308cher.example'],
     ['caf\u00e9@example.com', 'cafe\u0301@example.com', 'CAFe\u0301@EXAMPLE.com', 'CAF\u00c9@example.com'],
     ['i\u0307stanbul@example.com', '\u0130stanbul@example.com', 'I\u0307STANBUL@example.com'],
-  ])('%s in any spelling is one contact', async (...spellings) => {
+  ])('treats all spellings of %s as one contact', async (...spellings) => {
     const project = await newProject()
     const { id } = await project.contacts.create(spellings[0]!)
     for (const email of spellings)
@@ -131,7 +131,7 @@ describe('creating and updating a contact', () => {
     expect((await project.contacts.list()).total).toBe(1)
   })
 
-  test('data is kept as it was sent, whatever it is called', async () => {
+  test('stores data as sent, with any key', async () => {
     const project = await newProject()
     const data = {
       constructor: 1,
@@ -152,7 +152,7 @@ describe('creating and updating a contact', () => {
     expect((await project.contacts.list()).data[0].data).toEqual(data)
   })
 
-  test('reserved keys, "" and what is not persistent are stored nowhere, null deletes', async () => {
+  test('does not store reserved keys, "" and values that are not persistent, and null deletes a key', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com', { data: { a: 1, b: 1 } })
     const dropped = Object.fromEntries(
@@ -167,7 +167,7 @@ describe('creating and updating a contact', () => {
     expect(Object.keys((await project.contacts.get(id)).data!).sort()).toEqual(['a', 'd'])
   })
 
-  test('data is null when nothing is left of it', async () => {
+  test('answers data: null for a contact without data', async () => {
     const project = await newProject()
     const { id, data } = await project.contacts.create('ada@example.com', { data: null })
     expect(data).toBeNull()
@@ -175,7 +175,7 @@ describe('creating and updating a contact', () => {
     expect((await project.contacts.update(id, { data: { a: null } })).body.data).toBeNull()
   })
 
-  test('many clients that create the same address create it once', async () => {
+  test('creates one contact for many concurrent requests with the same address', async () => {
     const project = await newProject()
     const answers = await Promise.all(
       times(60, (n) => project.call('POST', '/contacts', { email: n % 2 ? 'ada@example.com' : 'ADA@example.com', data: { [`k${n}`]: n } })),
@@ -189,7 +189,7 @@ describe('creating and updating a contact', () => {
     expect(await project.events.namesOf(data[0].id)).toEqual([])
   })
 
-  test('more data than a contact can hold is refused with 422 and changes nothing', async () => {
+  test('with more data than a contact may have is a 422 and changes nothing', async () => {
     const project = await newProject()
     const large = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(65_000)]))
     const { id } = await project.contacts.create('ada@example.com', { data: large })

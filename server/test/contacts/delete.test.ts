@@ -11,13 +11,13 @@ const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 const count = <T>(items: T[], wanted: T) => items.filter((item) => item === wanted).length
 
-describe('a contact that is not there', () => {
+describe('a missing contact', () => {
   test.each([
     ['GET', ''],
     ['PATCH', ''],
     ['DELETE', ''],
     ['GET', '/consent'],
-  ])('%s /contacts/:id%s gives the same 404 for an unknown, a malformed, a deleted and a foreign id', async (method, path) => {
+  ])('gives the same 404 to %s /contacts/:id%s for an unknown, malformed, deleted and foreign id', async (method, path) => {
     const project = await newProject()
     const foreign = await (await newProject()).contacts.create('ada@example.com')
     const deleted = await project.contacts.create('gone@example.com')
@@ -57,7 +57,7 @@ describe('a contact that is not there', () => {
 })
 
 describe('deleting a contact', () => {
-  test('takes everything known of it along and of nobody else', async () => {
+  test('deletes all its data, and nothing of other contacts', async () => {
     const project = await newProject()
     const [ada, grace] = [
       await project.contacts.create('ada@example.com', { data: { plan: 'pro' } }),
@@ -81,7 +81,7 @@ describe('deleting a contact', () => {
     expect((await project.call('GET', `/contacts/${again.body.id}/consent`)).body.data).toEqual([])
   })
 
-  test('happens once when many ask for it, and the total knows', async () => {
+  test('succeeds once for many concurrent requests, and the totals are right', async () => {
     const project = await newProject()
     const [{ id }] = [
       await project.contacts.create('ada@example.com'),

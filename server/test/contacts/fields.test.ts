@@ -6,26 +6,21 @@ import { recountContacts } from '../../src/contacts/counts.ts'
 import { readData } from '../../src/contacts/data.ts'
 import { upsertContacts } from '../../src/contacts/upsert.ts'
 import { many, one, transact } from '../../src/db/index.ts'
+import { plainError } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
+import { times } from '../support/times.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
 type Field = { field: string; type: string; isCustom: boolean; coverage: number }
 
-const PROJECTS_OF_A_PERSON = 50
-let owner: Awaited<ReturnType<typeof sterna.newPerson>>
-let books = 0
-
-/** A project with what a customer does with its fields. */
-async function newBook() {
-  if (books++ % PROJECTS_OF_A_PERSON === 0) owner = await sterna.newPerson()
-  const { id, sk } = await sterna.newProject(owner)
-  const call = (method: string, url: string, body?: unknown) =>
-    sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
+/** A project with requests about its fields. */
+async function newProject() {
+  const project = await sterna.newProject(await sterna.sharedOwner())
+  const { call } = project
   const field = (name: string) => `/contacts/fields/${encodeURIComponent(name)}`
   return {
-    id,
-    call,
+    ...project,
     add: async (email: string, data?: object): Promise<{ id: string }> => (await call('POST', '/contacts', { email, data })).body,
     data: async (contactId: string): Promise<Record<string, unknown>> => (await call('GET', `/contacts/${contactId}`)).body.data ?? {},
     patch: (contactId: string, data: object | null) => call('PATCH', `/contacts/${contactId}`, { data }),
@@ -39,10 +34,7 @@ async function newBook() {
     drop: (name: string) => call('DELETE', field(name)),
   }
 }
-type Book = Awaited<ReturnType<typeof newBook>>
-
-const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
-const plainError = { error: expect.stringMatching(/./) }
+type Project = Awaited<ReturnType<typeof newProject>>
 
 const STANDARD: Field[] = [
   { field: 'createdAt', type: 'date', isCustom: false, coverage: 1 },
@@ -53,15 +45,15 @@ const STANDARD: Field[] = [
 
 describe('the list of fields', () => {
   test('has the standard ones in an empty project', async () => {
-    const { status, body } = await (await newBook()).call('GET', '/contacts/fields')
+    const { status, body } = await (await newProject()).call('GET', '/contacts/fields')
     expect(status).toBe(200)
     expect(body).toEqual({ fields: STANDARD, count: 4 })
   })
 
-  test('has every key ever stored, sorted by name among the standard ones', async () => {
-    const book = await newBook()
-    await book.add('ada@example.com', { zip: '1', alpha: 1, 'Ünit x': 1, subscribed: 'custom', locale: 'de' })
-    const { body } = await book.call('GET', '/contacts/fields')
+  test('has every key ever stored, sorted by name together with the standard ones', async () => {
+    const project = await newProject()
+    await project.add('ada@example.com', { zip: '1', alpha: 1, 'Ünit x': 1, subscribed: 'custom', locale: 'de' })
+    const { body } = await project.call('GET', '/contacts/fields')
     expect(body.fields.map(({ field }: Field) => field)).toEqual(
       ['createdAt', 'data.alpha', 'data.locale', 'data.subscribed', 'data.zip', 'data.Ünit x', 'email', 'subscribed', 'updatedAt'].sort(),
     )
@@ -70,9 +62,9 @@ describe('the list of fields', () => {
   })
 
   test('has no key that was not stored', async () => {
-    const book = await newBook()
-    await book.add('ada@example.com', { id: 1, email: 'x', sterna_id: 1, a: null, b: '', c: { value: 1, persistent: false } })
-    expect(await book.fields()).toEqual(STANDARD)
+    const project = await newProject()
+    await project.add('ada@example.com', { id: 1, email: 'x', sterna_id: 1, a: null, b: '', c: { value: 1, persistent: false } })
+    expect(await project.fields()).toEqual(STANDARD)
   })
 
   test.each<[string, unknown, string]>([
@@ -85,46 +77,46 @@ describe('the list of fields', () => {
     ['a number in a text', '1', 'string'],
     ['an object', { a: 1 }, 'string'],
     ['a list', [1], 'string'],
-  ])('knows the type of %s from its first value, and keeps it', async (_, value, type) => {
-    const book = await newBook()
-    const { id } = await book.add('ada@example.com', { key: null })
-    await book.patch(id, { key: '' })
-    await book.patch(id, { key: value })
-    expect(await book.custom()).toEqual({ 'data.key': [type, 1] })
+  ])('has the type of the first value, %s, and keeps it', async (_, value, type) => {
+    const project = await newProject()
+    const { id } = await project.add('ada@example.com', { key: null })
+    await project.patch(id, { key: '' })
+    await project.patch(id, { key: value })
+    expect(await project.custom()).toEqual({ 'data.key': [type, 1] })
     for (const other of ['text', 5, true, '2026-02-01', [], {}]) {
-      await book.patch(id, { key: other })
-      expect((await book.data(id)).key).toEqual(other)
+      await project.patch(id, { key: other })
+      expect((await project.data(id)).key).toEqual(other)
     }
-    await book.patch(id, { key: null })
-    expect(await book.custom()).toEqual({ 'data.key': [type, 0] })
-    await book.add('grace@example.com', { key: true })
-    expect(await book.custom()).toEqual({ 'data.key': [type, 0.5] })
+    await project.patch(id, { key: null })
+    expect(await project.custom()).toEqual({ 'data.key': [type, 0] })
+    await project.add('grace@example.com', { key: true })
+    expect(await project.custom()).toEqual({ 'data.key': [type, 0.5] })
   })
 
-  test('agrees on one type when many come first at once', async () => {
-    const book = await newBook()
+  test('has one type after many concurrent first values', async () => {
+    const project = await newProject()
     const values = ['text', 1, true, '2026-01-01']
-    await Promise.all(times(40, (n) => book.add(`c${n}@example.com`, { key: values[n % 4], [`own${n}`]: n })))
-    const custom = await book.custom()
+    await Promise.all(times(40, (n) => project.add(`c${n}@example.com`, { key: values[n % 4], [`own${n}`]: n })))
+    const custom = await project.custom()
     expect(Object.keys(custom)).toHaveLength(41)
     expect(custom['data.key']![1]).toBe(1)
     expect(['string', 'number', 'boolean', 'date']).toContain(custom['data.key']![0])
   })
 
-  test('tells the share of contacts that have each', async () => {
-    const book = await newBook()
-    const other = await newBook()
+  test('has the share of contacts with each field', async () => {
+    const project = await newProject()
+    const other = await newProject()
     await other.add('ada@example.com', { plan: 'theirs', theirs: 1 })
-    const contacts = await Promise.all(times(4, (n) => book.add(`c${n}@example.com`, n ? { plan: n } : {})))
-    expect(await book.custom()).toEqual({ 'data.plan': ['number', 0.75] })
-    await book.patch(contacts[1]!.id, { plan: null, city: 'Bonn' })
-    expect(await book.custom()).toEqual({ 'data.plan': ['number', 0.5], 'data.city': ['string', 0.25] })
-    await book.call('DELETE', `/contacts/${contacts[0]!.id}`)
-    expect(await book.custom()).toEqual({ 'data.plan': ['number', 0.6667], 'data.city': ['string', 0.3333] })
-    for (const { id } of contacts.slice(2)) await book.patch(id, null)
-    expect(await book.custom()).toEqual({ 'data.plan': ['number', 0], 'data.city': ['string', 0.3333] })
-    await book.call('DELETE', `/contacts/${contacts[1]!.id}`)
-    expect(await book.custom()).toEqual({ 'data.plan': ['number', 0], 'data.city': ['string', 0] })
+    const contacts = await Promise.all(times(4, (n) => project.add(`c${n}@example.com`, n ? { plan: n } : {})))
+    expect(await project.custom()).toEqual({ 'data.plan': ['number', 0.75] })
+    await project.patch(contacts[1]!.id, { plan: null, city: 'Bonn' })
+    expect(await project.custom()).toEqual({ 'data.plan': ['number', 0.5], 'data.city': ['string', 0.25] })
+    await project.call('DELETE', `/contacts/${contacts[0]!.id}`)
+    expect(await project.custom()).toEqual({ 'data.plan': ['number', 0.6667], 'data.city': ['string', 0.3333] })
+    for (const { id } of contacts.slice(2)) await project.patch(id, null)
+    expect(await project.custom()).toEqual({ 'data.plan': ['number', 0], 'data.city': ['string', 0.3333] })
+    await project.call('DELETE', `/contacts/${contacts[1]!.id}`)
+    expect(await project.custom()).toEqual({ 'data.plan': ['number', 0], 'data.city': ['string', 0] })
   })
 })
 
@@ -158,81 +150,75 @@ describe('a field of any name', () => {
   ]
 
   test.each(NAMES.map((name) => [name]))('%j is listed, read, counted and deleted', async (name) => {
-    const book = await newBook()
-    const ada = await book.add('ada@example.com', { [name]: 'x', other: 1 })
-    const grace = await book.add('grace@example.com', { [name]: 'y' })
+    const project = await newProject()
+    const ada = await project.add('ada@example.com', { [name]: 'x', other: 1 })
+    const grace = await project.add('grace@example.com', { [name]: 'y' })
     // A name that itself begins with "data." has one spelling only.
     const spellings = [`data.${name}`, ...(name.startsWith('data.') ? [] : [name])]
 
-    expect(await book.custom()).toEqual({ [`data.${name}`]: ['string', 1], 'data.other': ['number', 0.5] })
+    expect(await project.custom()).toEqual({ [`data.${name}`]: ['string', 1], 'data.other': ['number', 0.5] })
     for (const spelling of spellings) {
-      expect(await book.values(spelling)).toEqual({ field: spelling, values: ['x', 'y'], count: 2, limit: 100, sampled: true })
-      expect((await book.usage(spelling)).body.contactCount).toBe(2)
+      expect(await project.values(spelling)).toEqual({ field: spelling, values: ['x', 'y'], count: 2, limit: 100, sampled: true })
+      expect((await project.usage(spelling)).body.contactCount).toBe(2)
     }
-    expect(await book.drop(spellings.at(-1)!)).toMatchObject({ status: 200, body: { deletedFrom: 2 } })
-    expect([await book.data(ada.id), await book.data(grace.id)]).toEqual([{ other: 1 }, {}])
-    expect(await book.custom()).toEqual({ 'data.other': ['number', 0.5] })
-    expect(await book.values(spellings[0]!)).toMatchObject({ values: [], count: 0 })
+    expect(await project.drop(spellings.at(-1)!)).toMatchObject({ status: 200, body: { deletedFrom: 2 } })
+    expect([await project.data(ada.id), await project.data(grace.id)]).toEqual([{ other: 1 }, {}])
+    expect(await project.custom()).toEqual({ 'data.other': ['number', 0.5] })
+    expect(await project.values(spellings[0]!)).toMatchObject({ values: [], count: 0 })
   })
 
   test.each(['data.', 'nobody', 'data.__proto__', '__proto__', 'data.constructor', "data.a'b", 'data.\u2028', 'a\nb'])(
     '%j is empty when nobody has it',
     async (name) => {
-      const book = await newBook()
-      await book.add('ada@example.com', { plan: 'pro' })
-      expect(await book.values(name)).toEqual({ field: name, values: [], count: 0, limit: 100, sampled: true })
-      expect((await book.usage(name)).body.contactCount).toBe(0)
-      expect(await book.drop(name)).toMatchObject({ status: 200, body: { deletedFrom: 0 } })
-      expect(await book.custom()).toEqual({ 'data.plan': ['string', 1] })
+      const project = await newProject()
+      await project.add('ada@example.com', { plan: 'pro' })
+      expect(await project.values(name)).toEqual({ field: name, values: [], count: 0, limit: 100, sampled: true })
+      expect((await project.usage(name)).body.contactCount).toBe(0)
+      expect(await project.drop(name)).toMatchObject({ status: 200, body: { deletedFrom: 0 } })
+      expect(await project.custom()).toEqual({ 'data.plan': ['string', 1] })
     },
   )
 
-  test('of 10 kB, or with U+0000, is one that does not exist', async () => {
-    const book = await newBook()
+  test('of 10 kB or with U+0000 does not exist', async () => {
+    const project = await newProject()
     for (const name of ['x'.repeat(10_000), 'a\0b']) {
       for (const answer of [
-        await book.call('GET', `/contacts/fields/${encodeURIComponent(name)}/values`),
-        await book.usage(name),
-        await book.drop(name),
+        await project.call('GET', `/contacts/fields/${encodeURIComponent(name)}/values`),
+        await project.usage(name),
+        await project.drop(name),
       ])
         expect(answer.status).toBe(404)
     }
   })
 
-  test('that is called like a standard one is told apart by its prefix', async () => {
-    const book = await newBook()
-    const { id } = await book.add('ada@example.com', { subscribed: 'custom', createdAt: 'x', updatedAt: 'y', data: 'z' })
-    expect((await book.values('data.subscribed')).values).toEqual(['custom'])
-    expect((await book.values('subscribed')).values).toEqual([true])
-    expect((await book.drop('subscribed')).status).toBe(400)
-    expect(await book.drop('data.subscribed')).toMatchObject({ status: 200, body: { deletedFrom: 1 } })
-    expect(await book.data(id)).toEqual({ createdAt: 'x', updatedAt: 'y', data: 'z' })
-    expect((await book.values('data')).values).toEqual(['z'])
+  test('with the name of a standard one is distinguished by its prefix', async () => {
+    const project = await newProject()
+    const { id } = await project.add('ada@example.com', { subscribed: 'custom', createdAt: 'x', updatedAt: 'y', data: 'z' })
+    expect((await project.values('data.subscribed')).values).toEqual(['custom'])
+    expect((await project.values('subscribed')).values).toEqual([true])
+    expect((await project.drop('subscribed')).status).toBe(400)
+    expect(await project.drop('data.subscribed')).toMatchObject({ status: 200, body: { deletedFrom: 1 } })
+    expect(await project.data(id)).toEqual({ createdAt: 'x', updatedAt: 'y', data: 'z' })
+    expect((await project.values('data')).values).toEqual(['z'])
   })
 
-  test('that came with a file may be __proto__ and hurts nobody', async () => {
-    const book = await newBook()
-    const csv = 'email,__proto__,constructor\nada@example.com,polluted,1'
-    const { body } = await sterna.call('POST', '/contacts/import', {
-      cookie: owner.cookie,
-      headers: { 'x-project-id': book.id, 'content-type': 'multipart/form-data; boundary=cut' },
-      body: `--cut\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\n${csv}\r\n--cut--\r\n`,
-    })
-    await expect.poll(async () => (await book.call('GET', `/contacts/import/${body.jobId}`)).body.state).toBe('completed')
-    expect((await book.call('GET', '/contacts/fields')).status).toBe(200)
-    expect((await book.call('GET', '/contacts')).body.data[0].data).toMatchObject({ constructor: 1 })
-    for (const name of ['__proto__', 'constructor']) expect((await book.drop(name)).status).toBe(200)
-    expect(await book.fields()).toEqual(STANDARD)
+  test('that was imported may be __proto__ without harm', async () => {
+    const project = await newProject()
+    await project.contacts.import('email,__proto__,constructor\nada@example.com,polluted,1')
+    expect((await project.call('GET', '/contacts/fields')).status).toBe(200)
+    expect((await project.call('GET', '/contacts')).body.data[0].data).toMatchObject({ constructor: 1 })
+    for (const name of ['__proto__', 'constructor']) expect((await project.drop(name)).status).toBe(200)
+    expect(await project.fields()).toEqual(STANDARD)
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 })
 
 describe('the values of a field', () => {
-  let book: Book
+  let project: Project
   beforeAll(async () => {
-    book = await newBook()
-    await (await newBook()).add('ada@example.com', { many: 'theirs' })
-    await Promise.all(times(230, (n) => book.add(`c${n}@example.com`, { many: n % 210, few: ['a', 'b'][n % 2] })))
+    project = await newProject()
+    await (await newProject()).add('ada@example.com', { many: 'theirs' })
+    await Promise.all(times(230, (n) => project.add(`c${n}@example.com`, { many: n % 210, few: ['a', 'b'][n % 2] })))
   })
 
   test.each<[string, number]>([
@@ -246,7 +232,7 @@ describe('the values of a field', () => {
     ['?limit=x', 100],
     ['?limit=', 100],
   ])('with %j are at most %i', async (query, limit) => {
-    const { values, ...rest } = await book.values('many', query)
+    const { values, ...rest } = await project.values('many', query)
     expect(rest).toEqual({ field: 'many', count: limit, limit, sampled: true })
     expect(values).toHaveLength(limit)
     expect(new Set(values).size).toBe(limit)
@@ -254,11 +240,11 @@ describe('the values of a field', () => {
   })
 
   test('are each shown once', async () => {
-    expect((await book.values('few')).values).toEqual(['a', 'b'])
+    expect((await project.values('few')).values).toEqual(['a', 'b'])
   })
 
-  test('are told apart by type', async () => {
-    const mine = await newBook()
+  test('are distinguished by type', async () => {
+    const mine = await newProject()
     const kinds = [1, '1', true, 'true', false, 0, '0', 1.5, '2026-01-01', ' ', 'é']
     await Promise.all([...kinds, ...kinds].map((key, n) => mine.add(`c${n}@example.com`, { key })))
     const { values, count } = await mine.values('key')
@@ -266,8 +252,8 @@ describe('the values of a field', () => {
     expect([...values].map((value) => JSON.stringify(value)).sort()).toEqual(kinds.map((value) => JSON.stringify(value)).sort())
   })
 
-  test('are left out when they are too long to be shown, or no longer there', async () => {
-    const mine = await newBook()
+  test('are left out if they are too long or no longer stored', async () => {
+    const mine = await newProject()
     const values = ['short', 'x'.repeat(1_024), 'y'.repeat(1_025), 'z'.repeat(60_000)]
     const contacts = await Promise.all(values.map((key, n) => mine.add(`c${n}@example.com`, { key })))
     expect((await mine.values('key')).values).toEqual(['short', 'x'.repeat(1_024)])
@@ -275,9 +261,9 @@ describe('the values of a field', () => {
     expect((await mine.values('key')).values).toEqual(['x'.repeat(1_024)])
   })
 
-  test('of the standard ones are those of the contacts', async () => {
-    const mine = await newBook()
-    await (await newBook()).add('theirs@example.com')
+  test('of a standard field are those of the contacts', async () => {
+    const mine = await newProject()
+    await (await newProject()).add('theirs@example.com')
     const ada = await mine.call('POST', '/contacts', { email: 'ada@example.com' })
     expect((await mine.values('subscribed')).values).toEqual([true])
     await mine.call('POST', '/contacts', { email: 'grace@example.com', subscribed: false })
@@ -288,64 +274,64 @@ describe('the values of a field', () => {
   })
 })
 
-test('the usage of a standard field says that all contacts have it and that it cannot be deleted', async () => {
-  const book = await newBook()
-  await book.add('ada@example.com')
+test('the usage of a standard field is all contacts, and it cannot be deleted', async () => {
+  const project = await newProject()
+  await project.add('ada@example.com')
   const usage = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [], contactCount: 1, canDelete: false }
   for (const name of ['email', 'subscribed', 'createdAt', 'updatedAt'])
-    expect(await book.usage(name)).toMatchObject({ status: 200, body: usage })
+    expect(await project.usage(name)).toMatchObject({ status: 200, body: usage })
 })
 
-test('the usage of a field says where it is used and by how many', async () => {
-  const book = await newBook()
-  await (await newBook()).add('ada@example.com', { plan: 1 })
-  for (let n = 0; n < 3; n++) await book.add(`c${n}@example.com`, n ? { plan: n } : {})
+test('the usage of a field has its uses and the number of contacts', async () => {
+  const project = await newProject()
+  await (await newProject()).add('ada@example.com', { plan: 1 })
+  for (let n = 0; n < 3; n++) await project.add(`c${n}@example.com`, n ? { plan: n } : {})
   const nowhere = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [], canDelete: true }
-  expect((await book.usage('plan')).body).toEqual({ ...nowhere, contactCount: 2 })
-  expect((await book.usage('data.plan')).body).toEqual({ ...nowhere, contactCount: 2 })
-  expect((await book.usage('nobody')).body).toEqual({ ...nowhere, contactCount: 0 })
+  expect((await project.usage('plan')).body).toEqual({ ...nowhere, contactCount: 2 })
+  expect((await project.usage('data.plan')).body).toEqual({ ...nowhere, contactCount: 2 })
+  expect((await project.usage('nobody')).body).toEqual({ ...nowhere, contactCount: 0 })
 })
 
 describe('deleting a field', () => {
   test.each(['email', 'subscribed', 'createdAt', 'updatedAt'])('%s is a plain 400 and deletes nothing', async (name) => {
-    const book = await newBook()
-    const { id } = await book.add('ada@example.com', { [name === 'email' ? 'plan' : name]: 'kept' })
-    const answer = await book.drop(name)
+    const project = await newProject()
+    const { id } = await project.add('ada@example.com', { [name === 'email' ? 'plan' : name]: 'kept' })
+    const answer = await project.drop(name)
     expect(answer).toMatchObject({ status: 400, body: plainError })
     expect(Object.keys(answer.body)).toEqual(['error'])
-    expect(Object.values(await book.data(id))).toEqual(['kept'])
+    expect(Object.values(await project.data(id))).toEqual(['kept'])
   })
 
-  test('takes it from every contact of this project and of no other', async () => {
-    const [book, other] = [await newBook(), await newBook()]
+  test('removes it from every contact of this project and of no other', async () => {
+    const [project, other] = [await newProject(), await newProject()]
     const theirs = await other.add('ada@example.com', { plan: 'theirs', other: 1 })
-    const contacts = await Promise.all(times(30, (n) => book.add(`c${n}@example.com`, { ...(n % 3 ? { plan: n } : {}), other: n })))
-    const { updatedAt } = (await book.call('GET', `/contacts/${contacts[0]!.id}`)).body
+    const contacts = await Promise.all(times(30, (n) => project.add(`c${n}@example.com`, { ...(n % 3 ? { plan: n } : {}), other: n })))
+    const { updatedAt } = (await project.call('GET', `/contacts/${contacts[0]!.id}`)).body
 
-    expect(await book.drop('data.plan')).toMatchObject({ status: 200, body: { deletedFrom: 20 } })
-    expect(await Promise.all(contacts.map(({ id }) => book.data(id)))).toEqual(times(30, (other) => ({ other })))
-    expect(await book.custom()).toEqual({ 'data.other': ['number', 1] })
-    expect((await book.usage('plan')).body.contactCount).toBe(0)
-    expect(await book.drop('data.plan')).toMatchObject({ status: 200, body: { deletedFrom: 0 } })
-    // Who did not have it was not touched.
-    expect((await book.call('GET', `/contacts/${contacts[0]!.id}`)).body.updatedAt).toBe(updatedAt)
+    expect(await project.drop('data.plan')).toMatchObject({ status: 200, body: { deletedFrom: 20 } })
+    expect(await Promise.all(contacts.map(({ id }) => project.data(id)))).toEqual(times(30, (other) => ({ other })))
+    expect(await project.custom()).toEqual({ 'data.other': ['number', 1] })
+    expect((await project.usage('plan')).body.contactCount).toBe(0)
+    expect(await project.drop('data.plan')).toMatchObject({ status: 200, body: { deletedFrom: 0 } })
+    // Contacts without the field are unchanged.
+    expect((await project.call('GET', `/contacts/${contacts[0]!.id}`)).body.updatedAt).toBe(updatedAt)
     expect(await other.data(theirs.id)).toEqual({ plan: 'theirs', other: 1 })
     expect(await other.custom()).toEqual({ 'data.plan': ['string', 1], 'data.other': ['number', 1] })
   })
 
-  test('leaves a name that may come back with another type', async () => {
-    const book = await newBook()
-    const { id } = await book.add('ada@example.com', { plan: 'pro' })
-    await book.drop('plan')
-    await book.patch(id, { plan: null })
-    expect(await book.custom()).toEqual({})
-    await book.patch(id, { plan: 5 })
-    expect(await book.custom()).toEqual({ 'data.plan': ['number', 1] })
+  test('frees its name for another type', async () => {
+    const project = await newProject()
+    const { id } = await project.add('ada@example.com', { plan: 'pro' })
+    await project.drop('plan')
+    await project.patch(id, { plan: null })
+    expect(await project.custom()).toEqual({})
+    await project.patch(id, { plan: 5 })
+    expect(await project.custom()).toEqual({ 'data.plan': ['number', 1] })
   })
 
-  test('knows a field that was written while it went', async () => {
-    const book = await newBook()
-    await book.add('ada@example.com', { plan: 'pro' })
+  test('keeps a field that is written during the deletion', async () => {
+    const project = await newProject()
+    await project.add('ada@example.com', { plan: 'pro' })
     let commit = () => {}
     const mayCommit = new Promise<void>((done) => {
       commit = done
@@ -356,7 +342,7 @@ describe('deleting a field', () => {
     })
     const writing = transact(sterna.db, async (tx) => {
       const contact = {
-        projectId: book.id,
+        projectId: project.id,
         email: 'grace@example.com',
         subscribedIfNew: true,
         choices: [],
@@ -368,8 +354,8 @@ describe('deleting a field', () => {
       await mayCommit
     })
     await hasWritten
-    const deleting = book.drop('plan')
-    // It asks again and again whether the writer is done; give it time to ask once and to be done without, if it dared.
+    const deleting = project.drop('plan')
+    // The job polls for the writer; wait long enough for one poll, so that a job which does not wait would be done.
     await Promise.race([deleting, sleep(200)])
     commit()
     await writing
@@ -377,22 +363,22 @@ describe('deleting a field', () => {
 
     const having = await one(
       sterna.db,
-      sql<{ n: number }>`select count(*)::int as n from contacts where project_id = ${book.id} and data ? 'plan'`,
+      sql<{ n: number }>`select count(*)::int as n from contacts where project_id = ${project.id} and data ? 'plan'`,
     )
-    expect(Object.keys(await book.custom())).toEqual(having.n ? ['data.plan'] : [])
+    expect(Object.keys(await project.custom())).toEqual(having.n ? ['data.plan'] : [])
   })
 
-  test('waits for whoever writes at length, without keeping others waiting for itself', async () => {
-    const book = await newBook()
-    const { id } = await book.add('ada@example.com', { plan: 'pro' })
+  test('waits for a long write without blocking other writes', async () => {
+    const project = await newProject()
+    const { id } = await project.add('ada@example.com', { plan: 'pro' })
     let wrote = () => {}
     const hasWritten = new Promise<void>((done) => {
       wrote = done
     })
-    // As a large import on a busy day.
+    // Like a large import under load.
     const writing = transact(sterna.db, async (tx) => {
       const contact = {
-        projectId: book.id,
+        projectId: project.id,
         email: 'grace@example.com',
         subscribedIfNew: true,
         choices: [],
@@ -408,78 +394,78 @@ describe('deleting a field', () => {
     void writing.then(() => {
       written = true
     })
-    const deleting = book.drop('plan')
+    const deleting = project.drop('plan')
     const waited: number[] = []
     for (let n = 0; !written && n < 500; n++) {
       const before = performance.now()
-      expect((await book.patch(id, { note: n })).status).toBe(200)
+      expect((await project.patch(id, { note: n })).status).toBe(200)
       waited.push(Math.round(performance.now() - before))
     }
     expect(Math.max(...waited)).toBeLessThan(500)
     await writing
     expect(await deleting).toMatchObject({ status: 200, body: { deletedFrom: 1 } })
-    expect(await book.data(id)).toEqual({ note: waited.length - 1 })
+    expect(await project.data(id)).toEqual({ note: waited.length - 1 })
   })
 
-  test('many times at once, while others write it, ends with a list that tells the truth', async () => {
-    const book = await newBook()
-    const contacts = await Promise.all(times(20, (n) => book.add(`c${n}@example.com`, { plan: n, other: n })))
+  test('many times at once, during writes, leaves a correct list', async () => {
+    const project = await newProject()
+    const contacts = await Promise.all(times(20, (n) => project.add(`c${n}@example.com`, { plan: n, other: n })))
     const answers = await Promise.all([
-      ...times(6, () => book.drop('plan')),
-      ...contacts.map(({ id }, n) => book.patch(id, { plan: `again${n}`, mine: n })),
+      ...times(6, () => project.drop('plan')),
+      ...contacts.map(({ id }, n) => project.patch(id, { plan: `again${n}`, mine: n })),
     ])
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    const after = await Promise.all(contacts.map(({ id }) => book.data(id)))
+    const after = await Promise.all(contacts.map(({ id }) => project.data(id)))
     expect(after.map(({ other, mine }) => [other, mine])).toEqual(times(20, (n) => [n, n]))
     const having = after.filter((data) => 'plan' in data).length
-    expect((await book.custom())['data.plan']?.[1] ?? 0).toBe(having / 20)
+    expect((await project.custom())['data.plan']?.[1] ?? 0).toBe(having / 20)
   })
 })
 
-describe('with more contacts than can be counted at once', () => {
+describe('with more contacts than one request counts', () => {
   const CONTACTS = 50_500
-  let book: Book
+  let project: Project
   let ids: string[]
 
   beforeAll(async () => {
-    book = await newBook()
-    await book.add('first@example.com', { plan: 'pro', half: true, rare: 1 })
+    project = await newProject()
+    await project.add('first@example.com', { plan: 'pro', half: true, rare: 1 })
     await sql`
       insert into contacts (project_id, id, email, subscribed, data)
-      select ${book.id}, gen_random_uuid(), 'c' || n || '@example.com', true,
+      select ${project.id}, gen_random_uuid(), 'c' || n || '@example.com', true,
         jsonb_build_object('plan', n % 5) || case when n % 2 = 0 then '{"half": true}' else '{}'::jsonb end
       from generate_series(2, ${CONTACTS}) n
     `.execute(sterna.db)
-    await transact(sterna.db, (tx) => recountContacts(tx, book.id))
-    ids = (await many(sterna.db, sql<{ id: string }>`select id from contacts where project_id = ${book.id}`)).map(({ id }) => id)
+    await transact(sterna.db, (tx) => recountContacts(tx, project.id))
+    ids = (await many(sterna.db, sql<{ id: string }>`select id from contacts where project_id = ${project.id}`)).map(({ id }) => id)
   })
 
-  test('the list shows what a job counted, and has it counted again when that is old', async () => {
-    expect(Object.keys(await book.custom())).toEqual(['data.half', 'data.plan', 'data.rare'])
+  test('the list shows the counts of a job and starts another job when they are old', async () => {
+    expect(Object.keys(await project.custom())).toEqual(['data.half', 'data.plan', 'data.rare'])
     const counted = { 'data.half': ['boolean', 0.5], 'data.plan': ['string', 1], 'data.rare': ['number', 0] }
-    await expect.poll(() => book.custom(), { timeout: 15_000 }).toEqual(counted)
-    // Who asked while it was being counted has ordered another count.
+    await expect.poll(() => project.custom(), { timeout: 15_000 }).toEqual(counted)
+    // A request during the count has started another one.
     const orders = sql<{
       n: number
-    }>`select count(*)::int as n from graphile_worker._private_jobs where payload ->> 'projectId' = ${book.id}`
+    }>`select count(*)::int as n from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`
     await expect.poll(async () => (await one(sterna.db, orders)).n, { timeout: 15_000 }).toBe(0)
-    expect(await one(sterna.db, sql`select contacts from contact_fields where project_id = ${book.id} and key = 'rare'`)).toEqual({
+    expect(await one(sterna.db, sql`select contacts from contact_fields where project_id = ${project.id} and key = 'rare'`)).toEqual({
       contacts: 1,
     })
 
-    await sql`update contacts set data = data - 'half' where project_id = ${book.id} and email < 'c2'`.execute(sterna.db)
+    await sql`update contacts set data = data - 'half' where project_id = ${project.id} and email < 'c2'`.execute(sterna.db)
     const { n } = await one(
       sterna.db,
-      sql<{ n: number }>`select count(*)::int as n from contacts where project_id = ${book.id} and data ? 'half'`,
+      sql<{ n: number }>`select count(*)::int as n from contacts where project_id = ${project.id} and data ? 'half'`,
     )
-    expect(await book.custom()).toEqual(counted)
-    await sql`update contact_fields set counted_at = now() - interval '1 hour' where project_id = ${book.id}`.execute(sterna.db)
-    expect(await book.custom()).toEqual(counted)
-    await expect.poll(async () => (await book.custom())['data.half']![1], { timeout: 15_000 }).toBeCloseTo(n / CONTACTS, 3)
+    expect(await project.custom()).toEqual(counted)
+    await sql`update contact_fields set counted_at = now() - interval '1 hour' where project_id = ${project.id}`.execute(sterna.db)
+    expect(await project.custom()).toEqual(counted)
+    await expect.poll(async () => (await project.custom())['data.half']![1], { timeout: 15_000 }).toBeCloseTo(n / CONTACTS, 3)
   })
 
-  test('a field goes while others write: nobody waits 500 ms and nothing else is lost', { timeout: 60_000 }, async () => {
-    const deleting = book.drop('plan')
+  test('a field is deleted during writes: no write waits 500 ms and no other data is lost', { timeout: 60_000 }, async () => {
+    const deleting = project.drop('plan')
     let deleted = false
     void deleting.then(() => {
       deleted = true
@@ -492,11 +478,11 @@ describe('with more contacts than can be counted at once', () => {
         const turn = next++
         const id = ids[(turn * 7_919) % ids.length]!
         const before = performance.now()
-        const { status } = await book.patch(id, { note: turn })
+        const { status } = await project.patch(id, { note: turn })
         slowest = Math.max(slowest, performance.now() - before)
         expect(status).toBe(200)
         written.set(id, turn)
-        // A client elsewhere would not starve the node that also runs the job here.
+        // A client on another machine would not take CPU time from the job.
         await new Promise((resolve) => setTimeout(resolve, 2))
       }
     }
@@ -504,7 +490,7 @@ describe('with more contacts than can be counted at once', () => {
 
     const { status, body } = await deleting
     expect([status, body]).toEqual([200, { deletedFrom: CONTACTS }])
-    expect(await one(sterna.db, sql`select count(*)::int as n from contacts where project_id = ${book.id} and data ? 'plan'`)).toEqual({
+    expect(await one(sterna.db, sql`select count(*)::int as n from contacts where project_id = ${project.id} and data ? 'plan'`)).toEqual({
       n: 0,
     })
     const notes = await many(
@@ -512,29 +498,29 @@ describe('with more contacts than can be counted at once', () => {
       sql<{
         id: string
         note: number
-      }>`select id, (data ->> 'note')::int as note from contacts where project_id = ${book.id} and data ? 'note'`,
+      }>`select id, (data ->> 'note')::int as note from contacts where project_id = ${project.id} and data ? 'note'`,
     )
     expect(written.size).toBeGreaterThan(50)
     expect(new Map(notes.map(({ id, note }) => [id, note]))).toEqual(written)
     expect(Math.round(slowest)).toBeLessThan(500)
-    expect(Object.keys(await book.custom())).not.toContain('data.plan')
+    expect(Object.keys(await project.custom())).not.toContain('data.plan')
   })
 
-  test('deleting 1,000 contacts keeps nobody waiting for 500 ms', async () => {
-    const { body } = await book.call('POST', '/contacts/bulk-delete', { contactIds: ids.slice(0, 1_000) })
+  test('deleting 1,000 contacts delays no write by 500 ms', async () => {
+    const { body } = await project.call('POST', '/contacts/bulk-delete', { contactIds: ids.slice(0, 1_000) })
     let slowest = 0
-    const state = async () => (await book.call('GET', `/contacts/bulk/${body.jobId}`)).body.state
+    const state = async () => (await project.call('GET', `/contacts/bulk/${body.jobId}`)).body.state
     for (let n = 0; n < 500 && (await state()) !== 'completed'; n++) {
       const before = performance.now()
       await Promise.all([
-        book.patch(ids[n % 1_000]!, { late: n }),
-        book.patch(ids[1_000 + n]!, { late: n }),
-        book.add(`late${n}@example.com`),
+        project.patch(ids[n % 1_000]!, { late: n }),
+        project.patch(ids[1_000 + n]!, { late: n }),
+        project.add(`late${n}@example.com`),
       ])
       slowest = Math.max(slowest, performance.now() - before)
     }
-    expect((await book.call('GET', `/contacts/bulk/${body.jobId}`)).body.result).toMatchObject({ successCount: 1_000, failureCount: 0 })
+    expect((await project.call('GET', `/contacts/bulk/${body.jobId}`)).body.result).toMatchObject({ successCount: 1_000, failureCount: 0 })
     expect(Math.round(slowest)).toBeLessThan(500)
-    expect((await book.patch(randomUUID(), {})).status).toBe(404)
+    expect((await project.patch(randomUUID(), {})).status).toBe(404)
   })
 })

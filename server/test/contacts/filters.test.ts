@@ -1,36 +1,20 @@
 import { sql } from 'kysely'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 import { MULTIPART, multipart } from '../support/multipart.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
-let owner: Awaited<ReturnType<typeof sterna.newPerson>>
-beforeAll(async () => {
-  owner = await sterna.newPerson()
-})
 
 async function newProject() {
-  const { id, sk } = await sterna.newProject(owner)
-  const call = (method: string, url: string, body?: unknown) =>
-    sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
-  const finished = async (url: string) => {
-    await expect.poll(async () => (await call('GET', url)).body.finishedAt, { timeout: 15_000, interval: 15 }).not.toBeNull()
-    return (await call('GET', url)).body
-  }
+  const project = await sterna.newProject(await sterna.sharedOwner())
+  const { id, call } = project
   return {
-    id,
-    sk,
-    call,
-    finished,
+    ...project,
     add: async (name: string, data?: object): Promise<string> =>
       (await call('POST', '/contacts', { email: `${name}@example.com`, data })).body.id,
     list: async (query: object) => (await call('GET', `/contacts?${new URLSearchParams(Object.entries(query))}`)).body,
-    async bulk(operation: string, body: object) {
-      const { body: queued } = await call('POST', `/contacts/bulk-${operation}`, body)
-      return finished(`/contacts/bulk/${queued.jobId}`)
-    },
-    /** Names in the order of the alphabet. */
+    /** Local parts of the addresses, sorted. */
     subscribers: async () =>
       (
         await many(sterna.db, sql<{ email: string }>`select email from contacts where project_id = ${id} and subscribed order by email`)
@@ -68,13 +52,13 @@ describe('a filter by field and value', () => {
     ['createdAt', '2001-01-01', []],
     ['createdAt', 'nonsense', []],
     ['createdAt', new Date().toISOString().slice(0, 10), Object.keys(DATA).sort()],
-  ])('where %s is %j lists and takes the same contacts', async (field, value, expected) => {
+  ])('by %s = %j selects the same contacts in the list and in a bulk job', async (field, value, expected) => {
     const project = await newProject()
     await Promise.all(Object.entries(DATA).map(([name, data]) => project.add(name, data)))
     const page = await project.list({ field, value, limit: 100 })
     expect(namesOf(page)).toEqual(expected)
     expect(page.total).toBe(expected.length)
-    const { result } = await project.bulk('unsubscribe', { mode: 'query', filter: { field, value } })
+    const { result } = await project.contacts.bulk('unsubscribe', { mode: 'query', filter: { field, value } })
     expect(result).toMatchObject({ totalRequested: expected.length, successCount: expected.length, unchangedCount: 0 })
     expect(await project.subscribers()).toEqual(
       Object.keys(DATA)
@@ -87,10 +71,10 @@ describe('a filter by field and value', () => {
     [42, ['digits', 'number']],
     [true, ['yes']],
     [1.5, ['decimal']],
-  ])('takes %j in a bulk job as JSON too', async (value, expected) => {
+  ])('accepts %j as JSON in a bulk job', async (value, expected) => {
     const project = await newProject()
     await Promise.all(Object.entries(DATA).map(([name, data]) => project.add(name, data)))
-    await project.bulk('unsubscribe', { mode: 'query', filter: { field: 'plan', value } })
+    await project.contacts.bulk('unsubscribe', { mode: 'query', filter: { field: 'plan', value } })
     expect(await project.subscribers()).toEqual(
       Object.keys(DATA)
         .filter((name) => !expected.includes(name))
@@ -105,7 +89,7 @@ describe('a filter by field and value', () => {
     [{ createdFrom: 'yesterday' }, 'createdFrom'],
     [{ createdTo: '2026-02-30' }, 'createdTo'],
     [{ createdTo: '2026-01-01T25:00:00Z' }, 'createdTo'],
-  ])('given as %j is a 422 for the field %s', async (query, field) => {
+  ])('of %j is a 422 for the field %s', async (query, field) => {
     const project = await newProject()
     expect(await project.call('GET', `/contacts?${new URLSearchParams(query as Record<string, string>)}`)).toMatchObject({
       status: 422,
@@ -113,7 +97,7 @@ describe('a filter by field and value', () => {
     })
   })
 
-  test('pages through its matches only, and its cursor fits no other filter', async () => {
+  test('has pages of its matches only, and a cursor that is valid for no other filter', async () => {
     const project = await newProject()
     for (let n = 0; n < 7; n++) await project.add(`c${n}`, { plan: n % 2 ? 'odd' : 'even' })
     const query = { field: 'plan', value: 'even', limit: 3 }
@@ -127,7 +111,7 @@ describe('a filter by field and value', () => {
 })
 
 describe('a filter by creation', () => {
-  test('takes times and dates, both ends included', async () => {
+  test('accepts times and dates, both inclusive', async () => {
     const project = await newProject()
     await sql`update contacts set created_at = created_at - interval '1 hour' where id = ${await project.add('early')}`.execute(sterna.db)
     await project.add('late')
@@ -150,7 +134,7 @@ describe('a filter by creation', () => {
       const page = await project.list(query)
       expect([query, namesOf(page), page.total]).toEqual([query, names, names.length])
     }
-    await project.bulk('unsubscribe', { mode: 'query', filter: { createdFrom: late, createdTo: late } })
+    await project.contacts.bulk('unsubscribe', { mode: 'query', filter: { createdFrom: late, createdTo: late } })
     expect(await project.subscribers()).toEqual(['early'])
   })
 })
@@ -166,14 +150,14 @@ describe('a list by segment', () => {
 })
 
 describe('a bulk job by query', () => {
-  test('looks at many contacts without a match, page by page, and counts the unchanged', async () => {
+  test('reads many contacts without a match page by page, and counts the unchanged ones', async () => {
     const project = await newProject()
     await sql`
       insert into contacts (project_id, id, email, subscribed, data)
       select ${project.id}, gen_random_uuid(), 'c' || n || '@example.com', n % 4 <> 0, case when n % 1500 = 0 then '{"rare": 1}' else '{}' end::jsonb
       from generate_series(1, 4600) as n
     `.execute(sterna.db)
-    const { result } = await project.bulk('unsubscribe', { mode: 'query', filter: { field: 'rare', value: 1 } })
+    const { result } = await project.contacts.bulk('unsubscribe', { mode: 'query', filter: { field: 'rare', value: 1 } })
     expect(result).toEqual({
       operation: 'unsubscribe',
       totalRequested: 3,
@@ -182,7 +166,7 @@ describe('a bulk job by query', () => {
       failureCount: 0,
       errors: [],
     })
-    const again = await project.bulk('subscribe', { mode: 'query', filter: { field: 'rare', value: 1 } })
+    const again = await project.contacts.bulk('subscribe', { mode: 'query', filter: { field: 'rare', value: 1 } })
     expect(again.result).toMatchObject({ totalRequested: 3, successCount: 3, unchangedCount: 0 })
   })
 })
@@ -194,22 +178,22 @@ describe('the consent record of a job', () => {
     const project = await newProject()
     const id = await project.add('ada')
     const as = (requestId: string) => ({ 'x-request-id': requestId, ...(starter === 'person' ? { 'x-project-id': project.id } : {}) })
-    const credentials = starter === 'person' ? { cookie: owner.cookie } : { key: project.sk }
+    const credentials = starter === 'person' ? { cookie: project.owner.cookie } : { key: project.sk }
     const bulk = await sterna.call('POST', '/contacts/bulk-unsubscribe', { ...credentials, body: { ids: [id] }, headers: as('bulk-1') })
-    await project.finished(`/contacts/bulk/${bulk.body.jobId}`)
+    await project.finished('bulk', bulk.body.jobId)
     const file = multipart([{ content: 'email,subscribed\nada@example.com,yes' }]).toString()
     const imported = await sterna.call('POST', '/contacts/import', {
       ...credentials,
       body: file,
       headers: { ...as('import-1'), ...MULTIPART },
     })
-    await project.finished(`/contacts/import/${imported.body.jobId}`)
+    await project.finished('import', imported.body.jobId)
 
-    const who = { startedBy: startedBy[starter], ...(starter === 'person' ? { userId: owner.id } : {}) }
+    const starterDetails = { startedBy: startedBy[starter], ...(starter === 'person' ? { userId: project.owner.id } : {}) }
     const { data } = (await project.call('GET', `/contacts/${id}/consent`)).body
     expect(data.map(({ source, details }: { source: string; details: object }) => [source, details])).toEqual([
-      ['import', { jobId: imported.body.jobId, requestId: 'import-1', ...who }],
-      ['bulk', { jobId: bulk.body.jobId, requestId: 'bulk-1', ...who }],
+      ['import', { jobId: imported.body.jobId, requestId: 'import-1', ...starterDetails }],
+      ['bulk', { jobId: bulk.body.jobId, requestId: 'bulk-1', ...starterDetails }],
     ])
   })
 })

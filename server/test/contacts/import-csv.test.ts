@@ -11,8 +11,8 @@ const MB = 1024 * 1024
 
 describe('a CSV file', () => {
   const ada = (data: object, subscribed = true) => [{ email: 'ada@example.com', subscribed, data }]
-  /** An emoji whose two halves would fall into two pieces of a file read 64 kB at a time. */
-  const astride = (before: string) => `${before}${'x'.repeat(65_535 - before.length)}😀`
+  /** An emoji whose two halves are in different chunks of a file read 64 kB at a time. */
+  const acrossChunks = (before: string) => `${before}${'x'.repeat(65_535 - before.length)}😀`
   const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')
 
   test.each<[string, string | Buffer, object[]]>([
@@ -48,9 +48,9 @@ describe('a CSV file', () => {
     ['with formulas', 'email,a,b\nada@example.com,=1+1,@x', ada({ a: '=1+1', b: '@x' })],
     ['with several rows of one address', 'email,a,b\nada@example.com,1,x\nADA@example.com,2,\nada@example.com,,y', ada({ a: 2, b: 'y' })],
     [
-      'with an emoji astride two pieces',
-      astride('email,note\nada@example.com,'),
-      ada({ note: astride('email,note\nada@example.com,').slice(27) }),
+      'with an emoji across two chunks',
+      acrossChunks('email,note\nada@example.com,'),
+      ada({ note: acrossChunks('email,note\nada@example.com,').slice(27) }),
     ],
     ['with HTML', 'email,x\nada@example.com,<img src=x onerror=alert(1)>', ada({ x: '<img src=x onerror=alert(1)>' })],
   ])('%s is read', async (_, csv, expected) => {
@@ -61,13 +61,13 @@ describe('a CSV file', () => {
     expect((await project.contacts.rows()).map(({ id, ...contact }) => contact)).toEqual(expected)
   })
 
-  test('that uses a header twice is read, and one of the two values kept', async () => {
+  test('with a repeated header keeps one of the two values', async () => {
     const project = await newProject()
     expect((await project.contacts.import('email,plan,plan\nada@example.com,a,b')).result).toMatchObject(importCounts(1, 1, 0))
     expect(['a', 'b']).toContain((await project.contacts.rows())[0]!.data!.plan)
   })
 
-  test('has cells that become numbers and booleans, or stay text', async () => {
+  test('has cells that become numbers or booleans, or stay strings', async () => {
     const cells: [string, unknown][] = [
       ['true', true],
       ['false', false],
@@ -117,7 +117,7 @@ describe('a CSV file', () => {
     ['unsubscribed', false],
     ['', undefined],
     ['   ', undefined],
-  ])('with %j in the column subscribed', async (cell, said) => {
+  ])('with %j in the column subscribed sets the subscription', async (cell, expected) => {
     const project = await newProject()
     await project.contacts.create('on@example.com')
     await project.contacts.create('off@example.com', { subscribed: false })
@@ -127,13 +127,17 @@ describe('a CSV file', () => {
     const now = Object.fromEntries(
       (await project.contacts.rows()).map(({ email, subscribed, data }) => [email.split('@')[0], [subscribed, data]]),
     )
-    expect(now).toEqual({ on: [said ?? true, { plan: 'x' }], off: [said ?? false, { plan: 'x' }], new: [said ?? true, { plan: 'x' }] })
+    expect(now).toEqual({
+      on: [expected ?? true, { plan: 'x' }],
+      off: [expected ?? false, { plan: 'x' }],
+      new: [expected ?? true, { plan: 'x' }],
+    })
     expect(await project.events.byEmail()).toEqual(
-      said === undefined ? [] : said ? ['off@example.com contact.subscribed'] : ['on@example.com contact.unsubscribed'],
+      expected === undefined ? [] : expected ? ['off@example.com contact.subscribed'] : ['on@example.com contact.unsubscribed'],
     )
   })
 
-  test('without that column subscribes nobody who opted out', async () => {
+  test('without that column keeps opted-out contacts unsubscribed', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('off@example.com', { subscribed: false, data: { plan: 'old', kept: 1 } })
     const { result } = await project.contacts.import('email,plan\noff@example.com,new\nnew@example.com,new')
@@ -165,12 +169,12 @@ describe('a CSV file', () => {
     expect(await project.contacts.rows()).toEqual([])
   })
 
-  test('of a header only is an import of nobody', async () => {
+  test('with only a header imports no contact', async () => {
     const project = await newProject()
     expect((await project.contacts.import('email,plan\n')).result).toEqual({ ...importCounts(0, 0, 0), errors: [] })
   })
 
-  test('with a quote that is never closed fails with the line, after all rows before it are imported', async () => {
+  test('with an unclosed quote fails with its line, after the rows before it are imported', async () => {
     for (const before of [0, 4_500]) {
       const project = await newProject()
       const good = times(before, (n) => `c${n}@example.com,x`)
@@ -190,8 +194,8 @@ describe('a CSV file', () => {
   test.each<[string, string, string]>([
     ['a quote in the middle of a cell', 'a"b', 'A quote is in the middle of a cell'],
     ['a quote after a space', ' "a"', 'A quote is in the middle of a cell'],
-    ['text behind a closing quote', '"a"b', 'Text follows a closing quote'],
-  ])('with %s fails for that row alone, with its line', async (_, cell, error) => {
+    ['text after a closing quote', '"a"b', 'Text follows a closing quote'],
+  ])('with %s fails only that row, with its line', async (_, cell, error) => {
     const project = await newProject()
     const good = times(1_200, (n) => `c${n}@example.com,"two\nlines"`)
     const { state, result } = await project.contacts.import(
@@ -213,7 +217,7 @@ describe('a CSV file', () => {
       'email\n"a@example.com, b@example.com"\nada@example.com',
       [{ row: 2, email: 'a@example.com, b@example.com', error: /address/ }],
     ],
-    ['a bad row behind a quoted line break', 'email,x\nada@example.com,"a\nb"\nbad,1', [{ row: 3, email: 'bad', error: /address/ }]],
+    ['a bad row after a quoted line break', 'email,x\nada@example.com,"a\nb"\nbad,1', [{ row: 3, email: 'bad', error: /address/ }]],
     ['U+0000 in a cell', 'email,x\nada@example.com,1\ngrace@example.com,a\0b', [{ row: 3, email: 'grace@example.com', error: /U\+0000/ }]],
     ['U+0000 in a header', 'email,x\0\nada@example.com,\ngrace@example.com,1', [{ row: 3, email: 'grace@example.com', error: /U\+0000/ }]],
     [
@@ -226,7 +230,7 @@ describe('a CSV file', () => {
       `email,${'h'.repeat(256)}\nada@example.com,\ngrace@example.com,1`,
       [{ row: 3, email: 'grace@example.com', error: /255/ }],
     ],
-  ])('with %s keeps the row, its number, address and reason, and imports the others', async (_, csv, errors) => {
+  ])('with %s records row number, address and reason, and imports the other rows', async (_, csv, errors) => {
     const project = await newProject()
     const { result, state } = await project.contacts.import(csv)
     expect(state).toBe('completed')
@@ -238,7 +242,7 @@ describe('a CSV file', () => {
   test.each<[string, string]>([
     ['U+0000 in the address', 'a\0b@example.com'],
     ['an address that is cut in the middle of an emoji', `${'x'.repeat(319)}😀@example.com`],
-  ])('with %s ends, like one with any other bad row', async (_, address) => {
+  ])('with %s completes and records the bad row', async (_, address) => {
     const project = await newProject()
     const { body } = await project.contacts.upload(`email\nada@example.com\n${address}\ngrace@example.com`)
     await expect
@@ -246,7 +250,7 @@ describe('a CSV file', () => {
       .toMatchObject({ ...importCounts(3, 2, 0), errors: [{ row: 3 }] })
   })
 
-  test('of one address 100,000 times is one contact with what came last', async () => {
+  test('with one address 100,000 times makes one contact with the values of the last row', async () => {
     const project = await newProject()
     const { result } = await project.contacts.import(
       `email,n\n${times(100_000, (n) => `${n % 2 ? 'ADA' : 'ada'}@example.com,${n}`).join('\n')}`,
@@ -256,7 +260,7 @@ describe('a CSV file', () => {
     expect((await project.call('GET', '/contacts')).body.total).toBe(1)
   })
 
-  test('uploaded twice at once creates everyone once and tells every change once', async () => {
+  test('uploaded twice concurrently creates each contact once and records each change once', async () => {
     const project = await newProject()
     await project.contacts.createMany(1_500)
     const csv = `email,subscribed,n\n${times(5_000, (n) => `c${n}@example.com,no,${n}`).join('\n')}`
@@ -268,7 +272,7 @@ describe('a CSV file', () => {
     expect((await project.call('GET', '/contacts?subscribed=true')).body.total).toBe(0)
   })
 
-  test('with a row that one contact cannot hold fails for that row alone', async () => {
+  test('with a row that exceeds the data of a contact fails only that row', async () => {
     const project = await newProject()
     const full = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(64_000)]))
     await project.contacts.create('full@example.com', { data: full })
@@ -297,8 +301,8 @@ describe('a CSV file', () => {
     expect((await project.call('GET', '/contacts')).body.total).toBe(302)
   })
 })
-describe('an import of contacts that are already there', () => {
-  test('costs about the same whether or not it names their subscription', { timeout: 60_000 }, async () => {
+describe('an import of existing contacts', () => {
+  test('takes about the same time with and without a column subscribed', { timeout: 60_000 }, async () => {
     const project = await newProject()
     await project.contacts.createMany(8_000)
     const measure = async (csv: string) => {
@@ -311,7 +315,7 @@ describe('an import of contacts that are already there', () => {
     expect(withIt).toBeLessThan(3 * without)
   })
 
-  test('keeps nobody waiting, not even when one row cannot be stored', { timeout: 60_000 }, async () => {
+  test('does not delay other requests, even if a row cannot be stored', { timeout: 60_000 }, async () => {
     const project = await newProject()
     await project.contacts.create('full@example.com', { data: Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(64_000)])) })
     const ids = await project.contacts.createMany(1_900)

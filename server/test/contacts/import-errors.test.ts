@@ -10,7 +10,7 @@ const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 describe('the failing rows of an import', () => {
   const read = (text: string) => parse(text, { relax_column_count: false }) as string[][]
 
-  test('come as a CSV that says what the status says', async () => {
+  test('are a CSV with the errors of the status', async () => {
     const project = await newProject()
     const bad = ['plain', 'a "quoted" one', 'with, comma', 'two\nlines', 'é😀', "o'hara", '<b>', '', ' padded ', 'x'.repeat(400)]
     const { jobId, result } = await project.contacts.import(
@@ -28,7 +28,7 @@ describe('the failing rows of an import', () => {
     expect(result.errors.map(({ email }: { email: string }) => email)).toEqual(bad.map((email) => email.trim().slice(0, 320)))
   })
 
-  test('run no formula in a spreadsheet', async () => {
+  test('contain no formula that a spreadsheet would run', async () => {
     const project = await newProject()
     const bad = ['=cmd|calc!A1', '+1', '-1', '@sum(1)', '=HYPERLINK("http://evil")', '"=1"', '＝1', '\t=1', '\r=1']
     const { jobId } = await project.contacts.import(`email\n${bad.map((email) => `"${email.replaceAll('"', '""')}"`).join('\n')}`)
@@ -39,7 +39,7 @@ describe('the failing rows of an import', () => {
     expect(rows.slice(0, 4).map(([, email]) => email)).toEqual(["'=cmd|calc!A1", "'+1", "'-1", "'@sum(1)"])
   })
 
-  test('are all kept, however many', async () => {
+  test('are all recorded, also 27,000 of them', async () => {
     const project = await newProject()
     const { jobId, result } = await project.contacts.import(
       `email\n${times(30_000, (n) => (n % 10 ? `bad${n}` : `c${n}@example.com`)).join('\n')}`,
@@ -49,7 +49,7 @@ describe('the failing rows of an import', () => {
     expect(rows.map(([row, email]) => [row, email])).toEqual(times(30_000, (n) => [String(n + 2), `bad${n}`]).filter((_, n) => n % 10))
   })
 
-  test('are none when all went well', async () => {
+  test('are an empty CSV if no row failed', async () => {
     const project = await newProject()
     const { jobId } = await project.contacts.import('email\nada@example.com')
     expect((await project.call('GET', `/contacts/import/${jobId}/errors`)).body).toBe('row,email,error\r\n')

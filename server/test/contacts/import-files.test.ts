@@ -1,41 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { many } from '../../src/db/index.ts'
-import { type Answer, useApp } from '../support/app.ts'
-import { MULTIPART, multipart } from '../support/multipart.ts'
+import { useApp } from '../support/app.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
-let owner: Awaited<ReturnType<typeof sterna.newPerson>> | undefined
-
-type Contact = { id: string; email: string; subscribed: boolean; data: Record<string, unknown> }
 
 async function newProject() {
-  owner ??= await sterna.newPerson()
-  const { id, sk } = await sterna.newProject(owner)
-  const call = (method: string, url: string, body?: unknown) =>
-    sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
-  const upload = async (csv: string | Buffer): Promise<Answer> => {
-    const headers = { authorization: `Bearer ${sk}`, ...MULTIPART }
-    const answer = await sterna.app.inject({ method: 'POST', url: '/contacts/import', payload: multipart([{ content: csv }]), headers })
-    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
-  }
+  const project = await sterna.newProject(await sterna.sharedOwner())
   return {
-    id,
-    call,
-    upload,
-    add: async (email: string, more: object = {}): Promise<Contact> => (await call('POST', '/contacts', { email, ...more })).body,
-    async import(csv: string | Buffer): Promise<Answer['body']> {
-      const { body } = await upload(csv)
-      expect(body).toEqual({ message: expect.any(String), jobId: expect.any(String) })
-      const status = async () => (await call('GET', `/contacts/import/${body.jobId}`)).body
-      await expect.poll(async () => (await status()).finishedAt, { timeout: 15_000, interval: 15 }).not.toBeNull()
-      return status()
-    },
-    contacts: () => many(sterna.db, sql<Contact>`select id, email, subscribed, data from contacts where project_id = ${id} order by email`),
-    /** By the part of the address before the at sign. */
+    ...project,
+    /** Subscriptions by the local part of the address. */
     async subscriptions() {
-      return Object.fromEntries((await this.contacts()).map(({ email, subscribed }) => [email.split('@')[0], subscribed]))
+      return Object.fromEntries((await project.contacts.rows()).map(({ email, subscribed }) => [email.split('@')[0], subscribed]))
     },
   }
 }
@@ -61,8 +37,8 @@ describe('a file to import', () => {
     ['with vertical bars', Buffer.from('email|name\nada@example.com|a,b'), 'a,b'],
   ])('%s is read', async (_, file, name) => {
     const project = await newProject()
-    expect((await project.import(file)).result).toMatchObject({ totalRows: 1, createdCount: 1, errors: [] })
-    expect((await project.contacts()).map(({ id, ...contact }) => contact)).toEqual(named(name))
+    expect((await project.contacts.import(file)).result).toMatchObject({ totalRows: 1, createdCount: 1, errors: [] })
+    expect((await project.contacts.rows()).map(({ id, ...contact }) => contact)).toEqual(named(name))
   })
 
   test.each([
@@ -77,21 +53,21 @@ describe('a file to import', () => {
     'Indirizzo email',
     'メールアドレス',
     'E-mail 1 - Value',
-  ])('finds its addresses in a column named %j', async (name) => {
+  ])('has its addresses in a column named %j', async (name) => {
     const project = await newProject()
-    expect((await project.import(`plan;${name}\npro;ada@example.com`)).result).toMatchObject({ createdCount: 1, errors: [] })
-    expect(await project.contacts()).toMatchObject([{ email: 'ada@example.com', data: { plan: 'pro' } }])
+    expect((await project.contacts.import(`plan;${name}\npro;ada@example.com`)).result).toMatchObject({ createdCount: 1, errors: [] })
+    expect(await project.contacts.rows()).toMatchObject([{ email: 'ada@example.com', data: { plan: 'pro' } }])
   })
 
-  test('takes the column email before any other name for it', async () => {
+  test('uses the column email before any other name', async () => {
     const project = await newProject()
-    await project.import('Email Address,eMail\nold@example.com,ada@example.com')
-    expect(await project.contacts()).toMatchObject([{ email: 'ada@example.com', data: { 'Email Address': 'old@example.com' } }])
+    await project.contacts.import('Email Address,eMail\nold@example.com,ada@example.com')
+    expect(await project.contacts.rows()).toMatchObject([{ email: 'ada@example.com', data: { 'Email Address': 'old@example.com' } }])
   })
 
-  test.each(['Subscriber,Email Address', 'Correo,Email Address'])('takes a name with "mail" before others: %s', async (header) => {
+  test.each(['Subscriber,Email Address', 'Correo,Email Address'])('prefers a column name with "mail": %s', async (header) => {
     const project = await newProject()
-    expect((await project.import(`${header}\nAda,ada@example.com`)).result).toMatchObject({ createdCount: 1, errors: [] })
+    expect((await project.contacts.import(`${header}\nAda,ada@example.com`)).result).toMatchObject({ createdCount: 1, errors: [] })
   })
 
   test.each<[string, string | Buffer, RegExp]>([
@@ -114,12 +90,12 @@ describe('a file to import', () => {
     ['two columns "subscribed"', 'email,subscribed,Subscribed\nada@example.com,yes,no', /more than one column "subscribed"/],
   ])('that is or has %s is refused with a reason', async (_, file, reason) => {
     const project = await newProject()
-    expect(await project.upload(file)).toMatchObject({ status: 400, body: { error: expect.stringMatching(reason) } })
+    expect(await project.contacts.upload(file)).toMatchObject({ status: 400, body: { error: expect.stringMatching(reason) } })
   })
 
-  test('has rows with extra and missing cells, and repeated columns of which the last with a value counts', async () => {
+  test('may have extra and missing cells, and repeated columns, of which the last value counts', async () => {
     const project = await newProject()
-    const { result } = await project.import('email,plan,plan,city\na@example.com,x,y,Bonn,more\nb@example.com,x,\nbad')
+    const { result } = await project.contacts.import('email,plan,plan,city\na@example.com,x,y,Bonn,more\nb@example.com,x,\nbad')
     expect(result).toEqual({
       totalRows: 3,
       successCount: 2,
@@ -128,7 +104,7 @@ describe('a file to import', () => {
       failureCount: 1,
       errors: [{ row: 4, email: 'bad', error: 'Not a valid email address' }],
     })
-    expect((await project.contacts()).map(({ data }) => data)).toEqual([{ plan: 'y', city: 'Bonn' }, { plan: 'x' }])
+    expect((await project.contacts.rows()).map(({ data }) => data)).toEqual([{ plan: 'y', city: 'Bonn' }, { plan: 'x' }])
   })
 })
 
@@ -145,29 +121,34 @@ describe('the column subscribed', () => {
   const NO =
     'N,no,FALSE,0,0.0,off,f,nein,non,não,nie,ne,нет,いいえ,否,FALSCH,FAUX,Falso,unsubscribed,disabled,inactive,opted out,cleaned'.split(',')
 
-  test('takes words for yes and no in several languages', async () => {
+  test('accepts yes and no in several languages', async () => {
     const project = await newProject()
-    for (const [n] of NO.entries()) await project.add(`no${n}@example.com`)
-    for (const [n] of YES.entries()) await project.add(`yes${n}@example.com`, { subscribed: false })
+    for (const [n] of NO.entries()) await project.contacts.create(`no${n}@example.com`)
+    for (const [n] of YES.entries()) await project.contacts.create(`yes${n}@example.com`, { subscribed: false })
     const rows = [...YES.map((word, n) => `yes${n}@example.com,${word}`), ...NO.map((word, n) => `no${n}@example.com, ${word} `)]
-    expect((await project.import(`email,subscribed\n${rows.join('\n')}`)).result).toMatchObject({ updatedCount: rows.length, errors: [] })
+    expect((await project.contacts.import(`email,subscribed\n${rows.join('\n')}`)).result).toMatchObject({
+      updatedCount: rows.length,
+      errors: [],
+    })
     expect(await project.subscriptions()).toEqual(
       Object.fromEntries([...YES.map((_, n) => [`yes${n}`, true]), ...NO.map((_, n) => [`no${n}`, false])]),
     )
   })
 
-  test('with another word fails that row, names the word, and leaves the contact alone', async () => {
+  test('with another word fails that row, names the word, and does not change the contact', async () => {
     const project = await newProject()
-    await project.add('on@example.com', { data: { plan: 'old' } })
-    await project.add('off@example.com', { subscribed: false, data: { plan: 'old' } })
+    await project.contacts.create('on@example.com', { data: { plan: 'old' } })
+    await project.contacts.create('off@example.com', { subscribed: false, data: { plan: 'old' } })
     const words = ['maybe', '2', '-1', 'yes and no']
     const rows = words.flatMap((word) => ['on', 'off', 'new'].map((name) => [`${name}@example.com`, word]))
-    const { result } = await project.import(`email,plan,Subscribed\n${rows.map(([email, word]) => `${email},new,${word}`).join('\n')}`)
+    const { result } = await project.contacts.import(
+      `email,plan,Subscribed\n${rows.map(([email, word]) => `${email},new,${word}`).join('\n')}`,
+    )
     expect(result).toMatchObject({ totalRows: 12, successCount: 0, failureCount: 12 })
     expect(result.errors).toEqual(
       rows.map(([email, word], n) => ({ row: n + 2, email, error: `"${word}" in the column "subscribed" means neither yes nor no` })),
     )
-    expect(await project.contacts()).toMatchObject([
+    expect(await project.contacts.rows()).toMatchObject([
       { email: 'off@example.com', subscribed: false, data: { plan: 'old' } },
       { email: 'on@example.com', subscribed: true, data: { plan: 'old' } },
     ])
@@ -185,33 +166,35 @@ describe('an export of another tool', () => {
     ['shopify', { ada: true, grace: false }],
     ['ghost', { ada: true, grace: false }],
     ['outlook-german', { ada: true }],
-  ])('%s subscribes nobody who opted out there', async (name, expected) => {
+  ])('from %s keeps contacts that opted out there unsubscribed', async (name, expected) => {
     const project = await newProject()
-    const { result } = await project.import(fixture(name))
+    const { result } = await project.contacts.import(fixture(name))
     expect(result).toMatchObject({ createdCount: Object.keys(expected).length, errors: [] })
     expect(await project.subscriptions()).toEqual(expected)
   })
 
-  test('unsubscribes contacts who are subscribed, and subscribes nobody who opted out here', async () => {
+  test('unsubscribes subscribed contacts and keeps opted-out contacts unsubscribed', async () => {
     const project = await newProject()
-    await project.add('ada@example.com', { subscribed: false })
-    await project.add('grace@example.com')
-    for (const name of ['brevo', 'listmonk', 'hubspot', 'ghost', 'shopify']) await project.import(fixture(name))
+    await project.contacts.create('ada@example.com', { subscribed: false })
+    await project.contacts.create('grace@example.com')
+    for (const name of ['brevo', 'listmonk', 'hubspot', 'ghost', 'shopify']) await project.contacts.import(fixture(name))
     expect(await project.subscriptions()).toMatchObject({ ada: false, grace: false })
   })
 
   test('from listmonk keeps attributes as an object', async () => {
     const project = await newProject()
-    await project.import(fixture('listmonk'))
-    const [ada] = (await project.contacts()) as [Contact]
-    expect(ada.data.attributes).toEqual({ city: 'London', projects: 3, stack: { languages: ['go'] } })
+    await project.contacts.import(fixture('listmonk'))
+    const [ada] = await project.contacts.rows()
+    expect(ada!.data!.attributes).toEqual({ city: 'London', projects: 3, stack: { languages: ['go'] } })
   })
 
-  test('with attributes that are no object, or that cannot be stored, keeps them as text', async () => {
+  test('with attributes that are not an object, or that cannot be stored, keeps them as a string', async () => {
     const project = await newProject()
     const cells = ['{broken', '{"a":"\\u0000"}', '{"a":"\\ud800"}', '{"a":9007199254740993}', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`]
-    await project.import(`email,attributes\n${cells.map((cell, n) => `c${n}@example.com,"${cell.replaceAll('"', '""')}"`).join('\n')}`)
-    expect((await project.contacts()).map(({ data }) => data.attributes)).toEqual(cells)
+    await project.contacts.import(
+      `email,attributes\n${cells.map((cell, n) => `c${n}@example.com,"${cell.replaceAll('"', '""')}"`).join('\n')}`,
+    )
+    expect((await project.contacts.rows()).map(({ data }) => data!.attributes)).toEqual(cells)
   })
 
   const OPTED_OUT: [column: string, cell: string][] = [
@@ -243,16 +226,16 @@ describe('an export of another tool', () => {
     ['Unsubscribe reason', 'too many'],
   ]
 
-  test('opts out by its own columns, whose "no" says nothing', async () => {
+  test('unsubscribes by its own columns, whose "no" has no effect', async () => {
     const project = await newProject()
     const cases = [...OPTED_OUT.map((pair) => [...pair, true] as const), ...NOT_GIVEN.map((pair) => [...pair, false] as const)]
     const names = [...new Set(cases.map(([column]) => column))]
     const row = (n: number, kind: string) =>
       `${kind}${n}@example.com,${names.map((name) => (name === cases[n]![0] ? cases[n]![1] : '')).join()}`
     for (const kind of ['on', 'off'])
-      await project.import(`email,subscribed\n${cases.map((_, n) => `${kind}${n}@example.com,${kind}`).join('\n')}`)
+      await project.contacts.import(`email,subscribed\n${cases.map((_, n) => `${kind}${n}@example.com,${kind}`).join('\n')}`)
     const rows = cases.flatMap((_, n) => ['on', 'off', 'new'].map((kind) => row(n, kind)))
-    expect((await project.import(`email,${names.join()}\n${rows.join('\n')}`)).result).toMatchObject({ failureCount: 0 })
+    expect((await project.contacts.import(`email,${names.join()}\n${rows.join('\n')}`)).result).toMatchObject({ failureCount: 0 })
     const expected = cases.flatMap(([column, cell, out], n) => [
       [`on${n}`, `${column}=${cell}`, !out],
       [`off${n}`, `${column}=${cell}`, false],
@@ -262,23 +245,23 @@ describe('an export of another tool', () => {
     expect(expected.map(([name, text]) => [name, text, now[name as string]])).toEqual(expected)
   })
 
-  test('subscribes again where a column named subscribed says so', async () => {
+  test('subscribes opted-out contacts by a column named subscribed', async () => {
     const project = await newProject()
-    for (const name of ['a', 'b', 'c']) await project.add(`${name}@example.com`, { subscribed: false })
-    await project.import('email,status,subscribed\na@example.com,active,yes\nb@example.com,active,\nc@example.com,unsubscribed,no')
+    for (const name of ['a', 'b', 'c']) await project.contacts.create(`${name}@example.com`, { subscribed: false })
+    await project.contacts.import('email,status,subscribed\na@example.com,active,yes\nb@example.com,active,\nc@example.com,unsubscribed,no')
     expect(await project.subscriptions()).toEqual({ a: true, b: false, c: false })
   })
 
-  test('fails a row that says both subscribed and opted out, names both columns, and leaves the contact alone', async () => {
+  test('fails a row that is both subscribed and opted out, names both columns, and does not change the contact', async () => {
     const project = await newProject()
-    await project.add('on@example.com', { data: { plan: 'old' } })
-    await project.add('off@example.com', { subscribed: false, data: { plan: 'old' } })
+    await project.contacts.create('on@example.com', { data: { plan: 'old' } })
+    await project.contacts.create('off@example.com', { subscribed: false, data: { plan: 'old' } })
     const rows = ['on@example.com,new,yes,,unsubscribed', 'off@example.com,new,1,2024-03-01,', 'new@example.com,new,active,x,bounced']
-    const { result } = await project.import(`email,plan,Subscribed,Opt-out,status\n${rows.join('\n')}`)
+    const { result } = await project.contacts.import(`email,plan,Subscribed,Opt-out,status\n${rows.join('\n')}`)
     const error = (column: string) => `The column "subscribed" says yes, but the column "${column}" says that the contact opted out`
     expect(result).toMatchObject({ successCount: 0, failureCount: 3 })
     expect(result.errors.map((row: { error: string }) => row.error)).toEqual([error('status'), error('Opt-out'), error('Opt-out')])
-    expect(await project.contacts()).toMatchObject([
+    expect(await project.contacts.rows()).toMatchObject([
       { email: 'off@example.com', subscribed: false, data: { plan: 'old' } },
       { email: 'on@example.com', subscribed: true, data: { plan: 'old' } },
     ])
@@ -286,17 +269,17 @@ describe('an export of another tool', () => {
 })
 
 describe('the imports of a project', () => {
-  test('that are unfinished are at most ten; the next upload is a 429 until one has finished', async () => {
+  test('are at most ten at a time; another upload is a 429 until one has finished', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const unfinished = (state: string, finished: string | null) =>
       sql`update jobs set state = ${state}, finished_at = ${finished}::timestamptz where project_id = ${project.id}`.execute(sterna.db)
-    const uploads = await Promise.all(Array.from({ length: 10 }, () => project.import('email\nada@example.com')))
+    const uploads = await Promise.all(Array.from({ length: 10 }, () => project.contacts.import('email\nada@example.com')))
     expect(uploads).toHaveLength(10)
     await unfinished('waiting', null)
-    const refused = await project.upload('email\nada@example.com')
+    const refused = await project.contacts.upload('email\nada@example.com')
     expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '10' }, body: { error: { code: 'RATE_LIMIT_EXCEEDED' } } })
-    expect((await other.upload('email\nada@example.com')).status).toBe(202)
+    expect((await other.contacts.upload('email\nada@example.com')).status).toBe(202)
     await unfinished('completed', new Date().toISOString())
-    expect((await project.upload('email\nada@example.com')).status).toBe(202)
+    expect((await project.contacts.upload('email\nada@example.com')).status).toBe(202)
   })
 })

@@ -49,15 +49,15 @@ describe('an upload', () => {
     ['whose file has a path for a name', [{ content: csv, filename: '../../etc/passwd' }]],
     ['whose file has an odd type', [{ content: csv, type: 'application/vnd.ms-excel' }]],
     ['with a field before the file', [{ field: 'note', filename: null, content: 'x' }, { content: csv }]],
-    ['with a field behind the file', [{ content: csv }, { field: 'note', filename: null, content: 'x' }]],
-  ])('%s is taken', async (_, parts) => {
+    ['with a field after the file', [{ content: csv }, { field: 'note', filename: null, content: 'x' }]],
+  ])('%s is accepted', async (_, parts) => {
     const project = await newProject()
     const { status, body } = await project.call('POST', '/contacts/import', multipart(parts), MULTIPART)
     expect(status).toBe(202)
     expect((await project.finished('import', body.jobId)).result).toMatchObject(importCounts(1, 1, 0))
   })
 
-  test('with a part header of 1 MB is refused or read, and its job ends', async () => {
+  test('with a part header of 1 MB is refused, or its job completes', async () => {
     const project = await newProject()
     const { status, body } = await project.call(
       'POST',
@@ -109,7 +109,7 @@ describe('an upload', () => {
       )
     })
     expect(wrong).toEqual([])
-    // The file itself is not kept longer than needed.
+    // The file is deleted after the import.
     expect(await one(sterna.db, sql`select count(*)::int as n from job_files where project_id = ${project.id}`)).toEqual({ n: 0 })
   })
 })

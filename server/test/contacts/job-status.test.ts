@@ -11,7 +11,7 @@ const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 describe('the status of a job', () => {
   const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-  test('has one shape', async () => {
+  test('has the same shape for imports and bulk jobs', async () => {
     const project = await newProject()
     const { jobId: importId, ...imported } = await project.contacts.import('email\na@example.com\nbad')
     expect(imported).toEqual({
@@ -32,11 +32,11 @@ describe('the status of a job', () => {
     expect((await project.call('GET', `/contacts/import/${importId}`)).body.jobId).toBe(importId)
   })
 
-  test('of a job that has not begun says so', async () => {
+  test('of a job that has not started is waiting', async () => {
     const project = await newProject()
     const { body } = await project.call('POST', '/contacts/bulk-delete', { contactIds: [randomUUID()] })
     await project.finished('bulk', body.jobId)
-    // As it was before a worker came by.
+    // The state before a worker took the job.
     await sql`update jobs set state = 'waiting', progress = 0, result = null, finished_at = null where id = ${body.jobId}`.execute(
       sterna.db,
     )
@@ -50,7 +50,7 @@ describe('the status of a job', () => {
     })
   })
 
-  test('is a plain 404 for an unknown, malformed or foreign job, and for one of the other kind', async () => {
+  test('is a plain 404 for an unknown, malformed or foreign job and for a job of the other kind', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const imported = await project.contacts.import('email\na@example.com')
     const bulk = await project.contacts.bulk('delete', { contactIds: [randomUUID()] })

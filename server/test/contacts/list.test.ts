@@ -13,14 +13,14 @@ type Project = Awaited<ReturnType<typeof newProject>>
 
 const count = <T>(items: T[], wanted: T) => items.filter((item) => item === wanted).length
 
-describe('the list', () => {
+describe('the list of contacts', () => {
   let project: Project
   let contacts: { email: string; subscribed: boolean }[]
   const byCode = (a: string, b: string) => (a < b ? -1 : 1)
 
   beforeAll(async () => {
     project = await newProject()
-    // Numbers without leading zeros, so that the order by address is not that of the file.
+    // Numbers without leading zeros, so that the order by address differs from the order of creation.
     contacts = times(130, (n) => ({ email: `c${n * 7}@example.com`, subscribed: n % 4 > 0 }))
     for (const { email, subscribed } of contacts) await project.contacts.create(email, { subscribed })
   })
@@ -39,7 +39,7 @@ describe('the list', () => {
     ['?limit=1e3', 20],
     ['?limit[]=5', 20],
     ['?limit=5&limit=6', 20],
-  ])('%j shows a page of %i', async (query, length) => {
+  ])('with %j has a page of %i', async (query, length) => {
     const { data, hasMore, cursor, total } = await project.contacts.list(query)
     expect(data).toHaveLength(length)
     expect([hasMore, typeof cursor, total]).toEqual([true, 'string', 130])
@@ -66,18 +66,18 @@ describe('the list', () => {
     ['dir=ASC', newest],
     ['sort=email&dir=up', () => alphabet().toReversed()],
     ['sort=updatedAt&dir=asc', () => newest().toReversed()],
-  ])('%j is in the right order', async (query, expected) => {
+  ])('with %j is in the right order', async (query, expected) => {
     expect(await project.contacts.emails(`?limit=100&${query}`)).toEqual(expected().slice(0, 100))
   })
 
-  test.each(['true', 'false'])('subscribed=%s shows those and counts them', async (subscribed) => {
+  test.each(['true', 'false'])('with subscribed=%s has and counts only those contacts', async (subscribed) => {
     const wanted = contacts.filter((contact) => String(contact.subscribed) === subscribed)
     const { data, total } = await project.contacts.list(`?limit=100&subscribed=${subscribed}&sort=createdAt&dir=asc`)
     expect(data.map(({ email }: Contact) => email)).toEqual(wanted.map(({ email }) => email))
     expect(total).toBe(wanted.length)
   })
 
-  test.each(['maybe', '1', 'TRUE'])('subscribed=%s is refused rather than guessed', async (subscribed) => {
+  test.each(['maybe', '1', 'TRUE'])('with subscribed=%s is a 422', async (subscribed) => {
     expect(await project.call('GET', `/contacts?subscribed=${subscribed}`)).toMatchObject({
       status: 422,
       body: { error: { errors: [{ field: 'subscribed', code: 'invalid_enum_value' }] } },
@@ -92,8 +92,8 @@ describe('the list', () => {
     'limit=7&subscribed=true&sort=email&dir=asc',
     'limit=7&subscribed=false',
     'limit=7&search=c1&sort=email',
-    'limit=65', // 130 is two full pages: the second must know that it is the last
-  ])('pages of %s make up the whole, and only the first has a total', async (query) => {
+    'limit=65', // 130 contacts are two full pages: the second must be the last
+  ])('with %s has pages that together are complete, and only the first has a total', async (query) => {
     const whole = await Promise.all(['', 'x'].map(() => project.contacts.list(`?${query}`))).then(([first]) => first)
     const pages = await walk(project, query)
     const { subscribed, search } = Object.fromEntries(new URLSearchParams(query))
@@ -113,7 +113,7 @@ describe('the list', () => {
     expect(await (await newProject()).contacts.list()).toEqual({ data: [], cursor: null, hasMore: false, total: 0 })
   })
 
-  test('walked while others insert, change and delete it misses and repeats nobody who stays', async () => {
+  test('has pages that neither skip nor repeat a contact during concurrent inserts, updates and deletes', async () => {
     const busy = await newProject()
     const [staying, leaving] = [times(500, (n) => `stay${n * 13}@example.com`), times(250, (n) => `leave${n}@example.com`)]
     const file = [...staying, ...leaving].map((email, n) => [(n * 389) % 750, email] as const).sort(([a], [b]) => a - b)
@@ -183,11 +183,11 @@ describe('a cursor', () => {
       () => Buffer.concat([Buffer.alloc(16), Buffer.from(`["${randomUUID()}"]`)]).toString('base64url'),
     ],
     ['half of one', () => cursor.slice(0, cursor.length / 2)],
-    ['one with more behind it', () => `${cursor}AAAA`],
+    ['one with more characters', () => `${cursor}AAAA`],
     ['two', () => `${cursor}${cursor}`],
     ['5 kB', () => 'A'.repeat(5_000)],
     ['emoji', () => encodeURIComponent('😀'.repeat(20))],
-  ])('that is %s is a 400 without data', async (_, forged) => {
+  ])('that is %s is a 400', async (_, forged) => {
     const answer = await get(project, `cursor=${forged()}`)
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'BAD_REQUEST' } } })
     expect(answer.body.data).toBeUndefined()
@@ -200,7 +200,7 @@ describe('a cursor', () => {
   })
 
   test.each(['sort=email', 'dir=asc', 'search=c', 'subscribed=true', 'search=c&subscribed=true', 'sort=email&dir=asc'])(
-    'of the plain list does not fit %s',
+    'of the unfiltered list is a 400 with %s',
     async (query) => {
       expect((await get(project, `${query}&cursor=${cursor}`)).status).toBe(400)
       const theirs = (await get(project, query)).body.cursor
@@ -209,7 +209,7 @@ describe('a cursor', () => {
     },
   )
 
-  test('says the same list, in whatever words, so it fits', async () => {
+  test('is valid for every query that means the same list', async () => {
     for (const query of ['', 'sort=createdAt', 'sort=nonsense&dir=desc', 'search=']) {
       expect((await get(project, `${query}&cursor=${cursor}`)).body.data.map(({ email }: Contact) => email)).toEqual([
         'c2@example.com',
@@ -224,7 +224,7 @@ describe('a cursor', () => {
     expect((await get(other, `cursor=${cursor}`)).status).toBe(400)
   })
 
-  test('of a contact deleted since still leads on', async () => {
+  test('stays valid after its contact is deleted', async () => {
     const mine = await newProject()
     const [, second] = [
       await mine.contacts.create('a@example.com'),
@@ -239,7 +239,7 @@ describe('a cursor', () => {
   })
 })
 
-describe('a search', () => {
+describe('a search for contacts', () => {
   let project: Project
   const emails = [
     'ada.lovelace@example.com',
@@ -284,12 +284,12 @@ describe('a search', () => {
     [' ada ', ['ada.lovelace@example.com']],
     ['', emails],
     ['x'.repeat(255), []],
-  ])('for %j finds what contains it', async (text, found) => {
+  ])('for %j finds the addresses that contain it', async (text, found) => {
     expect(await search(text)).toEqual(found)
     expect((await project.contacts.list(`?search=${encodeURIComponent(text)}`)).total).toBe(found.length)
   })
 
-  test.each(['Émile', 'ÉMILE', 'émile', 'Émile@example.com', 'E\u0301mile'])('for %j finds émile, whatever the case', async (text) => {
+  test.each(['Émile', 'ÉMILE', 'émile', 'Émile@example.com', 'E\u0301mile'])('for %j finds émile in any case', async (text) => {
     expect(await search(text)).toEqual(['émile@example.com'])
   })
 
@@ -302,7 +302,7 @@ describe('a search', () => {
     expect(answer).toMatchObject({ status: 422, body: { error: { errors: [{ field: 'search' }] } } })
   })
 
-  test('goes with subscribed and a page', async () => {
+  test('can be combined with subscribed and paged', async () => {
     const mine = await newProject()
     for (let n = 0; n < 9; n++) await mine.contacts.create(`find${n}@example.com`, { subscribed: n % 3 > 0 })
     await mine.contacts.create('other@example.com')

@@ -7,10 +7,10 @@ const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 type Project = Awaited<ReturnType<typeof newProject>>
 
-describe('looking addresses up', () => {
+describe('POST /contacts/lookup', () => {
   const lookup = (project: Project, emails: unknown) => project.call('POST', '/contacts/lookup', { emails })
 
-  test('says which are contacts, each as it was given, however often', async () => {
+  test('answers which addresses are contacts, each in the given spelling and as often as given', async () => {
     const project = await newProject()
     await (await newProject()).contacts.create('theirs@example.com')
     await Promise.all(['ada@example.com', 'caf\u00e9@bücher.example'].map((email) => project.contacts.create(email)))
@@ -23,11 +23,11 @@ describe('looking addresses up', () => {
 
   test.each<[string, unknown, number]>([
     ['no addresses', [], 400],
-    ['one', ['a@example.com'], 200],
-    ['500', times(500, (n) => `a${n}@example.com`), 200],
-    ['501', times(501, (n) => `a${n}@example.com`), 400],
-    ['501 times the same', times(501, () => 'a@example.com'), 400],
-  ])('with %s', async (_, emails, status) => {
+    ['one address', ['a@example.com'], 200],
+    ['500 addresses', times(500, (n) => `a${n}@example.com`), 200],
+    ['501 addresses', times(501, (n) => `a${n}@example.com`), 400],
+    ['501 times the same address', times(501, () => 'a@example.com'), 400],
+  ])('with %s has the right status', async (_, emails, status) => {
     const answer = await lookup(await newProject(), emails)
     expect(answer.status).toBe(status)
     expect(answer.body).toEqual(status === 400 ? plainError : { found: [], notFound: emails })
@@ -35,11 +35,11 @@ describe('looking addresses up', () => {
 
   test.each<[string, unknown]>([
     ['nothing', undefined],
-    ['a text', 'a@example.com'],
+    ['a string', 'a@example.com'],
     ['numbers', [1]],
     ['null', [null]],
     ['an address of 64 kB', ['x'.repeat(65_536)]],
-  ])('%s in place of addresses is a 422', async (_, emails) => {
+  ])('with %s instead of addresses is a 422', async (_, emails) => {
     expect((await lookup(await newProject(), emails)).status).toBe(422)
   })
 })

@@ -14,7 +14,7 @@ type Project = Awaited<ReturnType<typeof newProject>>
 const count = <T>(items: T[], wanted: T) => items.filter((item) => item === wanted).length
 
 describe('a change of subscription', () => {
-  test('is told once, and only when something changed', async () => {
+  test('records one event, and none if nothing changed', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com', { subscribed: false })
     const steps: [() => Promise<unknown>, string[]][] = [
@@ -31,7 +31,7 @@ describe('a change of subscription', () => {
     }
   })
 
-  test('shows in the usage of its event, in this project only', async () => {
+  test('is counted in the usage of its event, in its own project only', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const [ada, grace] = [await project.contacts.create('ada@example.com'), await project.contacts.create('grace@example.com')]
     for (const subscribed of [false, true, false]) await project.contacts.update(ada.id, { subscribed })
@@ -44,7 +44,7 @@ describe('a change of subscription', () => {
     expect(await usage(other, 'contact.unsubscribed')).toEqual({ ...nowhere, totalCount: 0, uniqueContacts: 0 })
   })
 
-  test('of an import and of a bulk job is told once each', async () => {
+  test('by an import or a bulk job records one event per contact', async () => {
     const project = await newProject()
     const [on, off] = [
       await project.contacts.create('on@example.com'),
@@ -62,7 +62,7 @@ describe('a change of subscription', () => {
     ])
   })
 
-  test('is told exactly once per real change when 50 clients flip at once', async () => {
+  test('records exactly one event per change under 50 concurrent requests', async () => {
     const project = await newProject()
     const { id, email } = await project.contacts.create('ada@example.com')
     const wanted = (n: number) => n % 2 === 0
@@ -80,7 +80,7 @@ describe('a change of subscription', () => {
       sterna.db,
       sql<{ subscribed: boolean }>`select subscribed from consents where project_id = ${project.id} and contact_id = ${id}`,
     )
-    // It began subscribed and changes alternate, so it left as often as it came back, or once more.
+    // Changes alternate, starting from subscribed: there are as many unsubscribes as subscribes, or one more.
     expect(events.length).toBeGreaterThan(0)
     expect(count(events, 'contact.unsubscribed') - count(events, 'contact.subscribed')).toBe(subscribed ? 0 : 1)
     expect(consents.filter((consent) => consent.subscribed).length).toBe(count(events, 'contact.subscribed'))
@@ -90,14 +90,14 @@ describe('a change of subscription', () => {
 })
 
 describe('the consent record', () => {
-  test.each(SOURCES)('has the source %s, which the documentation explains', (source) => {
+  test.each(SOURCES)('has the source %s, which docs/contacts.md explains', (source) => {
     const docs = readFileSync(new URL('../../../docs/contacts.md', import.meta.url), 'utf8')
     expect(docs.split('\n').some((line) => line.startsWith('| `') && line.split(' | ')[0]!.includes(`\`${source}\``))).toBe(true)
   })
 
   const consents = async (project: Project, id: string, query = '') => (await project.call('GET', `/contacts/${id}/consent${query}`)).body
 
-  test('says who changed it, newest first', async () => {
+  test('has the source of each change, newest first', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com')
     const dashboard = (body: object) => project.owner.call('PATCH', `/contacts/${id}`, { body, headers: { 'x-project-id': project.id } })
@@ -118,7 +118,7 @@ describe('the consent record', () => {
     expect(page).toEqual({ cursor: null, hasMore: false, total: 4 })
   })
 
-  test('is paged, and the first page tells how many there are', async () => {
+  test('is paged, and the first page has the total', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com')
     for (let n = 0; n < 23; n++) await project.contacts.update(id, { subscribed: n % 2 === 1 })
@@ -147,7 +147,7 @@ describe('the consent record', () => {
     expect(await project.events.namesOf(id)).toEqual(times(12, (n) => (n % 2 ? 'contact.subscribed' : 'contact.unsubscribed')))
   })
 
-  test('has a cursor that fits no other contact', async () => {
+  test('has a cursor that is valid for its contact only', async () => {
     const project = await newProject()
     const [ada, grace] = [await project.contacts.create('ada@example.com'), await project.contacts.create('grace@example.com')]
     for (const { id } of [ada, grace]) for (const subscribed of [false, true]) await project.contacts.update(id, { subscribed })

@@ -10,20 +10,20 @@ const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 const count = <T>(items: T[], wanted: T) => items.filter((item) => item === wanted).length
 
-describe('patching a contact', () => {
+describe('PATCH /contacts/:id', () => {
   test.each<[string, object, object]>([
     ['the address', { email: ' Grace@Example.com' }, { email: 'grace@example.com', subscribed: true, data: { a: 1, b: 2 } }],
     ['the subscription', { subscribed: false }, { email: 'ada@example.com', subscribed: false, data: { a: 1, b: 2 } }],
     ['some data', { data: { a: null, b: 3, c: 4 } }, { email: 'ada@example.com', subscribed: true, data: { b: 3, c: 4 } }],
     [
-      'all of it',
+      'all fields',
       { email: 'g@example.com', subscribed: false, data: { a: 'x' } },
       { email: 'g@example.com', subscribed: false, data: { a: 'x', b: 2 } },
     ],
-    ['all data at once', { data: null }, { email: 'ada@example.com', subscribed: true, data: null }],
-    ['nothing', {}, { email: 'ada@example.com', subscribed: true, data: { a: 1, b: 2 } }],
-    ['nothing of its data', { data: {} }, { email: 'ada@example.com', subscribed: true, data: { a: 1, b: 2 } }],
-    ['nothing that it knows', { nonsense: 1 }, { email: 'ada@example.com', subscribed: true, data: { a: 1, b: 2 } }],
+    ['all data', { data: null }, { email: 'ada@example.com', subscribed: true, data: null }],
+    ['no field', {}, { email: 'ada@example.com', subscribed: true, data: { a: 1, b: 2 } }],
+    ['no data', { data: {} }, { email: 'ada@example.com', subscribed: true, data: { a: 1, b: 2 } }],
+    ['no known field', { nonsense: 1 }, { email: 'ada@example.com', subscribed: true, data: { a: 1, b: 2 } }],
   ])('changes %s and nothing else', async (_, patch, after) => {
     const project = await newProject()
     const { _meta, ...before } = (await project.contacts.create('ada@example.com', { data: { a: 1, b: 2 } })) as Contact & {
@@ -38,11 +38,11 @@ describe('patching a contact', () => {
 
   test.each<[string, object]>([
     ['a list as data', { data: [] }],
-    ['a text as data', { data: 'x' }],
+    ['a string as data', { data: 'x' }],
     ['a bad address', { email: 'nobody' }],
     ['null as address', { email: null }],
     ['null as subscribed', { subscribed: null }],
-    ['a locale that is no text', { data: { locale: {} } }],
+    ['a locale that is not a string', { data: { locale: {} } }],
     ['U+0000', { data: { a: 'x\0' } }],
   ])('with %s is a 422 and changes nothing', async (_, patch) => {
     const project = await newProject()
@@ -59,7 +59,7 @@ describe('patching a contact', () => {
     ['ada@example.com', 'ADA@example.COM', '\tada@example.com '],
     ['ada@bücher.example', 'ada@xn--bcher-kva.example', 'ADA@BU\u0308CHER.example'],
     ['caf\u00e9@example.com', 'cafe\u0301@EXAMPLE.com'],
-  ])('to the address of another, %s in any spelling, is a plain 409', async (...spellings) => {
+  ])('to the address of another contact, %s in any spelling, is a plain 409', async (...spellings) => {
     const project = await newProject()
     const elsewhere = await newProject()
     await project.contacts.create(spellings[0]!)
@@ -71,19 +71,19 @@ describe('patching a contact', () => {
     }
     expect(await project.contacts.get(id)).toMatchObject({ email: 'other@example.com', subscribed: true, data: null })
     expect(await project.events.namesOf(id)).toEqual([])
-    // The same address in another project is nobody's business here.
+    // The same address in another project is no conflict.
     const { id: theirs } = await elsewhere.contacts.create('theirs@example.com')
     expect((await elsewhere.contacts.update(theirs, { email: spellings[1] })).status).toBe(200)
   })
 
-  test('to its own address in another spelling is fine', async () => {
+  test('to its own address in another spelling succeeds', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@bücher.example')
     for (const email of ['ADA@bücher.example', 'ada@xn--bcher-kva.example'])
       expect((await project.contacts.update(id, { email })).status).toBe(200)
   })
 
-  test('of 50 that race for one address one wins and the others are told', async () => {
+  test('succeeds for one of 50 concurrent requests for the same address; the others are a 409', async () => {
     const project = await newProject()
     const contacts = await Promise.all(times(50, (n) => project.contacts.create(`racer${n}@example.com`)))
     const spellings = ['prize@bücher.example', 'PRIZE@BÜCHER.example', 'prize@xn--bcher-kva.example', 'prize@bu\u0308cher.example']
@@ -100,7 +100,7 @@ describe('patching a contact', () => {
     )
   })
 
-  test('to an address that is being created has one winner too', async () => {
+  test('and a concurrent POST for the same address have one winner', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com')
     for (let round = 0; round < 10; round++) {
@@ -117,7 +117,7 @@ describe('patching a contact', () => {
     }
   })
 
-  test('two that swap addresses are both refused or both told so, never a 500', async () => {
+  test('is a 409 for two contacts that swap addresses, never a 500', async () => {
     const project = await newProject()
     const [a, b] = [await project.contacts.create('a@example.com'), await project.contacts.create('b@example.com')]
     for (let round = 0; round < 3; round++) {
@@ -130,7 +130,7 @@ describe('patching a contact', () => {
     expect((await project.contacts.emails('?sort=email&dir=asc')).sort()).toEqual(['a@example.com', 'b@example.com'])
   })
 
-  test('100 patches of different keys at once all survive, also beside upserts and flips', async () => {
+  test('loses no key under 100 concurrent updates, upserts and subscription changes', async () => {
     const project = await newProject()
     const { id } = await project.contacts.create('ada@example.com', { data: { old: 1 } })
     const answers = await Promise.all(
@@ -144,7 +144,7 @@ describe('patching a contact', () => {
     expect((await project.contacts.get(id)).data).toEqual({ old: 1, ...Object.fromEntries(times(100, (n) => [`k${n}`, n])) })
   })
 
-  test('PostgreSQL merges data as the rules say, for any two patches', async () => {
+  test('merges any two patches of data by the rules', async () => {
     const project = await newProject()
     const key = fc.constantFrom('a', 'b', 'c d', 'constructor', 'e.f', '"g', 'ħ')
     const value = fc.oneof(

@@ -8,7 +8,7 @@ import { ADA, DAY, idAt, type Project, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
 
-describe('counts', () => {
+describe('event counts', () => {
   const addUp = () => transact(sterna.db, (tx) => mergeDeltas(tx))
   const sumOf = (project: Project, table: string) =>
     one(
@@ -18,7 +18,7 @@ describe('counts', () => {
       `,
     )
 
-  test('are what the events are, after anything, in any order', async () => {
+  test('match the events after any sequence of operations', async () => {
     const name = fc.constantFrom('a', 'b', 'c')
     const email = fc.constantFrom(ADA, 'bob@example.com')
     const step = fc.oneof(
@@ -75,7 +75,7 @@ describe('counts', () => {
     )
   })
 
-  test('that are added up leave nothing behind, and hide what came to nothing', async () => {
+  test('that are added up leave no deltas and no zero rows', async () => {
     const project = await newProject()
     await project.events.write([{ name: 'kept' }, { name: 'kept' }, { name: 'gone' }])
     await addUp()
@@ -89,7 +89,7 @@ describe('counts', () => {
     expect(await sumOf(project, 'event_counts')).toEqual({ rows: 1, sum: 2 })
   })
 
-  test('that are wrong are put right by a recount, those of others are not touched', async () => {
+  test('that are wrong are repaired by a recount of their project only', async () => {
     const [project, other] = [await newProject(), await newProject()]
     for (const each of [project, other]) await each.events.write([{ name: 'a' }, { name: 'a' }, { name: 'b' }])
     await addUp()
@@ -107,7 +107,7 @@ describe('counts', () => {
     ])
   })
 
-  test('being added up, recounted and written by many at once stay right', async () => {
+  test('stay right under concurrent writes, additions and recounts', async () => {
     const project = await newProject()
     await Promise.all([
       ...times(40, (n) => project.trackEvent(`e${n % 3}`, { email: `c${n % 5}@example.com` })),

@@ -6,12 +6,12 @@ import { DAY, idAt, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
 
-describe('deleting by name', () => {
-  test('removes all of that name so far, and tells how many', async () => {
+describe('deleting events by name', () => {
+  test('deletes all events of that name so far and answers their number', async () => {
     const [project, other] = [await newProject(), await newProject()]
     await project.events.write([...times(2_300, () => ({ name: 'gone' })), ...times(3, () => ({ name: 'Gone' }))])
     await other.events.write([{ name: 'gone' }])
-    // As one that is recorded a moment later.
+    // An event that is recorded after the request.
     await project.events.write([{ name: 'gone', id: idAt(Date.now() + DAY) }])
     expect((await project.events.delete('gone')).body).toEqual({ deletedCount: 2_300 })
     expect((await project.events.rows()).map(({ name }) => name)).toEqual(['Gone', 'Gone', 'Gone', 'gone'])
@@ -22,7 +22,7 @@ describe('deleting by name', () => {
     expect((await project.events.delete('never')).body).toEqual({ deletedCount: 0 })
   })
 
-  test.each(['a/b', '%2f?#&', '字'.repeat(255), '🛒'.repeat(127), "'; drop table events; --"])('removes %j', async (name) => {
+  test.each(['a/b', '%2f?#&', '字'.repeat(255), '🛒'.repeat(127), "'; drop table events; --"])('deletes %j', async (name) => {
     const project = await newProject()
     await project.trackEvent(name)
     expect((await project.events.delete(name)).body).toEqual({ deletedCount: 1 })
@@ -40,7 +40,7 @@ describe('deleting by name', () => {
     },
   )
 
-  test('goes on after a failure where it was, and counts each event once', async () => {
+  test('continues after a failure and counts each event once', async () => {
     const project = await newProject()
     await project.events.write(times(4_500, () => ({ name: 'gone' })))
     await sql`

@@ -8,7 +8,7 @@ import { ADA, type Listed, type Project, useEvents } from './event-client.ts'
 const { newProject } = useEvents()
 
 describe('the list of events', () => {
-  test('shows whole records, newest first, under both names', async () => {
+  test('has whole records, newest first, as data and as events', async () => {
     const project = await newProject()
     const first = await project.trackEvent('one', { data: { a: 1 } })
     const second = await project.trackEvent('two', { email: 'bob@example.com' })
@@ -32,7 +32,7 @@ describe('the list of events', () => {
     ])
   })
 
-  test('shows the address a contact has now, and null for one that is gone', async () => {
+  test('has the current address of a contact, and null for a deleted one', async () => {
     const project = await newProject()
     const { contact } = await project.trackEvent('e')
     await project.call('PATCH', `/contacts/${contact}`, { email: 'new@example.com' })
@@ -66,7 +66,7 @@ describe('the list of events', () => {
     await shared120.events.write(times(120, (n) => ({ name: n % 3 ? 'other' : 'third' })))
   }
 
-  test('walked page by page misses and repeats nobody while others write', async () => {
+  test('has pages that neither skip nor repeat an event during writes', async () => {
     const project = await newProject()
     const { contact } = await project.trackEvent('e')
     await project.events.write(times(119, () => ({ name: 'e', contactId: contact })))
@@ -92,7 +92,7 @@ describe('the list of events', () => {
     }
   })
 
-  test('ends where it ends, also when the last page is full', async () => {
+  test('ends without an empty page if the last page is full', async () => {
     const project = await newProject()
     await project.events.write(times(4, () => ({ name: 'e' })))
     const first = await project.events.page('?limit=2')
@@ -115,7 +115,7 @@ describe('the list of events', () => {
     expect(await project.events.page('?eventName=nothing')).toMatchObject({ total: 0, data: [], cursor: null, hasMore: false })
   })
 
-  test('takes no cursor but its own', async () => {
+  test('accepts only its own cursor', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const { contact } = await project.trackEvent('e')
     await project.events.write(times(5, () => ({ name: 'e', contactId: contact })))
@@ -139,7 +139,7 @@ describe('the list of events', () => {
 })
 
 describe('the events of a contact', () => {
-  test('are theirs, and counted', async () => {
+  test('are listed and counted', async () => {
     const project = await newProject()
     const { contact } = await project.trackEvent('one')
     await project.trackEvent('two')
@@ -152,7 +152,7 @@ describe('the events of a contact', () => {
     expect(body.data[0].contact).toEqual({ id: contact, email: ADA })
   })
 
-  test('of nobody here are a 404', async () => {
+  test('that does not exist in the project are a 404', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const { contact } = await other.trackEvent('e')
     for (const id of [contact, randomUUID(), 'x', `${contact}x`]) {
@@ -161,7 +161,7 @@ describe('the events of a contact', () => {
     }
   })
 
-  test('go with the contact, however many, and nobody else loses any', async () => {
+  test('are deleted with it, and no others', async () => {
     const project = await newProject()
     const { contact } = await project.trackEvent('e')
     await project.events.write(times(5_100, (n) => ({ name: n % 2 ? 'e' : 'f', contactId: contact })))
@@ -176,7 +176,7 @@ describe('the events of a contact', () => {
   })
 })
 
-test('names are those of this project, once each, the most frequent first, as long as there are such events', async () => {
+test('the names of events are those of this project, each once, most frequent first, while events of that name exist', async () => {
   const [project, other] = [await newProject(), await newProject()]
   expect(await project.events.distinctNames()).toEqual([])
   for (const name of ['b', 'a', 'b', 'É', 'b']) await project.trackEvent(name)
@@ -188,7 +188,7 @@ test('names are those of this project, once each, the most frequent first, as lo
   expect(await project.events.distinctNames()).not.toContain('b')
 })
 
-test('of more than 10,000 names the most frequent are listed, and the answer says that there are more', async () => {
+test('the names of events are at most the 10,000 most frequent, and truncated says if there are more', async () => {
   const project = await newProject()
   const list = async () => (await project.call('GET', '/events/names')).body
   await project.events.write([...times(9_999, (n) => ({ name: `a${n}` })), { name: 'zebra' }, { name: 'zebra' }])

@@ -19,10 +19,10 @@ describe('listeners', () => {
         order by event_id nulls last
       `,
     )
-  const told = async (project: Project) => (await reactions(project)).map(({ name }) => name ?? 'contact').sort()
+  const reactionNames = async (project: Project) => (await reactions(project)).map(({ name }) => name ?? 'contact').sort()
 
-  /** Everything that may be listened to, once. */
-  async function live(project: Project) {
+  /** Causes every kind of reaction once. */
+  async function causeEverything(project: Project) {
     const { contact } = await project.trackEvent('bought')
     await project.trackEvent('viewed', { subscribed: false })
     await project.call('POST', '/events/track', { name: 'alone' })
@@ -31,10 +31,10 @@ describe('listeners', () => {
     return contact
   }
 
-  test('that are not there get nothing', async () => {
+  test('of another project get no reactions', async () => {
     const [project, other] = [await newProject(), await newProject()]
     await listen(other, ['event:*', 'contact'])
-    await live(project)
+    await causeEverything(project)
     expect(await reactions(project)).toEqual([])
     expect(await reactions(other)).toEqual([])
   })
@@ -58,14 +58,14 @@ describe('listeners', () => {
       ['bought', 'contact', 'contact', 'contact', 'contact'],
     ],
     [[], []],
-  ])('to %j are told of %j', async (topics, expected) => {
+  ])('to %j get reactions to %j', async (topics, expected) => {
     const project = await newProject()
     await listen(project, topics)
-    await live(project)
-    expect(await told(project)).toEqual(expected)
+    await causeEverything(project)
+    expect(await reactionNames(project)).toEqual(expected)
   })
 
-  test('are told which event, of whom', async () => {
+  test('get the event and the contact of a reaction', async () => {
     const project = await newProject()
     await listen(project, ['event:bought', 'contact'])
     const { contact, event } = await project.trackEvent('bought')
@@ -75,45 +75,52 @@ describe('listeners', () => {
     ])
   })
 
-  test('of which there are several are told once', async () => {
+  test('get one reaction per event, also if several match', async () => {
     const project = await newProject()
     await listen(project, ['event:e'], 'one')
     await listen(project, ['event:e', 'event:*'], 'two')
     await project.trackEvent('e')
-    expect(await told(project)).toEqual(['e'])
+    expect(await reactionNames(project)).toEqual(['e'])
   })
 
-  test('change their mind, and leave, without a word to the others', async () => {
+  test('can change and remove their topics without an effect on others', async () => {
     const project = await newProject()
     await listen(project, ['event:a', 'event:b'], 'one')
     await listen(project, ['event:b'], 'two')
     await listen(project, ['event:c'], 'one')
     for (const name of ['a', 'b', 'c']) await project.trackEvent(name)
-    expect(await told(project)).toEqual(['b', 'c'])
+    expect(await reactionNames(project)).toEqual(['b', 'c'])
     await listen(project, [], 'two')
     for (const name of ['a', 'b', 'c']) await project.trackEvent(name)
-    expect(await told(project)).toEqual(['b', 'c', 'c'])
+    expect(await reactionNames(project)).toEqual(['b', 'c', 'c'])
     await listen(project, ['event:c'], 'one')
     await listen(project, [], 'one')
     await project.trackEvent('c')
-    expect(await told(project)).toEqual(['b', 'c', 'c'])
+    expect(await reactionNames(project)).toEqual(['b', 'c', 'c'])
   })
 
-  test('are told of what imports and bulk jobs do to contacts', async () => {
+  test('get reactions to imports and bulk jobs', async () => {
     const project = await newProject()
     await listen(project, ['contact', 'event:contact.unsubscribed'])
     const form = { 'content-type': 'multipart/form-data; boundary=cut' }
     const file = `--cut\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\na@example.com\nb@example.com\n\r\n--cut--\r\n`
     await sterna.call('POST', '/contacts/import', { key: project.sk, headers: form, body: file })
     await project.jobsDone()
-    expect(await told(project)).toEqual(['contact', 'contact'])
+    expect(await reactionNames(project)).toEqual(['contact', 'contact'])
     const { data } = (await project.call('GET', '/contacts')).body
     await project.call('POST', '/contacts/bulk-unsubscribe', { contactIds: data.map(({ id }: { id: string }) => id) })
     await project.jobsDone()
-    expect(await told(project)).toEqual(['contact', 'contact', 'contact', 'contact', 'contact.unsubscribed', 'contact.unsubscribed'])
+    expect(await reactionNames(project)).toEqual([
+      'contact',
+      'contact',
+      'contact',
+      'contact',
+      'contact.unsubscribed',
+      'contact.unsubscribed',
+    ])
   })
 
-  test('are told of nothing that did not happen', async () => {
+  test('get no reaction to refused and rolled-back events', async () => {
     const project = await newProject()
     const most = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(62_000)]))
     await project.call('POST', '/contacts', { email: ADA, data: most })
@@ -124,13 +131,13 @@ describe('listeners', () => {
       ...times(3, (n) => project.call('POST', '/events/track', { email: `c${n}@example.com`, event: 'small' })),
     ])
     expect(answers.map(({ status }) => status)).toEqual([422, 422, 200, 200, 200])
-    expect(await told(project)).toEqual(['contact', 'contact', 'contact', 'small', 'small', 'small'])
+    expect(await reactionNames(project)).toEqual(['contact', 'contact', 'contact', 'small', 'small', 'small'])
     await expect(
       transact(sterna.db, async (tx) => {
         await recordEvents(tx, [{ projectId: project.id, name: 'undone' }])
         throw new Error('undone')
       }),
     ).rejects.toThrow('undone')
-    expect(await told(project)).not.toContain('undone')
+    expect(await reactionNames(project)).not.toContain('undone')
   })
 })

@@ -10,7 +10,7 @@ import { cloneDatabase } from '../support/database.ts'
 import { times } from '../support/times.ts'
 import { idAt } from './event-client.ts'
 
-describe('partitions', () => {
+describe('partitions of events', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>
   let db: Pool
   const errors = vi.fn()
@@ -45,7 +45,7 @@ describe('partitions', () => {
   const where = async (moment: string) =>
     (await many(db, sql<{ at: string }>`select tableoid::regclass::text as at from events where name = ${moment}`)).map(({ at }) => at)
 
-  test('are made for this month and the two after it, once', async () => {
+  test('are created for this month and the next two, once', async () => {
     await make('2027-11')
     expect(await partitions()).toEqual(['events_2027_11', 'events_2027_12', 'events_2028_01', 'events_default'])
     await make('2027-11')
@@ -54,7 +54,7 @@ describe('partitions', () => {
     expect(errors).not.toHaveBeenCalled()
   })
 
-  test('take exactly the events of their month', async () => {
+  test('hold exactly the events of their month', async () => {
     await record(
       '2027-10-31T23:59:59.999Z',
       '2027-11-01T00:00:00.000Z',
@@ -69,7 +69,7 @@ describe('partitions', () => {
     expect(await where('2028-02-29T23:59:59.999Z')).toEqual(['events_2028_02'])
   })
 
-  test('that are made late take what is theirs with them, and have all indexes', async () => {
+  test('that are created late take over their events and have all indexes', async () => {
     const moments = [
       '2029-04-30T23:59:59.999Z',
       '2029-05-01T00:00:00.000Z',
@@ -102,7 +102,7 @@ describe('partitions', () => {
     expect(errors).not.toHaveBeenCalled()
   })
 
-  test('wanted by several at once are made once, while others write', async () => {
+  test('are created once by concurrent callers, during writes', async () => {
     const moments = times(60, (n) => `2031-0${1 + (n % 3)}-1${n % 10}T00:00:00.${String(n).padStart(3, '0')}Z`)
     await Promise.all([...times(4, () => make('2031-01')), ...moments.map((moment) => record(moment))])
     expect(errors).not.toHaveBeenCalled()
@@ -110,7 +110,7 @@ describe('partitions', () => {
     expect(places).toEqual(moments.map((moment) => `events_${moment.slice(0, 7).replace('-', '_')}`))
   })
 
-  test('that cannot be made now keep nobody from starting, and are made the next time', async () => {
+  test('that cannot be created now do not block the start and are created the next time', async () => {
     await make('2033-02')
     await transact(db, async (tx) => {
       await sql`select 1 from events limit 1`.execute(tx) // like a long report
@@ -133,7 +133,7 @@ describe('partitions', () => {
     const OLD = ['2024-11-05T00:00:00.000Z', '2025-01-01T00:00:00.000Z', '2025-01-31T23:59:59.999Z']
     const KEPT = ['2025-02-01T00:00:00.000Z', '2025-03-20T00:00:00.000Z', '2025-06-10T00:00:00.000Z']
 
-    test('0 keeps everything, 2 keeps two whole months and the running one', async () => {
+    test('of 0 keep all events, and of 2 keep two whole months and the current one', async () => {
       await sql`truncate events, event_counts, event_count_deltas`.execute(db)
       await make('2025-01')
       await record(...OLD, ...KEPT)
@@ -156,7 +156,7 @@ describe('partitions', () => {
       expect(await names()).toEqual(['2025-03-20T00:00:00.000Z', '2025-03-21T00:00:00.000Z', '2025-06-10T00:00:00.000Z'])
     })
 
-    test('drops many that never had a partition', async () => {
+    test('delete events that never had a partition', async () => {
       await sql`truncate events, event_counts, event_count_deltas`.execute(db)
       await transact(db, (tx) =>
         recordEvents(

@@ -9,8 +9,8 @@ const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 const ADA = 'ada@example.com'
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-describe('a record of an event and nothing else', () => {
-  test('is answered with 201, and changes no contact', async () => {
+describe('POST /events/track without an address', () => {
+  test('records the event, answers 201 and changes no contact', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: ADA, data: { a: 1 } })
     const before = await project.contacts.find(ADA)
@@ -36,7 +36,7 @@ describe('a record of an event and nothing else', () => {
     expect((await project.contacts.list()).total).toBe(1)
   })
 
-  test('of a contact or a mail that this project does not have is a 404', async () => {
+  test('is a 404 for a contact or email that the project does not have', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const { id: theirs } = (await other.call('POST', '/contacts', { email: ADA })).body
     for (const contactId of [theirs, randomUUID()]) {
@@ -68,14 +68,14 @@ describe('a record of an event and nothing else', () => {
     ['a bad id', { name: 'e', contactId: 'x' }, [['contactId', 'invalid_string']]],
     ['another bad id', { name: 'e', emailId: 7 }, [['emailId', 'invalid_type']]],
     ['a list as data', { name: 'e', data: [] }, [['data', 'invalid_type']]],
-  ])('with %s is a 422', async (_, body, expected) => {
+  ])('is a 422 with %s', async (_, body, expected) => {
     const project = await newProject()
     const answer = await project.call('POST', '/events/track', body)
     expect([...outcome(answer), issues(answer)]).toEqual([422, 'VALIDATION_ERROR', expected])
     expect(await project.events.list()).toEqual([])
   })
 
-  test('an event with an address is tracked, whatever else there is', async () => {
+  test('is not what a body with an address and a name means: it tracks the event', async () => {
     const project = await newProject()
     const { status, body } = await project.call('POST', '/events/track', { email: ADA, event: 'e', name: 'n' })
     expect([status, body.success]).toEqual([200, true])

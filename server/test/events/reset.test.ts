@@ -9,8 +9,8 @@ import { type Project, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
 
-describe('a reset', () => {
-  const everywhere = async (projectId: string) => {
+describe('a reset of a project', () => {
+  const rowsPerTable = async (projectId: string) => {
     const tables = await many(
       sterna.db,
       sql<{ name: string }>`
@@ -29,7 +29,7 @@ describe('a reset', () => {
     )
     return Object.fromEntries(counts.filter(([, n]) => n))
   }
-  async function furnish(project: Project) {
+  async function fillTables(project: Project) {
     await transact(sterna.db, (tx) => listenTo(tx, { projectId: project.id, listener: 'test' }, ['event:*', 'contact']))
     await project.events.write(times(1_500, (n) => ({ name: `e${n % 3}` })))
     await project.trackEvent('e', { data: { a: 1 } })
@@ -38,7 +38,7 @@ describe('a reset', () => {
     await sql`insert into idempotency_keys (project_id, key, request, status_code) values (${project.id}, 'k', 'POST /v1/track', 200)`.execute(
       sterna.db,
     )
-    expect(Object.keys(await everywhere(project.id))).toEqual(
+    expect(Object.keys(await rowsPerTable(project.id))).toEqual(
       expect.arrayContaining([
         'events',
         'event_counts',
@@ -52,29 +52,29 @@ describe('a reset', () => {
     )
   }
 
-  test('removes events, counts, reactions and keys of the project, and of no other', async () => {
+  test('removes its events, counts, reactions and keys, and no others', async () => {
     const [project, other] = [await newProject(), await newProject()]
-    await furnish(project)
-    await furnish(other)
-    const before = await everywhere(other.id)
+    await fillTables(project)
+    await fillTables(other)
+    const before = await rowsPerTable(other.id)
     expect((await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)).status).toBe(200)
-    expect(Object.keys(await everywhere(project.id)).sort()).toEqual(['listeners', 'memberships'])
+    expect(Object.keys(await rowsPerTable(project.id)).sort()).toEqual(['listeners', 'memberships'])
     expect(await project.events.page()).toMatchObject({ data: [], total: 0 })
     expect(await project.events.distinctNames()).toEqual([])
     await project.trackEvent('again')
     await project.expectTrueCounts()
-    expect(await everywhere(other.id)).toEqual(before)
+    expect(await rowsPerTable(other.id)).toEqual(before)
     await other.expectTrueCounts()
   })
 
-  test('of a deleted project leaves nothing at all', async () => {
+  test('by its deletion leaves no row', async () => {
     const project = await newProject()
-    await furnish(project)
+    await fillTables(project)
     await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
-    await expect.poll(() => everywhere(project.id), { timeout: 10_000, interval: 20 }).toEqual({})
+    await expect.poll(() => rowsPerTable(project.id), { timeout: 10_000, interval: 20 }).toEqual({})
   })
 
-  test('leaves true counts when someone tracks in the middle of it', async () => {
+  test('leaves true counts if an event is tracked during it', async () => {
     const project = await newProject()
     await project.events.write(times(5, () => ({ name: 'old' })))
     await transact(sterna.db, (tx) => mergeDeltas(tx))

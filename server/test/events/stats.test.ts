@@ -6,7 +6,7 @@ import { ADA, idAt, type Project, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
 
-describe('statistics', () => {
+describe('event statistics', () => {
   let project: Project
   beforeAll(async () => {
     project = await newProject()
@@ -117,7 +117,7 @@ describe('statistics', () => {
   })
 })
 
-test('usage tells how often, of how many contacts, and what may be deleted', async () => {
+test('the usage of an event has its count, its contacts and whether it can be deleted', async () => {
   const [project, other] = [await newProject(), await newProject()]
   for (const email of [ADA, 'bob@example.com', ADA]) await project.trackEvent('e', { email })
   await project.events.write([{ name: 'e' }])
@@ -129,7 +129,7 @@ test('usage tells how often, of how many contacts, and what may be deleted', asy
   expect(await project.events.usage('never')).toEqual({ ...nowhere, totalCount: 0, uniqueContacts: 0, canDelete: true })
 })
 
-test('usage of an event called "contact" is told like that of any other', async () => {
+test('an event named "contact" has a usage like any other', async () => {
   const project = await newProject()
   await project.trackEvent('contact')
   expect(await project.events.usage('contact')).toMatchObject({ totalCount: 1, canDelete: true })

@@ -20,10 +20,10 @@ afterAll(() => second.close())
 
 const ADA = 'ada@example.com'
 
-describe('in one batch', () => {
+describe('a batch of tracked events', () => {
   const large = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(65_000)]))
 
-  test('who asks for more data than a contact holds is refused, and nobody else notices', async () => {
+  test('refuses a request with too much data for its contact and accepts the others', async () => {
     const project = await newProject()
     expect((await project.call('POST', '/contacts', { email: 'full@example.com', data: large })).status).toBe(201)
     const bad = (n: number) => n % 17 === 3
@@ -52,7 +52,7 @@ describe('in one batch', () => {
     expect(await project.contacts.counts()).toEqual({ total: 21, subscribed: 21 })
   })
 
-  test('also when nearly all of them are refused', async () => {
+  test('accepts the valid requests even if nearly all others are refused', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: 'full@example.com', data: large })
     const good = (n: number) => n % 20 === 7
@@ -69,7 +69,7 @@ describe('in one batch', () => {
     expect((await project.call('GET', '/events/stats')).body).toEqual([{ name: 'good', count: 3 }])
   })
 
-  test('two that fit alone but not together are one success and one refusal', async () => {
+  test('accepts one of two requests whose data together is too much', async () => {
     const project = await newProject()
     const most = Object.fromEntries(times(4, (n) => [`k${n}`, 'x'.repeat(55_000)]))
     await project.call('POST', '/contacts', { email: ADA, data: most })
@@ -81,7 +81,7 @@ describe('in one batch', () => {
     expect(await project.events.names()).toEqual([kept])
   })
 
-  test('somebody who is being changed elsewhere keeps only those waiting who need them', async () => {
+  test('waits for a locked contact only with the requests of that contact', async () => {
     const project = await newProject()
     const { contact } = (await project.track({ email: ADA, event: 'e' })).body.data
     let held: Promise<Answer>
@@ -95,11 +95,11 @@ describe('in one batch', () => {
     expect((await held!).status).toBe(200)
   })
 })
-describe('too much waiting', () => {
-  /** 16 MB, and some more. */
+describe('track under overload', () => {
+  /** Slightly more than 16 MB. */
   const SENT = 560
 
-  test('sends large bodies away with a time to come back, also those in chunks, and the others are written', async () => {
+  test('answers large bodies with 503 and Retry-After, also chunked ones, and records the rest', async () => {
     const project = await newProject()
     const data = { k: { value: 'x'.repeat(32_000), persistent: false } }
     const text = JSON.stringify({ email: ADA, event: 'large', data })
@@ -115,21 +115,21 @@ describe('too much waiting', () => {
     await transact(sterna.db, async (tx) => {
       await sql`select 1 from contacts where project_id = ${project.id} for update`.execute(tx)
       sent = times(SENT, send)
-      // Someone has been sent away while nothing could be written.
+      // At least one request is refused while no write is possible.
       await Promise.race(sent)
     })
     const answers = (await Promise.all(sent)).map((answer) => ({ status: answer.statusCode, headers: answer.headers, body: answer.json() }))
-    const away = answers.filter(({ status }) => status === 503)
-    expect(away.length).toBeGreaterThanOrEqual(3)
-    for (const { body, headers } of away) {
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(refused.length).toBeGreaterThanOrEqual(3)
+    for (const { body, headers } of refused) {
       expect(body.error).toMatchObject({ code: 'SERVICE_UNAVAILABLE', message: expect.stringContaining('Too much is waiting') })
       expect(headers['retry-after']).toBe('1')
     }
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(SENT - away.length)
-    expect((await project.call('GET', '/events/large/usage')).body.totalCount).toBe(SENT - away.length)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(SENT - refused.length)
+    expect((await project.call('GET', '/events/large/usage')).body.totalCount).toBe(SENT - refused.length)
   })
 })
-describe('whatever is tracked at once', () => {
+describe('concurrent tracking', () => {
   type Sent = { email: string; key?: string; subscribed?: boolean; data: Record<string, unknown>; event: string; node: number; n: number }
   const value = fc.oneof(
     fc.constant(null),
@@ -148,20 +148,20 @@ describe('whatever is tracked at once', () => {
     { requiredKeys: ['email', 'data', 'event', 'node'] },
   )
 
-  /** Who is there already, and whether subscribed. */
+  /** Existing contacts and their subscription. */
   const known = fc.dictionary(fc.constantFrom('a@example.com', 'b@example.com'), fc.boolean())
   const BEFORE = { x: 0, y: 0 }
 
-  /** Every state a contact went through, in the order of the locks on its row. */
+  /** Every state of a contact, in the order of the locks on its row. */
   beforeAll(async () => {
     await sql`
-      create table passed_states (seq bigserial primary key, project_id uuid, email text, data jsonb);
-      create function note_state() returns trigger language plpgsql as $$
-        begin insert into passed_states (project_id, email, data) values (new.project_id, new.email, new.data); return null; end $$;
-      create trigger note_state after insert or update on contacts for each row execute function note_state()
+      create table contact_states (seq bigserial primary key, project_id uuid, email text, data jsonb);
+      create function record_state() returns trigger language plpgsql as $$
+        begin insert into contact_states (project_id, email, data) values (new.project_id, new.email, new.data); return null; end $$;
+      create trigger record_state after insert or update on contacts for each row execute function record_state()
     `.execute(sterna.db)
   })
-  afterAll(() => sql`drop trigger note_state on contacts; drop function note_state; drop table passed_states`.execute(sterna.db))
+  afterAll(() => sql`drop trigger record_state on contacts; drop function record_state; drop table contact_states`.execute(sterna.db))
 
   const merge = (before: Record<string, unknown>, patch: Record<string, unknown>) => {
     const after = new Map(Object.entries(before))
@@ -175,13 +175,13 @@ describe('whatever is tracked at once', () => {
     return Object.fromEntries(after)
   }
 
-  /** The order in which they took effect: batches as they locked the contact, in a batch as they came, as their ids tell. */
+  /** The order in which requests took effect: batches by their lock on the contact, requests in a batch by their event id. */
   async function orderOf(project: Project, email: string, accepted: (Sent & { eventId: string })[]) {
     const states = await many(
       sterna.db,
       sql<{
         data: Record<string, unknown>
-      }>`select data from passed_states where project_id = ${project.id} and email = ${email} order by seq`,
+      }>`select data from contact_states where project_id = ${project.id} and email = ${email} order by seq`,
     )
     const steps = states.map(({ data }) => new Set(Object.keys(data).filter((key) => key.startsWith('request '))))
     const stepOf = ({ n }: Sent) => steps.findIndex((markers) => markers.has(`request ${n}`))
@@ -190,7 +190,7 @@ describe('whatever is tracked at once', () => {
     return { ordered, states, stepOf }
   }
 
-  test('ends as if one came after the other', { timeout: 60_000 }, async () => {
+  test('has the result of a serial execution', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(known, fc.array(sent, { minLength: 10, maxLength: 60 }), async (before, given) => {
         const project = await newProject()
@@ -199,11 +199,11 @@ describe('whatever is tracked at once', () => {
         const all: Sent[] = given.map((each, n) => ({ ...each, n, data: { ...each.data, [`request ${n}`]: n } }) as Sent)
         const send = ({ key, node, n: _, ...body }: Sent) =>
           project.track(body, { ...(key ? { key } : {}), at: node ? second.sterna : sterna })
-        // Who knows the key has larger batches.
+        // A node that has seen the key makes larger batches.
         const first = [await send(all[0]!), await send(all[1]!)]
         const answers = [...first, ...(await Promise.all(all.slice(2).map(send)))]
 
-        // One event for each that was accepted, and of each key the first only.
+        // One event per accepted request, and one accepted request per key.
         const accepted = all.flatMap((each, n) =>
           answers[n]!.status === 200 ? [{ ...each, eventId: answers[n]!.body.data.event as string }] : [],
         )
@@ -251,8 +251,8 @@ describe('whatever is tracked at once', () => {
           }
           expect(contact).toMatchObject({ data, subscribed })
           expect(Object.keys(contact.data).sort()).toEqual(Object.keys(data).sort())
-          const told = events.filter(({ name, email }) => name.startsWith('contact.') && email === contact.email)
-          expect(told.map(({ name }) => name === 'contact.subscribed')).toEqual(flips)
+          const changes = events.filter(({ name, email }) => name.startsWith('contact.') && email === contact.email)
+          expect(changes.map(({ name }) => name === 'contact.subscribed')).toEqual(flips)
           const consents = await many(
             sterna.db,
             sql<{ subscribed: boolean; source: string }>`

@@ -7,8 +7,8 @@ const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 const ADA = 'ada@example.com'
 
-describe('who tracked', () => {
-  test('is noted with every change of a subscription', async () => {
+describe('the caller of track', () => {
+  test('is recorded with every change of a subscription', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: ADA })
     await project.track({ email: ADA, event: 'e', subscribed: false }, { headers: { 'x-request-id': 'from-the-shop' } })
@@ -25,7 +25,7 @@ describe('who tracked', () => {
     ])
   })
 
-  test('must be the public key on /v1/track, and must not be on /events/track', async () => {
+  test('needs the public key on /v1/track, and the secret key or a session on /events/track', async () => {
     const project = await newProject()
     const body = { email: ADA, event: 'e' }
     const session = { body, cookie: project.owner.cookie, headers: { 'x-project-id': project.id } }
@@ -42,7 +42,7 @@ describe('who tracked', () => {
     const wrong = [401, 'INVALID_API_KEY']
     const missing = [401, 'MISSING_AUTH']
     expect(answers.map(outcome)).toEqual([wrong, wrong, wrong, wrong, missing, missing, wrong, missing])
-    // A key that has been used, and is known, opens no other door.
+    // A cached key has no more rights than before.
     expect((await project.track(body)).status).toBe(200)
     expect(outcome(await sterna.call('POST', '/events/track', { body, key: project.pk }))).toEqual(wrong)
     expect(outcome(await sterna.call('POST', '/v1/track', { body, key: project.sk }))).toEqual(wrong)
@@ -50,7 +50,7 @@ describe('who tracked', () => {
     expect(await project.events.names()).toEqual(['e', 'e'])
   })
 
-  test('from another origin is answered so that a page can read it', async () => {
+  test('on another origin can read the response', async () => {
     const project = await newProject()
     const origin = { origin: 'https://shop.example' }
     const preflight = await sterna.call('OPTIONS', '/v1/track', {
@@ -77,7 +77,7 @@ describe('who tracked', () => {
     expect(elsewhere.headers['access-control-allow-origin']).toBeUndefined()
   })
 
-  test('learns nothing from the answer: known and unknown look alike, and the id opens nothing', async () => {
+  test('cannot tell existing contacts from new ones, and cannot use the contact id', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: 'known@example.com', subscribed: false, data: { secret: 1 } })
     const [known, unknown] = [

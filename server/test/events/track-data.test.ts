@@ -11,7 +11,7 @@ type Project = Awaited<ReturnType<typeof newProject>>
 const ADA = 'ada@example.com'
 
 describe.each(TRACK_ROUTES)('%s', (_, track) => {
-  /** For what is refused: nothing of it may be left, so that all of it can happen in one place. */
+  /** One project for all refused requests: none of them may leave anything behind. */
   let quiet: Project
   beforeAll(async () => {
     quiet = await newProject()
@@ -21,7 +21,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect(await quiet.events.list()).toEqual([])
   }
 
-  test('merges data, deletes by null, ignores "", and keeps what is not persistent to the event', async () => {
+  test('merges data, deletes by null, ignores "", and stores values that are not persistent in the event only', async () => {
     const project = await newProject()
     await track(project, { email: ADA, event: 'one', data: { a: 1, b: 'x', c: true, d: { e: [1, { f: null }] }, list: [1, 'two', null] } })
     expect((await project.contacts.find(ADA)).data).toEqual({ a: 1, b: 'x', c: true, d: { e: [1, { f: null }] }, list: [1, 'two', null] })
@@ -84,7 +84,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect(Object.keys((await project.contacts.find(ADA)).data)).toEqual(['ok'])
   })
 
-  test('keeps keys as they are called, and text that looks like code', async () => {
+  test('stores any key, and text that looks like code', async () => {
     const project = await newProject()
     const data = {
       constructor: 1,
@@ -103,7 +103,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect((await project.events.list())[0]!.data).toEqual(data)
   })
 
-  test('with data that is nothing changes nothing of what is stored', async () => {
+  test('without data keeps the stored data', async () => {
     const project = await newProject()
     await track(project, { email: ADA, event: 'e', data: { a: 1 } })
     for (const data of [undefined, null, {}]) expect((await track(project, { email: ADA, event: 'e', data })).status).toBe(200)
@@ -122,16 +122,16 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     ['5,000 keys', `{${times(5_000, (n) => `"k${n}":${n}`).join()}}`, [['data', 'too_big']]],
     ['a value of 900 kB', `{"a":"${'x'.repeat(900_000)}"}`, [['data', 'too_big']]],
     ['a large value that is not persistent', `{"a":{"value":"${'x'.repeat(70_000)}","persistent":false}}`, [['data', 'too_big']]],
-    ['a locale that is no text', `{"locale":7}`, [['data.locale', 'invalid_type']]],
+    ['a locale that is not a string', `{"locale":7}`, [['data.locale', 'invalid_type']]],
     ['a list', '[]', [['data', 'invalid_type']]],
-    ['a text', '"x"', [['data', 'invalid_type']]],
+    ['a string', '"x"', [['data', 'invalid_type']]],
   ])('refuses data with %s', async (__, data, expected) => {
     const answer = await track(quiet, `{"email":"${ADA}","event":"e","data":${data}}`)
     expect([answer.status, issues(answer)]).toEqual([422, expected])
     await expectQuiet()
   })
 
-  test('refused for one thing changes nothing else', async () => {
+  test('changes nothing if it is refused', async () => {
     const project = await newProject()
     await track(project, { email: ADA, event: 'before', data: { n: 1, a: 2 } })
     const answer = await track(project, `{"email":"${ADA}","event":"e","subscribed":false,"data":{"a":3,"n":1e400}}`)
@@ -146,7 +146,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     ['30 levels', `{"a":${'['.repeat(29)}${']'.repeat(29)}}`, { a: JSON.parse(`${'['.repeat(29)}${']'.repeat(29)}`) }],
     ['a function-like object', '{"f":{"$eval":"1+1","toJSON":"x"}}', { f: { $eval: '1+1', toJSON: 'x' } }],
     ['a small exponent', '{"a":1e-300}', { a: 1e-300 }],
-  ])('takes data with %s', async (__, data, stored) => {
+  ])('accepts data with %s', async (__, data, stored) => {
     const project = await newProject()
     expect((await track(project, `{"email":"${ADA}","event":"e","data":${data}}`)).status).toBe(200)
     expect((await project.contacts.find(ADA)).data).toEqual(stored)
@@ -155,7 +155,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
 })
 
 describe('the data of an event', () => {
-  /** So many bytes as JSON, not all of them characters of one byte. */
+  /** Data of the given size as JSON in bytes, with characters of two bytes. */
   const dataOf = (bytes: number) => {
     const around = JSON.stringify({ a: { value: '', persistent: false } }).length
     return { a: { value: 'é'.repeat(1_000).padEnd(bytes - around - 1_000, 'x'), persistent: false } }
@@ -178,7 +178,7 @@ describe('the data of an event', () => {
     expect(await project.events.names()).toEqual(['e'])
   })
 
-  test('may stand in a larger body: what is ignored does not count', async () => {
+  test('is limited without the ignored fields of the body', async () => {
     const project = await newProject()
     expect((await project.track({ email: ADA, event: 'e', data: { a: 1 }, ignored: 'x'.repeat(900_000) })).status).toBe(200)
   })

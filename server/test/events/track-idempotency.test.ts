@@ -18,7 +18,7 @@ afterAll(() => second.close())
 
 const ADA = 'ada@example.com'
 
-/** Until someone in this database waits for a lock. */
+/** Waits until a session of this database waits for a lock. */
 const lockWaiter = () =>
   expect
     .poll(() => many(sterna.db, sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`), {
@@ -26,10 +26,10 @@ const lockWaiter = () =>
       interval: 5,
     })
     .not.toEqual([])
-describe('an Idempotency-Key', () => {
+describe('an Idempotency-Key of /v1/track', () => {
   const body = { email: ADA, event: 'bought', data: { n: 1 } }
 
-  test('makes a repeat a 409 that tells of the first, and does nothing', async () => {
+  test('makes a repeat a 409 with the result of the first request, without effect', async () => {
     const project = await newProject()
     const first = await project.track(body, { key: 'order 1' })
     const repeat = await project.track({ email: 'other@example.com', event: 'other', subscribed: false }, { key: 'order 1' })
@@ -50,21 +50,21 @@ describe('an Idempotency-Key', () => {
     expect(await project.idempotencyKeys()).toEqual(['order 1', 'order 2'])
   })
 
-  test.each([1, 2])('of 50 twins at once, on %i nodes, lets one through and tells the others its id', async (nodes) => {
+  test.each([1, 2])('is accepted once for 50 concurrent requests on %i nodes; the others get its event id', async (nodes) => {
     const project = await newProject()
     const at = (n: number) => (n % nodes ? second.sterna : sterna)
-    const answers = await Promise.all(times(50, (n) => project.track({ ...body, data: { n } }, { key: 'twin', at: at(n) })))
+    const answers = await Promise.all(times(50, (n) => project.track({ ...body, data: { n } }, { key: 'same', at: at(n) })))
     expect(statuses(answers)).toEqual([200, ...Array(49).fill(409)])
     const winner = answers.find(({ status }) => status === 200)!.body.data.event
     for (const { status, body: refusal } of answers) {
-      if (status === 409) expect(refusal.error.details).toMatchObject({ key: 'twin', originalStatusCode: 200, event: winner })
+      if (status === 409) expect(refusal.error.details).toMatchObject({ key: 'same', originalStatusCode: 200, event: winner })
     }
     expect((await project.events.list()).map(({ id }) => id)).toEqual([winner])
     const won = answers.findIndex(({ status }) => status === 200)
     expect((await project.contacts.find(ADA)).data).toEqual({ n: won })
   })
 
-  test('among many, each once, whoever else is in their batches', async () => {
+  test('is accepted once each in mixed batches', async () => {
     const project = await newProject()
     const answers = await Promise.all(
       times(200, (n) =>
@@ -94,14 +94,14 @@ describe('an Idempotency-Key', () => {
     expect(await project.idempotencyKeys()).toEqual([])
   })
 
-  test.each(['k'.repeat(255), '~', `a b"'\\;{}$1`])('%j is one', async (key) => {
+  test.each(['k'.repeat(255), '~', `a b"'\\;{}$1`])('may be %j', async (key) => {
     const project = await newProject()
     expect((await project.track(body, { key })).status).toBe(200)
     const repeat = await project.track(body, { key })
     expect([repeat.status, repeat.body.error.details.key]).toEqual([409, key])
   })
 
-  test('is not used up by a request that was refused', async () => {
+  test('is not used by a refused request', async () => {
     const project = await newProject()
     const large = Object.fromEntries(times(5, (n) => [`k${n}`, 'x'.repeat(65_000)]))
     const refused = [
@@ -128,7 +128,7 @@ describe('an Idempotency-Key', () => {
     }
   })
 
-  test('can be used again after a day, and holds for a day then', async () => {
+  test('can be used again after a day, for another day', async () => {
     const project = await newProject()
     const age = (hours: number) =>
       sql`update idempotency_keys set created_at = created_at - make_interval(hours => ${hours}) where project_id = ${project.id}`.execute(
@@ -147,14 +147,14 @@ describe('an Idempotency-Key', () => {
     expect(await project.events.names()).toEqual(['bought', 'bought'])
   })
 
-  test('is no header of /events/track', async () => {
+  test('has no effect on /events/track', async () => {
     const project = await newProject()
     const send = () => sterna.call('POST', '/events/track', { key: project.sk, body, headers: { 'idempotency-key': 'k' } })
     expect([(await send()).status, (await send()).status]).toEqual([200, 200])
     expect(await project.idempotencyKeys()).toEqual([])
   })
 
-  /** As a node does that has not committed yet. */
+  /** Holds a key like a node that has not committed yet. */
   const holding = (project: Project, key: string, work: (tx: Tx) => Promise<void>) =>
     transact(sterna.db, async (tx) => {
       await sql`insert into idempotency_keys (project_id, key, request, status_code) values (${project.id}, ${key}, 'POST /v1/track', 200)`.execute(
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
       throw new Error('rolled back')
     }).catch((err: Error) => expect(err.message).toBe('rolled back'))
 
-  test('that another node is busy with is waited for, and free when that one fails', async () => {
+  test('held by another node is waited for, and free if that node rolls back', async () => {
     const project = await newProject()
     let waiting: Promise<Answer>
     await holding(project, 'k', async (tx) => {
@@ -175,7 +175,7 @@ describe('an Idempotency-Key', () => {
     expect((await waiting!).status).toBe(200)
   })
 
-  test('that another node is busy with concerns nobody else in the batch', async () => {
+  test('held by another node does not delay the other requests of the batch', async () => {
     const [project, other] = [await newProject(), await newProject()]
     let waiting: Promise<Answer>
     await holding(project, 'k', async () => {
@@ -186,7 +186,7 @@ describe('an Idempotency-Key', () => {
     expect((await waiting!).status).toBe(200)
   })
 
-  test('that another node is busy with for too long is answered so', async () => {
+  test('held by another node for too long is a 409 with Retry-After', async () => {
     const project = await newProject()
     await holding(project, 'k', async () => {
       const answer = await project.track(body, { key: 'k' })

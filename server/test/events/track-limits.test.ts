@@ -8,7 +8,7 @@ import { times } from '../support/times.ts'
 
 const ADA = 'ada@example.com'
 
-describe('limits', () => {
+describe('the rate limits of track', () => {
   const LIMIT = 40
   const limited = useApp({ env: { RATE_LIMIT_PER_MINUTE: String(LIMIT), TRUST_PROXY: '127.0.0.1' } })
   let addresses = 0
@@ -32,7 +32,7 @@ describe('limits', () => {
   const countEvents = async (projectId: string) =>
     (await one(limited.db, sql<{ n: number }>`select count(*)::int as n from events where project_id = ${projectId}`)).n
 
-  test('of the project hold for tracking', async () => {
+  test('limit the requests of a project', async () => {
     const { id, pk, sk } = await limited.newProject()
     const answers = await inTurn(LIMIT + 1, () => track(pk))
     expect(answers.map(({ status }) => status)).toEqual([...Array(LIMIT).fill(200), 429])
@@ -42,7 +42,7 @@ describe('limits', () => {
     expect(await countEvents(id)).toBe(LIMIT)
   })
 
-  test('of the project alone hold for one contact and for one network', async () => {
+  test('do not limit a contact or a network beyond the project', async () => {
     const projects = await Promise.all(times(3, () => limited.newProject()))
     const ip = newIp()
     for (const { id, pk } of projects) {
@@ -52,7 +52,7 @@ describe('limits', () => {
     }
   })
 
-  test('of changing one subscription hold while the rest can still be tracked, and do not count for the project', async () => {
+  test('limit subscription changes of one contact, and refused changes do not count for the project', async () => {
     const [{ id, pk }, other] = [await limited.newProject(), await limited.newProject()]
     const change = (n: number) => track(pk, { email: n % 2 ? ADA : 'ADA@example.com', subscribed: n % 2 === 1 })
     const answers = await inTurn(SUBSCRIPTION_CHANGES_PER_MINUTE + 20, change)
@@ -71,7 +71,7 @@ describe('limits', () => {
     expect(contact!.subscribed).toBe(true)
   })
 
-  test('of a visitor do not hold for a server with the secret key', async () => {
+  test('do not limit subscription changes with the secret key', async () => {
     const { sk } = await limited.newProject()
     const body = { email: ADA, event: 'e' }
     const answers = await inTurn(SUBSCRIPTION_CHANGES_PER_MINUTE + 2, (n) =>

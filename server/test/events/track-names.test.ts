@@ -10,7 +10,7 @@ type Project = Awaited<ReturnType<typeof newProject>>
 const ADA = 'ada@example.com'
 
 describe.each(TRACK_ROUTES)('%s', (_, track) => {
-  /** For what is refused: nothing of it may be left, so that all of it can happen in one place. */
+  /** One project for all refused requests: none of them may leave anything behind. */
   let quiet: Project
   beforeAll(async () => {
     quiet = await newProject()
@@ -48,7 +48,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     'contact.sub\u202escribed',
     'ema\u{e0001}il.x',
     'segment.\u3000x.entry',
-  ])('refuses %j as a name of its own', async (event) => {
+  ])('refuses the reserved event name %j', async (event) => {
     const answer = await track(quiet, { email: ADA, event, data: { a: 1 } })
     expect([...outcome(answer), ...issues(answer)]).toEqual([422, 'VALIDATION_ERROR', ['event', 'reserved_event']])
     await expectQuiet()
@@ -72,7 +72,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     '%2f/..?#&',
     'x'.repeat(255),
     '字'.repeat(255),
-  ])('takes %j as a name', async (event) => {
+  ])('accepts the event name %j', async (event) => {
     lively ??= await newProject()
     expect((await track(lively, { email: ADA, event })).status).toBe(200)
     expect((await lively.events.names())[0]).toBe(event)
@@ -87,18 +87,18 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     ['null', null, 'invalid_type'],
     ['a number', 5, 'invalid_type'],
     ['a list', ['e'], 'invalid_type'],
-    ['an empty text', '', 'too_small'],
+    ['an empty string', '', 'too_small'],
     ['256 characters', 'x'.repeat(256), 'too_big'],
     ['10 kB', 'x'.repeat(10_000), 'too_big'],
     ['spaces', '  \u00a0', 'invalid_string'],
     ['U+0000', 'a\0b', 'invalid_string'],
     ['two lines', 'a\nb', 'invalid_string'],
-    ['two lines of another kind', 'a\u2028b', 'invalid_string'],
+    ['a Unicode line separator', 'a\u2028b', 'invalid_string'],
     ['a carriage return', 'a\r', 'invalid_string'],
     ['an escape', '\u001b[31m', 'invalid_string'],
-    ['nothing that can be seen', '\u200b\u00ad', 'invalid_string'],
+    ['invisible characters', '\u200b\u00ad', 'invalid_string'],
     ['half a surrogate pair', '\ud800', 'invalid_string'],
-  ])('refuses %s as a name', async (__, event, code) => {
+  ])('refuses %s as an event name', async (__, event, code) => {
     const answer = await track(quiet, { email: ADA, event })
     expect([...outcome(answer), issues(answer)[0]]).toEqual([422, 'VALIDATION_ERROR', ['event', code]])
     await expectQuiet()

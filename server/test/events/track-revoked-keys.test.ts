@@ -18,7 +18,7 @@ afterAll(() => second.close())
 
 const ADA = 'ada@example.com'
 
-describe('on a node that knows the key', () => {
+describe('on a node that has cached the key', () => {
   const body = { email: ADA, event: 'e' }
   const track = (project: Project, pk = project.pk) => project.track(body, { at: second.sterna, pk })
   const verdicts = async (project: Project, pk?: string) =>
@@ -28,7 +28,7 @@ describe('on a node that knows the key', () => {
   const recorded = async (project: Project) =>
     (await one(sterna.db, sql<{ n: number }>`select count(*)::int as n from events where project_id = ${project.id}`)).n
 
-  test('a rotation elsewhere holds from the moment it is answered', async () => {
+  test('a rotation on another node takes effect once it is answered', async () => {
     const project = await newProject()
     let { pk } = project
     for (let round = 0; round < 3; round++) {
@@ -41,7 +41,7 @@ describe('on a node that knows the key', () => {
     expect(await recorded(project)).toBe(6)
   })
 
-  test('a rotation under way lets each request pass with one of the pairs, and none with the old one later', async () => {
+  test('concurrent requests pass with the old or the new key, later ones only with the new key', async () => {
     const project = await newProject()
     expect((await track(project)).status).toBe(200)
     const before = times(50, () => track(project))
@@ -53,7 +53,7 @@ describe('on a node that knows the key', () => {
     expect((await track(project, fresh.public)).status).toBe(200)
   })
 
-  test('a revoked key no longer spends the limit of its project, whatever it sends', async () => {
+  test('a revoked key does not count towards the rate limit of its project', async () => {
     const project = await newProject()
     const node = await startApp(sterna.url, { env: { RATE_LIMIT_PER_MINUTE: '100' } })
     try {
@@ -71,7 +71,7 @@ describe('on a node that knows the key', () => {
     }
   })
 
-  test('disabling holds at once, and so does enabling', async () => {
+  test('disabling and enabling take effect immediately', async () => {
     const project = await newProject()
     const disable = (disabled: boolean) => sql`update projects set disabled = ${disabled} where id = ${project.id}`.execute(sterna.db)
     expect((await track(project)).status).toBe(200)
@@ -85,14 +85,14 @@ describe('on a node that knows the key', () => {
     expect(await recorded(project)).toBe(102)
   })
 
-  test('a disabled project is not enabled by a node that never saw it', async () => {
+  test('a disabled project is refused by a node that has not cached it', async () => {
     const project = await newProject()
     await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
     expect(await verdicts(project)).toEqual(new Set(['403 PROJECT_DISABLED']))
     expect(await recorded(project)).toBe(0)
   })
 
-  test('deletion holds at once and for good, also under a limit', async () => {
+  test('deletion takes effect immediately and permanently, also with a rate limit', async () => {
     const project = await newProject()
     const neighbour = await newProject()
     const node = await startApp(sterna.url, { env: { RATE_LIMIT_PER_MINUTE: '20' } })
@@ -102,7 +102,7 @@ describe('on a node that knows the key', () => {
       await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
       expect(await verdicts(project)).toEqual(new Set(['401 INVALID_API_KEY']))
       await expect.poll(() => many(sterna.db, sql`select 1 from projects where id = ${project.id}`), { timeout: 10_000 }).toEqual([])
-      // This node has not noticed yet.
+      // This node still has the key in its cache.
       expect(new Set((await Promise.all(times(10, atNode))).map((answer) => outcome(answer).join(' ')))).toEqual(
         new Set(['401 INVALID_API_KEY']),
       )
@@ -113,7 +113,7 @@ describe('on a node that knows the key', () => {
     }
   })
 
-  test('the keys of several projects in one batch are looked at each for itself', async () => {
+  test('the keys of several projects in one batch are checked separately', async () => {
     const [project, rotated, disabled, deleted] = [await newProject(), await newProject(), await newProject(), await newProject()]
     const each = [project, rotated, disabled, deleted]
     for (const one of each) expect((await track(one)).status).toBe(200)

@@ -13,7 +13,7 @@ const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 describe.each(TRACK_ROUTES)('%s', (_, track) => {
-  /** For what is refused: nothing of it may be left, so that all of it can happen in one place. */
+  /** One project for all refused requests: none of them may leave anything behind. */
   let quiet: Project
   beforeAll(async () => {
     quiet = await newProject()
@@ -23,7 +23,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect(await quiet.events.list()).toEqual([])
   }
 
-  test('of an unknown address creates the contact, subscribed, and answers with both ids', async () => {
+  test('creates a subscribed contact for an unknown address and answers the ids of contact and event', async () => {
     const project = await newProject()
     const before = Date.now()
     const answer = await track(project, { email: ' Ada@Example.com', event: 'signed up', data: { plan: 'pro', seats: 3 } })
@@ -55,7 +55,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect((await project.contacts.list()).total).toBe(1)
   })
 
-  test('again makes a new record of the same contact', async () => {
+  test('records another event of the same contact', async () => {
     const project = await newProject()
     const answers = [
       await track(project, { email: ADA, event: 'opened' }),
@@ -71,15 +71,15 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
   })
 
   test.each<[string, boolean | undefined, boolean | undefined, boolean, string[]]>([
-    ['a new one is subscribed', undefined, undefined, true, []],
-    ['a new one that should be is subscribed, which is no change', undefined, true, true, []],
-    ['a new one that should not be is not, which is no change', undefined, false, false, []],
-    ['a subscriber stays one when nothing is said', true, undefined, true, []],
-    ['one that opted out stays out when nothing is said', false, undefined, false, []],
-    ['a subscriber that should be one is not told so', true, true, true, []],
-    ['one that opted out and should stay out is not told so', false, false, false, []],
-    ['a subscriber leaves when asked for', true, false, false, ['contact.unsubscribed']],
-    ['one that opted out comes back when asked for', false, true, true, ['contact.subscribed']],
+    ['subscribes a new contact by default', undefined, undefined, true, []],
+    ['subscribes a new contact if asked to, without an event', undefined, true, true, []],
+    ['creates an unsubscribed contact if asked to, without an event', undefined, false, false, []],
+    ['keeps a subscribed contact subscribed by default', true, undefined, true, []],
+    ['keeps an opted-out contact unsubscribed by default', false, undefined, false, []],
+    ['records no change for a subscribed contact that asks to be subscribed', true, true, true, []],
+    ['records no change for an opted-out contact that asks to be unsubscribed', false, false, false, []],
+    ['unsubscribes a subscribed contact if asked to', true, false, false, ['contact.unsubscribed']],
+    ['subscribes an opted-out contact if asked to', false, true, true, ['contact.subscribed']],
   ])('%s', async (__, before, subscribed, after, events) => {
     const project = await newProject()
     if (before !== undefined) await project.call('POST', '/contacts', { email: ADA, subscribed: before })
@@ -91,7 +91,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect((await project.events.names()).filter((name) => name === 'e')).toHaveLength(1)
   })
 
-  test('there and back again tells each change once', async () => {
+  test('records each change of a subscription once', async () => {
     const project = await newProject()
     for (const subscribed of [undefined, false, false, undefined, true, true, false])
       await track(project, { email: ADA, event: 'e', subscribed })
@@ -104,14 +104,14 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect(await project.contacts.counts()).toEqual({ total: 1, subscribed: 0 })
   })
 
-  test('leaves a contact alone that brings nothing new, and writes what only looks the same', async () => {
+  test('does not write a contact whose data is unchanged, and replaces a nested object', async () => {
     const project = await newProject()
     await project.track({ email: ADA, event: 'a', data: { plan: 'pro', address: { city: 'London', zip: 'W1' } } })
     const before = await project.contacts.find(ADA)
     await project.track({ email: ADA, event: 'b', data: { plan: 'pro' } })
     await project.track({ email: ADA, event: 'c' })
     expect(await project.contacts.find(ADA)).toEqual(before)
-    // Part of what is known, but an object is stored as sent.
+    // A subset of the stored object: objects are replaced, not merged.
     await project.track({ email: ADA, event: 'd', data: { address: { city: 'London' } } })
     const after = await project.contacts.find(ADA)
     expect(after.data).toEqual({ plan: 'pro', address: { city: 'London' } })
@@ -119,7 +119,7 @@ describe.each(TRACK_ROUTES)('%s', (_, track) => {
     expect(await project.events.names()).toEqual(['d', 'c', 'b', 'a'])
   })
 
-  test('ignores what only the service may set', async () => {
+  test('ignores fields that only the server sets', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const mine = {
       id: randomUUID(),

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
 import { type Person, type Project, useTeams } from './team-client.ts'
 
-const { sterna, newEmail, projectsOf, invite, membersOf, accept, join, working, rowsOf } = useTeams()
+const { sterna, newEmail, projectsOf, invite, membersOf, accept, join, keyStatuses, rowsOf } = useTeams()
 
 describe('deleting a project', () => {
   const remove = (project: Project, by: Pick<Person, 'call'> = project.owner) => by.call('DELETE', `/users/@me/projects/${project.id}`)
 
-  test('ends its keys at once, hides it from its members, and removes its rows and nobody else’s', async () => {
+  test('revokes its keys immediately, hides it from its members and removes its rows and no others', async () => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     const member = await sterna.newPerson({ verified: true })
     await join(project, member, 'MEMBER')
@@ -25,7 +25,7 @@ describe('deleting a project', () => {
 
     const answer = await remove(project)
     expect([answer.status, answer.body, answer.headers['content-type']]).toEqual([204, '', undefined])
-    expect(await working({ public: project.pk, secret: project.sk })).toEqual([401, 401])
+    expect(await keyStatuses({ public: project.pk, secret: project.sk })).toEqual([401, 401])
     for (const person of [project.owner, member]) {
       expect(await projectsOf(person)).toEqual([])
       expect(outcome(await person.call('GET', `/projects/${project.id}/members`))).toEqual([404, 'RESOURCE_NOT_FOUND'])
@@ -37,10 +37,10 @@ describe('deleting a project', () => {
 
     await expect.poll(() => rowsOf(project.id), { timeout: 5_000, interval: 50 }).toEqual({})
     expect(await rowsOf(other.id)).toEqual(others)
-    expect(await working({ public: other.pk, secret: other.sk })).toEqual([200, 200])
+    expect(await keyStatuses({ public: other.pk, secret: other.sk })).toEqual([200, 200])
   })
 
-  test('a second time finds nothing', async () => {
+  test('a second time is a 404', async () => {
     const project = await sterna.newProject()
     await remove(project)
     expect(outcome(await remove(project))).toEqual([404, 'RESOURCE_NOT_FOUND'])
@@ -58,7 +58,7 @@ describe('deleting a project', () => {
     }
   })
 
-  test('ends the invitations to it', async () => {
+  test('invalidates its invitations', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     await invite(project, guest.email)
@@ -76,7 +76,7 @@ describe('resetting a project', () => {
   const once = (project: Project, key: string) =>
     sterna.call('POST', '/probe/once', { key: project.sk, body: {}, headers: { 'idempotency-key': key } })
 
-  test('removes its data, keeps members and keys, and says that it is done', async () => {
+  test('removes its data and keeps members and keys', async () => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     const member = await sterna.newPerson({ verified: true })
     await join(project, member, 'ADMIN')
@@ -90,11 +90,11 @@ describe('resetting a project', () => {
     expect(await rowsOf(project.id)).toEqual({ projects: 1, memberships: 2, rate_windows: 1 })
     expect(await membersOf(project)).toEqual(members)
     expect(await projectsOf(project.owner)).toEqual([before])
-    expect(await working({ public: project.pk, secret: project.sk })).toEqual([200, 200])
+    expect(await keyStatuses({ public: project.pk, secret: project.sk })).toEqual([200, 200])
     expect([(await once(project, 'k')).status, (await once(other, 'k')).status]).toEqual([200, 409])
   })
 
-  test('does not keep other projects from being deleted', async () => {
+  test('does not block the deletion of other projects', async () => {
     const [first, second] = [await sterna.newProject(), await sterna.newProject()]
     await wipe(first)
     await second.owner.call('DELETE', `/users/@me/projects/${second.id}`)

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
 })
 
-test('a disabled project may make the reads that are made with POST', async () => {
+test('a disabled project may use the reads that are POST requests', async () => {
   const reads: [string, object][] = [
     ['/v1/verify', { email: 'not an address' }],
     ['/contacts/lookup', { emails: ['ada@example.com'] }],
@@ -41,7 +41,7 @@ test('a disabled project may not write', async () => {
   expect(outcome(await project.track({ email: 'ada@example.com', event: 'x' }))).toEqual([403, 'PROJECT_DISABLED'])
 })
 
-test('the settings, keys and members of a disabled project can be changed by its people', async () => {
+test('the settings, keys and members of a disabled project can be changed by its members', async () => {
   const { owner, id } = project
   expect(outcome(await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name: 'Renamed' } }))).toEqual([200])
   expect(

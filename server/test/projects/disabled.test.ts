@@ -12,7 +12,7 @@ describe('a disabled project', () => {
     return project
   }
 
-  test('can be read and not written, by key and by session', async () => {
+  test('is read-only for keys and sessions', async () => {
     const project = await newDisabled()
     const byKey = { key: project.sk }
     const bySession = { cookie: project.owner.cookie, headers: { 'x-project-id': project.id } }
@@ -26,21 +26,21 @@ describe('a disabled project', () => {
     expect(outcome(await sterna.call('POST', '/probe/track', { key: project.pk, body: {} }))).toEqual([403, 'PROJECT_DISABLED'])
   })
 
-  test('shows why to its members, and works again when enabled', async () => {
+  test('shows the reason to its members and works again when enabled', async () => {
     const project = await newDisabled()
     expect(await projectsOf(project.owner)).toMatchObject([{ disabled: true, disabledReason: 'EMAIL_REPUTATION' }])
     await sql`update projects set disabled = false where id = ${project.id}`.execute(sterna.db)
     expect((await sterna.call('POST', '/probe/project', { key: project.sk, body: {} })).status).toBe(200)
   })
 
-  test('does not disable its neighbour', async () => {
+  test('does not affect other projects', async () => {
     const person = await sterna.newPerson()
     const [one, two] = [await sterna.newProject(person), await sterna.newProject(person)]
     await sql`update projects set disabled = true where id = ${one.id}`.execute(sterna.db)
     expect((await sterna.call('POST', '/probe/project', { key: two.sk, body: {} })).status).toBe(200)
   })
 
-  test('refuses a wrong key before it says that it is disabled', async () => {
+  test('refuses a wrong kind of key without revealing that it is disabled', async () => {
     const project = await newDisabled()
     expect(outcome(await sterna.call('POST', '/probe/project', { key: project.pk, body: {}, headers: from() }))).toEqual([
       401,

@@ -7,8 +7,8 @@ import { type Project, useTeams } from './team-client.ts'
 
 const { sterna, newEmail, projectsOf, invite, membersOf, invitationsOf, accept, settledDigest } = useTeams()
 
-describe('inviting', () => {
-  test('someone whose address is proven makes them a member at once and tells them', async () => {
+describe('POST /projects/:id/members', () => {
+  test('adds a user with a verified address immediately and notifies them', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson({ verified: true })
     const answer = await invite(project, ` ${guest.email.toUpperCase()}`, 'ADMIN')
@@ -24,12 +24,12 @@ describe('inviting', () => {
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${guest.email} ADMIN`])
     expect((await projectsOf(guest)).map(({ id }) => id)).toEqual([project.id])
     expect(await invitationsOf(project)).toEqual([])
-    const [mail] = await sterna.accountEmailsTo(guest.email)
-    expect(mail!.subject).toBe('You now have access to Test')
-    expect(mail!.text).toContain(`Leave the project: http://localhost:3000/app/p/${project.id}/team`)
+    const [email] = await sterna.accountEmailsTo(guest.email)
+    expect(email!.subject).toBe('You now have access to Test')
+    expect(email!.text).toContain(`Leave the project: http://localhost:3000/app/p/${project.id}/team`)
   })
 
-  test('someone who is added without having been asked can leave', async () => {
+  test('adds a user who can leave again', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson({ verified: true })
     await invite(project, guest.email)
@@ -37,7 +37,7 @@ describe('inviting', () => {
     expect(await projectsOf(guest)).toEqual([])
   })
 
-  test('an unknown address sends a link and makes nobody a member', async () => {
+  test('sends a link to an unknown address and adds no member', async () => {
     const project = await sterna.newProject()
     const email = newEmail()
     const answer = await invite(project, email)
@@ -54,14 +54,14 @@ describe('inviting', () => {
       expiresAt: expect.any(String),
     })
     expect(Date.parse(invitation.expiresAt) - Date.parse(invitation.createdAt)).toBe(7 * 86_400_000)
-    const [mail] = await sterna.accountEmailsTo(email)
-    expect(mail).toMatchObject({
+    const [accountEmail] = await sterna.accountEmailsTo(email)
+    expect(accountEmail).toMatchObject({
       subject: 'You are invited to Test',
       text: expect.stringContaining('http://localhost:3000/accept-invitation?token='),
     })
   })
 
-  test('an account whose address is not proven gives it nothing until it proves it: it may be a squatter’s', async () => {
+  test('gives an unverified account no access until its address is verified: it may belong to a squatter', async () => {
     const project = await sterna.newProject()
     const squatter = await sterna.newPerson({ email: newEmail() })
     const answer = await invite(project, squatter.email, 'ADMIN')
@@ -69,7 +69,7 @@ describe('inviting', () => {
     expect(answer.body).toMatchObject({ userId: null, status: 'INVITED' })
     expect(await projectsOf(squatter)).toEqual([])
     expect(outcome(await squatter.call('GET', `/projects/${project.id}/members`))).toEqual([404, 'RESOURCE_NOT_FOUND'])
-    // What a squatter can do without the mailbox: sign in again, ask for mails, change the password.
+    // Without the mailbox a squatter can sign in again, request emails and change the password.
     await squatter.call('POST', '/auth/request-verification')
     const changed = await squatter.call('POST', '/auth/change-password', {
       body: { currentPassword: squatter.password, password: 'battery staple' },
@@ -80,13 +80,13 @@ describe('inviting', () => {
     expect(await projectsOf(again)).toEqual([])
     expect(outcome(await accept(again, 'x'.repeat(43)))).toEqual([400, 'INVALID_TOKEN'])
 
-    // The one who reads the mailbox takes the account over, with the invitation, and throws the squatter out.
+    // The owner of the mailbox takes over the account with its invitation, and the squatter is signed out.
     await sterna.call('POST', '/auth/request-password-reset', { body: { email: squatter.email } })
     const token = await sterna.tokenFor(squatter.email)
-    await sterna.call('POST', '/auth/reset-password', { body: { token, password: 'rightful owner' } })
+    await sterna.call('POST', '/auth/reset-password', { body: { token, password: 'mailboxOwner owner' } })
     expect((await again.call('GET', '/users/@me')).status).toBe(401)
-    const rightful = await sterna.call('POST', '/auth/login', { body: { email: squatter.email, password: 'rightful owner' } })
-    const { body } = await sterna.call('GET', '/users/@me/projects', { cookie: cookieOf(rightful) })
+    const mailboxOwner = await sterna.call('POST', '/auth/login', { body: { email: squatter.email, password: 'mailboxOwner owner' } })
+    const { body } = await sterna.call('GET', '/users/@me/projects', { cookie: cookieOf(mailboxOwner) })
     expect(body.map(({ id, role }: Record<string, unknown>) => [id, role])).toEqual([[project.id, 'ADMIN']])
   })
 
@@ -98,7 +98,7 @@ describe('inviting', () => {
     [{ email: 'nobody', role: 'MEMBER' }, ['email']],
     [{ email: [newEmail(), newEmail()], role: 'MEMBER' }, ['email']],
     [{ email: newEmail(), role: ['MEMBER'] }, ['role']],
-  ])('refuses %j and mails nobody', async (body, expected) => {
+  ])('refuses %j and sends no email', async (body, expected) => {
     const project = await sterna.newProject()
     const before = await settledDigest()
     const answer = await project.owner.call('POST', `/projects/${project.id}/members`, { body })
@@ -106,7 +106,7 @@ describe('inviting', () => {
     expect(await sterna.digest()).toBe(before)
   })
 
-  test('takes only an address and a role', async () => {
+  test('uses only the address and the role', async () => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     const email = newEmail()
     const forged = {
@@ -125,7 +125,7 @@ describe('inviting', () => {
     expect(await invitationsOf(other)).toEqual([])
   })
 
-  test('a member again is a conflict, also 10 times at once', async () => {
+  test('is a 409 for a member, also 10 times at once', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson({ verified: true })
     const answers = await Promise.all(Array.from({ length: 10 }, () => invite(project, guest.email)))
@@ -135,7 +135,7 @@ describe('inviting', () => {
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${guest.email} MEMBER`])
   })
 
-  test('an address again replaces the link and the role; 10 times at once leaves one link that works', async () => {
+  test('replaces the link and the role of an earlier invitation; 10 at once leave one valid link', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     await invite(project, guest.email, 'ADMIN')
@@ -157,7 +157,7 @@ describe('inviting', () => {
 })
 
 describe('an invitation', () => {
-  test('is accepted by signing up with its token, which proves the address', async () => {
+  test('is accepted by a sign-up with its token, which verifies the address', async () => {
     const project = await sterna.newProject()
     const email = newEmail()
     await invite(project, email, 'ADMIN')
@@ -172,7 +172,7 @@ describe('an invitation', () => {
     expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toEqual(['You are invited to Test'])
   })
 
-  test('makes no account when its token is wrong', async () => {
+  test('creates no account if its token is wrong', async () => {
     const project = await sterna.newProject()
     const email = newEmail()
     await invite(project, email)
@@ -183,7 +183,7 @@ describe('an invitation', () => {
     expect(await sterna.digest({ except: ['attempts'] })).toBe(before)
   })
 
-  test('is not accepted by signing up without its token', async () => {
+  test('is not accepted by a sign-up without its token', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson({ email: await invited(project) })
     expect(await projectsOf(guest)).toEqual([])
@@ -195,7 +195,7 @@ describe('an invitation', () => {
     return email
   }
 
-  test('is accepted by someone signed in with that address', async () => {
+  test('is accepted by a signed-in user with that address', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     await invite(project, guest.email)
@@ -206,7 +206,7 @@ describe('an invitation', () => {
     expect((await projectsOf(guest)).map(({ id }) => id)).toEqual([project.id])
   })
 
-  test('is accepted, with every other to that address, by proving the address', async () => {
+  test('is accepted, with all others to that address, when the address is verified', async () => {
     const [first, second] = [await sterna.newProject(), await sterna.newProject()]
     const guest = await sterna.newPerson()
     const verification = await sterna.tokenFor(guest.email)
@@ -221,7 +221,7 @@ describe('an invitation', () => {
     expect(await invitationsOf(first)).toEqual([])
   })
 
-  test('is accepted once, of 10 at once', async () => {
+  test('is accepted once by 10 concurrent requests', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     await invite(project, guest.email)
@@ -233,7 +233,7 @@ describe('an invitation', () => {
     expect(outcome(await accept(guest, token))).toEqual([400, 'INVALID_TOKEN'])
   })
 
-  test('is worth nothing to another address, signed in or signing up', async () => {
+  test('is invalid for another address, signed in or signing up', async () => {
     const project = await sterna.newProject()
     const token = await invited(project).then((email) => sterna.tokenFor(email))
     const thief = await sterna.newPerson({ verified: true })
@@ -245,7 +245,7 @@ describe('an invitation', () => {
     expect(await invitationsOf(project)).toHaveLength(1)
   })
 
-  test('is no token for anything else, and nothing else is one for it', async () => {
+  test('has a token that is valid for nothing else, and accepts no other token', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     const verification = await sterna.tokenFor(guest.email)
@@ -261,7 +261,7 @@ describe('an invitation', () => {
     expect((await accept(guest, token)).status).toBe(200)
   })
 
-  test('expires after seven days, by its link and by the address alike', async () => {
+  test('expires after seven days, for its link and for the address', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     const verification = await sterna.tokenFor(guest.email)
@@ -298,7 +298,7 @@ describe('an invitation', () => {
     expect(await invitationsOf(theirs)).toHaveLength(1)
   })
 
-  test('does not lower or raise the role of someone who is a member already', async () => {
+  test('does not change the role of an existing member', async () => {
     const project = await sterna.newProject()
     const guest = await sterna.newPerson()
     await invite(project, guest.email, 'ADMIN')

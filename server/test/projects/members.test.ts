@@ -16,7 +16,7 @@ describe('members', () => {
     ])
   })
 
-  test('lose every access the moment they are removed', async () => {
+  test('lose all access when they are removed', async () => {
     const project = await sterna.newProject()
     const member = await sterna.newPerson({ verified: true })
     await join(project, member, 'ADMIN')
@@ -32,7 +32,7 @@ describe('members', () => {
     expect((await member.call('GET', '/users/@me')).status).toBe(200)
   })
 
-  test('change what they may do the moment their role changes', async () => {
+  test('have new permissions as soon as their role changes', async () => {
     const project = await sterna.newProject()
     const member = await sterna.newPerson({ verified: true })
     await join(project, member, 'ADMIN')
@@ -48,7 +48,7 @@ describe('members', () => {
     expect(await projectsOf(member)).toMatchObject([{ role: 'MEMBER', public: null, secret: null }])
   })
 
-  test.each(['ADMIN', 'MEMBER'] as const)('who are %s may leave', async (role) => {
+  test.each(['ADMIN', 'MEMBER'] as const)('with the role %s may leave', async (role) => {
     const project = await sterna.newProject()
     const member = await sterna.newPerson({ verified: true })
     await join(project, member, role)
@@ -56,7 +56,7 @@ describe('members', () => {
     expect(await projectsOf(member)).toEqual([])
   })
 
-  test('cannot remove, demote or replace the owner, who cannot leave either', async () => {
+  test('cannot remove, demote or replace the owner, and the owner cannot leave', async () => {
     const project = await sterna.newProject()
     const admin = await sterna.newPerson({ verified: true })
     await join(project, admin, 'ADMIN')
@@ -75,7 +75,7 @@ describe('members', () => {
     expect(await membersOf(project)).toEqual([`${project.owner.email} OWNER`, `${admin.email} ADMIN`])
   })
 
-  test('who are nobody here are not found, whether they exist elsewhere or not', async () => {
+  test('of other projects are not found, like unknown ids', async () => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     for (const id of [other.owner.id, randomUUID(), 'x', '00000000-0000-0000-0000-000000000000']) {
       const url = `/projects/${project.id}/members/${id}`
@@ -87,21 +87,21 @@ describe('members', () => {
   })
 })
 
-describe('who may do what', () => {
+describe('permissions by role', () => {
   const ROLES = ['OWNER', 'ADMIN', 'MEMBER', 'STRANGER'] as const
-  let cast: Record<(typeof ROLES)[number], Person>
+  let people: Record<(typeof ROLES)[number], Person>
   let target: Person
 
   beforeAll(async () => {
-    const people = await Promise.all(Array.from({ length: 5 }, () => sterna.newPerson({ verified: true })))
-    cast = { OWNER: people[0]!, ADMIN: people[1]!, MEMBER: people[2]!, STRANGER: people[3]! }
-    target = people[4]!
+    const persons = await Promise.all(Array.from({ length: 5 }, () => sterna.newPerson({ verified: true })))
+    people = { OWNER: persons[0]!, ADMIN: persons[1]!, MEMBER: persons[2]!, STRANGER: persons[3]! }
+    target = persons[4]!
   })
 
-  type Stage = { project: Project; self: Person; invitationId: string }
-  type Deed = (stage: Stage) => [method: string, path: string, body?: unknown]
+  type Context = { project: Project; self: Person; invitationId: string }
+  type ProjectRequest = (context: Context) => [method: string, path: string, body?: unknown]
 
-  test.each<[string, number[], Deed]>([
+  test.each<[string, number[], ProjectRequest]>([
     ['see the members', [200, 200, 200, 404], ({ project }) => ['GET', `/projects/${project.id}/members`]],
     ['see the setup state', [200, 200, 200, 404], ({ project }) => ['GET', `/projects/${project.id}/setup-state`]],
     ['see the invitations', [200, 200, 403, 404], ({ project }) => ['GET', `/projects/${project.id}/invitations`]],
@@ -122,22 +122,22 @@ describe('who may do what', () => {
     ['change settings', [200, 200, 403, 404], ({ project }) => ['PATCH', `/users/@me/projects/${project.id}`, { name: 'New' }]],
     ['regenerate the keys', [200, 200, 403, 404], ({ project }) => ['POST', `/users/@me/projects/${project.id}/regenerate-keys`]],
     ['delete the project', [204, 403, 403, 404], ({ project }) => ['DELETE', `/users/@me/projects/${project.id}`]],
-    // The owner's own reset has a test above.
+    // The reset by the owner has a test of its own.
     ['reset the project', [0, 403, 403, 404], ({ project }) => ['POST', `/users/@me/projects/${project.id}/reset`]],
-  ])('to %s: owner, admin, member, stranger', async (_, expected, deed) => {
+  ])('to %s, for owner, admin, member and stranger', async (_, expected, request) => {
     for (const [index, role] of ROLES.entries()) {
       if (expected[index] === 0) continue
-      const project = await sterna.newProject(cast.OWNER)
+      const project = await sterna.newProject(people.OWNER)
       await sql`
         insert into memberships (project_id, user_id, role)
-        values (${project.id}, ${cast.ADMIN.id}, 'ADMIN'), (${project.id}, ${cast.MEMBER.id}, 'MEMBER'), (${project.id}, ${target.id}, 'MEMBER')
+        values (${project.id}, ${people.ADMIN.id}, 'ADMIN'), (${project.id}, ${people.MEMBER.id}, 'MEMBER'), (${project.id}, ${target.id}, 'MEMBER')
       `.execute(sterna.db)
       await invite(project, newEmail())
       const [{ id: invitationId }] = await invitationsOf(project)
       const before = await rowsOf(project.id)
 
-      const [method, path, body] = deed({ project, self: cast[role], invitationId })
-      const answer = await cast[role].call(method, path, { body })
+      const [method, path, body] = request({ project, self: people[role], invitationId })
+      const answer = await people[role].call(method, path, { body })
 
       const code = { 403: 'FORBIDDEN', 404: 'RESOURCE_NOT_FOUND' }[answer.status]
       expect([role, answer.status, answer.body.error?.code]).toEqual([role, expected[index], code])
@@ -146,7 +146,7 @@ describe('who may do what', () => {
   })
 })
 
-describe('a foreign project', () => {
+describe('a project of other members', () => {
   let mine: Project
   let theirs: Project
   beforeAll(async () => {
@@ -166,7 +166,7 @@ describe('a foreign project', () => {
     ['DELETE member', (id) => ['DELETE', `/projects/${id}/members/${randomUUID()}`]],
     ['GET invitations', (id) => ['GET', `/projects/${id}/invitations`]],
     ['DELETE invitation', (id) => ['DELETE', `/projects/${id}/invitations/${randomUUID()}`]],
-  ])('answers to %s as if it never was', async (_, request) => {
+  ])('answers %s like a project that does not exist', async (_, request) => {
     const before = await settledDigest()
     const answers = []
     for (const id of [randomUUID(), theirs.id, theirs.id.toUpperCase(), 'not-an-id']) {

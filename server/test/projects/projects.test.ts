@@ -5,10 +5,10 @@ import { one } from '../../src/db/index.ts'
 import { fields } from '../support/answers.ts'
 import { type Project, useTeams } from './team-client.ts'
 
-const { sterna, projectsOf, join, working } = useTeams()
+const { sterna, projectsOf, join, keyStatuses } = useTeams()
 
 describe('a project', () => {
-  test('is created with a pair of keys that work, and its creator as the owner', async () => {
+  test('is created with a valid pair of keys and its creator as owner', async () => {
     const person = await sterna.newPerson()
     const { status, body } = await person.call('POST', '/users/@me/projects', { body: { name: '  Shop  ' } })
 
@@ -33,10 +33,10 @@ describe('a project', () => {
       updatedAt: body.createdAt,
     })
     expect(await projectsOf(person)).toEqual([body])
-    expect(await working(body)).toEqual([200, 200])
+    expect(await keyStatuses(body)).toEqual([200, 200])
   })
 
-  test('has keys like no other', async () => {
+  test('has unique keys', async () => {
     const person = await sterna.newPerson()
     const made = await Promise.all(Array.from({ length: 10 }, () => sterna.newProject(person)))
     const parts = made.flatMap(({ pk, sk }) => [pk.slice(3), sk.slice(3)])
@@ -95,7 +95,7 @@ describe('a project', () => {
     'x\u2029y',
     'x\u001by',
     'x\u007fy',
-  ])('cannot write lines of its own into a mail by the name %j', async (name) => {
+  ])('cannot inject lines into an email by the name %j', async (name) => {
     const { owner, id } = await sterna.newProject()
     const answers = [
       await owner.call('POST', '/users/@me/projects', { body: { name } }),
@@ -104,7 +104,7 @@ describe('a project', () => {
     for (const answer of answers) expect([answer.status, fields(answer)]).toEqual([422, ['name']])
   })
 
-  test('takes only a name when it is created', async () => {
+  test('uses only the name of the request when it is created', async () => {
     const [person, victim] = [await sterna.newPerson(), await sterna.newPerson()]
     const id = randomUUID()
     const extra = {
@@ -156,7 +156,7 @@ describe('settings of a project', () => {
     [{ language: 'EN' }, ['language']],
     [{ language: ['en'] }, ['language']],
     [{ name: 'ok', tracking: 'NO', language: '' }, ['tracking', 'language']],
-  ])('are refused whole when %j is wrong', async (changes, expected) => {
+  ])('are refused as a whole if %j is invalid', async (changes, expected) => {
     const project = await sterna.newProject()
     const before = await projectsOf(project.owner)
     const answer = await change(project, changes)
@@ -165,7 +165,7 @@ describe('settings of a project', () => {
     expect(await projectsOf(project.owner)).toEqual(before)
   })
 
-  test('cannot touch what is not a setting', async () => {
+  test('cannot change other fields', async () => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     await sql`update projects set disabled = true, disabled_reason = 'EMAIL_REPUTATION' where id = ${project.id}`.execute(sterna.db)
     const [before] = await projectsOf(project.owner)
@@ -197,7 +197,7 @@ describe('settings of a project', () => {
     expect([status, body]).toEqual([200, { ...before, name: 'New name', updatedAt: expect.any(String) }])
     expect(body.updatedAt).not.toContain('2000')
     expect(await digestOf(other.id)).toEqual(untouched)
-    expect(await working({ public: project.pk, secret: project.sk })).toEqual([200, 403])
+    expect(await keyStatuses({ public: project.pk, secret: project.sk })).toEqual([200, 403])
   })
 })
 

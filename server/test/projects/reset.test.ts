@@ -14,7 +14,7 @@ type Project = Awaited<ReturnType<typeof newSendingProject>>
 const reset = ({ owner, id }: Project) => owner.call('POST', `/users/@me/projects/${id}/reset`)
 const isOver = () => eventually(async () => expect(await many(sterna.db, sql`select 1 from project_wipes`)).toEqual([]))
 
-/** How many rows of a project each table has. */
+/** The number of rows of a project per table. */
 async function rowsOf({ id }: Project) {
   const tables = await many(
     sterna.db,
@@ -35,11 +35,11 @@ async function rowsOf({ id }: Project) {
   return Object.fromEntries(counts.filter(([, count]) => count > 0))
 }
 
-test('a reset while an email is leaving leaves nothing of it behind', async () => {
+test('a reset while an email is being sent leaves no rows of it', async () => {
   const project = await newSendingProject(sterna)
   const { id } = await project.sent()
   await sql`update emails set state = 'unknown', unknown_since = now() where project_id = ${project.id}`.execute(sterna.db)
-  // Between the request and the removal of the email, it turns out to have been sent.
+  // Evidence that the email was sent arrives between the request and the removal of the email.
   const wiped = { on: 'delete' as const, table: 'contacts', when: sql`old.project_id = ${sql.lit(project.id)}` }
   await whileSleeping(sterna.db, wiped, async () => ({
     started: { resetting: reset(project) },
@@ -53,7 +53,7 @@ test('a reset while an email is leaving leaves nothing of it behind', async () =
   expect((await project.call('GET', '/events/names')).body.eventNames).toEqual([])
 })
 
-test('what a transaction writes that began before a reset and commits after its work is removed as well', async () => {
+test('a reset also removes rows of a transaction that began before it and commits after its work', async () => {
   const project = await newSendingProject(sterna)
   await project.track({ email: 'ada@example.com', event: 'old' })
   const contactsOf = () => many(sterna.db, sql`select 1 from contacts where project_id = ${project.id}`)
@@ -64,7 +64,7 @@ test('what a transaction writes that began before a reset and commits after its 
     )
     await sql`insert into events (project_id, id, name, data) values (${project.id}, ${newId()}, 'late', '{}')`.execute(tx)
     resetting = reset(project)
-    // It ends too early, or has found that this transaction runs and looks again later.
+    // The reset either ends too early, or it has seen this transaction and will look again.
     await eventually(async () => {
       const ended = !(await many(sterna.db, sql`select 1 from project_wipes`)).length
       const waits =
@@ -77,7 +77,7 @@ test('what a transaction writes that began before a reset and commits after its 
   expect(await rowsOf(project)).toEqual({})
 })
 
-test('what happens after a reset stays', async () => {
+test('rows written after a reset stay', async () => {
   const project = await newSendingProject(sterna)
   await project.track({ email: 'ada@example.com', event: 'old' })
   await reset(project)
@@ -87,7 +87,7 @@ test('what happens after a reset stays', async () => {
   expect(await project.eventNames()).toEqual(['email.sent', 'new'])
 })
 
-test('a reset stops an import and leaves none of its contacts', async () => {
+test('a reset stops an import and removes its contacts', async () => {
   const project = await newSendingProject(sterna)
   const rows = Array.from({ length: 20_000 }, (_, index) => `person${index}@example.com`)
   const { status } = await sterna.call('POST', '/contacts/import', {

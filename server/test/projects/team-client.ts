@@ -34,8 +34,8 @@ export function useTeams() {
     expect((await invite(project, person.email, role)).body.status).toBe('MEMBER')
   }
 
-  /** Which of a pair of keys opens something. */
-  async function working({ public: pk, secret: sk }: { public: string; secret: string }) {
+  /** The statuses of a request with each key of a pair. */
+  async function keyStatuses({ public: pk, secret: sk }: { public: string; secret: string }) {
     const headers = from()
     const [secret, open] = [
       await sterna.call('GET', '/probe/secret', { key: sk, headers }),
@@ -44,14 +44,14 @@ export function useTeams() {
     return [secret.status, open.status]
   }
 
-  /** The digest once the worker has removed what earlier tests deleted. */
+  /** The digest after the worker has removed the projects that earlier tests deleted. */
   async function settledDigest(options?: Parameters<typeof sterna.digest>[0]) {
     const wipes = () => many(sterna.db, sql`select 1 from project_wipes`)
     await expect.poll(wipes, { timeout: 10_000, interval: 20 }).toEqual([])
     return sterna.digest(options)
   }
 
-  /** How many rows each table has of a project, without the tables that have none. Sees every table, also the ones added later. */
+  /** The number of rows of a project per table, without empty tables. Covers every table with a project. */
   async function rowsOf(projectId: string) {
     const tables = await many(
       sterna.db,
@@ -72,5 +72,5 @@ export function useTeams() {
     return Object.fromEntries(counted.filter(([, count]) => count > 0))
   }
 
-  return { sterna, from, newEmail, projectsOf, invite, membersOf, invitationsOf, accept, join, working, settledDigest, rowsOf }
+  return { sterna, from, newEmail, projectsOf, invite, membersOf, invitationsOf, accept, join, keyStatuses, settledDigest, rowsOf }
 }
