@@ -149,7 +149,7 @@ export type Email = {
   updatedAt: string
 }
 
-/** Every error, but for the few endpoints that answer a plain `{ error }`. */
+/** Every error, except for the few endpoints that respond with a plain `{ error }`. */
 export type Error = {
   success: false
   error: {
@@ -458,7 +458,7 @@ export interface Operations {
     }
   }
 
-  /** Which integrations are enabled */
+  /** Get the features of this installation */
   'GET /config': {
     params: undefined
     query: undefined
@@ -486,7 +486,7 @@ export interface Operations {
           signupsDisabled: boolean
         }
         email: {
-          /** How email leaves. `null` until the first worker has started. */
+          /** How email is sent. `null` until the first worker has started. */
           transport: 'sandbox' | 'smtp' | 'ses' | null
           sandbox: boolean
         }
@@ -501,7 +501,7 @@ export interface Operations {
   'GET /contacts': {
     params: undefined
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
       /** Part of the address, case-insensitive. */
@@ -515,9 +515,9 @@ export interface Operations {
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
       segmentId?: string
-      /** `createdAt` or `email`. Anything else counts as `createdAt`, the default. */
+      /** `createdAt` or `email`. Any other value counts as the default, `createdAt`. */
       sort?: string
-      /** `asc` or `desc`. Anything else counts as `desc`, the default. */
+      /** `asc` or `desc`. Any other value counts as the default, `desc`. */
       dir?: string
     }
     headers: undefined
@@ -729,7 +729,7 @@ export interface Operations {
       field: string
     }
     query: {
-      /** 1 to 200. More counts as 200, anything else as 100, the default. */
+      /** 1 to 200, default 100. A larger number counts as the maximum, any other value as the default. */
       limit?: number
     }
     headers: undefined
@@ -839,7 +839,7 @@ export interface Operations {
       id: string
     }
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
     }
@@ -914,7 +914,7 @@ export interface Operations {
   'GET /emails': {
     params: undefined
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
       contactId?: string
@@ -1040,7 +1040,7 @@ export interface Operations {
   'GET /events': {
     params: undefined
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
       eventName?: string
@@ -1087,7 +1087,7 @@ export interface Operations {
       contactId: string
     }
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
     }
@@ -1231,7 +1231,7 @@ export interface Operations {
     }
   }
 
-  /** Is the process alive? */
+  /** Check that the process is alive */
   'GET /health': {
     params: undefined
     query: undefined
@@ -1343,7 +1343,7 @@ export interface Operations {
     }
   }
 
-  /** Should it get traffic? */
+  /** Check that the node is ready for traffic */
   'GET /ready': {
     params: undefined
     query: undefined
@@ -1364,7 +1364,7 @@ export interface Operations {
   'GET /sandbox/messages': {
     params: undefined
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
     }
@@ -1409,7 +1409,7 @@ export interface Operations {
   'GET /suppressions': {
     params: undefined
     query: {
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
       reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
@@ -1459,16 +1459,16 @@ export interface Operations {
   'GET /templates': {
     params: undefined
     query: {
-      /** 1 to 1,000,000,000. More counts as 1,000,000,000, anything else as 1, the default. */
+      /** 1 to 1,000,000,000, default 1. A larger number counts as the maximum, any other value as the default. */
       page?: number
-      /** 1 to 100. More counts as 100, anything else as 20, the default. */
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       pageSize?: number
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       /** Part of the name, description or subject, in any case. */
       search?: string
-      /** `name` or `createdAt` or `updatedAt`. Anything else counts as `createdAt`, the default. */
+      /** `name` or `createdAt` or `updatedAt`. Any other value counts as the default, `createdAt`. */
       sort?: string
-      /** `asc` or `desc`. Anything else counts as `desc`, the default. */
+      /** `asc` or `desc`. Any other value counts as the default, `desc`. */
       dir?: string
     }
     headers: undefined
@@ -1549,7 +1549,7 @@ export interface Operations {
     }
     query: undefined
     headers: {
-      /** The `ETag` of the revision to change, which is its `updatedAt` in quotes. Refused with 409 when there is a newer one. */
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
       'If-Match'?: string
     }
     body: {
@@ -1619,7 +1619,7 @@ export interface Operations {
   /**
    * Render a template for a contact or a sample
    *
-   * Nothing is sent. `data`, `email`, `locale` and `subscribed` count before those of the contact.
+   * Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
    */
   'POST /templates/{id}/preview': {
     params: {
@@ -1788,7 +1788,7 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: {
-      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made. */
+      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created. */
       'Idempotency-Key'?: string
     }
     body: {
@@ -1846,7 +1846,7 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: {
-      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made. */
+      /** 1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created. */
       'Idempotency-Key'?: string
     }
     body: {

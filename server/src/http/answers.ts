@@ -7,18 +7,18 @@ import { ErrorEnvelope, PlainError } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Errors that the handler adds to those which follow from the caller, the method and the path. For the document only. */
+    /** Errors of the handler, besides those that follow from the caller, the method and the path. For the OpenAPI document only. */
     refusals?: ErrorCode[]
   }
 }
 
 const READS = new Set(['GET', 'HEAD'])
-/** Any query may hold U+0000, and the database may be away. */
+/** Any query may contain U+0000, and the database may be unavailable. */
 const ALWAYS = [422, 503]
-/** Malformed, too large, or of another type: also where the body is not read. */
+/** Malformed, too large or of another type: also on routes that do not read the body. */
 const WITH_BODY = [400, 413, 415]
 
-/** Without credentials, with those of another project or of a disabled one, or too often. */
+/** Missing credentials, those of another or a disabled project, and rate limits. */
 const BY_CALLER: Record<Caller, number[]> = {
   anyone: [],
   visitor: [403, 429],
@@ -28,10 +28,10 @@ const BY_CALLER: Record<Caller, number[]> = {
   project: [400, 401, 403, 429],
 }
 
-/** Plain errors belong to the handler; what refuses a request before it answers with the envelope, under the same status. */
+/** Only handlers fail plainly; a refusal before the handler has the envelope, under the same status. */
 const PlainOrEnvelope = z.union([PlainError, ErrorEnvelope])
 
-/** Every status of a route with its schema: those its declaration names, those that follow from it, and `default` for the rest. */
+/** Every status of a route with its schema: those it declares, those that follow from its declaration, and `default` for the rest. */
 export function responsesOf(route: RouteOptions, declared: Record<string, unknown> = {}): Record<string, unknown> {
   const refusals = refusalsOf(route).map((status) => [status, ErrorEnvelope])
   const own = Object.entries(declared).map(([status, schema]) => [status, schema === PlainError ? PlainOrEnvelope : schema])
@@ -52,5 +52,5 @@ function refusalsOf({ method, url, config }: RouteOptions): number[] {
   ]
 }
 
-/** How HTTP calls a status. */
+/** The reason phrase of a status. */
 export const nameStatus = (status: string) => STATUS_CODES[status] ?? 'Unexpected Error'

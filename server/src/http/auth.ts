@@ -32,7 +32,7 @@ declare module 'fastify' {
     role?: Role
     /** Changes nothing although its method may: a disabled project may call it. */
     onlyReads?: boolean
-    /** The handler has `checkCallers` look at the key in its own transaction, so it need not be looked up before. */
+    /** The handler verifies the key in its own transaction (`checkCallers`), so a cached lookup is enough here. */
     keyCheckedLater?: boolean
   }
   interface FastifyRequest {
@@ -41,7 +41,7 @@ declare module 'fastify' {
     /** Set for `session` routes, and for `project` routes called with a cookie. */
     person: Person
     role: Role
-    /** It was taken from the allowance of its project. */
+    /** The request was counted against the rate limit of its project. */
     isCounted: boolean
   }
 }
@@ -58,9 +58,9 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   const findSession = personFinder(db, secrets, config.publicUrl)
   const remembered = createCache<string, Project>({ maxEntries: MAX_REMEMBERED })
 
-  // A route that forgets to say who may call it must not boot.
+  // A route that does not declare its callers must not boot.
   app.addHook('onRoute', ({ method, url, config }) => {
-    if (!config?.caller) throw new Error(`${method} ${url} does not say who may call it`)
+    if (!config?.caller) throw new Error(`${method} ${url} does not declare who may call it`)
   })
   app.decorateRequest('project', null as unknown as Project)
   app.decorateRequest('person', null as unknown as Person)
@@ -80,11 +80,12 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     else await admitKey(req, reply, caller === 'public-key' ? 'pk' : 'sk')
     if (req.project.disabled && !onlyReads && !READS.has(req.method)) fail('PROJECT_DISABLED')
   })
-  // Whatever was refused, also for its body, was perhaps not checked: the next one with this key is looked up again.
+  // A refused request, also for its body, may not have verified its key: the next request with this key is looked up again.
   app.addHook('onError', async (req, reply, err) => {
     if (req.project && req.routeOptions.config.keyCheckedLater) remembered.delete(readBearer(req))
-    // Refused by a limit of the endpoint, it does not count for the limit of the project.
-    if (req.isCounted && (err as { code?: string }).code === 'RATE_LIMIT_EXCEEDED') showAllowance(reply, limiter?.giveBack(req.project.id))
+    // A request refused by a limit of the endpoint does not count against the limit of the project.
+    if (req.isCounted && (err as { code?: string }).code === 'RATE_LIMIT_EXCEEDED')
+      writeRateHeaders(reply, limiter?.giveBack(req.project.id))
   })
 
   async function signIn(req: FastifyRequest) {
@@ -106,7 +107,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   async function enterByHeader(req: FastifyRequest, needed: Role = 'MEMBER') {
     await signIn(req)
     const projectId = req.headers['x-project-id']
-    if (typeof projectId !== 'string') fail('BAD_REQUEST', { message: 'Say which project you mean in the header X-Project-Id.' })
+    if (typeof projectId !== 'string') fail('BAD_REQUEST', { message: 'Name the project in the X-Project-Id header.' })
     const member = isId(projectId) && (await findMembership(db, projectId, req.person.userId))
     if (!member) fail('PROJECT_ACCESS_DENIED')
     if (RANK[member.role] < RANK[needed]) fail('FORBIDDEN')
@@ -116,11 +117,11 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
 
   async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
     const key = readBearer(req)
-    req.project = req.routeOptions.config.keyCheckedLater ? await recallProject(req, kind, key) : await findProject(req, kind, key)
+    req.project = req.routeOptions.config.keyCheckedLater ? await findCachedProject(req, kind, key) : await findProject(req, kind, key)
     if (limiter) {
-      const allowance = await limiter.take(req.project.id)
-      showAllowance(reply, allowance)
-      if (!allowance.allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: allowance.resetSeconds })
+      const state = await limiter.take(req.project.id)
+      writeRateHeaders(reply, state)
+      if (!state.allowed) fail('RATE_LIMIT_EXCEEDED', { retryAfter: state.resetSeconds })
       req.isCounted = true
     }
   }
@@ -137,8 +138,8 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
     return project
   }
 
-  /** A memory may be wrong for a moment: only for those who check again. Whether the project is disabled, it does not know. */
-  async function recallProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
+  /** The cache may be stale: only for handlers that verify the key again. It does not know whether the project is disabled. */
+  async function findCachedProject(req: FastifyRequest, kind: 'pk' | 'sk', key: string) {
     const known = key.startsWith(`${kind}_`) && remembered.get(key)
     if (known) return known
     const project = { ...(await findProject(req, kind, key)), disabled: false }
@@ -147,9 +148,9 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   }
 }
 
-function showAllowance(reply: FastifyReply, allowance: RateState | undefined) {
-  if (!allowance) return
-  const { limit, remaining, resetSeconds } = allowance
+function writeRateHeaders(reply: FastifyReply, state: RateState | undefined) {
+  if (!state) return
+  const { limit, remaining, resetSeconds } = state
   reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
 }
 
@@ -178,7 +179,7 @@ const findMembership = (db: Pool, projectId: string, userId: string) =>
     `,
   )
 
-/** Looks a session up by its cookie; the database knows only the hash. */
+/** Finds the session of a cookie; the database stores only its hash. */
 function personFinder(db: Pool, secrets: Secrets, publicUrl: string) {
   return async (req: FastifyRequest): Promise<Person | undefined> => {
     const token = readSessionCookie(req, publicUrl)

@@ -8,25 +8,25 @@ import type { App } from './server.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What this request takes up of the budget of body bytes; null for small ones. */
+    /** The request's part of the budget of body bytes; null for small bodies. */
     bodyHold: Hold | null
   }
 }
 
 type Hold = { owner: string; share: number; bytes: number }
 
-/** Bodies up to this size are not counted: a connection costs as much, and the budget must not refuse a sign-in. */
+/** Bodies up to this size are not counted: a connection costs as much memory, and the budget must not refuse a sign-in. */
 const SMALL = 16 * KB
 /** Callers without a project or session share one bucket. */
 const ANONYMOUS = 'anonymous'
-/** Of the whole budget. Public keys stand in web pages: requests with them, like anonymous ones, must not use up what a project's servers need. */
+/** Shares of the budget. Public keys are visible in web pages: requests with them, like anonymous ones, must not starve a project's servers. */
 const SHARES = { project: 1 / 2, public: 1 / 8 }
 const HAS_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Bounds the bytes of request bodies that this node holds at once, half of them for one project. Bytes count from before they are
- * read until the answer is sent: what was parsed is still in memory while it waits to be written. As bytes, text,
- * parsed value and garbage a body takes three to four times its size: 60 at a time of 39 MB with the default of 128 MB peaked at 555 MB.
+ * Bounds the bytes of request bodies that this node holds at once, half of them for one project. Bytes count from before they are read
+ * until the response is sent: a parsed body stays in memory while it waits to be written. As bytes, text, parsed value and garbage a body
+ * takes three to four times its size: 60 concurrent bodies of 39 MB, with the default budget of 128 MB, peaked at 555 MB.
  */
 export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   const budget = createBudget(bodyBudgetMb * MB)
@@ -35,7 +35,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   function hold(req: FastifyRequest, reply: FastifyReply) {
     const held = { ...ownerOf(req), bytes: 0 }
     req.bodyHold = held
-    // Only for a client that goes away while it sends: what has arrived is still worked on, and held until that ends.
+    // Only for a client that disconnects while it sends: a complete request is still processed, and held until that ends.
     reply.raw.once('close', () => req.raw.complete || release(req))
     return held
   }
@@ -50,7 +50,7 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
     req.bodyHold = null
   }
 
-  /** A body without a length counts as it arrives. */
+  /** Counts a body without a length while it arrives. */
   function counted(req: FastifyRequest, reply: FastifyReply, held: Hold) {
     let arrived = 0
     const counter = new Transform({
@@ -64,10 +64,10 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
         }
       },
     })
-    // After a refusal there is no other listener, and an error without a listener would end the process.
+    // After a refusal there is no other listener, and an unhandled error event would end the process.
     counter.on('error', () => {})
     req.raw.once('error', (err) => counter.destroy(err))
-    // What is not read any more must still be drained, or the connection cannot be used again.
+    // The rest of the body must be drained, or the connection cannot be reused.
     reply.raw.once('finish', () => req.raw.unpipe(counter).resume())
     return req.raw.pipe(counter)
   }
@@ -93,14 +93,14 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   })
 }
 
-/** `counted` as it arrives when it has no length; undefined when it is small, or too large to be read at all. */
+/** `counted`: without a length, counted while it arrives. Undefined: small, or too large to be read at all. */
 function announcedBytes({ headers, method, routeOptions }: FastifyRequest): number | 'counted' | undefined {
   const isChunked = headers['transfer-encoding'] !== undefined
   const length = Number(headers['content-length'] ?? 0)
   if ((!isChunked && !(length > SMALL)) || !HAS_BODY.has(method)) return undefined
   const form = routeOptions.config.formFile
   const limit = form ? maxFormBytes(form) : routeOptions.bodyLimit
-  // The reader of forms takes the socket's own stream, where nothing can be counted in between.
+  // The form parser reads the socket directly, so its bytes cannot be counted on the way.
   if (isChunked) return form ? limit : 'counted'
   return length <= limit ? length : undefined
 }
@@ -115,12 +115,12 @@ function ownerOf({ project, person, routeOptions }: FastifyRequest): Pick<Hold, 
 const tooMuch = () =>
   new AppError('SERVICE_UNAVAILABLE', { message: 'Too many large request bodies at once. Try again shortly.', retryAfter: 1 })
 
-/** A share of it for one owner. A body that comes alone is taken whatever its size: the routes bound that. */
+/** A single body is always admitted: its size is bounded by its route. */
 function createBudget(total: number) {
   let held = 0
   const byOwner = new Map<string, number>()
   return {
-    /** False when it does not fit; then nothing is held. */
+    /** False when it does not fit; then nothing is taken. */
     take({ owner, share }: Hold, bytes: number) {
       const mine = byOwner.get(owner) ?? 0
       if ((held && held + bytes > total) || (mine && mine + bytes > total * share)) return false

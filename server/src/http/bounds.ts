@@ -3,30 +3,30 @@ import { AppError, type FieldIssue } from '../lib/errors.ts'
 import { fieldOf } from './field.ts'
 import { findUnstorable } from './json.ts'
 
-/** Enough to correct a request by; with one per bad element an answer would be larger than what was sent. */
+/** Issues per response. With one per invalid element a response could be larger than the request. */
 export const MAX_ISSUES = 50
 
 type Schema = z.core.$ZodType
 type Finding = FieldIssue & { plain?: true }
 type Check = (value: unknown, path: PropertyKey[], issues: Finding[]) => void
 type Checks = {
-  /** Undefined where a schema holds no array and no record. */
+  /** Undefined where a schema contains no array and no record. */
   size: Check | undefined
   storable: Check
 }
 
-/** Arrays whose excess is answered with a bare `{ error: message }` and 400, as the contract wants for a few. */
+/** Arrays whose excess is refused with 400 and a bare `{ error: message }`, as the API defines for a few. */
 const plain = z.registry<{ message: string }>()
 
-/** `list` with its `.max()`; more items than that are refused with 400 and nothing but this message. */
+/** Marks a list: more items than its `.max()` are refused with 400 and a bare `{ error: message }`. */
 export function refusedPlainly<List extends z.ZodType>(list: List, message: string) {
   plain.add(list, { message })
   return list
 }
 
 /**
- * Reads the schema of a body once, at start. What it returns is run before zod: zod reads all of an array or record before it
- * looks at the length. An array without `.max()`, or a record without `.meta({ maxProperties })`, is a mistake and throws here.
+ * Compiles the schema of a body to a check that runs before zod, which parses all of an array or record before it checks the length.
+ * Throws for an array without `.max()` and a record without `.meta({ maxProperties })`.
  */
 export function compileBounds(schema: Schema): (body: unknown, options: { isSuspect: boolean }) => AppError | undefined {
   const { size, storable } = compile(schema, ['body'], new Map())
@@ -49,7 +49,7 @@ type Known = Map<Schema, Checks>
 function compile(schema: Schema, where: string[], known: Known): Checks {
   const seen = known.get(schema)
   if (seen) return seen
-  // Recursive schemas meet themselves below: what they find here calls what is made here.
+  // Recursive schemas find this placeholder, which calls the compiled checks.
   const own: Checks = { size: (...args) => made.size?.(...args), storable: (...args) => made.storable(...args) }
   known.set(schema, own)
   const made = make(schema as z.core.$ZodTypes, where, known)
@@ -87,15 +87,15 @@ function make(schema: z.core.$ZodTypes, where: string[], known: Known): Checks {
     case 'set':
     case 'intersection':
     case 'promise':
-      throw new Error(`${where.join('.')}: a body cannot have a ${def.type} yet; say in http/bounds.ts how it is bounded`)
+      throw new Error(`${where.join('.')}: a body cannot contain a ${def.type} yet; implement its bound in http/bounds.ts`)
     default:
-      // Scalars, and values of any kind that zod does not look into.
+      // Scalars, and values that zod does not inspect.
       return LEAF
   }
 }
 
 function objectChecks(schema: Schema, def: z.core.$ZodObjectDef, where: string[], known: Known): Checks {
-  // A strict object also has a catchall, which takes nothing.
+  // A strict object also has a catchall: `never`.
   if (def.catchall && (def.catchall as z.core.$ZodTypes)._zod.def.type !== 'never')
     return recordChecks(maxKeysOf(schema, where), compile(def.catchall, [...where, '*'], known))
   const fields = Object.entries(def.shape).map(([name, field]) => [name, compile(field, [...where, name], known)] as const)
@@ -103,7 +103,7 @@ function objectChecks(schema: Schema, def: z.core.$ZodObjectDef, where: string[]
   const size: Check = (value, path, issues) => visit(value, sized, 'size', path, issues)
   return {
     size: sized.length ? size : undefined,
-    // Only what the schema names: unknown keys are ignored, whatever they hold.
+    // Only fields of the schema: unknown keys are ignored.
     storable: (value, path, issues) => visit(value, fields, 'storable', path, issues),
   }
 }
@@ -176,7 +176,7 @@ function recordChecks(max: number, item: Checks): Checks {
   }
 }
 
-/** A value is within bounds when it is so for one of the options that could take it at all. */
+/** A value is within bounds when it is within those of one option that accepts its kind. */
 function unionChecks(options: readonly Schema[], where: string[], known: Known): Checks {
   const compiled = options.map((option) => ({ takes: kindTaken(option), checks: compile(option, where, known) }))
   const size: Check = (value, path, issues) => {

@@ -12,25 +12,25 @@ const ConfigView = z.object({
     authProviders: z.object({ github: z.boolean(), google: z.boolean(), oidc: z.boolean() }),
     signup: z.object({ signupsDisabled: z.boolean() }),
     email: z.object({
-      transport: z.enum(['sandbox', 'smtp', 'ses']).nullable().describe('How email leaves. `null` until the first worker has started.'),
+      transport: z.enum(['sandbox', 'smtp', 'ses']).nullable().describe('How email is sent. `null` until the first worker has started.'),
       sandbox: z.boolean(),
     }),
     smtp: z.object({ enabled: z.boolean() }),
   }),
 })
 
-/** What this installation can do, for anyone who asks. Names no secret and no host but its own. */
+/** Features of this installation, for any caller. Contains no secret and no host but its own. */
 export function configRoutes(app: App, { config, db }: Deps) {
   /** An API node without transport settings adopts the installation's. */
-  const readMode = async () => config.transportKind ?? (await readTransport(db)) ?? null
+  const readKind = async () => config.transportKind ?? (await readTransport(db)) ?? null
 
   app.get(
     '/config',
     {
       config: { caller: 'anyone' },
-      schema: { tags: ['Service'], summary: 'Which integrations are enabled', response: { 200: ConfigView } },
+      schema: { tags: ['Service'], summary: 'Get the features of this installation', response: { 200: ConfigView } },
     },
-    async () => showConfig(config, await readMode()),
+    async () => showConfig(config, await readKind()),
   )
 }
 

@@ -1,6 +1,6 @@
 import type { App } from './server.ts'
 
-/** On the answers that pages of other origins may read. */
+/** Headers of responses that pages of other origins may read. */
 export const CORS_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'X-Request-ID, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After',
@@ -12,7 +12,7 @@ const PREFLIGHT = {
   'access-control-max-age': '86400',
 }
 
-/** Only what takes the public key is meant for other people's pages, and never with cookies. Nothing else answers them. */
+/** Allows requests of other origins on routes for the public key, which pages use, without cookies. All other routes refuse them. */
 export function allowCors(app: App) {
   app.addHook('onRoute', ({ url, config }) => {
     if (config?.caller !== 'public-key') return

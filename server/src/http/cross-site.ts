@@ -3,14 +3,14 @@ import { fail } from '../lib/errors.ts'
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** A write that a browser sends on behalf of another site is refused. */
+/** Refuses a write that a browser sends on behalf of another site. */
 export function refuseCrossSite(req: FastifyRequest, publicUrl: string) {
   if (!READS.has(req.method)) refuseForeign(req, publicUrl)
 }
 
 /**
- * Also for the one read that changes something. Browsers say where a request comes from, in
- * `Sec-Fetch-Site` or at least in `Origin`; what sends neither is no browser and carries nobody's cookies by accident.
+ * Also used for the one read that changes something. Browsers name the origin of a request in `Sec-Fetch-Site` or at least in `Origin`; a
+ * client that sends neither is not a browser, and does not attach a user's cookies by itself.
  */
 export function refuseForeign(req: FastifyRequest, publicUrl: string) {
   const site = req.headers['sec-fetch-site']
@@ -21,6 +21,6 @@ export function refuseForeign(req: FastifyRequest, publicUrl: string) {
 function isForeignOrigin({ headers: { origin, host } }: FastifyRequest, publicUrl: string) {
   if (origin === undefined) return false
   const own = new URL(publicUrl)
-  // Reached by another name than PUBLIC_URL (a bare IP, say), our own pages still name the host they came from.
+  // Reached by another name than PUBLIC_URL, such as a bare IP address, our own pages send that host as their origin.
   return origin !== own.origin && origin !== `${own.protocol}//${host}`
 }

@@ -2,7 +2,7 @@ import fastifyStatic from '@fastify/static'
 import { notFound } from '../lib/errors.ts'
 import type { App } from './server.ts'
 
-/** The built dashboard: hashed files for ever, and its page for every address that is not the API's. */
+/** Serves the built dashboard: hashed files cached for a year, and its page for every path that is not a route of the API. */
 export async function serveDashboard(app: App, folder: string) {
   await app.register(fastifyStatic, { root: folder, serve: false, cacheControl: false })
 

@@ -17,7 +17,7 @@ export const ErrorEnvelope = z
     }),
     timestamp: z.iso.datetime(),
   })
-  .meta({ id: 'Error', description: 'Every error, but for the few endpoints that answer a plain `{ error }`.' })
+  .meta({ id: 'Error', description: 'Every error, except for the few endpoints that respond with a plain `{ error }`.' })
 
 export const PlainError = z.object({ error: z.string() })
 
@@ -30,10 +30,10 @@ export function replyWithError(err: unknown, req: FastifyRequest, reply: Fastify
     .send(known.plain ? { error: known.message } : envelope(known, req.id))
 }
 
-/** What an error is to the caller; what it is to us is logged. */
+/** The error as the caller sees it. Details of unexpected errors are only logged. */
 export function readError(err: unknown, req: FastifyRequest, reply: FastifyReply): AppError {
   const known = toAppError(err)
-  // An unknown error's message may hold SQL or a customer's data. It goes to the log, never to the caller.
+  // The message of an unknown error may contain SQL or customer data: it is logged, never returned.
   if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
   else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)

@@ -1,4 +1,4 @@
-/** Long enough for any field of ours; a key that the caller made up may be longer than the whole answer should be. */
+/** Longer than any field of ours. A caller's own key may be of any length, and must not blow up the response. */
 const MAX_LENGTH = 200
 
 /** The dot path by which an error names a field. */

@@ -8,12 +8,12 @@ type FormFile = { field: string; maxBytes: number }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The field of a multipart form that holds the one file this route takes, and how large it may be. */
+    /** The multipart field with the one file of this route, and its maximum size. */
     formFile?: FormFile
   }
 }
 
-/** Around the file: its part headers and boundaries. */
+/** Bytes besides the file: part headers and boundaries. */
 const AROUND = 64 * KB
 
 export const maxFormBytes = ({ maxBytes }: FormFile) => maxBytes + AROUND
@@ -25,11 +25,11 @@ export const withFormFiles = (app: App, addRoutes: (scope: App) => void) =>
       await scope.register(multipart, { limits: { files: 1, fields: 10, parts: 11, headerPairs: 50, fieldSize: AROUND } })
       addRoutes(scope)
     },
-    // At this level the parser writes down all request headers, and the key is one of them.
+    // At level trace the parser logs all request headers, and with them the API key.
     app.log.level === 'trace' ? { logLevel: 'debug' } : {},
   )
 
-/** The one file of a form. `refuse` says what is wrong with it in the words of its route. */
+/** The one file of a form. `refuse` fails in the way of the route. */
 export async function readFormFile(req: FastifyRequest, refuse: (message: string) => never) {
   const form = req.routeOptions.config.formFile!
   const { field, maxBytes } = form
@@ -37,7 +37,7 @@ export async function readFormFile(req: FastifyRequest, refuse: (message: string
   if (Number(req.headers['content-length']) > maxFormBytes(form)) fail('PAYLOAD_TOO_LARGE')
   const files: { field: string; filename: string; content: Buffer }[] = []
   try {
-    // To the end, although one is enough: a second file must not be lost without a word.
+    // All files are read: a second one must be refused, not ignored.
     for await (const file of req.files({ limits: { fileSize: maxBytes } }))
       files.push({ field: file.fieldname, filename: file.filename, content: await file.toBuffer() })
   } catch (err) {

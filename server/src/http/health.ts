@@ -7,7 +7,7 @@ import { fail } from '../lib/errors.ts'
 import { MB } from '../lib/units.ts'
 import type { App, Deps } from './server.ts'
 
-/** Whether this process wants traffic. Starting and draining are the two times it does not. */
+/** Whether this process accepts traffic: not while it starts or drains. */
 export type Readiness = { accepting: boolean }
 
 const PROBE_MS = 1_000
@@ -17,9 +17,9 @@ const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrati
 
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
-  // Anyone may ask, as often as they like; the database is asked once a second.
+  // Not authenticated and not limited, so the database is probed at most once a second.
   const probe = remember(PROBE_MS, () => inTime(canWrite(db)))
-  // The schema only ever moves forward: once current, it stays so for this process.
+  // Migrations only move forward: once the schema is current, it stays so for this process.
   let migrated = false
 
   app.get(
@@ -28,7 +28,7 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
       config: { caller: 'anyone' },
       schema: {
         tags: ['Service'],
-        summary: 'Is the process alive?',
+        summary: 'Check that the process is alive',
         response: { 200: z.object({ status: z.literal('ok'), role: z.string(), uptime: z.int() }) },
       },
     },
@@ -41,7 +41,7 @@ export function healthRoutes(app: App, { db, config }: Deps, readiness: Readines
       config: { caller: 'anyone' },
       schema: {
         tags: ['Service'],
-        summary: 'Should it get traffic?',
+        summary: 'Check that the node is ready for traffic',
         response: { 200: z.object({ status: z.literal('ok'), checks: Checks }) },
       },
     },

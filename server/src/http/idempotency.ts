@@ -8,9 +8,9 @@ import { AppError, fail } from '../lib/errors.ts'
 const KEY = /^[\x20-\x7e]{1,255}$/
 
 /**
- * How long to wait for a lock. Alone: for a twin with the same key, but below the 5 s that any statement may take, so that it
- * gets our answer and not a time-out. In company nobody waits long for somebody else's twin: the batch fails, and each half of
- * it tries again.
+ * Lock timeout of a batch. A single request waits for a concurrent request with the same key, for less than the statement timeout of 5 s,
+ * so that it gets a proper response. A larger batch does not wait for the duplicate of one of its requests: it fails and is retried in
+ * halves.
  */
 export const lockTimeoutFor = (claims: number) => (claims === 1 ? 4_500 : 50)
 
@@ -23,18 +23,18 @@ export function readIdempotencyKey(req: FastifyRequest) {
   if (typeof key !== 'string' || !KEY.test(key)) {
     fail('BAD_REQUEST', { message: 'Idempotency-Key must be 1 to 255 printable ASCII characters.' })
   }
-  // Node joins several lines by this.
+  // Node joins repeated headers with a comma.
   if (key.includes(', ') && countHeader(req, 'idempotency-key') > 1) fail('BAD_REQUEST', { message: 'Send one Idempotency-Key header.' })
   return key
 }
 
-/** `result` is what a refused repeat is told of the first: the ids it made. */
+/** `result`: the ids that the first request created, which a refused repeat gets. */
 export type KeyClaim = { projectId: string; key: string; request: string; result: Record<string, unknown> }
 
 /**
- * Takes the keys for the work of this transaction; both commit together or not at all. Returns, in order, whether a claim got its
- * key. The unique index is the lock: a concurrent twin waits here for the other's commit, then conflicts. An expired key is taken
- * over. `alone`: there is no other work in this transaction, so that it may end with the answer to a claim.
+ * Claims the keys in the transaction of the work; both commit together or not at all. Returns, in order, whether a claim got its key. The
+ * unique index is the lock: a concurrent request with the same key waits here for the commit of the first, then conflicts. An expired key
+ * is taken over. `alone`: the transaction serves one request only, so it may fail with the response to it.
  */
 export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }: { ttlHours: number; alone: boolean }): Promise<boolean[]> {
   if (!claims.length) return []
@@ -49,7 +49,7 @@ export async function claimKeys(tx: Tx, claims: KeyClaim[], { ttlHours, alone }:
   return claims.map((claim) => won.has(claim))
 }
 
-/** Why claims that got no key are refused, in order. Asked after the work of the transaction: a twin in it may have won. */
+/** The refusals of claims that got no key, in order. Read after the work of the transaction: the winner may be in the same batch. */
 export async function explainRepeats(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key' | 'request'>[]): Promise<AppError[]> {
   const originals = await findOriginals(tx, lost)
   return lost.map((claim) => {
@@ -63,7 +63,7 @@ export const keyName = ({ projectId, key }: Pick<KeyClaim, 'projectId' | 'key'>)
 const insertKeys = (tx: Tx, claims: KeyClaim[], ttlHours: number) =>
   many(tx, sql<{ projectId: string; key: string }>`${prepared} ${claimKeysSql(claims, ttlHours)}`)
 
-/** The same for keys that nobody is expected to have used, not even long ago: fails as a whole when one was. */
+/** Optimistic insert: fails as a whole if any key exists, also an expired one. */
 export const requireKeys = (claims: KeyClaim[]) => sql`${prepared} ${insertKeysSql(claims)}`
 
 const claimKeysSql = (claims: KeyClaim[], ttlHours: number) => sql`${insertKeysSql(claims)}
@@ -76,7 +76,7 @@ const insertKeysSql = (claims: KeyClaim[]) => sql`
       insert into idempotency_keys as k (project_id, key, request, status_code, result)
       select "projectId", key, request, 200, result
       from jsonb_to_recordset(${JSON.stringify(claims)}::jsonb) as c("projectId" uuid, key text, request text, result jsonb)
-      order by "projectId", key -- everyone in the same order, so nobody waits in a circle`
+      order by "projectId", key -- consistent lock order: avoids deadlocks`
 
 type Original = {
   projectId: string
@@ -88,7 +88,7 @@ type Original = {
   createdAt: Date
 }
 
-/** An email names its contact as the first answer did, until one of them is deleted. */
+/** An email names its contact as the first response did, unless one of them was deleted. */
 async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]) {
   if (!lost.length) return new Map<string, Original>()
   const rows = await many(
@@ -119,7 +119,7 @@ const repeated = ({ key, request, statusCode, result, emails, createdAt }: Origi
     },
   })
 
-/** For a twin that cannot wait until the other request has ended, or whose twin in the same batch was refused. */
+/** For a repeat that timed out waiting for the first request, or whose first request, in the same batch, was refused. */
 const stillRunning = ({ key, request }: Pick<KeyClaim, 'key' | 'request'>) =>
   new AppError('IDEMPOTENCY_KEY_REUSED', {
     message: 'A request with this Idempotency-Key is still running.',
@@ -127,7 +127,7 @@ const stillRunning = ({ key, request }: Pick<KeyClaim, 'key' | 'request'>) =>
     retryAfter: 1,
   })
 
-/** Undoes claims of this transaction: a refused request leaves no key. */
+/** Deletes claims of this transaction: a refused request leaves no key. */
 export const releaseKeys = (tx: Tx, claims: KeyClaim[]) =>
   sql`
     delete from idempotency_keys where (project_id, key) in (
@@ -136,10 +136,10 @@ export const releaseKeys = (tx: Tx, claims: KeyClaim[]) =>
 
 export const wipeKeys = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'idempotency_keys', scope, { key: ['key'] })
 
-/** So many pages of the table at a time. */
+/** Pages of the table per transaction. */
 const PAGES = 1_000
 
-/** Page after page through the whole table, now and then: an index by age would cost every request that has a key. */
+/** Scans the whole table page by page: an index by age would cost every request that has a key. */
 export async function dropExpiredKeys(db: Pool, ttlHours: number) {
   const { pages } = await one(
     db,

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type RawBuilder, sql } from 'kysely'
 import { fail } from '../lib/errors.ts'
 
-/** How a resource says which revision it is: its `updatedAt`, in quotes. */
+/** The revision of a resource: its `updatedAt`, in quotes. */
 export const etagOf = ({ updatedAt }: { updatedAt: string }) => `"${updatedAt}"`
 
 /** The revisions that an edit may start from, as times. Undefined: any. */
@@ -24,13 +24,13 @@ export function readIfMatch(req: FastifyRequest): string[] | undefined {
 
 const MAX_LENGTH = 1_000
 
-/** The condition of an edit that names its revision. In milliseconds, as answers show it. */
+/** Condition of an edit on a revision. In milliseconds, the precision of responses. */
 export const isRevision = (column: RawBuilder<unknown>, revisions: string[] | undefined) =>
   revisions ? sql`date_trunc('milliseconds', ${column}) = any(${revisions}::timestamptz[])` : sql`true`
 
-/** The time of an edit: always another one in milliseconds than that of the edit before. */
+/** Time of an edit: at least a millisecond after the edit before, so that each has its own revision. */
 export const nextRevision = (column: RawBuilder<unknown>) =>
   sql`greatest(now(), date_trunc('milliseconds', ${column}) + interval '1 millisecond')`
 
 export const failStale = (updatedAt: string): never =>
-  fail('CONFLICT', { message: 'Somebody else changed it meanwhile.', details: { updatedAt } })
+  fail('CONFLICT', { message: 'It was changed since you read it.', details: { updatedAt } })

@@ -3,15 +3,15 @@ import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
 import { fieldOf } from './field.ts'
 
 const MAX_DEPTH = 32
-/** Values of a body, counted before it is parsed: 40 MB of `0,0,0…` would take seconds, and no endpoint has a use for as many. */
+/** Values in a body, counted before it is parsed: 40 MB of `0,0,0…` would take seconds, and no endpoint needs as many. */
 const MAX_VALUES = 100_000
 const MAX_ISSUES = 10
-/** A number with this many digits may be beyond what is exact. */
+/** Digits from which a number may be inexact. */
 const LONG = 16
 const LONE_SURROGATE = /\p{Surrogate}/u
 const BYTE_ORDER_MARK = 0xfeff
 
-/** Parsed bodies that may hold a value that cannot be stored. Most cannot, by their text, and need no second look. */
+/** Parsed bodies that may contain a value that cannot be stored. The text of most bodies rules that out, so they need no second pass. */
 const suspects = new WeakSet<object>()
 
 /** Parses a JSON body of bounded depth and number of values. Known fields must then pass `refuseUnstorable`. */
@@ -25,7 +25,7 @@ export function readJson(bytes: Buffer): unknown {
   return value
 }
 
-/** RFC 8259 lets a reader skip it, and .NET clients send it. */
+/** RFC 8259 allows a parser to ignore it, and .NET clients send it. */
 const withoutMark = (text: string) => (text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
 
 /** For bodies without a schema: all of it must be storable. */
@@ -48,8 +48,8 @@ function parse(text: string): unknown {
 export const malformed = (message: string): never => fail('VALIDATION_ERROR', { statusCode: 400, message })
 
 /**
- * Looks only outside strings and before parsing: JSON.parse takes any depth and any number of values. True when there is a
- * number with an exponent or enough digits to be too large. Most bodies have none.
+ * Checks depth and number of values before parsing, as JSON.parse does not limit them. Skips strings. True when there is a number with an
+ * exponent, or with enough digits to be too large.
  */
 function scan(text: string) {
   let depth = 0
@@ -66,7 +66,7 @@ function scan(text: string) {
     digits = 0
     if (char === 0x22) at = endOfString(text, at + 1)
     else if (char === 0x2c) {
-      if (++values > MAX_VALUES) fail('PAYLOAD_TOO_LARGE', { message: 'The body holds more than 100,000 values.' })
+      if (++values > MAX_VALUES) fail('PAYLOAD_TOO_LARGE', { message: 'The body contains more than 100,000 values.' })
     } else if (char === 0x7b || char === 0x5b) {
       if (++depth > MAX_DEPTH) malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`)
     } else if (char === 0x7d || char === 0x5d) depth--
@@ -90,8 +90,8 @@ function refuseIssues(find: (issues: FieldIssue[]) => void) {
 }
 
 /**
- * Finds text with U+0000 or half a surrogate pair and numbers that are not exact, and removes `__proto__` keys. `path` is one array
- * that is written to on the way: a string per element would cost more than parsing did.
+ * Finds texts with U+0000 or a lone surrogate and inexact numbers, and removes `__proto__` keys. `path` is one mutable array: a string per
+ * element would cost more than parsing.
  */
 export function findUnstorable(value: unknown, path: PropertyKey[], issues: FieldIssue[]): void {
   if (issues.length >= MAX_ISSUES) return

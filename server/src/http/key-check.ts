@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { many, orFail, prepared, type Tx } from '../db/index.ts'
 import { AppError } from '../lib/errors.ts'
 
-/** Who called, as it was known when the call arrived. */
+/** The calling project, with the version of its keys when the request arrived. */
 export type CallerProject = { id: string; keyVersion: number }
 
 /**
- * Checks callers whose key came from a cache, in the transaction that works for them: rotation, disabling and deletion hold at
- * once, on every node. Returns, in order, why a caller is refused, or undefined; and the time by which all of it happens. Also
- * sets how long this transaction may wait for a lock: a statement of its own would cost more than it does.
+ * Verifies callers whose key came from a cache, in the transaction of their requests: rotation, disabling and deletion take effect at once
+ * on every node. Returns the refusals in order, undefined for a valid caller, and the time of the transaction. Also sets its lock timeout,
+ * which saves a round trip.
  */
 export async function checkCallers(tx: Tx, callers: CallerProject[], lockTimeoutMs: number) {
   const rows = await many(
@@ -27,7 +27,7 @@ export async function checkCallers(tx: Tx, callers: CallerProject[], lockTimeout
   return { refusals, now: rows[0]?.now ?? new Date() }
 }
 
-/** The same for callers who are expected to be welcome: fails as a whole when one of them is not. Returns one row with the time. */
+/** The optimistic variant: fails as a whole if any caller is refused. Returns one row with the time. */
 export function requireCallers(callers: CallerProject[], lockTimeoutMs: number) {
   const projects = [...new Map(callers.map((caller) => [`${caller.id} ${caller.keyVersion}`, caller])).values()]
   return sql<{ now: Date }>`${prepared}

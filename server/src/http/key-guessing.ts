@@ -7,14 +7,14 @@ import { createWindowCounter } from '../lib/window-counter.ts'
 const MAX_KNOWN = 10_000
 
 /**
- * Slows down whoever tries keys at random. Keys that were valid a while ago pass regardless: an old deployment that keeps
- * sending a revoked key must not lock out the new one behind the same address.
+ * Limits guessing of keys per network. Keys that were valid before still pass: an old deployment that keeps sending a revoked key must not
+ * lock out a new deployment behind the same address.
  */
 export function createGuessGuard({ limit = 1_000, windowMs = MINUTE } = {}) {
   const misses = createWindowCounter({ limit, windowMs })
   const known = createCache<string, true>({ maxEntries: MAX_KNOWN })
 
-  // Until someone guesses, nobody pays for looking.
+  // Requests pay for the check only after the limit was exceeded once.
   let alarmed = false
 
   return {

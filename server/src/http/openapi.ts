@@ -8,7 +8,7 @@ import { portablePattern } from './portable-pattern.ts'
 import { printReference } from './reference.ts'
 import type { App } from './server.ts'
 
-/** A header that a route reads. Only documented here: a schema would be checked on every request. */
+/** A header that a route reads. Documented only: a schema would be validated on every request. */
 type TakenHeader = { name: string; description: string; maxLength: number }
 
 declare module 'fastify' {
@@ -20,13 +20,13 @@ declare module 'fastify' {
 export const IDEMPOTENCY_KEY: TakenHeader = {
   name: 'Idempotency-Key',
   description:
-    '1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, and names what the first request made.',
+    '1 to 255 printable ASCII characters. A repeat with the same key is refused with 409, with the ids that the first request created.',
   maxLength: 255,
 }
 
 export const IF_MATCH: TakenHeader = {
   name: 'If-Match',
-  description: 'The `ETag` of the revision to change, which is its `updatedAt` in quotes. Refused with 409 when there is a newer one.',
+  description: 'The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision.',
   maxLength: 1_000,
 }
 
@@ -44,7 +44,7 @@ const SECURITY: Record<Caller, Record<string, string[]>[]> = {
   project: [{ secretKey: [] }, { session: [], projectId: [] }],
 }
 
-/** A file is read as a stream and has no zod schema; the document says what to send. */
+/** A file is read as a stream and has no zod schema, so its form is described here. */
 const formOf = (field: string) => ({ type: 'object', properties: { [field]: { type: 'string', format: 'binary' } }, required: [field] })
 
 /** Must be registered before the routes it describes. */
@@ -83,7 +83,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
         },
       }
     },
-    transformObject: (document) => tidy(nameAnswers(jsonSchemaTransformObject(document))),
+    transformObject: (document) => tidy(nameResponses(jsonSchemaTransformObject(document))),
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
@@ -103,23 +103,23 @@ const nameOperation = (method: string, url: string) =>
     .map((word) => word[0]!.toUpperCase() + word.slice(1))
     .join('')
 
-type Answer = { $ref: string } | { description?: string; content?: Record<string, { schema?: { $ref?: string } }> }
-type Answered = {
-  paths?: Record<string, Record<string, { responses?: Record<string, Answer> }>>
-  components?: { responses?: Record<string, Answer> }
+type Response = { $ref: string } | { description?: string; content?: Record<string, { schema?: { $ref?: string } }> }
+type Described = {
+  paths?: Record<string, Record<string, { responses?: Record<string, Response> }>>
+  components?: { responses?: Record<string, Response> }
 }
 
-/** Gives answers the conventional name of their status, and keeps one copy of those that are nothing but the envelope. */
-function nameAnswers<Document extends object>(document: Document): Document {
-  const { paths = {}, components = {} } = document as Answered
-  const shared: Record<string, Answer> = {}
+/** Describes responses by the reason phrase of their status, and shares those that are only the error envelope. */
+function nameResponses<Document extends object>(document: Document): Document {
+  const { paths = {}, components = {} } = document as Described
+  const shared: Record<string, Response> = {}
   for (const { responses = {} } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
-    for (const [status, answer] of Object.entries(responses)) {
-      if ('$ref' in answer || answer.description !== 'Default Response') continue
-      answer.description = nameStatus(status)
-      if (answer.content?.['application/json']?.schema?.$ref !== '#/components/schemas/Error') continue
-      const name = answer.description.replaceAll(' ', '')
-      shared[name] = answer
+    for (const [status, response] of Object.entries(responses)) {
+      if ('$ref' in response || response.description !== 'Default Response') continue
+      response.description = nameStatus(status)
+      if (response.content?.['application/json']?.schema?.$ref !== '#/components/schemas/Error') continue
+      const name = response.description.replaceAll(' ', '')
+      shared[name] = response
       responses[status] = { $ref: `#/components/responses/${name}` }
     }
   }
@@ -127,7 +127,7 @@ function nameAnswers<Document extends object>(document: Document): Document {
   return document
 }
 
-/** Drops what only makes the document longer: schemas nothing points to, and patterns that repeat a format. Makes the others portable. */
+/** Removes unused schemas and patterns that repeat a format, and makes the other patterns portable. */
 function tidy<Document extends object>(document: Document): Document {
   const { schemas } = (document as { components?: { schemas?: Record<string, unknown> } }).components ?? {}
   for (const name of Object.keys(schemas ?? {})) {

@@ -21,15 +21,15 @@ export function pagePortions(rows: Sized[]): string[][] {
 }
 
 /**
- * An offset page. It cannot be cut short as a cursor page can, so one that is too large to be held is written portion by portion, as
- * fast as the client reads it, with no connection to the database held in between.
+ * An offset page. It cannot end early as a cursor page can, so a page that is too large for memory is streamed in portions, as fast as the
+ * client reads, without holding a database connection in between.
  */
 export async function sendPage<Item, Rest extends object>(reply: FastifyReply, { portions, read, rest }: Page<Item, Rest>) {
   const [only = [], ...more] = portions
   if (!more.length) return { data: await read(only), ...rest }
-  // By bytes, not by chunks: 16 portions would be buffered ahead otherwise.
+  // Buffers by bytes, not by chunks: object mode would read 16 portions ahead.
   const text = Readable.from(print({ portions, read, rest }), { objectMode: false })
-  return reply.type('application/json; charset=utf-8').send(text as never) // a stream is not the schema's object
+  return reply.type('application/json; charset=utf-8').send(text as never) // the schema describes an object, not a stream
 }
 
 async function* print<Item, Rest extends object>({ portions, read, rest }: Page<Item, Rest>) {

@@ -5,7 +5,7 @@ import { fail } from '../lib/errors.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 import { MB } from '../lib/units.ts'
 
-/** Not a whole number, or below 1: the default. Above the maximum: the maximum. The answer shows what was used. */
+/** Not a whole number, or below 1: the default. Above the maximum: the maximum. The response shows the value used. */
 export const integerParam = (byDefault: number, max: number) =>
   z
     .unknown()
@@ -14,13 +14,13 @@ export const integerParam = (byDefault: number, max: number) =>
       const number = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : 0
       return number < 1 ? byDefault : Math.min(number, max)
     })
-    // No `minimum` and no `maximum`: a strict client would refuse what is taken here.
+    // No `minimum` and no `maximum`: a strict client would refuse values that are accepted here.
     .meta({
       type: 'integer',
-      description: `1 to ${max.toLocaleString('en')}. More counts as ${max.toLocaleString('en')}, anything else as ${byDefault}, the default.`,
+      description: `1 to ${max.toLocaleString('en')}, default ${byDefault}. A larger number counts as the maximum, any other value as the default.`,
     })
 
-/** Anything but one of `values` counts as the default. */
+/** Any value but one of `values` counts as the default. */
 export const choiceParam = <Value extends string>(values: readonly [Value, ...Value[]], byDefault: Value) =>
   z
     .unknown()
@@ -28,10 +28,10 @@ export const choiceParam = <Value extends string>(values: readonly [Value, ...Va
     .transform((given) => values.find((value) => value === given) ?? byDefault)
     .meta({
       type: 'string',
-      description: `${values.map((value) => `\`${value}\``).join(' or ')}. Anything else counts as \`${byDefault}\`, the default.`,
+      description: `${values.map((value) => `\`${value}\``).join(' or ')}. Any other value counts as the default, \`${byDefault}\`.`,
     })
 
-/** Many clients send an empty one for the first page. */
+/** Many clients send an empty cursor for the first page. */
 const Cursor = z.preprocess((given) => (given === '' ? undefined : given), z.string().optional())
 
 export const CursorQuery = z.object({ limit: integerParam(20, 100), cursor: Cursor })
@@ -43,14 +43,14 @@ export const cursorList = <Item extends z.ZodType>(item: Item) =>
 export const pageList = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), total: z.int(), page: z.int(), pageSize: z.int(), totalPages: z.int() })
 
-/** Bytes of rows, roughly, in one answer or one piece of it: 100 rows may have megabytes each. */
+/** Approximate bytes of rows in one response, or one portion of it: 100 rows may have megabytes each. */
 export const PAGE_BYTES = MB
 
 type Numbered = { rowsFound: number; bytesBefore: number; rowNumber: string }
 
 /**
- * The rows of a cursor page. `query` orders them and asks for one more than `limit`; they are numbered as it returns them. Rows beyond PAGE_BYTES are left to the next page
- * by the database, so that they are never in our memory; the first row always comes.
+ * Reads the rows of a cursor page. `query` orders them and selects one more than `limit`; they are numbered in that order. The database
+ * leaves rows beyond PAGE_BYTES to the next page, so that they are never in our memory; the first row is always returned.
  */
 export async function readPage<Row extends object>(
   db: Db,
@@ -84,7 +84,7 @@ type KeysetList<Row, Item> = {
   select: (page: { after: Position | undefined; limit: number }) => RawBuilder<Row>
   positionOf: (row: Row) => Position
   show: (row: Row) => Item
-  /** Only asked for the first page; every other one answers 0. */
+  /** Called for the first page only; the total of other pages is 0. */
   count: () => Promise<number>
 }
 
@@ -103,20 +103,21 @@ export async function readKeysetPage<Row extends object, Item>(db: Db, secrets: 
   }
 }
 
-/** `scope` names the project, the list and its order: a cursor of another one is as bad as a forged one. */
+/** `scope` names the project, the list and its order: a cursor of another scope is refused like a forged one. */
 export function writeCursor(secrets: Secrets, scope: string, position: Position) {
   const text = JSON.stringify(position)
-  return Buffer.concat([seal(secrets, scope, text), Buffer.from(text)]).toString('base64url')
+  return Buffer.concat([signatureOf(secrets, scope, text), Buffer.from(text)]).toString('base64url')
 }
 
 export function readCursor(secrets: Secrets, scope: string, cursor: string): Position {
   const bytes = Buffer.from(cursor, 'base64url')
-  const text = bytes.subarray(SEAL_BYTES).toString('utf8')
-  if (!sameBytes(bytes.subarray(0, SEAL_BYTES), seal(secrets, scope, text))) {
+  const text = bytes.subarray(SIGNATURE_BYTES).toString('utf8')
+  if (!sameBytes(bytes.subarray(0, SIGNATURE_BYTES), signatureOf(secrets, scope, text))) {
     fail('BAD_REQUEST', { message: 'The cursor is not valid for this list.', suggestion: 'Start again without a cursor.' })
   }
-  return JSON.parse(text) as Position // sealed by us, so it is what writeCursor was given
+  return JSON.parse(text) as Position // signed by us, so it has the shape that writeCursor was given
 }
 
-const SEAL_BYTES = 16
-const seal = (secrets: Secrets, scope: string, text: string) => secrets.hash('cursor', `${scope}\0${text}`).subarray(0, SEAL_BYTES)
+const SIGNATURE_BYTES = 16
+const signatureOf = (secrets: Secrets, scope: string, text: string) =>
+  secrets.hash('cursor', `${scope}\0${text}`).subarray(0, SIGNATURE_BYTES)

@@ -1,9 +1,9 @@
-/** Escapes that other dialects lack, or read only with a flag. */
+/** Escapes that other dialects lack, or support only with a flag. */
 const ESCAPE = /\\(?:p\{Cc\}|u([0-9A-Fa-f]{4})|.)/gs
 
 /**
- * The same pattern for readers of the document: ECMAScript without the `u` flag, RE2 and Python agree on what it matches. Code
- * points above U+00FF stand for themselves, because RE2 has no `\u`. Escapes are read in turn, so `\\u` stays a backslash and a `u`.
+ * The same pattern for consumers of the document: ECMAScript without the `u` flag, RE2 and Python match the same texts. Code points above
+ * U+00FF are written literally, because RE2 has no `\u`. Escapes are read in order, so `\\u` stays a backslash and a `u`.
  */
 export const portablePattern = (source: string) =>
   source.replace(ESCAPE, (escaped, hex?: string) => {

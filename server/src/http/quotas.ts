@@ -6,7 +6,7 @@ import { DAY, HOUR, SECOND } from '../lib/units.ts'
 
 const HOUR_SECONDS = HOUR / SECOND
 
-/** How often something may be tried, over all nodes. For rare calls only: each try is a committed statement. docs/errors.md lists them. */
+/** Limits of attempts, over all nodes. For rare requests only: each attempt is a committed statement. docs/errors.md lists them. */
 export const QUOTAS = {
   signup: { limit: 100, windowSeconds: HOUR_SECONDS, what: 'sign-ups from one network' },
   'login-ip': { limit: 200, windowSeconds: HOUR_SECONDS / 4, what: 'failed sign-ins from one network' },
@@ -36,7 +36,7 @@ export type Quota = { scope: keyof typeof QUOTAS; subject: string }
 export function createQuotaCounter(db: Pool, secrets: Secrets) {
   const hash = (quota: Quota) => secrets.hash('attempt', quota.subject)
 
-  /** Counts the try before it is made, so that a thousand at once cannot slip past. Returns the seconds to wait, or 0. */
+  /** Counts an attempt before it is made, so that concurrent attempts cannot exceed the limit. Returns the seconds to wait, or 0. */
   async function count(quota: Quota) {
     const { scope } = quota
     const { limit, windowSeconds } = QUOTAS[scope]
@@ -59,7 +59,7 @@ export function createQuotaCounter(db: Pool, secrets: Secrets) {
     if (wait) fail('RATE_LIMIT_EXCEEDED', { message: 'Too many attempts.', retryAfter: wait })
   }
 
-  /** A try that turned out well does not count against the next ones. */
+  /** A successful attempt does not count. */
   const refund = (quota: Quota) =>
     sql`update attempts set count = greatest(0, count - 1) where scope = ${quota.scope} and subject = ${hash(quota)}`.execute(db)
 

@@ -4,7 +4,7 @@ import { countPresent } from '../db/presence.ts'
 import { isMissingReference } from '../db/sql-state.ts'
 import { fail } from '../lib/errors.ts'
 
-/** A node may hold this part of the limit unspent, all nodes together 5 % of it. */
+/** A lease is this fraction of the limit: all nodes together hold at most 5 % of it unspent. */
 const SHARES = 20
 const COUNT_NODES_EVERY_MS = 5_000
 const MAX_LEASES = 1_000
@@ -33,18 +33,18 @@ export function createRateLimiter(db: Pool, limit: number) {
     await countNodes()
     const share = Math.max(1, Math.floor(limit / (SHARES * nodes)))
     const got = await leaseShare(db, { projectId, share, limit }).catch((err) =>
-      // A node may remember the key of a project that is gone.
+      // The key may be cached here although its project was deleted.
       isMissingReference(err) ? fail('INVALID_API_KEY') : Promise.reject(err),
     )
     const endsAt = performance.now() + got.remainingMs
-    // What is left of an earlier window is worth nothing in a new one.
+    // The rest of an earlier window does not carry over.
     const sameWindow = Math.abs(endsAt - window.endsAt) < 1_000
     window.left = (sameWindow ? window.left : 0) + got.granted
     window.leased = got.leased
     window.endsAt = endsAt
   }
 
-  /** Leases once for all who wait. Nothing is asked while the window is known to be spent. */
+  /** Concurrent requests share one lease. */
   async function refill(projectId: string, window: Window) {
     window.leasing ??= lease(projectId, window).finally(() => {
       window.leasing = undefined
@@ -57,7 +57,7 @@ export function createRateLimiter(db: Pool, limit: number) {
     const window = windows.get(projectId) ?? { endsAt: 0, left: 0, leased: 0, leasing: undefined }
     windows.set(projectId, window)
 
-    // Waiters share a lease, so a latecomer may find it eaten and lease again.
+    // Concurrent requests may have used up a lease, so this repeats.
     for (let tries = 0; tries < MAX_LEASES; tries++) {
       const over = performance.now() >= window.endsAt
       if (!over && window.left > 0) {
@@ -70,7 +70,7 @@ export function createRateLimiter(db: Pool, limit: number) {
     return describe(window, false)
   }
 
-  /** For a request that was refused after all. */
+  /** Undoes `take` for a request that was refused by another limit. */
   function giveBack(projectId: string): RateState | undefined {
     const window = windows.get(projectId)
     if (!window || performance.now() >= window.endsAt) return undefined

@@ -6,11 +6,11 @@ import type { Config } from '../lib/config.ts'
 type Headers = Record<string, string>
 
 /**
- * Helmet's headers, made once: they are the same on every answer, and making them anew took 5 % of a request. What only programs
- * with a key call answers with data that no page is made of, and has no need of those that protect pages.
+ * Helmet's headers, computed once: they are the same on every response, and computing them took 5 % of a request. Routes that only programs
+ * with a key call return no pages, and do not need the headers that protect pages.
  */
 export async function securityHeaders(config: Config): Promise<{ pages: Headers; data: Headers }> {
-  // Answers hold keys and personal data. Files that may be kept say so themselves.
+  // Responses contain keys and personal data. Cacheable files override this.
   const pages = { ...(await headersOf(config)), 'cache-control': 'no-store' }
   const kept = Object.entries(pages).filter(([name]) => FOR_DATA.has(name))
   return { pages, data: { ...Object.fromEntries(kept), 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" } }

@@ -38,12 +38,12 @@ export type App = FastifyInstance<
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Bytes of a JSON body, as they came; a caller need not say so beforehand. */
+    /** Bytes of a JSON body as received; Content-Length may be missing. */
     bodySize: number
   }
 }
 
-/** What every route module is handed. */
+/** Dependencies of all route modules. */
 export type Deps = { config: Config; db: Pool; secrets: Secrets; log: Log }
 
 const BODY_LIMIT = MB
@@ -59,20 +59,20 @@ export const serverOptions = ({ config, log }: Pick<Deps, 'log'> & { config: Pic
     requestTimeout: MINUTE,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
-    // While draining every answer says "Connection: close"; nothing that reached us is turned away.
+    // While draining every response has "Connection: close"; requests that have arrived are served.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 2_000 },
     exposeHeadRoutes: true,
     clientErrorHandler: refuseAtSocket,
   }) satisfies FastifyHttpOptions<RawServerDefault>
 
-/** The plumbing every route shares. Knows no feature. */
+/** The server without routes: everything that all routes share. */
 export async function createServer(deps: Deps): Promise<App> {
   const headers = headersByCaller(await securityHeaders(deps.config))
   const app = Fastify({
     ...serverOptions(deps),
     frameworkErrors: (err, req, reply) => {
-      // The router refuses these before any hook runs, so the headers every answer has are set here.
+      // The router refuses these before any hook runs, so the common headers are set here.
       reply.headers(headers()).header('x-request-id', req.id)
       return replyWithError(err, req, reply)
     },
@@ -82,13 +82,13 @@ export async function createServer(deps: Deps): Promise<App> {
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(replyWithError)
   readBodies(app)
-  // Hooks on every request take a callback: a promise each would cost more than what they do.
+  // Hooks on every request use callbacks: a promise each would cost more than their work.
   app.addHook('onRequest', (req, reply, done) => {
     reply.headers(headers(req.routeOptions.config.caller))
     reply.header('x-request-id', req.id)
     done()
   })
-  if (deps.log.isLevelEnabled('debug')) logAnswers(app)
+  if (deps.log.isLevelEnabled('debug')) logResponses(app)
   allowCors(app)
   authenticate(app, deps)
   app.addHook('onRequest', refuseCompressed)
@@ -104,11 +104,11 @@ function headersByCaller({ pages, data }: Awaited<ReturnType<typeof securityHead
   return (caller?: Caller): Record<string, string> => (caller === 'secret-key' || caller === 'public-key' ? others[caller] : pages)
 }
 
-function logAnswers(app: App) {
+function logResponses(app: App) {
   app.addHook('onResponse', (req, reply, done) => {
-    // The route's pattern, not the URL: paths and queries may carry tokens.
-    const answered = { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }
-    req.log.debug(answered, 'answered')
+    // The route's pattern, not the URL: paths and queries may contain tokens.
+    const response = { method: req.method, route: req.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }
+    req.log.debug(response, 'responded')
     done()
   })
 }
@@ -122,7 +122,7 @@ function requestId({ headers }: IncomingMessage) {
   return typeof given === 'string' && SANE_ID.test(given) ? given : newId()
 }
 
-/** JSON and nothing else. The size is checked while reading, before a byte is parsed. */
+/** Accepts JSON only. The size is checked while reading, before parsing. */
 function readBodies(app: App) {
   app.removeAllContentTypeParsers()
   app.decorateRequest('bodySize', 0)
@@ -138,7 +138,7 @@ function readBodies(app: App) {
 
 type Done = (err?: Error) => void
 
-/** Where a body is read at all. */
+/** Only for methods with a body. */
 function refuseCompressed({ method, headers }: FastifyRequest, _reply: unknown, done: Done) {
   const compressed =
     headers['content-encoding'] !== undefined && headers['content-encoding'] !== '' && method !== 'GET' && method !== 'HEAD'
@@ -172,7 +172,7 @@ function refuseNul(req: FastifyRequest) {
   invalid(pair.split('=')[0]!, 'Must not contain the character U+0000.', 'invalid_string')
 }
 
-/** What Node's parser refuses never becomes a request, so the envelope is written to the socket by hand. */
+/** Input that Node's parser refuses never becomes a request, so the envelope is written to the socket directly. */
 function refuseAtSocket(err: Error & { code?: string }, socket: Socket) {
   if (err.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
   const code: ErrorCode = SOCKET_ERRORS[err.code ?? ''] ?? 'BAD_REQUEST'

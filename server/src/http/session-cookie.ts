@@ -1,13 +1,13 @@
 import { parse, type SerializeOptions, serialize } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** On https the `__Host-` prefix makes browsers refuse it from any other host, path or plain http. */
+/** On https the `__Host-` prefix makes browsers refuse the cookie from any other host, path or plain http. */
 function sessionCookie(publicUrl: string): { name: string; options: SerializeOptions } {
   const secure = publicUrl.startsWith('https://')
   return { name: secure ? '__Host-sterna_session' : 'sterna_session', options: { httpOnly: true, sameSite: 'lax', path: '/', secure } }
 }
 
-/** Read where it is asked for: most requests bring a key, and none of them should pay for cookies. */
+/** Parsed on demand: most requests have a key and no cookie. */
 export const readSessionCookie = ({ headers }: FastifyRequest, publicUrl: string): string | undefined =>
   headers.cookie === undefined ? undefined : parse(headers.cookie)[sessionCookie(publicUrl).name]
 

@@ -5,21 +5,21 @@ import type { App } from './server.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A read whose cost grows with the project's data; or which requests of a route are. A few run at a time per project. */
+    /** Marks reads whose cost grows with the project's data: all of the route, or those of the predicate. A few run at a time per project. */
     slowRead?: boolean | ((req: Request) => boolean)
   }
 }
 
-/** Running at once for one project on this node. */
+/** Slow reads of one project that run at once on this node. */
 const PER_PROJECT = 4
-/** Waiting for their turn; beyond, they are refused at once. */
+/** Slow reads that may wait; more are refused at once. */
 const MAX_WAITING = 16
-/** Longer than a slow read usually takes, shorter than a client waits. */
+/** Longest wait: longer than a slow read usually takes, shorter than clients wait. */
 const MAX_WAIT_MS = 2_000
 
 /**
- * Runs the handlers of routes with `slowRead` under a semaphore per project. All of them together get half of the pool: the other half
- * stays free for reads and writes that are quick, whoever asks.
+ * Runs the handlers of routes with `slowRead` under a semaphore per project. All of them together get half of the pool; the other half
+ * stays free for quick reads and writes of all projects.
  */
 export function limitSlowReads(app: App, { poolSize }: { poolSize: number }) {
   const share = createSharedSemaphore({
@@ -37,7 +37,7 @@ export function limitSlowReads(app: App, { poolSize }: { poolSize: number }) {
     route.handler = function (req, reply) {
       if (typeof isSlow === 'function' && !isSlow(req)) return handler.call(this, req, reply)
       return share(req.project.id, async () => {
-        // The client may have gone while the request waited; its answer would not be read.
+        // The client may have disconnected while the request waited.
         if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
         return handler.call(this, req, reply)
       })

@@ -16,7 +16,7 @@ const CODES: Record<string, FieldCode> = {
   invalid_element: 'custom',
 }
 
-// Sentences for the person who reads them; a schema's own message still wins.
+// Messages for people; a schema's own message takes precedence.
 z.config({
   customError: (issue) => {
     if (issue.code === 'invalid_type')
@@ -54,7 +54,7 @@ function compileBodyBounds(schema: z.ZodType, route: string) {
   }
 }
 
-/** A value of the wrong kind needs no other complaint. */
+/** A value of the wrong type gets no further issue. */
 function toAppError({ issues }: z.ZodError) {
   const first = issues.slice(0, MAX_ISSUES)
   const wrongKind = new Set(first.filter(({ code }) => code === 'invalid_type').map(({ path }) => fieldOf(path)))
@@ -66,10 +66,10 @@ function toIssue(issue: z.core.$ZodIssue): FieldIssue {
   const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
   const field = fieldOf([...issue.path, ...unknownKey])
   if (issue.code === 'invalid_type' && issue.input === undefined) return { field, message: issue.message, code: 'required' }
-  // Zod leaves the parameters of our own checks untyped.
+  // Zod does not type the parameters of custom checks.
   const own = issue.code === 'custom' ? (issue.params?.code as FieldCode | undefined) : undefined
   const code = own ?? CODES[issue.code] ?? (isFieldCode(issue.code) ? issue.code : 'custom')
-  // The kind of value is enough to find the mistake; the value itself may be a password.
+  // Only the type of the value: the value itself may be a password.
   const received = issue.code === 'invalid_type' ? { received: kindOf(issue.input) } : {}
   return { field, message: issue.message, code, ...received }
 }
@@ -78,7 +78,7 @@ const isFieldCode = (code: string): code is FieldCode => (FIELD_CODES as readonl
 
 const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 
-/** A syntactically bad id is just an id that nothing has. */
+/** A malformed id is an id of no resource: 404. */
 function unknownId({ issues }: z.ZodError, input: unknown) {
   const name = String(issues[0]?.path[0] ?? 'id')
   const id = String((input as Record<string, unknown>)[name] ?? '').slice(0, 100)
@@ -86,10 +86,10 @@ function unknownId({ issues }: z.ZodError, input: unknown) {
   return new AppError('RESOURCE_NOT_FOUND', { message: `No such ${resource}.`, details: { resource, id } })
 }
 
-/** An id in a path. `resource` is the word a 404 uses for it. */
+/** An id in a path. `resource` is its name in a 404. */
 export const Id = (resource: string) => z.uuid({ error: resource })
 
-/** An email address, given in any spelling, read as the one we store. A check may do that too, at half the price of a transform. */
+/** An email address in any spelling, normalised to the stored one. In a check, which costs half of a transform. */
 export const Address = z
   .string()
   .max(320, { abort: true })
@@ -100,5 +100,5 @@ export const Address = z
   })
   .meta({ format: 'email' })
 
-/** ISO 8601 in UTC with milliseconds, from the Date the database gave. */
+/** ISO 8601 in UTC with milliseconds. */
 export const Timestamp = z.iso.datetime()

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { isGone } from '../db/presence.ts'
 
-/** Says, again and again, whose the jobs are that these workers hold: a moment without its lock must not make a process dead for good. */
+/** Repeated on every sweep: a process that lost its lock for a moment, and was taken for dead, must be recorded again. */
 const recordWorkers = (tx: Tx, { workerIds, livenessKey }: { workerIds: string[]; livenessKey: number }) =>
   sql`
     insert into job_workers (worker_id, liveness_key)
@@ -11,8 +11,8 @@ const recordWorkers = (tx: Tx, { workerIds, livenessKey }: { workerIds: string[]
   `.execute(tx)
 
 /**
- * Gives back the jobs of processes that are gone. The queue itself would wait four hours: it cannot tell dead from slow,
- * but their liveness locks can. A holder nobody recorded within 5 s died before it could be.
+ * Unlocks the jobs of dead processes. The queue itself would wait four hours: it cannot tell a dead process from a slow one, as a liveness
+ * lock can. A holder that was not recorded within 5 s died before it could be.
  */
 export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenessKey: number }) =>
   transact(db, async (tx) => {
@@ -31,6 +31,6 @@ export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenes
     const ids = dead.map(({ workerId }) => workerId)
     await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(tx)
     await sql`delete from job_workers where worker_id = any(${ids}::text[])`.execute(tx)
-    // Unlocking tells nobody; the living would only find out at their next poll.
+    // Unlocking does not notify: other workers would find the jobs only at their next poll.
     await sql`select pg_notify('jobs:insert', '{"count":100}')`.execute(tx)
   })

@@ -4,8 +4,8 @@ import type { Log } from '../lib/log.ts'
 type Connected = (err: Error | undefined, client: pg.PoolClient | undefined, done: (broken?: boolean | Error) => void) => void
 
 /**
- * The queue gives the connection it listens on back twice when the database dies while it stops. The second time is an error that
- * nobody hears, and would end the process.
+ * The queue releases its listening connection twice when the database fails while it stops. The second release throws an error that is not
+ * handled, and would end the process.
  */
 class QueuePool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
@@ -24,7 +24,7 @@ function once<Args extends unknown[]>(work: (...args: Args) => void) {
   }
 }
 
-/** Ours, so that it is closed when we say so, and so that no lost connection ends the process. */
+/** A pool of our own, so that we decide when it is closed, and a lost connection does not end the process. */
 export function queuePool({ url, max, log }: { url: string; max: number; log: Log }): pg.Pool {
   const pool = new QueuePool({ connectionString: url, max, application_name: 'sterna jobs' })
   const lost = (err: Error) => {
