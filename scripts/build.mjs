@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** What is built, from which sources. A part is built again when the content of its sources has changed. */
+/** The parts of the build and their sources. A part is rebuilt when the content of its sources has changed. */
 const PARTS = [
   { name: 'server', out: 'server/dist', sources: ['server/src'], build: buildServer },
   {
@@ -17,10 +17,10 @@ const PARTS = [
   },
 ]
 
-/** Under the name `setup` the test runner calls it once, before the tests start the product many times over. */
+/** The test runner calls `setup` once, before the tests start Sterna many times. */
 export { buildStale as setup }
 
-/** In a process of its own: building takes some 400 MB, and whoever starts the product here would keep them as long as it runs. */
+/** In a child process: building takes some 400 MB, which a server started in this process would keep. */
 export async function buildStale() {
   if (staleParts().length) execFileSync(process.execPath, [fileURLToPath(import.meta.url)], { stdio: ['ignore', 2, 2] })
 }
@@ -43,7 +43,7 @@ async function build() {
 const STAMP = '.built-from'
 const isBuiltFrom = (folder, sources) => existsSync(join(folder, STAMP)) && readFileSync(join(folder, STAMP), 'utf8') === sources
 
-/** Two starts at once may both build; whoever comes second finds the work done, and nobody ever sees half of it. */
+/** Concurrent starts may both build; the second finds the work done, and no process sees an incomplete build. */
 function putInPlace(draft, target, current) {
   const old = `${draft}.old`
   try {
@@ -60,7 +60,7 @@ function putInPlace(draft, target, current) {
 async function buildServer(out) {
   const { build } = await import('esbuild')
   await build({
-    // The threads are started by file name, so they are a file of their own beside those that start them.
+    // Threads are started by file name, so each is an entry point of its own.
     entryPoints: Object.fromEntries(
       Object.entries({
         main: 'main',
@@ -83,7 +83,7 @@ async function buildServer(out) {
   cpSync(join(ROOT, 'server/src/db/migrations'), join(out, 'migrations'), { recursive: true })
 }
 
-/** All but one: it consists of hundreds of files, and opening them took a third of the time until the product answers. */
+/** All packages except kysely: it consists of hundreds of files, and opening them took a third of the start time. */
 const packagesStayOutside = {
   name: 'packages-stay-outside',
   setup(build) {

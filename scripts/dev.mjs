@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-// The server restarts when its sources change; the dashboard reloads in the browser and passes API calls on to it.
+// The server restarts when its sources change; the dashboard reloads in the browser and proxies API requests to it.
 const server = ['--import', 'tsx', '--watch-path=server/src', '--watch-preserve-output', 'server/scripts/dev.ts']
 const parts = [
   spawn(process.execPath, server, { stdio: 'inherit' }),

@@ -7,14 +7,14 @@ const { start } = await import('../server/dist/main.js')
 try {
   await start(process.env)
 } catch (err) {
-  // A mistake in the configuration is told in plain words; everything else with its stack.
+  // A configuration error is printed without a stack trace.
   console.error(err?.constructor?.name === 'ConfigError' ? `\n${err.message}\n` : err)
   process.exit(1)
 }
 
 /**
- * npm passes signals on to its child, which is this process (`exec` in package.json: a shell in between would keep them), but a killed npm
- * passes nothing on. Started by `npm start`, Sterna therefore stops when its parent is gone; started otherwise it may outlive its parent.
+ * npm forwards signals to its child, which is this process (`exec` in package.json: a shell in between would swallow them), but a killed npm
+ * forwards nothing. Started by `npm start`, Sterna therefore stops when its parent has ended; started otherwise it may outlive its parent.
  */
 function stopWithNpm() {
   const { npm_lifecycle_event: event, npm_lifecycle_script: script } = process.env
@@ -26,7 +26,7 @@ function stopWithNpm() {
     process.kill(process.pid, 'SIGTERM')
   }, 500)
   watch.unref()
-  // Stopping already, by a signal of its own: one more would end it at once.
+  // Already stopping because of a signal: a second one would exit at once.
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.once(signal, () => {
       clearInterval(watch)

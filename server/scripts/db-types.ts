@@ -28,7 +28,7 @@ const TYPES: Record<string, string> = {
   uuid: 'string',
 }
 
-/** Row types read from the migrated database itself, so that they cannot disagree with it. */
+/** Row types, read from the migrated database, so that they always match it. */
 export async function printSchema(url: string) {
   const client = new pg.Client(url)
   await client.connect()

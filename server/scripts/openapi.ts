@@ -5,7 +5,7 @@ import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
 
-// The document describes the routes, so it needs them but no database: nothing here connects.
+// The document needs the routes but no database: nothing here connects.
 const log = createLog('silent')
 const db = connect({ url: 'postgres://nobody@127.0.0.1:1/none', max: 1, log })
 const app = await buildApp({ config: loadConfig({}), db, secrets: deriveSecrets('only routes are read here, nothing is sealed'), log })

@@ -5,18 +5,18 @@ import type { Log } from '../lib/log.ts'
 import type { Schema } from './schema.ts'
 import { isRetryable } from './sql-state.ts'
 
-/** Only roles, routes and job handlers hold one. */
+/** Held by the composition root, routes and job handlers. */
 export type Pool = Kysely<Schema>
-/** Every function that writes takes one, first. The compiler refuses a Pool here. */
+/** First parameter of every function that writes. The compiler refuses a Pool here. */
 export type Tx = Transaction<Schema>
-/** For reads that do not care which. */
+/** For reads that may run on either. */
 export type Db = Pool | Tx
 
 export function connect({ url, max, log }: { url: string; max: number; log: Log }): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
-    // Waits are bounded everywhere: a request that cannot have a connection in 2 s is answered 503, not queued for ever.
+    // Every wait is bounded: a request that gets no connection within 2 s fails with 503.
     connectionTimeoutMillis: 2_000,
     statement_timeout: 5_000,
     lock_timeout: 2_000,
@@ -26,7 +26,7 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
     application_name: 'sterna',
     pipeline: true,
   })
-  // Without these two a database restart ends the process: pg emits 'error' on idle and on checked-out clients.
+  // Without these listeners a database restart ends the process: pg emits 'error' on idle and on checked-out clients.
   const lost = (err: Error) => {
     if (!pool.ending) log.warn({ reason: err.message }, 'lost a database connection')
   }
@@ -42,8 +42,8 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
 const pools = new WeakMap<Pool, pg.Pool>()
 
 /**
- * Marks a statement that the server should parse and plan once per connection. For what runs on every request and has one
- * good plan whatever its parameters: there planning costs more than running.
+ * Marks a statement that PostgreSQL should parse and plan once per connection: for statements that run on every request and have one good
+ * plan whatever their parameters. Planning them costs more than running them.
  */
 export const prepared = sql.raw('/* prepared */')
 
@@ -67,13 +67,13 @@ function preparing(client: pg.PoolClient): PostgresPoolClient {
   const known = adapted.get(client)
   if (known) return known
   const query = (text: string, values: readonly unknown[]) => (text === 'begin' ? begin(client) : client.query(request(text, values)))
-  // Kysely also knows cursors, which we do not use; the type asks for both forms.
+  // The type also requires Kysely's cursors, which we do not use.
   const adapter = { query, release: () => client.release() } as unknown as PostgresPoolClient
   adapted.set(client, adapter)
   return adapter
 }
 
-/** Sent together with the first statement instead of waited for: should it fail, so does that. */
+/** Sent together with the first statement instead of awaited: if it fails, so does that statement. */
 async function begin(client: pg.PoolClient) {
   client.query('begin').catch(() => {})
   return { command: 'BEGIN', rowCount: null, rows: [] }
@@ -116,8 +116,8 @@ export type RowsOf<Queries extends RawBuilder<unknown>[]> = {
 }
 
 /**
- * A transaction whose statements need nothing of each other's answers: all of them go out at once, and one answer comes back. On a
- * hot path the waits between statements cost more than the statements. Should one fail, nothing of it has happened.
+ * A transaction whose statements do not need each other's results: all of them are sent in one round trip. On a hot path the round trips
+ * cost more than the statements. If one fails, nothing was written.
  */
 export async function transactAtOnce<Queries extends RawBuilder<unknown>[]>(db: Pool, queries: [...Queries]): Promise<RowsOf<Queries>> {
   const requests = queries.map((query) => {
@@ -133,7 +133,7 @@ export async function transactAtOnce<Queries extends RawBuilder<unknown>[]>(db: 
     stream.uncork()
     const results = (await answers).map((answer) => {
       if (answer.status === 'fulfilled') return answer.value
-      // Only what PostgreSQL refused leaves a connection as it was.
+      // An error of PostgreSQL leaves the connection usable; any other error does not.
       if (!(answer.reason as { severity?: string }).severity) lost ??= answer.reason
       throw answer.reason
     })

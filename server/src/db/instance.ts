@@ -3,7 +3,7 @@ import { ConfigError, type TransportKind } from '../lib/config.ts'
 import { type Secrets, sameBytes } from '../lib/secrets.ts'
 import { type Db, maybeOne, one, type Pool, transact } from './index.ts'
 
-/** Refuses a SECRET_KEY other than the one this database was filled with: every API key and session would silently fail. */
+/** Refuses a SECRET_KEY other than that of this database: with another one no stored API key or session would be valid. */
 export async function checkSecret(db: Pool, secrets: Secrets) {
   const ours = secrets.hash('secret-check', 'sterna')
   const { stored } = await transact(db, async (tx) => {
@@ -17,7 +17,7 @@ export async function checkSecret(db: Pool, secrets: Secrets) {
   }
 }
 
-/** How email leaves this installation. Undefined until the first node that knows it has started. */
+/** The transport of this installation. Undefined until the first node with a transport has started. */
 export async function readTransport(db: Db) {
   const row = await maybeOne(db, sql<{ transport: TransportKind | null }>`select transport from instance`)
   return row?.transport ?? undefined

@@ -10,17 +10,17 @@ type Options = {
   /** Undefined: this node adopts the transport of the installation. */
   transport: TransportKind | undefined
   announce(): Promise<Presence>
-  /** Brings in line what depends on the transport, in the transaction that changes it. */
+  /** Updates the rows that depend on the transport, in the transaction that changes it. */
   follow(tx: Tx, transport: TransportKind): Promise<unknown>
 }
 
-/** Nodes that start at the same time wait for each other here. */
+/** Longest wait for other nodes that start at the same time. */
 const WAIT_MS = 15_000
 
 /**
- * Makes this node one of the installation's. A node with another transport would deliver to the wrong place and verify domains by the
- * wrong proof, so it is refused while other nodes run; alone, it changes the transport of the installation. The row of `instance` stays
- * locked until this node can be seen by the next one: when two nodes with different transports start together, one of them gets in.
+ * Adds this node to the installation. A node with another transport would send to the wrong place and verify domains by the wrong proof, so
+ * it is refused while other nodes run; alone, it changes the transport of the installation. The row of `instance` stays locked until this
+ * node is visible to the next: of two nodes with different transports that start together, one is refused.
  */
 export async function joinNodes({ db, log, transport, announce, follow }: Options): Promise<Presence> {
   let presence: Presence | undefined
@@ -50,7 +50,8 @@ async function changeTransport(tx: Tx, { log, stored, transport, follow }: Chang
   if (stored && others.length) throw new ConfigError(refusal({ stored, transport, others }))
   await sql`update instance set transport = ${transport}`.execute(tx)
   await follow(tx, transport)
-  if (stored) log.warn({ from: stored, to: transport }, 'this installation now sends another way; domains count only if proven to it')
+  if (stored)
+    log.warn({ from: stored, to: transport }, 'the transport of this installation has changed; only domains verified for it may send')
 }
 
 const SETTINGS: Record<TransportKind, string> = {
@@ -61,4 +62,4 @@ const SETTINGS: Record<TransportKind, string> = {
 
 const refusal = ({ stored, transport, others }: { stored: TransportKind; transport: TransportKind; others: string[] }) =>
   `This node has ${SETTINGS[transport]}, but the installation runs with ${SETTINGS[stored]}. Running nodes: ${others.join(', ')}.\n` +
-  'Give every node the same transport settings. To change how email leaves, stop all nodes first, then start them with the new settings.'
+  'Give every node the same transport settings. To change the transport, stop all nodes first, then start them with the new settings.'

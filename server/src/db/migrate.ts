@@ -9,13 +9,13 @@ type Migration = { name: string; text: string; checksum: string }
 type Log = { info(fields: object, message: string): void; warn(fields: object, message: string): void }
 
 const FOLDER = new URL('./migrations/', import.meta.url)
-/** Any fixed number: it only has to be the same in every process that migrates. */
+/** Advisory lock of all migrating processes; an arbitrary number. */
 const LOCK = 7_357_001
 const LOCK_WAIT_MS = 600_000
-/** A migration waits this long for a table lock, then lets the traffic behind it pass and tries again. */
+/** A migration waits this long for a table lock, then lets the queries queued behind it pass and retries. */
 const TABLE_LOCK_TIMEOUT = '2s'
 const TABLE_LOCK_TRIES = 30
-/** How often a process that waits for another one's migration looks again. */
+/** Poll interval while another process migrates. */
 const LOCK_POLL_MS = 200
 /** First line of a file whose statements run one by one, each committed at once; see `runStatements`. */
 const NO_TRANSACTION = '-- sterna: no transaction'
@@ -30,8 +30,8 @@ const migrations = (folder: URL): Migration[] =>
     })
 
 /**
- * Brings the database to this version and returns the names it applied. Each file and the row that says it was applied
- * commit together under one lock, so two processes may start at once and a kill at any moment leaves a state to go on from.
+ * Applies the pending migrations and returns their names. Each file commits together with the row that records it, under one lock, so
+ * processes may start concurrently, and a kill at any moment leaves a state to continue from.
  */
 export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, application_name: 'sterna-migrate' })
@@ -43,7 +43,7 @@ export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<
     const applied: string[] = []
     for (const migration of migrations(folder)) if (await apply(client, migration, log)) applied.push(migration.name)
     await warnOfNewerSchema(client, folder, log)
-    // The job queue brings its own schema, migrated by its own rules: each step once, whoever comes first.
+    // The job queue migrates its own schema, each step once, also with concurrent processes.
     await runMigrations({ connectionString: url })
     return applied
   } finally {
@@ -51,7 +51,7 @@ export async function migrate(url: string, log?: Log, folder = FOLDER): Promise<
   }
 }
 
-/** Names this version knows and the database lacks. */
+/** Names of the migrations of this version that are not applied yet. */
 export async function pendingMigrations(query: (text: string) => Promise<{ rows: { name: string }[] }>): Promise<string[]> {
   const { rows } = await query('select name from migrations')
   const done = new Set(rows.map((row) => row.name))
@@ -77,7 +77,7 @@ async function apply(client: pg.Client, migration: Migration, log?: Log) {
       return ran
     } catch (err) {
       if (!isTableInUse(err) || attempt === TABLE_LOCK_TRIES) throw err
-      log?.warn({ migration: migration.name, attempt }, 'a table is in use; trying this migration again')
+      log?.warn({ migration: migration.name, attempt }, 'a table is in use; retrying this migration')
     }
   }
 }
@@ -86,20 +86,20 @@ async function runOnce(client: pg.Client, migration: Migration) {
   if (await isApplied(client, migration)) return false
   await client.query(`set local lock_timeout = '${TABLE_LOCK_TIMEOUT}'`)
   await client.query(migration.text)
-  await noteApplied(client, migration)
+  await recordApplied(client, migration)
   return true
 }
 
 /**
- * Runs the statements of a file one by one outside a transaction, as `create index concurrently` must. After a kill the next start runs
- * all of them again, so each must be repeatable; the row that says the file was applied comes last.
+ * Runs the statements of a file one by one outside a transaction, as `create index concurrently` requires. After a kill the next start
+ * repeats all of them, so each must be repeatable; the row that records the file is inserted last.
  */
 async function runStatements(client: pg.Client, migration: Migration) {
   await pollForLock(() => isTrue(client, 'select pg_try_advisory_lock($1) as yes', [LOCK]))
   try {
     if (await isApplied(client, migration)) return false
     for (const statement of splitStatements(migration.text)) await runStatement(client, statement)
-    await noteApplied(client, migration)
+    await recordApplied(client, migration)
     return true
   } finally {
     await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`).catch(() => {})
@@ -117,15 +117,15 @@ const splitStatements = (text: string) =>
 
 async function runStatement(client: pg.Client, statement: string) {
   const [, repeatable, index] = /^create\s+(?:unique\s+)?index\s+concurrently\s+(if\s+not\s+exists\s+)?(\w+)/i.exec(statement) ?? []
-  if (index && !repeatable) throw new Error(`Write "if not exists ${index}": after a kill this statement runs again.`)
+  if (index && !repeatable) throw new Error(`Write "if not exists ${index}": after a kill this statement is repeated.`)
   const isConcurrent = /^(create\s+(unique\s+)?|drop\s+)index\s+concurrently\b/i.test(statement)
-  // These block no reader and no writer while they wait, and an index build that gives up begins anew.
+  // These block neither reads nor writes while they wait, and an index build that times out starts over.
   await client.query(isConcurrent ? `set lock_timeout = ${LOCK_WAIT_MS}` : `set lock_timeout = '${TABLE_LOCK_TIMEOUT}'`)
   if (index) await dropInvalid(client, index)
   await client.query(statement)
 }
 
-/** A build that was killed leaves an index that costs every write and serves no read, and `if not exists` would keep it. */
+/** A killed build leaves an invalid index, which costs every write and serves no read, and `if not exists` would keep it. */
 async function dropInvalid(client: pg.Client, index: string) {
   const isInvalid = await isTrue(
     client,
@@ -148,10 +148,10 @@ async function isApplied(client: pg.Client, { name, checksum }: Migration) {
   return rows[0] !== undefined
 }
 
-const noteApplied = (client: pg.Client, { name, checksum }: Migration) =>
+const recordApplied = (client: pg.Client, { name, checksum }: Migration) =>
   client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
 
-/** The lock belongs to the transaction, not the session: it works through a pooler and dies with a killed process. */
+/** A transaction lock, not a session lock: it works through a connection pooler and ends with a killed process. */
 async function inTransaction<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
   await pollForLock(() => beginWithLock(client))
   try {
@@ -171,14 +171,14 @@ async function beginWithLock(client: pg.Client) {
   return isOurs
 }
 
-/** Never waits inside a statement: an index build waits for every statement that began before it, so both would wait for each other. */
+/** Polls instead of waiting inside a statement: a concurrent index build waits for all earlier statements, which would be a deadlock. */
 async function pollForLock(take: () => Promise<boolean>) {
   for (const deadline = performance.now() + LOCK_WAIT_MS; !(await take()); await sleep(LOCK_POLL_MS)) {
     if (performance.now() > deadline) throw new Error('Another process has been migrating this database for too long.')
   }
 }
 
-/** During a rolling deploy old code meets the next schema. Migrations only ever add first, so it may go on. */
+/** During a rolling deploy old code runs on the newer schema. Migrations only add, so that works. */
 async function warnOfNewerSchema(client: pg.Client, folder: URL, log?: Log) {
   const { rows } = await client.query<{ name: string }>('select name from migrations order by name')
   const known = new Set(migrations(folder).map(({ name }) => name))

@@ -19,11 +19,11 @@ async function checkReachable(url: string) {
   return externalDatabase(url)
 }
 
-/** The database of this installation: the server that was configured, or our own PostgreSQL under DATA_DIR. */
+/** The database of this installation: the configured server, or the embedded PostgreSQL under DATA_DIR. */
 export const openDatabase = async ({ databaseUrl, dataDir }: Config, log: Log, signal?: AbortSignal): Promise<Database> =>
   databaseUrl ? checkReachable(databaseUrl) : startEmbedded({ dataDir, log, signal })
 
-/** For short work beside a running server: uses its PostgreSQL if it runs, and starts one otherwise. */
+/** For CLI commands: uses the embedded PostgreSQL of a running Sterna, and starts one otherwise. */
 export async function borrowDatabase(config: Config, log: Log): Promise<Database> {
   const running = config.databaseUrl ? undefined : await attachEmbedded(config.dataDir)
   return running ? externalDatabase(running.url) : openDatabase(config, log)

@@ -8,19 +8,19 @@ import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { type Db, many, one } from './index.ts'
 
-/** First half of every liveness lock. The second half of the shared one says what the process is, of its own one which. */
+/** Lock classes. The second key of the shared lock is the kind of the process, that of its own lock the process. */
 const CLASS = 7_357_002
 const OWN_CLASS = 7_357_004
 const KINDS = { api: 1, worker: 2 } as const
 const RECONNECT_MS = 500
-/** Heartbeat interval, and the deadline for every answer: a network that drops packets reports no error. */
+/** Heartbeat interval, and the deadline for every reply: a network that drops packets reports no error. */
 type Timing = { heartbeatMs: number; deadlineMs: number }
 const TIMING: Timing = { heartbeatMs: 2_000, deadlineMs: 3_000 }
-const GOODBYE_MS = 1_000
+const LEAVE_MS = 1_000
 
 export type Presence = {
   key: number
-  /** False while this process counts as dead. It must not claim anything then: others would take it away again. */
+  /** False while this process counts as dead. It must not claim work then: other processes would take it over. */
   isHeld(): boolean
   leave(): Promise<void>
 }
@@ -28,8 +28,8 @@ export type Presence = {
 type Options = { url: string; kind: keyof typeof KINDS; transport?: TransportKind | undefined; log: Log; timing?: Timing }
 
 /**
- * Holds a shared session lock for as long as this process lives: PostgreSQL frees it within milliseconds of a kill -9,
- * so counting the holders counts the living. A heartbeat finds out when the connection is dead; then the lock is taken on another one.
+ * Holds a session lock for as long as this process lives. PostgreSQL releases it within milliseconds of a kill -9, so its holders are the
+ * living processes. A heartbeat detects a dead connection; then the lock is taken on a new one.
  */
 export async function announce({ url, kind, transport, log, timing = TIMING }: Options): Promise<Presence> {
   const key = randomInt(2 ** 31)
@@ -44,7 +44,7 @@ export async function announce({ url, kind, transport, log, timing = TIMING }: O
       application_name: `sterna-${kind}:${process.pid}`,
       keepAlive: true,
       connectionTimeoutMillis: timing.deadlineMs,
-      // A machine that loses its power says no goodbye; the server must find out in seconds, or its lock outlives it by hours.
+      // A machine that loses power closes no connection; the server must detect that in seconds, or the lock outlives it by hours.
       options: '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
     })
     const lost = () => {
@@ -57,7 +57,7 @@ export async function announce({ url, kind, transport, log, timing = TIMING }: O
       await joining.connect()
       if (again) await inTime(freeOwnLock(joining, key))
       await inTime(takeLocks(joining, kind, key))
-      // With the lock in hand: from now on no other node changes the transport.
+      // While the lock is held: no other node can change the transport now.
       if (again && transport) await inTime(requireTransport(joining, transport))
       held = true
     } catch (err) {
@@ -72,8 +72,8 @@ export async function announce({ url, kind, transport, log, timing = TIMING }: O
       const reason = await beatUntilLost(former, timing, over.signal)
       held = false
       if (over.signal.aborted) return
-      log.warn({ reason }, 'lost the liveness connection; nothing is claimed until it is back')
-      // Not before: should the server only be slow, the lock passes to the new connection without a gap.
+      log.warn({ reason }, 'lost the liveness connection; claiming nothing until it is restored')
+      // Only now: if the server was just slow, the lock passes to the new connection without a gap.
       await rejoin().finally(() => destroy(former))
     }
   }
@@ -83,9 +83,9 @@ export async function announce({ url, kind, transport, log, timing = TIMING }: O
     while (!held) {
       await pause(RECONNECT_MS, over.signal)
       if (over.signal.aborted) return
-      await join({ again: true }).catch((err: Error) => warn({ reason: err.message }, 'could not take the liveness lock; trying again'))
+      await join({ again: true }).catch((err: Error) => warn({ reason: err.message }, 'could not take the liveness lock; retrying'))
     }
-    log.info({}, 'the liveness connection is back')
+    log.info({}, 'the liveness connection is restored')
   }
 
   await join()
@@ -96,20 +96,20 @@ export async function announce({ url, kind, transport, log, timing = TIMING }: O
     async leave() {
       over.abort()
       held = false
-      await Promise.race([sayGoodbye(client!).catch(() => {}), sleep(GOODBYE_MS, undefined, { ref: false })])
+      await Promise.race([releaseAndClose(client!).catch(() => {}), sleep(LEAVE_MS, undefined, { ref: false })])
       destroy(client)
       await staying
     },
   }
 }
 
-/** The lock is free when this returns; the end of a connection would free it a moment later. */
-async function sayGoodbye(client: pg.Client) {
+/** Unlocks first: closing the connection would release the lock a moment later. */
+async function releaseAndClose(client: pg.Client) {
   await client.query('select pg_advisory_unlock_all()')
   await client.end()
 }
 
-/** Returns the reason. */
+/** Sends heartbeats until the connection is lost; returns the reason. */
 async function beatUntilLost(client: pg.Client, { heartbeatMs, deadlineMs }: Timing, signal: AbortSignal): Promise<string> {
   const ended = new Promise<string>((resolve) => client.once('end', () => resolve('the connection was closed')))
   const beat = async () => {
@@ -124,16 +124,16 @@ async function beatUntilLost(client: pg.Client, { heartbeatMs, deadlineMs }: Tim
 
 const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal, ref: false }).catch(() => {})
 
-/** After a blocked event loop the deadline fires before the answer is read, so the answer gets one more turn of the loop. */
+/** After a blocked event loop the timer fires before the reply is read, so the reply gets one more turn of the loop. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => setImmediate(reject, new Error('no answer in time')), ms).unref()
+    timer = setTimeout(() => setImmediate(reject, new Error('no reply in time')), ms).unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
-/** At once, without a goodbye that a dead network would never carry. */
+/** Closes the socket without the protocol's termination message, which a dead network would not deliver. */
 function destroy(client: pg.Client | undefined) {
   const { connection } = (client ?? {}) as { connection?: { stream?: Duplex } }
   connection?.stream?.destroy()
@@ -142,7 +142,7 @@ function destroy(client: pg.Client | undefined) {
 const takeLocks = (client: pg.Client, kind: keyof typeof KINDS, key: number) =>
   client.query('select pg_advisory_lock_shared($1, $2), pg_advisory_lock($3, $4)', [CLASS, KINDS[kind], OWN_CLASS, key])
 
-/** The server may not know yet that the former connection is dead; until then it would keep this process from its own lock. */
+/** Ends a former connection of this process that the server has not found dead yet: it would still hold the lock. */
 const freeOwnLock = (client: pg.Client, key: number) =>
   client.query(
     `select pg_terminate_backend(pid) from pg_locks
@@ -151,11 +151,12 @@ const freeOwnLock = (client: pg.Client, key: number) =>
     [OWN_CLASS, key],
   )
 
-/** While this process counted as dead, another node may have changed how email leaves. `for share` waits for one that is about to. */
+/** While this process counted as dead, another node may have changed the transport. `for share` waits for a change in progress. */
 async function requireTransport(client: pg.Client, ours: TransportKind) {
   const { rows } = await client.query<{ transport: TransportKind }>('select transport from instance for share')
   const stored = rows[0]?.transport
-  if (stored !== ours) throw new Error(`this installation now sends by ${stored}, not ${ours}; restart this node with the same settings`)
+  if (stored !== ours)
+    throw new Error(`the transport of this installation is now ${stored}, not ${ours}; restart this node with the same settings`)
 }
 
 const HERE = sql`database = (select oid from pg_database where datname = current_database())`
@@ -171,10 +172,9 @@ export async function countPresent(db: Db, kind: keyof typeof KINDS) {
   return count
 }
 
-/** Enough to find them. */
-const LISTED = 10
+const MAX_LISTED = 10
 
-/** Every node that lives, as role, process id and address. */
+/** Running nodes, as role, process id and address. */
 export async function listPresent(db: Db) {
   const rows = await many(
     db,
@@ -182,16 +182,16 @@ export async function listPresent(db: Db) {
       select a.application_name || coalesce(' at ' || host(a.client_addr), '') as name
       from pg_locks l join pg_stat_activity a on a.pid = l.pid
       where l.locktype = 'advisory' and l.classid = ${CLASS} and l.granted and ${HERE}
-      order by 1 limit ${LISTED}
+      order by 1 limit ${MAX_LISTED}
     `,
   )
   return rows.map(({ name }) => name)
 }
 
-/** True in a statement for a process that is gone: its own lock can be had. Held until the transaction ends. */
+/** SQL condition: the process is dead, as its own lock could be taken. The lock is held until the transaction ends. */
 export const isGone = (key: RawBuilder<number>) => sql<boolean>`pg_try_advisory_xact_lock(${OWN_CLASS}::int, ${key}::int)`
 
-/** True in a statement while that process holds its own lock, whatever it believes itself. */
+/** SQL condition: the process holds its own lock, whatever its own state says. */
 export const isPresent = (key: number) => sql<boolean>`exists (
   select from pg_locks
   where locktype = 'advisory' and classid = ${OWN_CLASS} and objid::bigint = ${key}::bigint and granted and ${HERE})`
@@ -199,8 +199,8 @@ export const isPresent = (key: number) => sql<boolean>`exists (
 const STEADY = sql`interval '1.5 s'`
 
 /**
- * True in a statement when that process has held its lock for a while. After a restart of the database all locks are free until their
- * holders are back: whoever has only just come back must not take the others for dead.
+ * SQL condition: the process has held its lock for a while. After a restart of the database all locks are free until their holders have
+ * reconnected: a process that has just reconnected must not take the others for dead.
  */
 export const isSteady = (key: number) => sql<boolean>`exists (
   select from pg_locks l join pg_stat_activity a on a.pid = l.pid

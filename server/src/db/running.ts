@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Db, one } from './index.ts'
 
-/** Database time as text, with its microseconds: a Date would cut them off. */
+/** Database time as text with microseconds, which a Date would truncate. */
 export const databaseTime = async (db: Db) => (await one(db, sql<{ now: string }>`select clock_timestamp()::text as now`)).now
 
-const LOOK_EVERY_MS = 20
+const POLL_MS = 20
 const WAIT_MS = 1_000
 
 /**
- * Waits a second for all transactions of ours that began before that time; false when one still runs. When none does, every commit that
- * was visible then is visible to whatever is written from now on. Ours only: a backup may read for hours, and writes nothing.
+ * Waits up to a second for all transactions of Sterna that began before that time; false if one is still running. Afterwards no running
+ * transaction has a snapshot from before. Only Sterna's own: a backup may read for hours, and writes nothing.
  */
 export async function olderTransactionsEnded(db: Db, since: string): Promise<boolean> {
-  for (const deadline = performance.now() + WAIT_MS; await hasOlder(db, since); await sleep(LOOK_EVERY_MS)) {
+  for (const deadline = performance.now() + WAIT_MS; await hasOlder(db, since); await sleep(POLL_MS)) {
     if (performance.now() > deadline) return false
   }
   return true

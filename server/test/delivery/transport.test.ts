@@ -168,7 +168,7 @@ test('a node that starts alone changes the transport, says so, and takes back wh
   expect((await project.addDomain('shop.example')).body.status).toBe('verified')
   await stopAll()
   const real = await start(smtp())
-  expect(real.output()).toMatch(/"level":"warn".*"from":"sandbox","to":"smtp".*this installation now sends another way/)
+  expect(real.output()).toMatch(/"level":"warn".*"from":"sandbox","to":"smtp".*the transport of this installation has changed/)
   expect(await many(db, sql`select status, verified_by as "verifiedBy" from domains`)).toEqual([{ status: 'pending', verifiedBy: null }])
 })
 

@@ -283,7 +283,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     writeFileSync(version, '17\n')
     const before = listing(join(homeOf(dataDir), 'data'))
 
-    expect(await refused(dataDir)).toMatch(/was made by PostgreSQL 17, and this Sterna brings PostgreSQL 18/)
+    expect(await refused(dataDir)).toMatch(/was created by PostgreSQL 17; this version of Sterna has PostgreSQL 18/)
     expect(listing(join(homeOf(dataDir), 'data'))).toEqual(before)
 
     writeFileSync(version, '18\n')
@@ -300,7 +300,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     const passwordFile = join(dataDir, 'postgres.password')
     writeFileSync(passwordFile, 'wrong')
     expect(await refused(dataDir)).toBe(
-      `${passwordFile} does not hold the password of the database. Delete the file and start again to set a new one.`,
+      `${passwordFile} does not contain the password of the database. Delete the file and start again to set a new one.`,
     )
 
     rmSync(passwordFile)
@@ -341,10 +341,10 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
 
     const foreign = newDataDir()
     mkdirSync(join(homeOf(foreign), 'data', 'photos'), { recursive: true })
-    expect(await refused(foreign)).toMatch(`Cannot use ${join(homeOf(foreign), 'data')}: it is not empty, and no database.`)
+    expect(await refused(foreign)).toMatch(`Cannot use ${join(homeOf(foreign), 'data')}: it is not empty and not a database.`)
     expect(readdirSync(join(homeOf(foreign), 'data'))).toEqual(['photos'])
     if (process.platform === 'linux')
-      expect(await refused('/proc/no/such')).toMatch('Cannot use /proc/no: it is not there and cannot be made.')
+      expect(await refused('/proc/no/such')).toMatch('Cannot use /proc/no: it does not exist and cannot be created.')
   })
 
   test('a machine that npm has no PostgreSQL for is told to set DATABASE_URL', () => {
@@ -408,7 +408,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     await second.stop()
 
     rmSync(home, { recursive: true })
-    expect(await refused(dataDir, { script })).toMatch(`says that it is in ${home}. Put it back`)
+    expect(await refused(dataDir, { script })).toMatch(`says that it is in ${home}. Restore it`)
   })
 })
 

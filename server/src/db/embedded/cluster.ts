@@ -8,19 +8,19 @@ import type { Binaries } from './binaries.ts'
 import type { UnixUser } from './home.ts'
 import { killStrays } from './processes.ts'
 
-/** A PostgreSQL of our own. `user`: whom it runs as, when that is not us. */
+/** The embedded PostgreSQL. `user`: the user it runs as, if not our own. */
 export type Cluster = { binaries: Binaries; folder: string; socketFolder: string; password: string; user?: UnixUser }
 
-/** Nothing of ours leaks in: a PGOPTIONS or a German locale would change how it behaves. */
+/** Not our own environment: PGOPTIONS or a locale would change its behaviour. */
 export const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' }
 
 export const dataFolder = (folder: string) => join(folder, 'data')
 
-/** The application's role owns its database and is no superuser: an SQL injection must not become `copy … to program`. */
+/** The application's role owns its database and is not a superuser: an SQL injection must not become `copy … to program`. */
 export const clusterUrl = ({ password, socketFolder }: Pick<Cluster, 'password' | 'socketFolder'>, role = 'sterna', database = role) =>
   `postgres://${role}:${password}@/${database}?host=${encodeURIComponent(socketFolder)}`
 
-/** Complete or absent: built in a folder of its own and renamed, so a kill at any moment leaves only a draft to sweep. */
+/** Atomic: built in a draft folder and renamed, so a kill at any moment leaves only a draft to remove. */
 export async function createCluster(cluster: Cluster, { signal, durable = true }: { signal?: AbortSignal; durable?: boolean } = {}) {
   await sweepDrafts(cluster.folder)
   const draft = join(cluster.folder, `draft-${randomBytes(6).toString('hex')}`)
@@ -40,7 +40,7 @@ export async function createCluster(cluster: Cluster, { signal, durable = true }
   }
 }
 
-/** Order by code point, the same on every machine and after every system upgrade, and usable for `like 'prefix%'`; letters as in Unicode. */
+/** Sorts by code point, the same on every machine and after system upgrades, and usable for `like 'prefix%'`; letter case as in Unicode. */
 const locale = ({ major }: Binaries) => [
   '--encoding=UTF8',
   '--locale=C',
@@ -54,7 +54,7 @@ export async function sweepDrafts(folder: string) {
 
 async function removeDraft(draft: string) {
   killStrays(draft)
-  // Retried, because an initdb that we could not see may still write while we delete.
+  // Retried, because an initdb that is not visible to us may still write.
   await rm(draft, { recursive: true, force: true, maxRetries: 10 })
 }
 
@@ -66,7 +66,7 @@ export const setDatabasePassword = (cluster: Cluster) =>
     ['postgres', 'sterna'].map((role) => `alter role ${role} password '${cluster.password}'`),
   )
 
-/** One statement per line, without a server to connect to. */
+/** Runs statements, one per line, without a running server. */
 const runSingleUser = (cluster: Cluster, folder: string, statements: string[]) =>
   run(cluster, 'postgres', ['--single', '-D', dataFolder(folder), '-c', 'exit_on_error=on', 'postgres'], {
     cwd: folder,
@@ -85,12 +85,12 @@ function run(
       if (!err) return resolve()
       reject(signal?.aborted ? err : new ConfigError(`${program} failed: ${whyNotRun(err) ?? (stderr || stdout).trim().slice(-2_000)}`))
     })
-    child.stdin?.on('error', () => {}) // it ended early; its exit says why
+    child.stdin?.on('error', () => {}) // it ended early; its exit has the reason
     child.stdin?.end(input)
   })
 }
 
-/** Undefined if it did run. */
+/** Why the program could not be started; undefined if it was. */
 export function whyNotRun(err: { code?: unknown; message: string }) {
   if (err.code === 'ENOENT')
     return `${err.message}. This PostgreSQL needs glibc, which Alpine Linux lacks: set DATABASE_URL to use a PostgreSQL server.`

@@ -15,13 +15,13 @@ import { type Embedded, type Logger, launchForUse, Supervisor } from './supervis
 
 type Start = { dataDir: string; log: Logger; signal?: AbortSignal }
 
-/** How long a killed process may still seem to own the server, or a running one may take to get it back. */
+/** How long a killed process may still seem to own the server, or a running one may take to restart it. */
 const OWNER_GRACE_MS = 2_000
 const ATTACH_TIMEOUT_MS = 10_000
 
 /**
- * A PostgreSQL of this DATA_DIR's own, supervised until `stop`. Two locks keep it to one process: files from before there is a
- * server, and an advisory lock that also holds where files do not (another container on the same volume, a deleted lock file).
+ * The PostgreSQL of this DATA_DIR, supervised until `stop`. Two locks ensure one owner: a file lock for the time before the server runs, and
+ * an advisory lock where a file lock does not suffice (another container on the same volume, a deleted lock file).
  */
 export const startEmbedded = ({ dataDir, log, signal }: Start): Promise<Embedded> =>
   explaining(async () => {
@@ -61,7 +61,7 @@ async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'>
     await postmaster.stop()
     if (!isWrongPassword(err)) throw err
     throw new ConfigError(
-      `${passwordFile(home.dataDir)} does not hold the password of the database. Delete the file and start again to set a new one.`,
+      `${passwordFile(home.dataDir)} does not contain the password of the database. Delete the file and start again to set a new one.`,
     )
   }
 }
@@ -79,11 +79,12 @@ async function prepare(home: Home, { log, signal }: Omit<Start, 'dataDir'>): Pro
   if (exists) await clearLeftovers(cluster, log)
   if (!exists) await createCluster(cluster, { signal })
   else if (!known) await setDatabasePassword(cluster)
-  // After the database has it: a kill in between leaves no file, and so the next start sets another.
+  // Only after the database has the password: a kill in between leaves no file, and the next start sets a new one.
   if (!known) writePassword(dataDir, cluster.password)
   await sweepDrafts(folder)
   writePointer(home)
-  if (dirname(folder) !== dataDir) log.info({ folder }, 'the database is outside DATA_DIR, where the user PostgreSQL runs as can reach it')
+  if (dirname(folder) !== dataDir)
+    log.info({ folder }, 'the database is outside DATA_DIR, in a folder that the user of PostgreSQL can access')
   return cluster
 }
 
@@ -91,14 +92,14 @@ function refuseOtherVersion(folder: string, major: number) {
   const made = readFileSync(join(dataFolder(folder), 'PG_VERSION'), 'utf8').trim()
   if (made === String(major)) return
   throw new ConfigError(
-    `The database in ${folder} was made by PostgreSQL ${made}, and this Sterna brings PostgreSQL ${major}, which cannot read it. ` +
-      'Nothing was changed. Dump it with the Sterna that made it and restore the dump, or set DATABASE_URL.',
+    `The database in ${folder} was created by PostgreSQL ${made}; this version of Sterna has PostgreSQL ${major}, which cannot read it. ` +
+      'Nothing was changed. Dump it with the version of Sterna that created it and restore the dump, or set DATABASE_URL.',
   )
 }
 
 /**
- * A server still running here was left by a killed Sterna. It is stopped and started anew rather than adopted: that ends what its
- * dead clients were doing, brings this version's settings and binaries, and leaves one way to watch a server, as our child.
+ * A server that still runs here was left by a killed Sterna. It is restarted rather than adopted: that ends the work of its dead clients,
+ * applies the settings and binaries of this version, and makes it our child process, the only kind that is supervised.
  */
 async function clearLeftovers(cluster: Cluster, log: Logger) {
   const { folder } = cluster
@@ -107,16 +108,16 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
   const running = findServer(folder)
   if ((await askDead(url)).answers && !running) {
     throw new ConfigError(
-      `A PostgreSQL server runs on ${folder} that cannot be seen from here: in another container, or as another user? Stop it first.`,
+      `A PostgreSQL server runs on ${folder} that is not visible from here: in another container, or as another user? Stop it first.`,
     )
   }
   if (running) {
-    log.warn({ pid: running }, 'stopping the PostgreSQL that a killed Sterna left behind')
+    log.warn({ pid: running }, 'stopping the PostgreSQL that a killed Sterna left running')
     await stopProcess(running)
   }
 }
 
-/** We hold the start lock, so the owner should be dead, and PostgreSQL about to notice; if not, it is alive after all. */
+/** We hold the start lock, so the owner should be dead, and PostgreSQL should notice soon; if it does not, the owner is alive. */
 async function askDead(url: string) {
   for (const end = Date.now() + OWNER_GRACE_MS; ; await sleep(20)) {
     const answer = await askServer(url)
@@ -143,9 +144,9 @@ const REASONS: Record<string, string> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EEXIST: 'it is not a folder',
-  ENOENT: 'it is not there and cannot be made',
+  ENOENT: 'it does not exist and cannot be created',
   ENOTDIR: 'it is not a folder',
-  ENOTEMPTY: 'it is not empty, and no database',
+  ENOTEMPTY: 'it is not empty and not a database',
   ENAMETOOLONG: 'the name is too long',
 }
 
@@ -156,7 +157,7 @@ async function explaining<T>(work: () => Promise<T>): Promise<T> {
     const { code = '', path, dest = path } = err as NodeJS.ErrnoException & { dest?: string }
     if (!dest || !REASONS[code]) throw err
     throw new ConfigError(
-      `Cannot use ${dest}: ${REASONS[code]}. Put that right, set another DATA_DIR, or set DATABASE_URL to use a PostgreSQL server.`,
+      `Cannot use ${dest}: ${REASONS[code]}. Fix that, set another DATA_DIR, or set DATABASE_URL to use a PostgreSQL server.`,
     )
   }
 }

@@ -6,7 +6,7 @@ import { makeFolder } from '../../lib/make-folder.ts'
 
 export type UnixUser = { uid: number; gid: number }
 
-/** Where the database of a DATA_DIR lives: `data` (the cluster), `run` (its socket), `lock`, `postgres.log`. */
+/** The folder of the database of a DATA_DIR: `data` (the cluster), `run` (its socket), `lock`, `postgres.log`. */
 export type Home = { folder: string; dataDir: string; isRoot: boolean }
 
 /** For root only. */
@@ -14,7 +14,7 @@ export const SYSTEM_FOLDER = '/var/lib/sterna'
 
 const pointerFile = (dataDir: string) => join(dataDir, 'postgres.location')
 
-// statSync, because existsSync would call a folder that we may not enter empty.
+// statSync, because existsSync is false for a folder that we may not enter.
 export const hasCluster = (folder: string) => statSync(join(folder, 'data', 'PG_VERSION'), { throwIfNoEntry: false }) !== undefined
 
 /** The folder of this DATA_DIR's database, if it has one. */
@@ -30,40 +30,40 @@ export function openHome(givenDataDir: string): Home {
   const isRoot = process.getuid?.() === 0
   const folder = findHome(dataDir) ?? newHome(dataDir, isRoot)
   makeFolder(folder, 0o700)
-  // The server's user must get through, whatever root's umask is.
+  // The user of the server must have access, whatever root's umask is.
   if (isRoot) for (const path of dirname(folder) === SYSTEM_FOLDER ? [SYSTEM_FOLDER, folder] : [folder]) chmodSync(path, 0o755)
   return { folder, dataDir, isRoot }
 }
 
 /**
- * Inside DATA_DIR wherever that works, so that a mounted volume or a backup of DATA_DIR holds the database too. But PostgreSQL
- * refuses to run as root, and the user it then runs as cannot enter a 0700 folder such as root's home.
+ * Inside DATA_DIR if possible, so that a mounted volume or a backup of DATA_DIR contains the database. But PostgreSQL refuses to run as
+ * root, and its unprivileged user cannot enter a 0700 folder such as root's home.
  */
 function newHome(dataDir: string, isRoot: boolean) {
   const pointer = pointerFile(dataDir)
   if (existsSync(pointer)) {
     throw new ConfigError(
       `The database of ${dataDir} is missing: ${pointer} says that it is in ${readFileSync(pointer, 'utf8').trim()}. ` +
-        'Put it back, or delete that file to begin with an empty database.',
+        'Restore it, or delete that file to start with an empty database.',
     )
   }
   if (!isRoot || canReach(unprivilegedUser(), dataDir)) return join(dataDir, 'postgres')
   return join(SYSTEM_FOLDER, createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
 }
 
-/** Only once the cluster exists: a pointer to nothing then means that data was lost, and stops the start. */
+/** Only after the cluster exists: a pointer to a missing folder means lost data, and stops the start. */
 export function writePointer({ folder, dataDir }: Home) {
   if (dirname(folder) !== dataDir) writeFileSync(pointerFile(dataDir), `${folder}\n`)
 }
 
-/** Whom PostgreSQL runs as when we are root: the cluster's owner, so that one `sudo npm start` does not lock its user out. */
+/** The user of PostgreSQL when we are root: the owner of the cluster, so that one `sudo npm start` does not lock that user out. */
 export function serverUser({ folder, isRoot }: Home): UnixUser | undefined {
   if (!isRoot) return undefined
   const owner = hasCluster(folder) ? statSync(join(folder, 'data')) : undefined
   return owner?.uid ? { uid: owner.uid, gid: owner.gid } : unprivilegedUser()
 }
 
-/** An account with an entry in the password file, because initdb looks itself up. */
+/** A user with an entry in the password file, because initdb looks up its own. */
 export function unprivilegedUser(): UnixUser {
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
@@ -76,7 +76,7 @@ export function unprivilegedUser(): UnixUser {
   )
 }
 
-/** By the mode bits, as the kernel does it; where finer rules deny it, PostgreSQL's own message names the path. */
+/** By the mode bits only; where other rules deny access, PostgreSQL's own message names the path. */
 export function canReach(user: UnixUser, path: string): boolean {
   const { mode, uid, gid } = statSync(path)
   const bits = uid === user.uid ? mode >> 6 : gid === user.gid ? mode >> 3 : mode

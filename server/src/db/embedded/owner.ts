@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { ConfigError } from '../../lib/config.ts'
 
-/** Held by the process that supervises the server, for as long as it lives: PostgreSQL frees it 4-12 ms after a kill -9. */
+/** Held by the process that supervises the server, for as long as it lives: PostgreSQL releases it 4-12 ms after a kill -9. */
 const OWNER_LOCK = 7_357_003
 const CONNECT_TIMEOUT_MS = 3_000
 
@@ -10,7 +10,7 @@ export type Owner = { lost: Promise<void> }
 export const alreadyRunning = (pid: number) =>
   new ConfigError(`Sterna is already running on this DATA_DIR (pid ${pid}). Stop it, or set another DATA_DIR.`)
 
-/** On a connection of its own that ends with the server or with us; `lost` resolves when it does. */
+/** Takes the lock on a connection of its own, which ends with the server or with this process; `lost` resolves then. */
 export async function takeOwnership(url: string): Promise<Owner> {
   const client = newClient(url, `sterna-owner:${process.pid}`)
   const lost = new Promise<void>((resolve) => client.once('end', resolve))
@@ -25,14 +25,14 @@ export async function takeOwnership(url: string): Promise<Owner> {
   }
 }
 
-/** Whether a server is there at all, and the pid of the Sterna that owns it. */
+/** Whether a server responds, and the pid of the Sterna that owns it. */
 export async function askServer(url: string): Promise<{ answers: boolean; owner?: number }> {
   const client = newClient(url, 'sterna-visitor')
   try {
     await client.connect()
     return { answers: true, owner: await findOwner(client) }
   } catch (err) {
-    // Anything else ("starting up", wrong password, no reply in time) comes from something alive.
+    // Any other error ("starting up", wrong password, timeout) comes from a running server.
     return { answers: !['ECONNREFUSED', 'ENOENT'].includes((err as NodeJS.ErrnoException).code ?? '') }
   } finally {
     await client.end().catch(() => {})
@@ -51,6 +51,6 @@ async function findOwner(client: pg.Client) {
 
 function newClient(url: string, name: string) {
   const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
-  client.on('error', () => {}) // unheard it would end the process; 'end' follows, and whoever waits hears that
+  client.on('error', () => {}) // unhandled it would end the process; 'end' follows and is handled
   return client
 }

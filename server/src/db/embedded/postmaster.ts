@@ -18,11 +18,11 @@ export type Postmaster = {
 type Settings = Record<string, string | number>
 type Launch = { settings: Settings; signal?: AbortSignal; log?: { info(fields: object, message: string): void } }
 
-/** Of silence in its log, not of waiting: crash recovery may take minutes, and says so every 10 s. */
-const START_PATIENCE_MS = 30_000
+/** Longest silence of its log during a start: crash recovery may take minutes, and logs every 10 s. */
+const START_SILENCE_MS = 30_000
 const POLL_MS = 10
 const MAX_LOG_BYTES = 8_000_000
-/** A socket's path has 104 bytes on macOS and 108 on Linux, the last a zero. */
+/** A socket path has at most 104 bytes on macOS and 108 on Linux, including a zero byte. */
 const MAX_SOCKET_PATH = 103
 
 const logFile = (folder: string) => join(folder, 'postgres.log')
@@ -33,7 +33,7 @@ export function socketFolderFor(folder: string) {
   return join(tmpdir(), clusterName(folder))
 }
 
-/** Starts the server, which the caller knows not to be running, and waits until it accepts connections. */
+/** Starts the server and waits until it accepts connections. It must not be running. */
 export async function launch(cluster: Cluster, { settings, signal, log }: Launch): Promise<Postmaster> {
   signal?.throwIfAborted()
   clearRemains(cluster.folder)
@@ -59,13 +59,13 @@ export async function launch(cluster: Cluster, { settings, signal, log }: Launch
 
 function spawnPostmaster(cluster: Cluster, settings: Settings): Postmaster {
   const args = Object.entries({ ...baseSettings(cluster), ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  // A file, not a pipe to us: a server that outlives us must not die of its next log line.
+  // A file, not a pipe: a server that outlives this process must not fail at its next log line.
   const output = openSync(logFile(cluster.folder), 'a', 0o600)
   const child = spawn(join(cluster.binaries.folder, 'bin', 'postgres'), ['-D', dataFolder(cluster.folder), ...args], {
     ...cluster.user,
     cwd: cluster.folder,
     env: ENVIRONMENT,
-    // Ctrl-C in a terminal is for us; we stop the server once its clients are done.
+    // Ctrl-C in a terminal must reach only this process, which stops the server after its clients.
     detached: true,
     stdio: ['ignore', output, output],
   })
@@ -86,7 +86,7 @@ function spawnPostmaster(cluster: Cluster, settings: Settings): Postmaster {
   return { pid: child.pid ?? 0, exited, hasExited, kill, stop: () => shutDown(kill, hasExited) }
 }
 
-/** On the command line, so that this version's settings hold whichever version made the cluster. */
+/** On the command line: the settings of this version apply, whichever version created the cluster. */
 const baseSettings = ({ folder, socketFolder }: Cluster): Settings => ({
   cluster_name: clusterName(folder),
   listen_addresses: '',
@@ -95,23 +95,23 @@ const baseSettings = ({ folder, socketFolder }: Cluster): Settings => ({
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // In this order LOG comes after ERROR: starts, stops and crashes are written, failed statements and the addresses in them are not.
+  // For this setting LOG ranks above ERROR: starts, stops and crashes are logged; failed statements, and the addresses in them, are not.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 })
 
 async function untilReady(postmaster: Postmaster, folder: string, log: Launch['log']) {
   const started = Date.now()
-  let lastSign = started
+  let lastLogged = started
   let logSize = -1
   while (!isReady(postmaster, folder)) {
     if (postmaster.hasExited()) throw new Error(`PostgreSQL did not start: ${await postmaster.exited}.`)
     if (sizeOf(logFile(folder)) !== logSize) {
       logSize = sizeOf(logFile(folder))
-      lastSign = Date.now()
-      if (lastSign - started > 5_000) log?.info({ postgres: logTail(folder).split('\n').at(-1) }, 'PostgreSQL is still starting')
+      lastLogged = Date.now()
+      if (lastLogged - started > 5_000) log?.info({ postgres: logTail(folder).split('\n').at(-1) }, 'PostgreSQL is still starting')
     }
-    if (Date.now() - lastSign > START_PATIENCE_MS) throw new Error(`PostgreSQL did not start: silent for ${START_PATIENCE_MS / 1_000} s.`)
+    if (Date.now() - lastLogged > START_SILENCE_MS) throw new Error(`PostgreSQL did not start: silent for ${START_SILENCE_MS / 1_000} s.`)
     await sleep(POLL_MS)
   }
 }
@@ -121,23 +121,23 @@ function isReady({ pid }: Postmaster, folder: string) {
   return file?.pid === pid && file.status === 'ready'
 }
 
-/** What a server says about itself. Undefined when there is none, or when no server wrote this. */
+/** The pid file of a server. Undefined when there is none, or when it is not a server's. */
 export function readPidFile(folder: string): { pid: number; socketFolder: string; status: string } | undefined {
-  const lines = readIfThere(pidFile(folder)).toString().split('\n')
+  const lines = readIfExists(pidFile(folder)).toString().split('\n')
   const pid = Math.abs(Number(lines[0])) // negative: a single-user process
   return Number.isInteger(pid) && pid > 1 ? { pid, socketFolder: lines[4] ?? '', status: lines[7]?.trim() ?? '' } : undefined
 }
 
 const pidFile = (folder: string) => join(dataFolder(folder), 'postmaster.pid')
 
-/** PostgreSQL judges a pid file by the number alone, and would refuse to start for as long as anyone, if only a zombie, has it. */
+/** PostgreSQL checks only the pid of a pid file, and would refuse to start while any process, even a zombie, has that pid. */
 function clearRemains(folder: string) {
   killStrays(folder)
   const left = readPidFile(folder)
   if (!left || isTaken(left.pid)) rmSync(pidFile(folder), { force: true })
 }
 
-/** One that is not our child. */
+/** For a process that is not our child. */
 export async function stopProcess(pid: number) {
   const birth = birthOf(pid)
   await shutDown(
@@ -146,29 +146,29 @@ export async function stopProcess(pid: number) {
   )
 }
 
-/** Fast shutdown first; one that takes too long drops everything at once, and its next start repairs that. */
+/** Fast shutdown first; if that takes too long, immediate shutdown, after which the next start runs crash recovery. */
 async function shutDown(kill: (signal: NodeJS.Signals) => void, isGone: () => boolean) {
-  for (const [signal, patienceMs] of Object.entries({ SIGINT: 8_000, SIGQUIT: 7_000, SIGKILL: 2_000 })) {
+  for (const [signal, timeoutMs] of Object.entries({ SIGINT: 8_000, SIGQUIT: 7_000, SIGKILL: 2_000 })) {
     if (isGone()) return
     kill(signal as NodeJS.Signals) // the keys above
-    for (const end = Date.now() + patienceMs; Date.now() < end && !isGone(); ) await sleep(POLL_MS)
+    for (const end = Date.now() + timeoutMs; Date.now() < end && !isGone(); ) await sleep(POLL_MS)
   }
   if (!isGone()) throw new ConfigError('PostgreSQL does not stop, not even when killed: does its disk hang?')
 }
 
-/** New for each start: a killed server's socket and lock file name a pid that may be someone else's by now. */
+/** Recreated at each start: the socket and lock file of a killed server name a pid that may belong to another process now. */
 function prepareSocketFolder({ socketFolder, user }: Cluster) {
   const found = lstatSync(socketFolder, { throwIfNoEntry: false })
-  // It may be below /tmp, where anyone can have been first.
+  // It may be below /tmp, where any user can have created it.
   if (found && !(found.isDirectory() && [process.getuid?.(), user?.uid].includes(found.uid))) {
-    throw new ConfigError(`${socketFolder} belongs to someone else. Remove it, or set a shorter DATA_DIR.`)
+    throw new ConfigError(`${socketFolder} belongs to another user. Remove it, or set a shorter DATA_DIR.`)
   }
   rmSync(socketFolder, { recursive: true, force: true })
   mkdirSync(socketFolder, { mode: 0o700 })
   give(user, socketFolder)
 }
 
-/** Copy and cut, not rename: the server goes on appending to the file it has open. */
+/** Copies and truncates instead of renaming: the server keeps appending to its open file. */
 export function trimLog(folder: string) {
   const path = logFile(folder)
   if (sizeOf(path) < MAX_LOG_BYTES) return
@@ -186,7 +186,7 @@ export function logTail(folder: string, from = 0) {
 
 const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-function readIfThere(path: string) {
+function readIfExists(path: string) {
   try {
     return readFileSync(path)
   } catch (err) {

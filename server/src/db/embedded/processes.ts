@@ -4,10 +4,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LINUX = process.platform === 'linux'
 
-/** The `cluster_name` of the server in this folder: it stands on the command line of the server and in the titles of its backends. */
+/** The `cluster_name` of the server in this folder: part of the server's command line and of the titles of its backends. */
 export const clusterName = (folder: string) => `sterna-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
 
-/** The server at work on this folder. Known by what it is, never by a number in a file, which may be anyone's by now. */
+/** The running server of this folder. Identified by its command line, not by a pid file, whose pid may belong to another process now. */
 export const findServer = (folder: string): number | undefined =>
   postgresProcesses().find(
     ({ pid, command }) =>
@@ -15,8 +15,8 @@ export const findServer = (folder: string): number | undefined =>
   )?.pid
 
 /**
- * Kills what a killed server or initdb left at work in a folder: a busy backend does not notice that its postmaster died, and
- * while it lives PostgreSQL refuses to start ("pre-existing shared memory block is still in use").
+ * Kills the processes that a killed server or initdb left running in a folder: a busy backend does not notice that its postmaster died, and
+ * PostgreSQL refuses to start while it runs ("pre-existing shared memory block is still in use").
  */
 export function killStrays(folder: string) {
   for (const { pid } of findStrays(folder)) signalProcess(pid, 'SIGKILL')
@@ -28,12 +28,12 @@ export function findStrays(folder: string) {
 }
 
 /**
- * Tells the process behind a pid from every other that has had or will have that number. Undefined once it is gone.
- * A zombie is gone: in a container whose first process reaps nobody it would stay for ever.
+ * Distinguishes the process behind a pid from all others that had or will have that pid. Undefined once it has ended. A zombie has ended: in
+ * a container whose init process does not reap it would stay forever.
  */
 export const birthOf = (pid: number): string | undefined => (LINUX ? birthInProc(pid) : birthInPs(pid))
 
-/** Whether anyone has the number, if only a zombie. */
+/** Whether any process, even a zombie, has this pid. */
 export function isTaken(pid: number) {
   try {
     return process.kill(pid, 0)
@@ -42,7 +42,7 @@ export function isTaken(pid: number) {
   }
 }
 
-/** False when there is nobody left to signal. */
+/** False when the process has ended. */
 export function signalProcess(pid: number, signal: NodeJS.Signals) {
   try {
     return process.kill(pid, signal)
@@ -52,7 +52,7 @@ export function signalProcess(pid: number, signal: NodeJS.Signals) {
   }
 }
 
-/** Only programs called so: someone's shell may stand in the folder, or someone grep for the server. */
+/** Only programs with these names: a shell may have the folder as its working directory, or a grep may search for the server. */
 function postgresProcesses(): { pid: number; command: string }[] {
   if (!LINUX) {
     const lines = ps('-ax', '-o', 'pid=', '-o', 'command=').matchAll(/^ *(\d+) (postgres: .*|\/.*\/(?:postgres|initdb) .*)$/gm)
@@ -62,7 +62,7 @@ function postgresProcesses(): { pid: number; command: string }[] {
   return pids.map((pid) => ({ pid: Number(pid), command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }))
 }
 
-/** Right even after the folder was renamed. But only on Linux, and not for root in a container, who may not look (CAP_SYS_PTRACE). */
+/** Works even after the folder was renamed; but only on Linux, and not for root in a container without CAP_SYS_PTRACE. */
 function worksIn(folder: string, pid: number) {
   try {
     return `${readlinkSync(`/proc/${pid}/cwd`)}/`.startsWith(`${folder}/`)
@@ -73,7 +73,7 @@ function worksIn(folder: string, pid: number) {
 
 function birthInProc(pid: number) {
   const stat = read(`/proc/${pid}/stat`)
-  // The second field is the program's name in brackets and may hold anything, so count from behind it.
+  // The second field is the program's name in parentheses and may contain anything, so fields are counted after it.
   const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const startedAfterBoot = rest[18]
   if (!startedAfterBoot || state === 'Z' || state === 'X') return undefined

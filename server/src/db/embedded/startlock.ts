@@ -6,11 +6,11 @@ import { birthOf } from './processes.ts'
 export type StartLock = { release(): void }
 
 /**
- * One process at a time per folder, from before there is a database to hold a lock in, and free again after a kill -9.
+ * One process at a time per folder, before a database runs that could hold a lock; released by a kill -9.
  *
- * Node has no flock, and "delete the stale lock file, then create mine" lets two processes delete one another's. So nothing is
- * deleted to take over: the file with the highest number is the lock, and who finds its holder dead creates the next number,
- * which only one can. The highest number always stays, even when released, so numbers never start again.
+ * Node has no flock, and with "delete the stale lock file, then create mine" two processes may delete each other's. So taking over deletes
+ * nothing: the file with the highest number is the lock, and a process that finds its holder dead creates the next number, which only one
+ * can. The highest number stays, even when released, so numbers are never reused.
  */
 export function takeStartLock(folder: string): StartLock | { heldBy: number } {
   mkdirSync(folder, { recursive: true })
@@ -21,13 +21,13 @@ export function takeStartLock(folder: string): StartLock | { heldBy: number } {
     const mine = last + 1
     const file = join(folder, String(mine))
     if (!claim(folder, mine)) continue
-    // Older numbers, and drafts.
+    // Removes older numbers and drafts.
     for (const name of readdirSync(folder)) if (!(Number(name) >= mine)) rmSync(join(folder, name), { force: true })
     return { release: () => existsSync(file) && truncateSync(file) }
   }
 }
 
-/** The pid of the living process that holds the lock. */
+/** The pid of the running process that holds the lock. */
 export const startLockHolder = (folder: string) => (existsSync(folder) ? holderOf(folder, highest(folder)) : undefined)
 
 function holderOf(folder: string, number: number): number | undefined {
@@ -42,21 +42,21 @@ function holderOf(folder: string, number: number): number | undefined {
 const highest = (folder: string) => Math.max(0, ...readdirSync(folder).map(Number).filter(Number.isInteger))
 
 function claim(folder: string, number: number) {
-  // Linked into place with its text in it: a lock file nobody can read the holder of would look free.
+  // Linked into place with its content: an empty lock file would look released.
   const draft = join(folder, `draft-${randomBytes(6).toString('hex')}`)
   const file = join(folder, String(number))
   writeFileSync(draft, JSON.stringify({ pid: process.pid, birth: birthOf(process.pid) }))
   try {
     linkSync(draft, file)
   } catch (err) {
-    // Another was faster, or has already cleared our draft away.
+    // Another process was faster, or has already removed our draft.
     if (['EEXIST', 'ENOENT'].includes((err as NodeJS.ErrnoException).code ?? '')) return false
     throw err
   } finally {
     rmSync(draft, { force: true })
   }
   if (highest(folder) === number) return true
-  // We looked so long ago that others have come, gone, and cleared this number away since.
+  // Since we looked, other processes have taken and released later numbers and removed this one.
   rmSync(file, { force: true })
   return false
 }

@@ -6,20 +6,20 @@ import { type Owner, takeOwnership } from './owner.ts'
 import { launch, logTail, type Postmaster, readPidFile, trimLog } from './postmaster.ts'
 
 export type Embedded = {
-  /** The same for as long as this process lives, also over a restart of the server. */
+  /** Does not change while this process lives, also when the server restarts. */
   url: string
   stop(): Promise<void>
-  /** For a process about to end: the server drops everything at once, and its next start repairs that. */
+  /** For a process about to exit: immediate shutdown of the server, after which its next start runs crash recovery. */
   abort(): void
 }
 type Report = (fields: object, message: string) => void
 export type Logger = { info: Report; warn: Report; error: Report }
 
-/** 0.1 s after a crash, doubling to 5 s for a server that does not stay up. */
-const RESTART_MS = { first: 100, most: 5_000, calmAfter: 5_000 }
+/** Restart delay: 0.1 s after a crash, doubling to 5 s while the server does not stay up. */
+const RESTART_MS = { first: 100, max: 5_000, stableAfter: 5_000 }
 const CHECK_MS = 2_000
 
-/** For a small machine that it shares with us: an eighth of the memory, at most 1 GB. */
+/** For a small machine that it shares with Sterna: an eighth of the memory, at most 1 GB. */
 function settings() {
   const megabytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20
   return {
@@ -27,15 +27,15 @@ function settings() {
     max_logical_replication_workers: 0,
     shared_buffers: `${Math.round(Math.min(1_024, Math.max(64, megabytes / 8)))}MB`,
     effective_cache_size: `${Math.round(megabytes / 2)}MB`,
-    // What was acknowledged is on the disk, whatever someone put into the cluster's own files.
+    // A commit is on disk when it is acknowledged, whatever the cluster's own configuration files say.
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
-    // Before it repairs a crash it syncs all its files: one by one that took 2 to 3 s, their file system at once 0.1 s.
-    // Plans are made anew when a table has been looked at: one that was empty a minute ago may have a million rows now.
+    // Fresh statistics: a table that was empty a minute ago may have a million rows now.
     autovacuum_naptime: '10s',
+    // Crash recovery syncs all files first: one by one that took 2 to 3 s, with syncfs 0.1 s.
     ...(process.platform === 'linux' ? { recovery_init_sync_method: 'syncfs' } : {}),
-    // Reading anywhere costs about the same on an SSD.
+    // Random reads cost about as much as sequential ones on an SSD.
     random_page_cost: 1.1,
   }
 }
@@ -45,7 +45,7 @@ type Running = { cluster: Cluster; postmaster: Postmaster; owner: Owner; log: Lo
 export const launchForUse = (cluster: Cluster, { signal, log }: { signal?: AbortSignal; log: Logger }) =>
   launch(cluster, { settings: settings(), signal, log })
 
-/** Keeps a started server up, and ours, until it is told to stop. */
+/** Restarts a server that ends, and keeps its ownership, until `stop`. */
 export class Supervisor implements Embedded {
   readonly url: string
   #running: Running
@@ -89,8 +89,8 @@ export class Supervisor implements Embedded {
       const upSince = Date.now()
       const exit = await Promise.race([postmaster.exited, owner.lost, stopping])
       if (signal.aborted) return
-      failures = Date.now() - upSince > RESTART_MS.calmAfter ? 0 : failures + 1
-      log.error({ exit, postgres: logTail(cluster.folder) }, 'lost PostgreSQL; getting it back')
+      failures = Date.now() - upSince > RESTART_MS.stableAfter ? 0 : failures + 1
+      log.error({ exit, postgres: logTail(cluster.folder) }, 'lost PostgreSQL; restarting it')
       while (!signal.aborted && !(await this.#recovered(failures))) failures++
     }
   }
@@ -99,13 +99,13 @@ export class Supervisor implements Embedded {
     const { cluster, log } = this.#running
     const { signal } = this.#stopping
     try {
-      await sleep(Math.min(RESTART_MS.first * 2 ** failures, RESTART_MS.most), undefined, { signal })
+      await sleep(Math.min(RESTART_MS.first * 2 ** failures, RESTART_MS.max), undefined, { signal })
       if (this.#running.postmaster.hasExited()) this.#running.postmaster = await launchForUse(cluster, { signal, log })
       this.#running.owner = await takeOwnership(this.url)
-      log.info({}, 'PostgreSQL is back')
+      log.info({}, 'PostgreSQL is running again')
       return true
     } catch (err) {
-      if (!signal.aborted) log.error({ err }, 'PostgreSQL is not back yet')
+      if (!signal.aborted) log.error({ err }, 'PostgreSQL could not be restarted yet')
       return false
     }
   }
@@ -114,10 +114,10 @@ export class Supervisor implements Embedded {
     const { cluster, postmaster, log } = this.#running
     try {
       trimLog(cluster.folder)
-      // Someone else's SIGTERM makes it turn new clients away until the last old one leaves, which a pool never does.
+      // After a SIGTERM from outside it refuses new clients until the last client disconnects, which a pool never does.
       if (readPidFile(cluster.folder)?.status === 'stopping') postmaster.kill('SIGINT')
     } catch (err) {
-      log.warn({ err }, 'could not look after PostgreSQL')
+      log.warn({ err }, 'could not check PostgreSQL')
     }
   }
 }
