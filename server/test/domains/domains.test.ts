@@ -46,7 +46,7 @@ const newName = () => `shop${++names}.example`
 const post = (project: Project, domain: string, more: object = {}) =>
   sterna.call('POST', '/domains', { key: project.sk, body: { domain, ...more } })
 
-/** Adds a domain that the clock leaves alone: a test decides itself when it is checked. */
+/** Adds a domain without scheduled checks: the test decides when it is checked. */
 async function add(project: Project, domain = newName()): Promise<Answer['body']> {
   const { status, body } = await post(project, domain)
   expect([status, body.domain]).toEqual([201, domain])
@@ -56,7 +56,7 @@ async function add(project: Project, domain = newName()): Promise<Answer['body']
 
 const dkimOf = (domain: { records: Published[] }) => domain.records.find(({ purpose }) => purpose === 'dkim')!
 
-/** As a zone holds it: in strings of at most 255 characters. */
+/** Split into strings of at most 255 characters, as in a zone. */
 const inStrings = (text: string) => text.match(/.{1,200}/g)!
 
 function publish(domain: { records: Published[] }) {
@@ -67,7 +67,7 @@ const withdraw = (domain: { records: Published[] }) => dns.forget(dkimOf(domain)
 
 const ask = (project: Project, id: string) => sterna.call('GET', `/domains/${id}/verify`, { key: project.sk })
 
-/** A check that waits for no other. */
+/** A check without a wait for an earlier one. */
 async function check(project: Project, id: string): Promise<Answer['body']> {
   await sql`update domains set check_began_at = null where project_id = ${project.id} and id = ${id}`.execute(sterna.db)
   return (await ask(project, id)).body
@@ -84,8 +84,8 @@ const list = async (project: Project) => (await sterna.call('GET', '/domains/pro
 
 // Adding --------------------------------------------------------------------------------------------------------------
 
-describe('a domain that is added', () => {
-  test('is pending and says which records to publish', async () => {
+describe('an added domain', () => {
+  test('is pending and has the records to publish', async () => {
     const project = await sterna.newProject()
     const { status, body } = await post(project, 'News.Example')
     expect(status).toBe(201)
@@ -124,7 +124,7 @@ describe('a domain that is added', () => {
     expect(await list(project)).toEqual([body])
   })
 
-  test('has a key of its own, which is stored sealed and shown to nobody', async () => {
+  test('has its own key, which is stored encrypted and never shown', async () => {
     const project = await sterna.newProject()
     const [first, second] = [await add(project), await add(project)]
     expect(dkimOf(first).value).not.toBe(dkimOf(second).value)
@@ -158,7 +158,7 @@ describe('a domain that is added', () => {
     ['ⓔxample-d.com', 'example-d.com'],
     ['deep.er.example-e.co.uk', 'deep.er.example-e.co.uk'],
     ['github.io', 'github.io'],
-  ])('as %s is %s', async (given, stored) => {
+  ])('given as %s is stored as %s', async (given, stored) => {
     expect(await post(await sterna.newProject(), given)).toMatchObject({ status: 201, body: { domain: stored } })
   })
 
@@ -192,7 +192,7 @@ describe('a domain that is added', () => {
     `${'a.'.repeat(109)}abc.com`,
     `${'a.'.repeat(126)}com`,
     `${'a.'.repeat(400)}com`,
-  ])('as "%s" is refused', async (given) => {
+  ])('given as "%s" is refused', async (given) => {
     const { status, body } = await post(await sterna.newProject(), given)
     expect([status, body.error.code, body.error.errors[0].field]).toEqual([422, 'VALIDATION_ERROR', 'domain'])
   })
@@ -203,7 +203,7 @@ describe('a domain that is added', () => {
     expect(await post(project, domain.toUpperCase())).toMatchObject({ status: 409, body: { error: { code: 'CONFLICT' } } })
   })
 
-  test('belongs to one of two projects that add it at once, and is there once for a project that adds it twice', async () => {
+  test('belongs to one of two projects that add it concurrently, and exists once in a project that adds it twice', async () => {
     for (let round = 0; round < 2; round++) {
       const [a, b] = [await sterna.newProject(), await sterna.newProject()]
       const [shared, own] = [newName(), newName()]
@@ -214,7 +214,7 @@ describe('a domain that is added', () => {
     }
   })
 
-  test('goes to the project of the key and to no other', async () => {
+  test('belongs to the project of the key and to no other', async () => {
     const [mine, theirs] = [await sterna.newProject(), await sterna.newProject()]
     expect((await post(mine, newName(), { projectId: mine.id })).status).toBe(201)
     expect((await post(mine, newName(), { projectId: mine.id.toUpperCase() })).status).toBe(201)
@@ -224,7 +224,7 @@ describe('a domain that is added', () => {
     expect(await list(theirs)).toEqual([])
   })
 
-  test('is one of a few per hour and of at most 500', async () => {
+  test('counts towards the limits per hour and per project', async () => {
     const project = await sterna.newProject()
     await sql`
       insert into domains (project_id, id, domain, dkim_selector, dkim_public_key, dkim_private_key_sealed, next_check_at)
@@ -238,10 +238,10 @@ describe('a domain that is added', () => {
   })
 })
 
-// One holder ----------------------------------------------------------------------------------------------------------
+// One owner -----------------------------------------------------------------------------------------------------------
 
-describe('a name that another project has', () => {
-  test('is refused, and while it is not verified the answer says how to prove that it is ours', async () => {
+describe('a domain of another project', () => {
+  test('is refused, with a record to claim it while it is not verified', async () => {
     const [first, second, third] = [await sterna.newProject(), await sterna.newProject(), await sterna.newProject()]
     const { domain } = await add(first)
     const refused = await post(second, domain)
@@ -255,7 +255,7 @@ describe('a name that another project has', () => {
     expect((await post(third, domain)).body.error.details.record.value).not.toBe(record.value)
   })
 
-  test('is taken over by whoever publishes that record, and by nobody else', async () => {
+  test('is taken over by the project that publishes that record, and by no other', async () => {
     const [squatter, owner, other] = [await sterna.newProject(), await sterna.newProject(), await sterna.newProject()]
     const squatted = await add(squatter)
     const { record } = (await post(owner, squatted.domain)).body.error.details
@@ -269,7 +269,7 @@ describe('a name that another project has', () => {
     expect((await post(squatter, squatted.domain)).status).toBe(403)
   })
 
-  test('stays where it is once it is verified', async () => {
+  test('keeps its project once it is verified', async () => {
     const [holder, claimant] = [await sterna.newProject(), await sterna.newProject()]
     const held = await add(holder)
     const { record } = (await post(claimant, held.domain)).body.error.details
@@ -285,7 +285,7 @@ describe('a name that another project has', () => {
     expect((await check(holder, held.id)).status).toBe('verified')
   })
 
-  test('stays where it is when it is verified while the claim is looked up', async () => {
+  test('keeps its project if it is verified during the lookup of the claim', async () => {
     const [holder, claimant] = [await sterna.newProject(), await sterna.newProject()]
     const held = await add(holder)
     const { record } = (await post(claimant, held.domain)).body.error.details
@@ -300,21 +300,21 @@ describe('a name that another project has', () => {
     expect((await check(holder, held.id)).status).toBe('verified')
   })
 
-  test('stays where it is while DNS cannot be asked', async () => {
+  test('keeps its project while DNS fails', async () => {
     const [holder, claimant] = [await sterna.newProject(), await sterna.newProject()]
     const { domain } = await add(holder)
     dns.set(`_sterna-challenge.${domain}`, 'servfail')
     expect((await post(claimant, domain)).status).toBe(403)
   })
 
-  test('is free when that project is deleted, before anything was wiped', async () => {
+  test('is free once that project is deleted, before its rows are removed', async () => {
     const [gone, next] = [await sterna.newProject(), await sterna.newProject()]
     const { domain } = await addVerified(gone)
     await sql`update projects set deleted_at = now() where id = ${gone.id}`.execute(sterna.db)
     expect((await post(next, domain)).status).toBe(201)
   })
 
-  test('is free when that project removes it', async () => {
+  test('is free once that project removes it', async () => {
     const [first, next] = [await sterna.newProject(), await sterna.newProject()]
     const { id, domain } = await addVerified(first)
     expect((await sterna.call('DELETE', `/domains/${id}`, { key: first.sk })).status).toBe(204)
@@ -324,10 +324,10 @@ describe('a name that another project has', () => {
   })
 })
 
-// Who may -------------------------------------------------------------------------------------------------------------
+// Access --------------------------------------------------------------------------------------------------------------
 
-describe('somebody else’s domain', () => {
-  test('does not exist', async () => {
+describe('a foreign domain', () => {
+  test('is a 404', async () => {
     const [mine, theirs] = [await sterna.newProject(), await sterna.newProject()]
     const { id } = await addVerified(theirs)
     for (const [method, url] of [
@@ -344,7 +344,7 @@ describe('somebody else’s domain', () => {
     expect(await list(mine)).toEqual([])
   })
 
-  test('is not listed by someone who is a member of both, but of the project in the header', async () => {
+  test('is not listed for a member of both projects, who gets those of the project in the header', async () => {
     const owner = await sterna.newPerson()
     const [one, two] = [await sterna.newProject(owner), await sterna.newProject(owner)]
     const { domain } = await add(one)
@@ -357,7 +357,7 @@ describe('somebody else’s domain', () => {
   })
 })
 
-test('a member sees domains and checks them, but does not manage them', async () => {
+test('a member can list and check domains, but not add or remove them', async () => {
   const project = await sterna.newProject()
   const member = await sterna.newPerson({ verified: true })
   await project.owner.call('POST', `/projects/${project.id}/members`, { body: { email: member.email, role: 'MEMBER' } })
@@ -373,8 +373,8 @@ test('a member sees domains and checks them, but does not manage them', async ()
 
 // Checking ------------------------------------------------------------------------------------------------------------
 
-describe('a check', () => {
-  test('verifies a domain whose key is published, whatever else is', async () => {
+describe('a check of a domain', () => {
+  test('verifies a domain whose key is published, with any other records', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     publish(domain)
@@ -399,7 +399,7 @@ describe('a check', () => {
     expect(listed).toMatchObject({ status: 'verified', verified: true, verifiedAt: expect.any(String), records: body.records })
   })
 
-  test('does not need what is only recommended', async () => {
+  test('does not need the recommended records', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     publish(domain)
@@ -411,7 +411,7 @@ describe('a check', () => {
     ['spaces within', (value) => value.replace('p=', 'p = ').replace(/(.{50})/g, '$1 ')],
     ['other tags around', (value) => `${value}; t=s; n=key of example`],
     ['no version', (value) => value.replace('v=DKIM1; ', '')],
-  ])('knows the key with %s', async (_, spell) => {
+  ])('accepts the key with %s', async (_, spell) => {
     const project = await sterna.newProject()
     const domain = await add(project)
     dns.set(dkimOf(domain).name, { TXT: ['google-site-verification=x', inStrings(spell(dkimOf(domain).value))] })
@@ -423,7 +423,7 @@ describe('a check', () => {
     ['half of the key', 'mismatch', (value) => value.slice(0, 200)],
     ['a revoked key', 'mismatch', () => 'v=DKIM1; p='],
     ['nothing of the kind', 'mismatch', () => 'hello'],
-  ])('is not content with %s', async (_, status, spell) => {
+  ])('does not accept %s', async (_, status, spell) => {
     const project = await sterna.newProject()
     const domain = await add(project)
     dns.set(dkimOf(domain).name, { TXT: [inStrings(spell(dkimOf(domain).value))] })
@@ -436,14 +436,14 @@ describe('a check', () => {
     ])
   })
 
-  test('does not take the key of another domain', async () => {
+  test('does not accept the key of another domain', async () => {
     const project = await sterna.newProject()
     const [one, two] = [await add(project), await add(project)]
     dns.set(dkimOf(two).name, { TXT: [inStrings(dkimOf(one).value)] })
     expect((await check(project, two.id)).status).toBe('pending')
   })
 
-  test('keeps what PostgreSQL can store of a record with a NUL byte', async () => {
+  test('stores a record with a NUL byte without that byte', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     dns.set(dkimOf(domain).name, { TXT: ['a\0b'] })
@@ -451,7 +451,7 @@ describe('a check', () => {
     expect([status, body.records?.[0].status, body.records?.[0].found]).toEqual([200, 'mismatch', ['ab']])
   })
 
-  test('finds no half of a surrogate pair, neither published nor cut in two', async () => {
+  test('stores no unpaired surrogate, neither published nor cut', async () => {
     const records = recordsFor(
       { domain: 'a.example', dkimSelector: 's', dkimPublicKey: 'p', sesTokens: [], sesZone: null },
       { usesSes: false },
@@ -462,7 +462,7 @@ describe('a check', () => {
     expect(findings.map(({ found }) => found)).toEqual(records.map(() => ['a\ufffd', `${'x'.repeat(499)}\ufffd`]))
   })
 
-  test('shows little of what others publish by the hundred', async () => {
+  test('shows only a few of many records', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     dns.set(dkimOf(domain).name, 'truncated')
@@ -470,15 +470,18 @@ describe('a check', () => {
     expect([record.status, record.found.length]).toEqual(['mismatch', 10])
   })
 
-  test.each(['servfail', 'refused', 'garbage', 'loop'] as const)('that meets %s leaves a pending domain pending', async (fault) => {
-    const project = await sterna.newProject()
-    const domain = await add(project)
-    dns.set(dkimOf(domain).name, fault)
-    const body = await check(project, domain.id)
-    expect([body.status, body.records[0].status]).toEqual(['pending', fault === 'loop' ? 'missing' : 'unknown'])
-  })
+  test.each(['servfail', 'refused', 'garbage', 'loop'] as const)(
+    'with the DNS failure %s leaves a pending domain pending',
+    async (fault) => {
+      const project = await sterna.newProject()
+      const domain = await add(project)
+      dns.set(dkimOf(domain).name, fault)
+      const body = await check(project, domain.id)
+      expect([body.status, body.records[0].status]).toEqual(['pending', fault === 'loop' ? 'missing' : 'unknown'])
+    },
+  )
 
-  test('ends when DNS never answers', async () => {
+  test('ends if DNS never answers', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     dns.set(dkimOf(domain).name, 'hang')
@@ -487,7 +490,7 @@ describe('a check', () => {
     expect(performance.now() - start).toBeLessThan(5_000)
   })
 
-  test('asks DNS each time it is asked for', async () => {
+  test('queries DNS each time', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     const questions = () => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length
@@ -497,7 +500,7 @@ describe('a check', () => {
     expect([(await ask(project, domain.id)).body.status, questions()]).toEqual(['verified', 3])
   })
 
-  test('that is under way is the answer to all who ask meanwhile', async () => {
+  test('under way answers all concurrent requests', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     const checks = async () =>
@@ -507,14 +510,14 @@ describe('a check', () => {
     const first = ask(project, domain.id)
     await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(1)
     const others = Array.from({ length: 20 }, () => ask(project, domain.id))
-    // The question is asked again after a while, and then there is an answer.
+    // The resolver repeats its query after a timeout and then gets an answer.
     publish(domain)
     const answers = await Promise.all([first, ...others])
     expect(answers.map(({ status, body }) => [status, body.status])).toEqual(answers.map(() => [200, 'verified']))
     expect(await checks()).toBe(before + 1)
   })
 
-  test('of another process is looked at by one of 50 requests that wait for it', async () => {
+  test('of another process is polled by one of 50 waiting requests', async () => {
     const project = await sterna.newProject()
     const { id } = await add(project)
     let statements = 0
@@ -537,7 +540,7 @@ describe('a check', () => {
     expect(statements).toBeLessThan(50)
   })
 
-  test('that died with its process is made again', async () => {
+  test('of a crashed process is repeated', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     publish(domain)
@@ -566,7 +569,7 @@ describe('a verified domain', () => {
     expect((await check(project, domain.id)).status).toBe('verified')
   })
 
-  test('starts to count again when the record is back in between', async () => {
+  test('resets its misses when the record is back in between', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     for (let round = 0; round < 3; round++) {
@@ -578,7 +581,7 @@ describe('a verified domain', () => {
     }
   })
 
-  test('keeps its state and the time of its verification through any number of failing look-ups', async () => {
+  test('keeps its state and the time of its verification during any number of failed lookups', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     const [{ verifiedAt }] = await list(project)
@@ -590,9 +593,9 @@ describe('a verified domain', () => {
   })
 })
 
-// The clock -----------------------------------------------------------------------------------------------------------
+// Schedule ------------------------------------------------------------------------------------------------------------
 
-describe('by the clock', () => {
+describe('scheduled checks', () => {
   const node = () => ({ db: sterna.db, config: loadConfig({ ...env }), log: createLog('silent') })
   const makeDue = (project: Project) =>
     sql`update domains set next_check_at = now() - interval '1 second' where project_id = ${project.id}`.execute(sterna.db)
@@ -605,9 +608,9 @@ describe('by the clock', () => {
       `,
     )
 
-  test('two nodes together ask for every due domain once, and for no other', async () => {
+  test('of two nodes check every due domain once, and no other', async () => {
     const project = await sterna.newProject()
-    // By hand: 45 real keys take ten seconds.
+    // Inserted without real keys: 45 of them take ten seconds.
     const due = Array.from({ length: 45 }, (_, index) => ({ id: randomUUID(), domain: newName(), selector: `s${index}` }))
     await sql`
       insert into domains (project_id, id, domain, dkim_selector, dkim_public_key, dkim_private_key_sealed)
@@ -627,7 +630,7 @@ describe('by the clock', () => {
     expect((await rowsOf(project)).filter(({ status }) => status === 'verified')).toHaveLength(20)
   })
 
-  test('a result that the database refuses does not keep the results of its batch from being stored', async () => {
+  test('store the other results of a batch if the database refuses one', async () => {
     const [refused, neighbour] = [await sterna.newProject(), await sterna.newProject()]
     await add(refused)
     publish(await add(neighbour))
@@ -639,7 +642,7 @@ describe('by the clock', () => {
     expect([(await rowsOf(neighbour))[0]?.status, (await list(refused))[0].lastCheckedAt]).toEqual(['verified', null])
   })
 
-  test('what does not fit into a few seconds is left to the next job, so that nobody waits for a worker to stop', async () => {
+  test('leave the rest to the next job after a few seconds, so that a worker can stop soon', async () => {
     const project = await sterna.newProject()
     const due = Array.from({ length: 450 }, (_, index) => ({ id: randomUUID(), domain: newName(), selector: `h${index}` }))
     for (const { selector, domain } of due) dns.set(`${selector}._domainkey.${domain}`, 'hang')
@@ -657,7 +660,7 @@ describe('by the clock', () => {
     await expect.poll(checked, { timeout: 25_000 }).toBe(450)
   }, 40_000)
 
-  test('every domain is checked every 5 minutes, also after a day, and after 30 days when it counts as failed', async () => {
+  test('run every 5 minutes, also after a day, and after 30 days for a failed domain', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     const after = async (age: string) => {
@@ -675,7 +678,7 @@ describe('by the clock', () => {
     expect(await after('31 days')).toMatchObject({ status: 'verified', minutes: 5 })
   })
 
-  test('a verified domain is asked only for what is required, and keeps what was found of the rest', async () => {
+  test('query only the required record of a verified domain and keep the findings of the others', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     const asked = () => dns.queries.filter((question) => question.endsWith(domain.domain))
@@ -687,7 +690,7 @@ describe('by the clock', () => {
     expect((await list(project))[0].records).toEqual(records)
   })
 
-  test('a verified domain that lost its record is pending after three runs', async () => {
+  test('make a verified domain without its record pending after three runs', async () => {
     const project = await sterna.newProject()
     withdraw(await addVerified(project))
     const seen = []
@@ -703,7 +706,7 @@ describe('by the clock', () => {
     ])
   })
 
-  test('what a check finds is dropped when a later one began meanwhile', async () => {
+  test('drop their findings if a later check began meanwhile', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     dns.set(dkimOf(domain).name, 'hang')
@@ -712,14 +715,14 @@ describe('by the clock', () => {
     await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(2)
     publish(domain)
     expect(await check(project, domain.id)).toMatchObject({ status: 'verified', lastError: null })
-    // The slow one asks again, and would report this.
+    // The slow check queries again and would report this.
     dns.set(dkimOf(domain).name, 'servfail')
 
     expect((await slow).body.status).toBe('verified')
     expect((await list(project))[0]).toMatchObject({ status: 'verified', lastError: null })
   })
 
-  test('the queue runs it', async () => {
+  test('run as a job', async () => {
     const project = await sterna.newProject()
     publish(await add(project))
     await makeDue(project)
@@ -728,7 +731,7 @@ describe('by the clock', () => {
   })
 })
 
-describe('the next state', () => {
+describe('the next state of a domain', () => {
   const state = fc.record({
     status: fc.constantFrom('pending' as const, 'verified' as const, 'failed' as const),
     failures: fc.nat(5),
@@ -739,7 +742,7 @@ describe('the next state', () => {
     verifiedBy: given.status === 'verified' ? ('dns' as const) : null,
   })
 
-  test('is the old one when nobody could tell', () => {
+  test('is the old one if DNS failed', () => {
     fc.assert(
       fc.property(state, (given) => {
         expect(nextState(stateOf(given), { is: 'unknown', why: '' })).toMatchObject({ status: given.status, failures: given.failures })
@@ -747,12 +750,12 @@ describe('the next state', () => {
     )
   })
 
-  test('of a domain that only a sandbox has verified is pending at the first miss, and when nobody could tell', () => {
+  test('is pending at the first miss or DNS failure if only the sandbox verified the domain', () => {
     const now = { status: 'verified' as const, verifiedBy: 'sandbox' as const, failures: 0, pendingSeconds: 60 }
     for (const is of ['missing', 'unknown'] as const) expect(nextState(now, { is, why: '' })).toMatchObject({ status: 'pending' })
   })
 
-  test('is verified exactly when proven, or not yet missed three times in a row', () => {
+  test('is verified exactly if the record is found, or missed fewer than three times in a row', () => {
     const verdicts = fc.array(fc.constantFrom('proven' as const, 'missing' as const, 'unknown' as const), { maxLength: 30 })
     fc.assert(
       fc.property(verdicts, (given) => {
@@ -772,7 +775,7 @@ describe('the next state', () => {
 
 // Sending -------------------------------------------------------------------------------------------------------------
 
-describe('an address may be a sender', () => {
+describe('a from address is allowed', () => {
   const may = async (project: Project, address: string) =>
     assertVerified(sterna.db, project.id, address).then(
       () => true,
@@ -823,7 +826,7 @@ describe('an address may be a sender', () => {
     expect([await may(mine, `a@${name}`), await may(mine, `a@mail.${name}`)]).toEqual([false, false])
   })
 
-  test('on a sub-domain for whoever has verified it, not for who has verified the domain above', async () => {
+  test('on a subdomain for the project that has verified it, not for the project of the parent domain', async () => {
     const [mine, theirs] = [await sterna.newProject(), await sterna.newProject()]
     const name = newName()
     await addVerified(mine, name)
@@ -835,7 +838,7 @@ describe('an address may be a sender', () => {
     ])
   })
 
-  test('no longer, once the domain is removed', async () => {
+  test('no longer once the domain is removed', async () => {
     const project = await sterna.newProject()
     const { id, domain } = await addVerified(project)
     expect(await may(project, `a@${domain}`)).toBe(true)
@@ -843,7 +846,7 @@ describe('an address may be a sender', () => {
     expect(await may(project, `a@${domain}`)).toBe(false)
   })
 
-  test('and many are answered at once, each with the domain that covers it', async () => {
+  test('for many addresses at once, each with its domain', async () => {
     const project = await sterna.newProject()
     const [one, two] = [await addVerified(project), await addVerified(project)]
     const other = await sterna.newProject()
@@ -867,7 +870,7 @@ describe('an address may be a sender', () => {
 
 // Projects ------------------------------------------------------------------------------------------------------------
 
-test('the setup state knows whether a domain is verified', async () => {
+test('the setup state says if a domain is verified', async () => {
   const project = await sterna.newProject()
   const state = async () => (await project.owner.call('GET', `/projects/${project.id}/setup-state`)).body.hasVerifiedDomain
   await add(project)
@@ -888,7 +891,7 @@ test('a reset keeps domains, a deletion removes them', async () => {
 // The sandbox ---------------------------------------------------------------------------------------------------------
 
 describe('without a mail transport', () => {
-  test('a domain verifies at once and says why, and with one it counts no longer', async () => {
+  test('a domain is verified immediately with a notice, and no longer once there is a transport', async () => {
     const database = await cloneDatabase()
     const sandbox = await startApp(database.url, { env: { DNS_SERVERS: dns.address } })
     const { id, sk } = await sandbox.sterna.newProject()
@@ -934,7 +937,7 @@ describe('without a mail transport', () => {
     await database.drop()
   })
 
-  test('a sandbox that still runs beside the first real node is overruled within five minutes', async () => {
+  test('a sandbox node that still runs beside the first node with a transport is overruled within five minutes', async () => {
     const project = await sterna.newProject()
     await add(project)
     await sql`update domains set status = 'verified', verified_by = 'sandbox', verified_at = now() where project_id = ${project.id}`.execute(

@@ -15,7 +15,7 @@ type Route = { method: string; url: string; caller: Caller | '-'; role: Role | '
 const routes: Route[] = []
 let withProbes: FastifyInstance | undefined
 
-// Fastify announces every instance before its first route, so this hook misses none of them.
+// Fastify registers every instance before its first route, so this hook sees all routes.
 subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   withProbes = fastify
@@ -32,25 +32,25 @@ const isProbe = ({ url }: Route) => url.startsWith('/probe/')
 const isWrite = ({ method }: Route) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 describe('the list of routes', () => {
-  test('is the one the router has', () => {
+  test('is that of the router', () => {
     expect(withProbes).toBe(sterna.app)
     expect(routes.map(nameOf).sort()).toEqual(printed(sterna.app.printRoutes({ commonPrefix: false })).sort())
     expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   })
 
-  test('says of every route who may call it', () => {
+  test('has the callers of every route', () => {
     expect(routes.filter(({ caller }) => caller === '-').map(nameOf)).toEqual([])
   })
 
-  test('asks for a role only where there is a person to have it', () => {
+  test('requires a role only for routes with a session', () => {
     const odd = routes.filter(({ caller, role }) => role !== '-' && caller !== 'session' && caller !== 'project')
     expect(odd).toEqual([])
-    // Of a session, the role is that in the project `:id` of the path.
+    // The role of a session is that in the project `:id` of the path.
     expect(routes.filter(({ caller, role, url }) => caller === 'session' && role !== '-' && !url.includes('/:id'))).toEqual([])
     expect(routes.filter(({ caller, role, url }) => caller === 'session' && role === '-' && url.includes(':'))).toEqual([])
   })
 
-  test('has a HEAD for every GET, for the same callers, but for signing out: a HEAD must change nothing', () => {
+  test('has a HEAD with the same callers for every GET except logout: a HEAD must change nothing', () => {
     const as = (wanted: string) =>
       routes
         .filter(({ method }) => method === wanted)
@@ -59,15 +59,15 @@ describe('the list of routes', () => {
     expect(as('HEAD')).toEqual(as('GET').filter((line) => line !== '/auth/logout anyone -'))
   })
 
-  // A new or changed route is a visible difference here; `vitest -u` writes it down once it is meant.
-  test('is the one that was reviewed', async () => {
+  // Shows new and changed routes as a diff; `vitest -u` accepts them.
+  test('is the reviewed one', async () => {
     const reviewed = routes.filter((route) => !isProbe(route) && route.method !== 'HEAD')
     const lines = reviewed.map(({ method, url, caller, role }) => `${method} ${url} ${caller} ${role}`)
     await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('./routes.golden.txt')
   })
 })
 
-/** Reads the router's own drawing of its tree: `│   └── /:id (PATCH, DELETE)`. */
+/** Parses the route tree that the router prints: `│   └── /:id (PATCH, DELETE)`. */
 function printed(tree: string) {
   const path: string[] = []
   return tree.split('\n').flatMap((line) => {
@@ -84,7 +84,7 @@ function printed(tree: string) {
 type Person = Awaited<ReturnType<typeof sterna.newPerson>>
 type Project = { id: string; pk: string; sk: string }
 type Credential = Record<string, string | string[] | undefined>
-/** What a route must answer. */
+/** The expected response of a route. */
 type Verdict = 'in' | `${number} ${string}`
 
 const MISSING: Verdict = '401 MISSING_AUTH'
@@ -113,12 +113,12 @@ beforeAll(async () => {
   revoked = await sterna.newProject(owner)
   await owner.call('POST', `/users/@me/projects/${revoked.id}/regenerate-keys`)
   deleted = await sterna.newProject(owner)
-  // Deleted, and still there: its rows go later, its keys must be dead before.
+  // Deleted, but its rows are removed later: its keys must be invalid before that.
   await sql`update projects set deleted_at = now() where id = ${deleted.id}`.execute(sterna.db)
 })
 
-/** A project for one request: what gets in may delete it. */
-async function newStage(): Promise<Project> {
+/** A project for one request: an allowed request may delete it. */
+async function newTarget(): Promise<Project> {
   const project = await sterna.newProject(owner)
   await sql`
     insert into memberships (project_id, user_id, role) values (${project.id}, ${admin.id}, 'ADMIN'), (${project.id}, ${member.id}, 'MEMBER')
@@ -127,16 +127,16 @@ async function newStage(): Promise<Project> {
   return project
 }
 
-/** The digest once everything that was deleted is gone. */
+/** The digest after the removal of all deleted projects. */
 async function settledDigest() {
   const wipes = () => many(sterna.db, sql`select 1 from project_wipes`)
   await expect.poll(wipes, { timeout: 10_000, interval: 20 }).toEqual([])
   return sterna.digest()
 }
 
-/** A session for one request: what gets in may end it. */
+/** A session for one request: an allowed request may end it. */
 async function newSession({ id }: Person, { expired = false } = {}) {
-  const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // all that opening one reads of it
+  const req = { ip: '127.0.0.1', headers: {} } as FastifyRequest // openSession reads only these
   const token = await transact(sterna.db, (tx) => openSession(tx, sterna.secrets, { userId: id, req }))
   if (expired)
     await sql`update sessions set expires_at = now() where token_hash = ${sterna.secrets.hash('session', token)}`.execute(sterna.db)
@@ -147,7 +147,7 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const flip = (text: string) => text.slice(0, -1) + (text.endsWith('A') ? 'B' : 'A')
 const upperCased = (key: string) => key.slice(0, 3) + key.slice(3).toUpperCase()
 
-/** Everything but the right key or a live session: nobody gets in with it. `key` is what a route says that wants a key. */
+/** All invalid credentials. `key` is the response of a route that needs a key. */
 const STRANGE: [name: string, key: Verdict, make: (project: Project) => Credential | Promise<Credential>][] = [
   ['nothing', MISSING, () => ({})],
   ['an empty header', MISSING, () => ({ authorization: '' })],
@@ -181,7 +181,7 @@ const STRANGE: [name: string, key: Verdict, make: (project: Project) => Credenti
   ['the public key of a deleted project', WRONG, () => bearer(deleted.pk)],
 ]
 
-/** Cookies that are no session. Routes for keys do not see them at all. */
+/** Invalid session cookies. Routes for keys ignore them. */
 const DEAD: [name: string, make: () => Promise<string>][] = [
   ['an expired session', () => newSession(owner, { expired: true })],
   ['a session in capitals', async () => `sterna_session=${(await newSession(owner)).split('=')[1]!.toUpperCase()}`],
@@ -214,7 +214,7 @@ type Case = { name: string; make: (project: Project) => Credential | Promise<Cre
 const anyone = { anyone: 'in', visitor: 'in' } as const
 const keyRoutes = (verdict: Verdict) => ({ 'public-key': verdict, 'secret-key': verdict, project: verdict })
 
-/** The whole matrix for routes that ask for `role`. */
+/** The whole matrix for routes that need `role`. */
 const casesFor = (role: Role | '-'): Case[] => {
   const strange = STRANGE.map(([name, key, make]) => ({ name, make, expected: { ...anyone, session: NOBODY, ...keyRoutes(key) } }))
   const right: Case[] = [
@@ -256,7 +256,7 @@ const casesFor = (role: Role | '-'): Case[] => {
       }),
     )
   })
-  // The key decides, never a mix of both.
+  // With a key and a session, the key counts.
   const mixed: Case[] = [
     {
       name: 'the secret key, and a session of a stranger in their project',
@@ -274,7 +274,7 @@ const casesFor = (role: Role | '-'): Case[] => {
 
 // The matrix ----------------------------------------------------------------------------------------------------------
 
-/** What a route checks beyond its declared role, by name: a member may remove only themselves. */
+/** Checks of a route beyond its declared role: a member may remove only themselves. */
 const STRICTER: Record<string, Partial<Record<Role, Verdict>>> = {
   'DELETE /projects/:id/members/:userId': { MEMBER: FORBIDDEN },
 }
@@ -283,7 +283,7 @@ const STRICTER: Record<string, Partial<Record<Role, Verdict>>> = {
 let ips = 0
 const fromNewIp = () => ({ 'x-forwarded-for': `10.${Math.floor(++ips / 62_500) % 250}.${Math.floor(ips / 250) % 250}.${ips % 250}` })
 
-/** A body that is never valid: it shows who got past the door without doing anything behind it. */
+/** An invalid body: it shows that a caller was allowed, without an effect. */
 async function send(route: Route, project: Project, headers: Credential): Promise<Answer> {
   const url = route.url.replace(':id', project.id).replace(/:\w+/g, () => randomUUID())
   return sterna.call(route.method, url, {
@@ -292,24 +292,24 @@ async function send(route: Route, project: Project, headers: Credential): Promis
   })
 }
 
-/** Past the door: it did what was asked, minded the body, or looked for something that is not there. Never for the project. */
+/** Allowed: the request succeeded, its body was refused, or its resource (never the project) was not found. */
 function isIn({ status, body }: Answer, route: Route) {
   if (route.takesBody) return status === 400 && body.error.code === 'VALIDATION_ERROR'
   if (status === 404) return isPlain(body) || (/_NOT_FOUND$/.test(body.error.code) && body.error.details.resource !== 'project')
-  if (status === 415) return ['/contacts/import', '/uploads/image'].includes(route.url) // a file is read by the handler, once the caller is known
-  if (status === 401) return body.error.code === 'INVALID_SIGNATURE' // the handler asks who has signed the body, and nothing else
+  if (status === 415) return ['/contacts/import', '/uploads/image'].includes(route.url) // the handler reads the file, after the check of the caller
+  if (status === 401) return body.error.code === 'INVALID_SIGNATURE' // the handler checks only the signature of the body
   return status === 200 || status === 204 || status === 422
 }
 
-/** The bare `{ error }` of a few handlers; no door answers like that. */
+/** The bare `{ error }` of a few handlers; the authentication never answers like that. */
 const isPlain = (body: Answer['body']) => typeof body?.error === 'string'
 
 const verdictOf = (answer: Answer, route: Route): Verdict => (isIn(answer, route) ? 'in' : `${answer.status} ${answer.body?.error?.code}`)
 
-// HEAD is held to be as GET above.
+// A test above shows that HEAD has the callers of GET.
 const byCaller = () => routes.filter(({ caller, method }) => caller !== '-' && method !== 'HEAD')
 
-/** A few at a time: the pool has ten connections and nobody waits longer than two seconds for one. */
+/** A few at a time: the pool has ten connections with a timeout of two seconds. */
 async function forEach<Item>(items: Item[], work: (item: Item) => Promise<void>) {
   const queue = [...items]
   const next = async () => {
@@ -318,19 +318,19 @@ async function forEach<Item>(items: Item[], work: (item: Item) => Promise<void>)
   await Promise.all(Array.from({ length: 8 }, next))
 }
 
-describe('every route with every credential', () => {
+describe('every route, called with every credential by', () => {
   test.each(['anyone', 'visitor', 'session', 'public-key', 'secret-key', 'project'] as const)('%s', async (caller) => {
-    // The probes that anyone may call only sleep or crash.
+    // The public probes only sleep or crash.
     const mine = byCaller().filter((route) => route.caller === caller && !(caller === 'anyone' && isProbe(route)))
     expect(mine.length).toBeGreaterThan(0)
-    const shared = await newStage()
+    const shared = await newTarget()
     const wrong: string[] = []
     await forEach(
       mine.flatMap((route) => casesFor(route.role).map((each) => ({ route, ...each }))),
       async ({ route, name, make, expected }) => {
         const as = /^a session of (OWNER|ADMIN|MEMBER)/.exec(name)?.[1] as Role | undefined
         const stricter = expected[caller] === 'in' && as ? STRICTER[nameOf(route)]?.[as] : undefined
-        const project = expected[caller] === 'in' && isWrite(route) && !route.takesBody ? await newStage() : shared
+        const project = expected[caller] === 'in' && isWrite(route) && !route.takesBody ? await newTarget() : shared
 
         const answer = await send(route, project, await make(project))
 
@@ -354,8 +354,8 @@ describe('every route with every credential', () => {
     expect(await sterna.digest()).toBe(before)
   })
 
-  test('a key in the query or the body is no key', async () => {
-    const { pk, sk } = await newStage()
+  test('a key in the query or the body is ignored', async () => {
+    const { pk, sk } = await newTarget()
     const query = await sterna.call('GET', `/probe/secret?key=${sk}&apiKey=${sk}&authorization=Bearer%20${sk}&access_token=${sk}`)
     const body = await sterna.call('POST', '/probe/track', { body: { key: pk, apiKey: pk, authorization: `Bearer ${pk}` } })
     expect([query, body].map((answer) => [answer.status, answer.body.error.code])).toEqual([
@@ -364,8 +364,8 @@ describe('every route with every credential', () => {
     ])
   })
 
-  test('a key acts for its own project, whatever X-Project-Id says', async () => {
-    const project = await newStage()
+  test('a key acts for its own project, with any X-Project-Id', async () => {
+    const project = await newTarget()
     const headers = { ...bearer(project.sk), 'x-project-id': strangers.id }
     expect((await sterna.call('GET', '/probe/project', { headers })).body).toEqual({ project: project.id })
     expect((await sterna.call('GET', '/probe/project', { headers, cookie: await newSession(stranger) })).body).toEqual({
@@ -373,8 +373,8 @@ describe('every route with every credential', () => {
     })
   })
 
-  test('a wrong key is refused without saying which of its parts is wrong', async () => {
-    const { sk, pk } = await newStage()
+  test('a wrong key is refused without a hint at the wrong part', async () => {
+    const { sk, pk } = await newTarget()
     const keys = [`sk_${'0'.repeat(64)}`, sk.slice(0, -1), pk, revoked.sk, deleted.sk, 'garbage']
     const answers = await Promise.all(
       keys.map((key) => sterna.call('GET', '/probe/secret', { headers: { ...bearer(key), ...fromNewIp() } })),
@@ -390,7 +390,7 @@ describe('every route with every credential', () => {
 
 // Cross-site writes ---------------------------------------------------------------------------------------------------
 
-describe('every write that a browser could be tricked into', () => {
+describe('every write that another site could cause', () => {
   const FOREIGN: Record<string, string>[] = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
@@ -414,9 +414,9 @@ describe('every write that a browser could be tricked into', () => {
   const exposed = () => byCaller().filter((route) => isWrite(route) && ['visitor', 'session', 'project'].includes(route.caller))
   const asOwner = async ({ id }: Project) => ({ cookie: await newSession(owner), 'x-project-id': id })
 
-  test('is refused from another site, and changes nothing', async () => {
+  test('is refused from another site and changes nothing', async () => {
     expect(exposed().length).toBeGreaterThan(10)
-    const project = await newStage()
+    const project = await newTarget()
     const credential = await asOwner(project)
     const before = await settledDigest()
     const taken: string[] = []
@@ -431,12 +431,12 @@ describe('every write that a browser could be tricked into', () => {
     expect(await sterna.digest()).toBe(before)
   })
 
-  test('is taken from our own pages, and from what is no browser', async () => {
+  test('is accepted from our own pages and from clients that are no browsers', async () => {
     const refused: string[] = []
     await forEach(
       exposed().flatMap((route) => OWN.map((headers) => ({ route, headers }))),
       async ({ route, headers }) => {
-        const project = await newStage()
+        const project = await newTarget()
         const answer = await send(route, project, { ...(await asOwner(project)), ...headers })
         if (!isIn(answer, route)) refused.push(`${nameOf(route)} ${JSON.stringify(headers)}: ${answer.status}`)
       },
@@ -444,8 +444,8 @@ describe('every write that a browser could be tricked into', () => {
     expect(refused).toEqual([])
   })
 
-  test('is refused as a form, which needs no preflight', async () => {
-    const project = await newStage()
+  test('is refused as a form, which would need no preflight', async () => {
+    const project = await newTarget()
     const credential = await asOwner(project)
     const before = await settledDigest()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
@@ -458,8 +458,8 @@ describe('every write that a browser could be tricked into', () => {
     expect(await sterna.digest()).toBe(before)
   })
 
-  test('cannot be hidden behind a GET', async () => {
-    const project = await newStage()
+  test('cannot be a GET', async () => {
+    const project = await newTarget()
     const headers = {
       cookie: await newSession(owner),
       'x-http-method-override': 'DELETE',
@@ -472,7 +472,7 @@ describe('every write that a browser could be tricked into', () => {
     expect((await sterna.call('GET', `/projects/${project.id}/members`, { headers })).status).toBe(200)
   })
 
-  test('logging out, and looking DNS up again, by a link elsewhere is all that a GET can do', () => {
+  test('only logout and the DNS lookup are GETs with an effect', () => {
     const changing = byCaller().filter((route) => !isWrite(route) && /logout|delete|reset|regenerate|accept|verify/.test(route.url))
     expect(changing.map(nameOf)).toEqual(['GET /auth/logout', 'GET /domains/:id/verify'])
   })

@@ -12,11 +12,11 @@ import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/two-projects.t
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, extend: probe })
 
-/** Of every body that has no limit of its own. */
+/** The default limit of a body. */
 const BODY_LIMIT = 1024 * 1024
-/** Whole mails, and what the JSON around them needs. */
+/** The limit for whole emails, with the JSON around them. */
 const MAIL_LIMIT = 2 * 1024 * 1024 + 64 * 1024
-/** With attachments. */
+/** The limit with attachments. */
 const SEND_LIMIT = 42 * 1024 * 1024 + 64 * 1024
 const limitOf = ({ path }: Operation) =>
   path === '/v1/send' ? SEND_LIMIT : /^\/templates(\/lint|\/\{id\})?$/.test(path) ? MAIL_LIMIT : BODY_LIMIT
@@ -33,7 +33,7 @@ beforeAll(async () => {
 const isProbe = ({ path }: Operation) => path.startsWith('/probe/')
 const withBody = () => api.operations.filter((operation) => operation.body && !isProbe(operation))
 
-/** How much an array or record may hold, when the schema is one or has one among its options. */
+/** The maximum size of an array or record, if the schema is one or has one among its options. */
 function boundOf(given: Schema): { of: 'items' | 'keys'; max: number } | undefined {
   const schema = api.resolve(given)
   if (schema.maxItems !== undefined) return { of: 'items', max: schema.maxItems }
@@ -41,18 +41,18 @@ function boundOf(given: Schema): { of: 'items' | 'keys'; max: number } | undefin
   return (schema.anyOf ?? schema.oneOf)?.map(boundOf).find((bound) => bound !== undefined)
 }
 
-/** A text of any length is fine here, as far as the schema says. */
+/** If the schema accepts a string of any length. */
 const isUnbounded = (given: Schema) => {
   const schema = api.resolve(given)
   return api.kindsOf(schema)?.has('string') !== false && !schema.enum && !schema.format && (schema.maxLength ?? Infinity) > 10_000
 }
 
-// Asking --------------------------------------------------------------------------------------------------------------
+// Requests ------------------------------------------------------------------------------------------------------------
 
 const setting = useTwoProjects(sterna)
 const { credentials, fill } = setting
 
-// How often something may be tried is tested elsewhere, and is the one thing a refusal may write.
+// Quotas have tests of their own; a refused request may write only these.
 const UNCOUNTED = { except: ['attempts'] }
 beforeEach(() => sql`delete from attempts`.execute(sterna.db))
 
@@ -60,7 +60,7 @@ type Sent = { url?: string; payload?: string | Buffer | Readable; headers?: Reco
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends it and complains of everything that no refusal may ever be. */
+/** Sends a request and checks what holds for every refusal. */
 async function refuse(operation: Operation, { url = fill(operation), payload, headers = {} }: Sent) {
   const start = performance.now()
   const given = Object.fromEntries(Object.entries({ ...credentials(operation), ...headers }).filter(([, value]) => value !== undefined))
@@ -86,7 +86,7 @@ async function refuse(operation: Operation, { url = fill(operation), payload, he
   return { status: answer.statusCode, code: asDocumented ? 'PLAIN' : body.error?.code, fields: fieldsOf(body), complaints, check }
 }
 
-/** Whatever is wrong with a request, and however often. */
+/** The envelope of any validation error. */
 const MAX_ANSWER = 64 * 1024
 
 const NOT_FOUND = ['RESOURCE_NOT_FOUND', 'CONTACT_NOT_FOUND', 'TEMPLATE_NOT_FOUND', 'PLAIN']
@@ -103,7 +103,7 @@ const isEnvelope = ({ success, error, timestamp }: Envelope, status: number, req
   error.requestId === requestId &&
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(timestamp ?? '')
 
-/** SQL, stacks, file names: what an error must not say. */
+/** SQL, stacks and file names must not appear in an error. */
 const TELLTALE = /select |insert into|relation "|syntax error at|node_modules|\.ts:\d|\n\s+at /i
 
 // Whole bodies --------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ describe('every operation with a body refuses', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('one byte more than fits, whether or not it says so beforehand', async () => {
+  test('one byte more than the limit, with and without a Content-Length', async () => {
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     for (const operation of withBody()) {
@@ -183,13 +183,13 @@ describe('every operation with a body refuses', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('operations with a body were found at all', () => {
+  test('is not an empty list of operations', () => {
     expect(withBody().map(nameOf)).toEqual(expect.arrayContaining(['POST /auth/signup', 'PATCH /projects/{id}/members/{userId}']))
     expect(withBody().length).toBeGreaterThan(8)
   })
 })
 
-test('exactly what fits is taken, and so are 32 levels', async () => {
+test('a body of exactly the limit is accepted, and so are 32 levels', async () => {
   const fits = `{"a":"${'x'.repeat(BODY_LIMIT - 8)}"}`
   expect(fits).toHaveLength(BODY_LIMIT)
   expect((await sterna.call('POST', '/probe/echo', { body: fits })).status).toBe(200)
@@ -201,7 +201,7 @@ test('exactly what fits is taken, and so are 32 levels', async () => {
 
 type Property = { operation: Operation; name: string; schema: Schema; required: boolean; valid: Record<string, unknown> }
 
-/** What a body needs beyond what its schema can say. */
+/** Requirements of a body that its schema cannot express. */
 const NEEDED: Record<string, Record<string, unknown>> = {
   'POST /v1/send': { to: 'sample@example.com', from: 'hello@mine.example', subject: 'Hi', body: 'Hi' },
 }
@@ -218,7 +218,7 @@ const properties = (): Property[] =>
     }))
   })
 
-/** The one property whose absence the contract answers with a bare `{ error }`. */
+/** The only property whose absence is a bare `{ error }`. */
 const isMissingPlainly = (operation: Operation, name: string, { status, code }: { status: number; code: string }) =>
   nameOf(operation) === 'POST /contacts' && name === 'email' && status === 400 && code === 'PLAIN'
 
@@ -226,7 +226,7 @@ const refusesKind = (kind: string) => (schema: Schema) => api.kindsOf(schema)?.h
 const always = () => true
 
 describe('every property of every body refuses, by name,', () => {
-  // Written as JSON text, because several of them do not survive JSON.stringify.
+  // JSON text, because several values do not survive JSON.stringify.
   test.each<[string, string, (schema: Schema) => boolean]>([
     ['null', 'null', refusesKind('null')],
     ['a number', '7', refusesKind('number')],
@@ -248,7 +248,7 @@ describe('every property of every body refuses, by name,', () => {
     ['-1e400', '-1e400', always],
     ['2^53 + 1', '9007199254740993', always],
     ['-2^53 - 1', '-9007199254740993', always],
-    // Where the keys are known, others are ignored with all that they hold.
+    // Where keys are known, unknown keys are ignored with their values.
     ['2^53 + 1 deep inside', '{"a":[{"b":9007199254740993}]}', (schema) => !api.resolve(schema).properties],
   ])('%s', async (_, json, applies) => {
     const affected = properties().filter(({ schema }) => applies(schema))
@@ -273,7 +273,7 @@ describe('every property of every body refuses, by name,', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('more items or keys than fit, and as many bad ones as fit', async () => {
+  test('more items or keys than the limit, and a maximum of invalid ones', async () => {
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     const lists = properties().filter(({ schema }) => boundOf(schema) !== undefined)
@@ -296,7 +296,7 @@ describe('every property of every body refuses, by name,', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('its absence, when it is required, also behind a prototype or in another case', async () => {
+  test('its absence if it is required, also if it is in a prototype or in another case', async () => {
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     const required = properties().filter(({ required }) => required)
@@ -323,7 +323,7 @@ describe('every property of every body refuses, by name,', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('the last of two values, and never the first', async () => {
+  test('the last of two values, not the first', async () => {
     const complaints: string[] = []
     for (const { operation, name, schema, valid } of properties().filter(({ schema }) => refusesKind('number')(schema))) {
       const { [name]: value = api.sample(schema), ...others } = valid
@@ -342,7 +342,7 @@ describe('every property of every body refuses, by name,', () => {
 test.each([
   ...['9007199254740992', '1e16', '1E16', '1e+16', '1e0016', '-1e16', '9007199254740993.0', '12345678901234567890', '1e308', '1e309'],
   ...['999999999999999e9', '90071992547409.93e2', '999999999999999.9e8', '999999999999999E+9'],
-])('the number %s would lose digits and is refused by name', async (number) => {
+])('the number %s would lose digits and is refused with its field', async (number) => {
   const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":[{"b":${number}}]}` })
   expect([answer.status, fieldsOf(answer.body)]).toEqual([422, ['a.0.b']])
 })
@@ -355,14 +355,14 @@ test.each(['9007199254740991', '-9007199254740991', '1e15', '0.12345678901234567
   },
 )
 
-test('a key that cannot be stored is refused, wherever it is', async () => {
+test('a key that cannot be stored is refused at any depth', async () => {
   for (const body of ['{"a\\u0000b":1}', '{"a":{"\\ud800":1}}', '{"a":[{"b\\u0000":{}}]}']) {
     const answer = await sterna.call('POST', '/probe/echo', { body })
     expect([answer.status, answer.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
   }
 })
 
-test.each(['__proto__', '\\u005f_proto__', '__\\u0070roto__', '__prot\\u006f__'])('%s reaches nobody, at any depth', async (key) => {
+test.each(['__proto__', '\\u005f_proto__', '__\\u0070roto__', '__prot\\u006f__'])('%s has no effect at any depth', async (key) => {
   const { status, body } = await sterna.call('POST', '/probe/echo', {
     body: `{"a":{"b":[{"${key}":{"polluted":true}}]},"${key}":{"polluted":true}}`,
   })
@@ -434,7 +434,7 @@ describe('every parameter in a path', () => {
     },
   )
 
-  test('was tried on all of them', () => {
+  test('is covered by these tests', () => {
     expect(withParameters('path').length).toBeGreaterThan(10)
     for (const { path, parameters } of api.operations) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
@@ -444,7 +444,7 @@ describe('every parameter in a path', () => {
 })
 
 describe('every parameter in a query', () => {
-  /** As the last value, also behind others and behind a second question mark. */
+  /** The value alone, after other values and after a second question mark. */
   const ask = async (operation: Operation, query: string) => {
     const start = performance.now()
     const url = `${fill(operation)}?${query}`
@@ -485,7 +485,7 @@ describe('every parameter in a query', () => {
     ['bytes that are not UTF-8', '%ff'],
     ['half a surrogate pair', '%ed%a0%80'],
     ['base64 of nothing', 'AAAAAAAAAAAAAAAAAAAAAAAA'],
-  ])('takes or refuses %s, and fails at nothing', async (_, value) => {
+  ])('accepts or refuses %s without an internal error', async (_, value) => {
     const before = await sterna.digest(UNCOUNTED)
     for (const { operation, name } of withParameters('query')) {
       for (const query of [
@@ -503,7 +503,7 @@ describe('every parameter in a query', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('may stand behind a second question mark', async () => {
+  test('may follow a second question mark', async () => {
     for (const path of ['/health?a=1?b=%00', '/probe/pages?page=1?x=%00']) {
       expect([path, (await sterna.call('GET', path)).status]).toEqual([path, 422])
     }
@@ -528,7 +528,7 @@ describe('on a socket', () => {
     port = (sterna.app.server.address() as AddressInfo).port
   })
 
-  /** Everything the server says until it hangs up. Rejects when it does not. */
+  /** All bytes of the server until it closes the connection. Rejects if it does not. */
   const talk = (...chunks: (string | Buffer)[]) =>
     new Promise<string>((done, failed) => {
       const received: Buffer[] = []
@@ -538,7 +538,7 @@ describe('on a socket', () => {
       const text = () => Buffer.concat(received).toString('latin1')
       socket.setTimeout(3_000, () => socket.destroy(new Error(`still open after: ${text()}`)))
       socket.on('data', (bytes) => received.push(bytes))
-      // Hanging up on what is still being sent resets the connection: the answer was read before that, or it is lost.
+      // Closing while the client still sends resets the connection: the response was read before, or it is lost.
       socket.on('error', (err: NodeJS.ErrnoException) => (err.code === 'ECONNRESET' || err.code === 'EPIPE' ? undefined : failed(err)))
       socket.on('close', () => done(text()))
     })
@@ -579,7 +579,7 @@ describe('on a socket', () => {
     ['100 kB of one header', 431, 'HEADERS_TOO_LARGE', `GET /health HTTP/1.1\r\n${HOST}A: ${'x'.repeat(100_000)}\r\n\r\n`],
     ['100 kB of many headers', 431, 'HEADERS_TOO_LARGE', `GET /health HTTP/1.1\r\n${HOST}${'A: xxxxxxx\r\n'.repeat(8_500)}\r\n`],
     ['100 kB of a path', 431, 'HEADERS_TOO_LARGE', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\n${HOST}\r\n`],
-  ])('%s ends the connection with the envelope, and the next one is fine', async (_, status, code, request) => {
+  ])('%s ends the connection with a JSON error, and the next one works', async (_, status, code, request) => {
     const before = await sterna.digest(UNCOUNTED)
     const answer = parse(await talk(Buffer.from(request, 'latin1')))
 
@@ -590,7 +590,7 @@ describe('on a socket', () => {
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
 
-  test('what never became a request has an id all the same', async () => {
+  test('an invalid request has a request id, too', async () => {
     const { headers, body } = parse(await talk('garbage\r\n\r\n'))
     expect(headers['x-request-id']).toBe(body.error.requestId)
   })
@@ -614,7 +614,7 @@ describe('on a socket', () => {
     '/health%2f..',
     '/health;a',
     '/health\\..',
-  ])('%s, sent as it is, is not found', async (path) => {
+  ])('%s, sent unencoded, is not found', async (path) => {
     const { status, headers, body } = parse(
       await talk(
         `GET ${path} HTTP/1.1\r\n${HOST}X-Project-Id: ${setting.mine.id}\r\nCookie: ${setting.mine.owner.cookie}\r\nConnection: close\r\n\r\n`,
@@ -624,7 +624,7 @@ describe('on a socket', () => {
     expect(isEnvelope(body, 404, headers['x-request-id'])).toBe(true)
   })
 
-  test('a dot dot in place of every id is not found', async () => {
+  test('".." instead of any id is not found', async () => {
     for (const { operation, name } of withParameters('path')
       .filter(isId)
       .filter(({ operation }) => operation.method === 'GET' || operation.method === 'DELETE')) {
@@ -635,12 +635,12 @@ describe('on a socket', () => {
     }
   })
 
-  test('a body longer than it said is no second request', async () => {
+  test('a body longer than its Content-Length is not a second request', async () => {
     const text = await talk(`${POST}Content-Length: 2\r\nConnection: close\r\n\r\n{}GET /health HTTP/1.1\r\n${HOST}\r\n`)
     expect(text.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
   })
 
-  test('a body too large is refused while it still arrives, with and without a length', async () => {
+  test('a body that is too large is refused while it arrives, with and without a Content-Length', async () => {
     const megabytes = Buffer.alloc(3_000_000, 0x20)
     const byLength = parse(await talk(`${POST}Content-Length: ${megabytes.length}\r\nConnection: close\r\n\r\n`, megabytes))
     expect([byLength.status, byLength.body.error?.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])

@@ -12,7 +12,7 @@ import { type Answer, SECRET_KEY, useApp } from '../support/app.ts'
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
 describe('bodies', () => {
-  test('with an unbounded array or record keep a route from booting', async () => {
+  test('with an unbounded array or record prevent the start of the server', async () => {
     const boot = async (body: z.ZodType) => {
       const app = await buildApp(
         { config: loadConfig({ SECRET_KEY }), db: sterna.db, secrets: sterna.secrets, log: createLog('silent') },
@@ -38,7 +38,7 @@ describe('bodies', () => {
     expect(ignored.status).toBe(413)
   })
 
-  test('with more addresses than a look-up takes are refused plainly, before the addresses are read', async () => {
+  test('with too many addresses for a lookup are a plain 400 before the addresses are validated', async () => {
     const { sk } = await sterna.newProject()
     for (const emails of [Array(501).fill('a@example.com'), Array(90_000).fill(0), []]) {
       const answer = await sterna.call('POST', '/contacts/lookup', { key: sk, body: { emails } })
@@ -51,7 +51,7 @@ describe('bodies', () => {
     })
   })
 
-  test('with forty megabytes of headers are refused by their number', async () => {
+  test('with forty megabytes of headers are refused by the number of headers', async () => {
     const { sk } = await sterna.newProject()
     const headers = (count: number) => Array.from({ length: count }, (_, n) => `"x${n}":0`).join()
     const send = (text: string) => sterna.call('POST', '/v1/send', { key: sk, body: `{"to":"a@example.com","headers":{${text}}}` })
@@ -60,7 +60,7 @@ describe('bodies', () => {
     expect([fewer.status, fewer.body.error.errors]).toEqual([422, [{ field: 'headers', message: 'At most 50 keys.', code: 'too_big' }]])
   })
 
-  test('with more mistakes than anybody reads are answered with 50 of them', async () => {
+  test('with many errors are answered with 50 of them', async () => {
     const { sk } = await sterna.newProject()
     const { body, status } = await sterna.call('POST', '/v1/send', { key: sk, body: { to: Array(1_000).fill('nobody') } })
     expect([status, body.error.errors.length]).toEqual([422, 50])
@@ -83,7 +83,7 @@ describe('request bodies in flight', () => {
     port = (small.app.server.address() as AddressInfo).port
   })
 
-  // The server does not close while a request has yet to arrive.
+  // The server does not close while a request is incomplete.
   const requests: ClientRequest[] = []
   afterAll(() => {
     for (const request of requests) request.destroy()
@@ -92,7 +92,7 @@ describe('request bodies in flight', () => {
   type Sending = { key?: string; path?: string; announced: number | 'chunked'; type?: string }
   const KB = 1024
 
-  /** A request whose body does not end until `finish` says so. */
+  /** A request whose body ends with `finish`. */
   function begin({ key, path = '/contacts', announced, type = 'application/json' }: Sending) {
     const request = httpRequest({
       port,
@@ -122,7 +122,7 @@ describe('request bodies in flight', () => {
     const around = JSON.stringify({ email: 'a@example.com', ignored: '' }).length
     return JSON.stringify({ email: 'a@example.com', ignored: 'x'.repeat(bytes - around) })
   }
-  /** The contact may be there from a request before. */
+  /** 200 if an earlier request has created the contact. */
   const outcome = async ({ answer }: ReturnType<typeof begin>) => {
     const { status } = await answer
     return status === 200 || status === 201 ? 'taken' : status
@@ -133,7 +133,7 @@ describe('request bodies in flight', () => {
     return outcome(begun)
   }
 
-  /** Begins a request, and waits until it is held: another, `beside` it, is refused. That one may come first; then once more. */
+  /** Starts a request and waits until it holds its share: a second one, `beside` it, is refused. If the second one arrives first, it tries again. */
   async function hold(given: Sending, beside: Sending & { announced: number }, part = '') {
     for (;;) {
       const begun = begin(given)
@@ -150,7 +150,7 @@ describe('request bodies in flight', () => {
     }
   }
 
-  test('by the public key, or without a key, leave the servers of a project their share', async () => {
+  test('with the public key or without a key leave a share for the secret key', async () => {
     const project = await small.newProject()
     const held = { key: project.pk, path: '/v1/track', announced: 100 * KB }
     const byPublicKey = await hold(held, { ...held, announced: 60 * KB })
@@ -161,9 +161,9 @@ describe('request bodies in flight', () => {
     for (const { request } of [byPublicKey, anonymous]) request.destroy()
   })
 
-  test('take up half of the budget of a node for one project, and all of it for all together', async () => {
+  test('use at most half of the budget of a node per project, and all of it together', async () => {
     const [mine, theirs, third] = [await small.newProject(), await small.newProject(), await small.newProject()]
-    // Nothing of it has come yet: what it announced counts.
+    // No byte has arrived yet: the Content-Length counts.
     const first = await hold({ key: mine.sk, announced: 400 * KB }, { key: mine.sk, announced: 200 * KB })
     const refused = begin({ key: mine.sk, announced: 200 * KB })
     const { status, headers, body } = await refused.answer
@@ -173,7 +173,7 @@ describe('request bodies in flight', () => {
       expect.objectContaining({ code: 'SERVICE_UNAVAILABLE', details: { retryAfter: 1 } }),
     ])
     refused.request.destroy()
-    // Others are served, and so are small bodies of this one.
+    // Other projects are served, and so are small bodies of this one.
     expect(await send({ key: theirs.sk, announced: 200 * KB })).toBe('taken')
     expect(await send({ key: mine.sk, announced: 16 * KB })).toBe('taken')
 
@@ -187,12 +187,12 @@ describe('request bodies in flight', () => {
     expect(await send({ key: mine.sk, announced: 500 * KB })).toBe('taken')
   })
 
-  test('are given back by clients that go away, and by refusals', async () => {
+  test('are released when clients disconnect and when requests are refused', async () => {
     const { sk } = await small.newProject()
     const gone = await hold({ key: sk, announced: 500 * KB }, { key: sk, announced: 300 * KB })
     gone.request.destroy()
     await vi.waitFor(async () => expect(await send({ key: sk, announced: 300 * KB })).toBe('taken'), { timeout: 10_000 })
-    // Not JSON, for one that does not exist, and not even with a key: nothing stays held.
+    // Invalid JSON, an unknown route and a missing key: nothing stays reserved.
     for (const given of [{ path: '/contacts' }, { path: '/nowhere' }, { path: '/templates/lint', type: 'text/plain' }]) {
       const bad = begin({ key: sk, announced: 500 * KB, ...given })
       bad.finish('x'.repeat(500 * KB))
@@ -201,7 +201,7 @@ describe('request bodies in flight', () => {
     expect(await send({ key: sk, announced: 500 * KB })).toBe('taken')
   })
 
-  test('count while they arrive when they have no length', async () => {
+  test('without a Content-Length count as they arrive', async () => {
     const { sk } = await small.newProject()
     const first = await hold({ key: sk, announced: 'chunked' }, { key: sk, announced: 300 * KB }, bodyOf(400 * KB).slice(0, -1))
     const second = begin({ key: sk, announced: 'chunked' })
@@ -214,7 +214,7 @@ describe('request bodies in flight', () => {
     expect(await send({ key: sk, announced: 500 * KB })).toBe('taken')
   })
 
-  test('count for uploads as well, and callers without a key share one bucket', async () => {
+  test('include uploads, and callers without a key share one budget', async () => {
     const { sk } = await small.newProject()
     const form = { path: '/contacts/import', type: 'multipart/form-data; boundary=x' }
     const upload = await hold({ key: sk, announced: 400 * KB, ...form }, { key: sk, announced: 200 * KB })
@@ -228,7 +228,7 @@ describe('request bodies in flight', () => {
 
 describe('slow reads', () => {
   let running = 0
-  /** At once, per project. */
+  /** Concurrent slow reads per project. */
   const now = new Map<string, number>()
   const most = new Map<string, number>()
   const count = (id: string, by: number) => {
@@ -264,7 +264,7 @@ describe('slow reads', () => {
   const ask = (key: string, url: string, count: number) => Array.from({ length: count }, () => node.call('GET', url, { key }))
   const statuses = (answers: Answer[]) => answers.map(({ status }) => status)
 
-  test('of one project run four at a time, some wait, the rest is told when to come back; others do not notice', async () => {
+  test('of one project run four at a time, some wait and the rest get Retry-After; other projects are not affected', async () => {
     const [mine, theirs] = [await node.newProject(), await node.newProject()]
     const asked = ask(mine.sk, '/probe/slow-read?slow', 30)
     const first = await Promise.race(asked)
@@ -281,7 +281,7 @@ describe('slow reads', () => {
     expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read?slow', 8)))).toEqual(Array(8).fill(200))
   })
 
-  test('are the ones whose cost grows with what a project has', () => {
+  test('are those whose cost grows with the data of a project', () => {
     expect([...new Set(slow)].sort()).toEqual([
       '/contacts',
       '/contacts/fields',
@@ -301,8 +301,8 @@ describe('slow reads', () => {
   })
 })
 
-describe('reads with large answers', () => {
-  /** Handlers that wait to be let on, per project. */
+describe('reads with large responses', () => {
+  /** Handlers that wait for their turn, per project. */
   const held = new Map<string, (() => void)[]>()
   const node = useApp({
     env: { RATE_LIMIT_PER_MINUTE: '0' },
@@ -317,7 +317,7 @@ describe('reads with large answers', () => {
   const heldOf = (id: string) => held.get(id)?.length ?? 0
   const letOne = (id: string) => held.get(id)!.shift()!()
 
-  test('run one at a time per project once an answer was large, and other reads and projects do not wait', async () => {
+  test('run one at a time per project once a response was large, and other reads and projects do not wait', async () => {
     const [mine, theirs] = [await node.newProject(), await node.newProject()]
     const ask = ({ sk }: { sk: string }, query: string) => node.call('GET', `/probe/large?${query}`, { key: sk })
     const small = [ask(theirs, 'size=10&hold=1'), ask(theirs, 'size=10&hold=1')]
@@ -340,7 +340,7 @@ describe('reads with large answers', () => {
     for (const { status, body } of await Promise.all(large)) expect([status, body.text.length]).toEqual([200, 300_000])
   })
 
-  test('are refused with a time to come back when too many wait', async () => {
+  test('are refused with Retry-After if too many wait', async () => {
     const { sk, id } = await node.newProject()
     const ask = (query: string) => node.call('GET', `/probe/large?${query}`, { key: sk })
     await ask('size=300000')

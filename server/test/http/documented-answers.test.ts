@@ -12,28 +12,28 @@ import { image } from '../support/images.ts'
 import { MULTIPART, multipart } from '../support/multipart.ts'
 import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/two-projects.ts'
 
-/** Another test holds this file to what the routes say. */
+/** Another test checks that this file matches the routes. */
 const document: Document = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'))
 const api = readApi(document)
 const conformance = createConformance(document)
 const operationNamed = (name: string) => api.operations.find((operation) => nameOf(operation) === name)!
 
-/** Every object in the document, with its place in it. */
+/** Every object in the document, with its path. */
 function* walk(value: unknown, place = '#'): Generator<{ place: string; node: Record<string, unknown> }> {
   if (typeof value !== 'object' || value === null) return
   if (!Array.isArray(value)) yield { place, node: value as Record<string, unknown> }
   for (const [key, child] of Object.entries(value)) yield* walk(child, `${place}/${key}`)
 }
 
-describe('the document', () => {
+describe('the OpenAPI document', () => {
   const patterns = [...walk(document)].flatMap(({ node: { pattern } }) => (typeof pattern === 'string' ? [pattern] : []))
 
-  test('has only patterns that ECMAScript reads without a flag, and RE2 at all', () => {
+  test('has only patterns that are valid in ECMAScript without flags and in RE2', () => {
     expect(patterns.length).toBeGreaterThan(3)
     const constructs = /\(\?(?!:)|\\[pPukK1-9cbB]/
     for (const pattern of new Set(patterns)) {
       expect(() => new RegExp(pattern), pattern).not.toThrow()
-      // Escaped backslashes are taken out first: what follows them is no escape.
+      // Removes escaped backslashes first: the character after them is not escaped.
       expect(pattern.replaceAll('\\\\', '')).not.toMatch(constructs)
     }
   })
@@ -41,7 +41,7 @@ describe('the document', () => {
   test.each([
     ['name of /v1/send', 'POST /v1/send', 'name', SenderName],
     ['subject of /templates', 'POST /templates', 'subject', Subject],
-  ])('has a pattern for the %s that takes what the server takes', (_, name, property, original) => {
+  ])('has a pattern for the %s that matches the server', (_, name, property, original) => {
     const pattern = new RegExp(operationNamed(name).body!.properties![property]!.pattern!)
     const around = [0, 9, 10, 11, 12, 13, 31, 32, 126, 127, 128, 133, 159, 160, 0x2027, 0x2028, 0x2029, 0x202a, 0xfffd, 0x1f99c]
     for (const code of around) {
@@ -50,7 +50,7 @@ describe('the document', () => {
     }
   })
 
-  test('gives no limits and no choices for query parameters that take anything', () => {
+  test('has no limits and enums for query parameters that accept any value', () => {
     const queries = api.operations.flatMap(({ parameters }) => parameters.filter((parameter) => parameter.in === 'query'))
     const lenient = queries.filter(({ name }) => ['limit', 'page', 'pageSize', 'sort', 'dir'].includes(name))
     expect(lenient.length).toBeGreaterThan(10)
@@ -93,7 +93,7 @@ describe('the document', () => {
       ],
       [{ to: 'a@example.com' }, { to: 'a@example.com', subject: 'a', body: 'a' }, { template: randomUUID() }],
     ],
-  ])('says what the body of %s must have', (name, valid, invalid) => {
+  ])('has the required properties of the body of %s', (name, valid, invalid) => {
     const body = operationNamed(name).body!
     for (const each of valid) expect([each, conformance.accepts(body, each)]).toEqual([each, true])
     for (const each of invalid) expect([each, conformance.accepts(body, each)]).toEqual([each, false])
@@ -120,7 +120,7 @@ describe('the document', () => {
     expect(Object.keys(operationNamed('POST /auth/login').responses)).toContain('401')
   })
 
-  test('says that a plain error may also come as the envelope', () => {
+  test('allows the error envelope wherever a plain error is possible', () => {
     const plain = api.operations.filter((operation) => operation.plain.length)
     expect(plain.map(nameOf)).toEqual(expect.arrayContaining(['POST /contacts', 'POST /contacts/lookup', 'DELETE /events/{eventName}']))
     for (const { plain: statuses, responses } of plain) {
@@ -136,7 +136,7 @@ describe('the document', () => {
 
 // Generated requests --------------------------------------------------------------------------------------------------
 
-/** The same requests in every run: a failure can be repeated. */
+/** A fixed seed: every run sends the same requests. */
 const SEED = 20_260
 const RUNS = { valid: 6, mutated: 10 }
 
@@ -167,7 +167,7 @@ async function send(operation: Operation, { query = {}, path = {}, headers = {},
   return sterna.app.inject(body === undefined ? given : { ...given, payload: body })
 }
 
-/** What a schema takes, as far as it says. */
+/** Values that match a schema. */
 function arbitrary(given: Schema): fc.Arbitrary<unknown> {
   const schema = api.resolve(given)
   const choices = schema.anyOf ?? schema.oneOf
@@ -200,7 +200,7 @@ function objectOf(schema: Schema): fc.Arbitrary<unknown> {
   return fc.record(properties, { requiredKeys: api.requiredOf(schema) })
 }
 
-/** A valid body with one thing changed: another value, a long text, one property less, one more. */
+/** A valid body with one change: another value, a long string, one property less or more. */
 const mutation = (schema: Schema) => {
   const names = Object.keys(schema.properties ?? {})
   const strange = fc.oneof(
@@ -252,13 +252,13 @@ function* requestsFor(operation: Operation): Generator<Sent> {
   for (const mutated of samples(mutation(body), RUNS.mutated)) yield { body: JSON.stringify(mutated) }
 }
 
-/** What a valid body needs beyond what its schema can say. */
+/** Requirements of a valid body that its schema cannot express. */
 const KNOWN: Record<string, object> = { 'POST /v1/send': { from: 'hello@mine.example' } }
 const FORMS: Record<string, Sent> = {
   'POST /contacts/import': { body: multipart([{ content: 'email\nimported@example.com\n' }]), type: MULTIPART['content-type'] },
   'POST /uploads/image': { body: multipart([{ content: await image('png'), field: 'image' }]), type: MULTIPART['content-type'] },
 }
-/** The same one twice: a repeat may be refused. */
+/** A repeated key: the second request may be refused. */
 const HEADER_VALUES = ['a key', 'a key', '', 'é', 'x'.repeat(300), '"2026-01-31T12:00:00.000Z"', '*']
 
 const UNREADABLE: [string, string | null][] = [
@@ -270,7 +270,7 @@ const UNREADABLE: [string, string | null][] = [
   ['--x--', 'multipart/form-data; boundary=x'],
 ]
 
-/** In this order and after all others: each takes away what others need. */
+/** Last, in this order: each removes data that the others need. */
 const LAST = [
   'POST /users/@me/projects/{id}/regenerate-keys',
   'POST /users/@me/projects/{id}/reset',
@@ -281,7 +281,7 @@ const turnOf = (operation: Operation) => (operation.method === 'DELETE' ? 1 : 0)
 const ordered = api.operations.toSorted((a, b) => turnOf(a) - turnOf(b))
 const succeeded = new Set<string>()
 
-describe('every answer is one that the document describes, to valid and invalid requests to', () => {
+describe('every response matches the document, for valid and invalid requests to', () => {
   test.each(ordered.map((operation) => [nameOf(operation), operation] as const))('%s', async (name, operation) => {
     const differences: string[] = []
     for (const request of requestsFor(operation)) {
@@ -293,7 +293,7 @@ describe('every answer is one that the document describes, to valid and invalid 
     expect(differences).toEqual([])
   })
 
-  test('and all but those that need a secret or the result of another succeeded at least once', () => {
+  test('all operations with at least one success, except those that need a secret or an earlier result', () => {
     const NEVER = [
       'POST /auth/login',
       'POST /auth/verify-email',

@@ -23,7 +23,7 @@ test.each(Object.entries(QUOTAS))('docs/errors.md has the limit %s', (_, { what,
   expect(page).toContain(`| ${what} | ${limit} ${WINDOWS[windowSeconds]} |`)
 })
 
-/** A row, and the constants that it must name. */
+/** The start of a row, and the constants whose values it must have. */
 test.each<[string, [file: string, constant: string][]]>([
   ['requests with the keys of one project', [['lib/config.ts', 'RATE_LIMIT_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(']]],
   ['requests of one session', [['http/auth.ts', 'sessionCalls = createWindowCounter({ limit: ']]],

@@ -7,8 +7,8 @@ import { probe } from '../support/probe.ts'
 
 const sterna = useApp({ extend: probe })
 
-describe('requests and answers', () => {
-  test('a sane X-Request-ID comes back, in the header and in the error', async () => {
+describe('requests and responses', () => {
+  test('a valid X-Request-ID is returned in the header and in the error', async () => {
     const answer = await sterna.call('GET', '/nowhere', { headers: { 'x-request-id': 'order-42' } })
     expect(answer.headers['x-request-id']).toBe('order-42')
     expect(answer.body.error.requestId).toBe('order-42')
@@ -28,7 +28,7 @@ describe('requests and answers', () => {
     ['GET', '/%00'],
     ['GET', '/%zz'],
     ['GET', `/${'x'.repeat(3000)}`],
-  ])('%s %s is a 404 with the envelope', async (method, url) => {
+  ])('%s %s is a 404 with the error envelope', async (method, url) => {
     const answer = await sterna.call(method, url)
     expect(answer.status).toBe(404)
     expect(answer.body).toMatchObject({
@@ -38,14 +38,14 @@ describe('requests and answers', () => {
     expect(Date.parse(answer.body.timestamp)).toBeGreaterThan(0)
   })
 
-  test('an unexpected error says nothing about itself', async () => {
+  test('an unexpected error reveals no details', async () => {
     const answer = await sterna.call('GET', '/probe/crash')
     expect(answer.status).toBe(500)
     expect(answer.body.error).toMatchObject({ code: 'INTERNAL_SERVER_ERROR' })
     expect(JSON.stringify(answer.body)).not.toContain('select')
   })
 
-  test('security headers are on every answer, HSTS only on https', async () => {
+  test('security headers are on every response, HSTS only on https', async () => {
     const { headers } = await sterna.call('GET', '/nowhere')
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' })
     expect(headers['content-security-policy']).toContain("script-src 'self'")
@@ -55,7 +55,7 @@ describe('requests and answers', () => {
     expect(data.headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'")
   })
 
-  test('a route that does not say who may call it does not boot', async () => {
+  test('a route without declared callers prevents the start', async () => {
     const { createServer } = await import('../../src/http/server.ts')
     const { loadConfig } = await import('../../src/lib/config.ts')
     const { createLog } = await import('../../src/lib/log.ts')
@@ -89,11 +89,11 @@ describe('bodies', () => {
     ['an integer beyond 2^53', '{"a":9007199254740993}', 422],
     ['the largest exact integer', '{"a":9007199254740991}', 200],
     ['a long number in a string', '{"a":"9007199254740993"}', 200],
-  ])('a body with %s', async (_, body, status) => {
+  ])('a body with %s has the right status', async (_, body, status) => {
     expect((await sterna.call('POST', '/probe/echo', { body, headers: { 'content-type': 'application/json' } })).status).toBe(status)
   })
 
-  test('the offending value is named by its path', async () => {
+  test('the path of an invalid value is in the error', async () => {
     const { body } = await sterna.call('POST', '/probe/echo', { body: '{"data":{"tags":["ok","\\u0000"],"big":1e99}}' })
     expect(body.error.errors.map((issue: { field: string; code: string }) => [issue.field, issue.code])).toEqual([
       ['data.tags.1', 'invalid_string'],
@@ -101,7 +101,7 @@ describe('bodies', () => {
     ])
   })
 
-  test('the last of two equal keys wins, and __proto__ reaches nobody', async () => {
+  test('the last of two equal keys counts, and __proto__ has no effect', async () => {
     const { body } = await sterna.call('POST', '/probe/echo', {
       body: '{"a":1,"a":2,"__proto__":{"polluted":1},"b":{"\\u005f_proto__":1}}',
     })
@@ -109,7 +109,7 @@ describe('bodies', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  test('what is too large is refused by its length, before it is read as JSON', async () => {
+  test('a body that is too large is refused by its length, before it is parsed', async () => {
     const large = `{"a":"${'x'.repeat(1_100_000)}`
     expect(await sterna.call('POST', '/probe/echo', { body: large })).toMatchObject({
       status: 413,
@@ -173,7 +173,7 @@ describe('bodies', () => {
   })
 })
 
-describe('other origins', () => {
+describe('pages of other origins', () => {
   const preflight = (url: string) =>
     sterna.call('OPTIONS', url, {
       headers: {
@@ -183,14 +183,14 @@ describe('other origins', () => {
       },
     })
 
-  test('may call what takes the public key, without credentials', async () => {
+  test('may call routes for the public key, without credentials', async () => {
     const { headers } = await preflight('/probe/track')
     expect(headers['access-control-allow-origin']).toBe('*')
     expect(headers['access-control-allow-headers']).toBe('Authorization, Content-Type, Idempotency-Key')
     expect(headers['access-control-allow-credentials']).toBeUndefined()
   })
 
-  test('can read errors of such a call too', async () => {
+  test('can read the errors of these routes', async () => {
     const answer = await sterna.call('POST', '/probe/track', { body: {}, headers: { origin: 'https://shop.example' } })
     expect(answer.status).toBe(401)
     expect(answer.headers['access-control-allow-origin']).toBe('*')
@@ -208,7 +208,7 @@ describe('Idempotency-Key', () => {
   const once = (sk: string, key: string | undefined, body: object = {}) =>
     sterna.call('POST', '/probe/once', { key: sk, body, headers: key === undefined ? {} : { 'idempotency-key': key } })
 
-  test('a repeat is refused with what the first one made', async () => {
+  test('a repeat is refused with the result of the first request', async () => {
     const project = await sterna.newProject()
     const first = await once(project.sk, 'k')
     const second = await once(project.sk, 'k')
@@ -226,7 +226,7 @@ describe('Idempotency-Key', () => {
     expect(await made(project.id)).toBe(1)
   })
 
-  test('of 20 twins at once exactly one does the work and the others learn its outcome', async () => {
+  test('one of 20 concurrent requests is executed, and the others get its result', async () => {
     const project = await sterna.newProject()
     const answers = await Promise.all(Array.from({ length: 20 }, () => once(project.sk, 'twin', { wait: 0.05 })))
     const statuses = answers.map(({ status }) => status).sort()
@@ -237,7 +237,7 @@ describe('Idempotency-Key', () => {
     expect(await made(project.id)).toBe(1)
   })
 
-  test('work that failed leaves no key behind', async () => {
+  test('a failed request leaves no key', async () => {
     const project = await sterna.newProject()
     expect((await once(project.sk, 'k', { fail: true })).status).toBe(500)
     expect((await once(project.sk, 'k', { fail: 'not a boolean' })).status).toBe(422)
@@ -245,7 +245,7 @@ describe('Idempotency-Key', () => {
     expect(await made(project.id)).toBe(1)
   })
 
-  test('a twin that cannot wait longer is told that the first is still running', async () => {
+  test('a repeat that times out gets the answer that the first request is still running', async () => {
     const project = await sterna.newProject()
     await sterna.db.transaction().execute(async (tx) => {
       await sql`insert into idempotency_keys (project_id, key, request, status_code) values (${project.id}, 'slow', 'POST /probe/once', 200)`.execute(
@@ -260,7 +260,7 @@ describe('Idempotency-Key', () => {
     })
   })
 
-  test('keys are per project, expire, and are then taken over in place', async () => {
+  test('keys are per project and expire, and an expired key can be used again', async () => {
     const [ours, theirs] = [await sterna.newProject(), await sterna.newProject()]
     await once(ours.sk, 'k')
     expect((await once(theirs.sk, 'k')).status).toBe(200)
@@ -274,9 +274,9 @@ describe('Idempotency-Key', () => {
     expect(await made(ours.id)).toBe(2)
   })
 
-  test('expired keys are removed wherever they lie in the table, and no others', async () => {
+  test('expired keys are removed on every page of the table, and no others', async () => {
     const project = await sterna.newProject()
-    // Some 1,500 pages: more than are looked at in one go.
+    // About 1,500 pages: more than one batch.
     await sql`
       insert into idempotency_keys (project_id, key, request, status_code, created_at)
       select ${project.id}, n || repeat('x', 200), repeat('y', 200), 200, now() - make_interval(hours => case when n % 3 = 0 then 23 else 25 end)
@@ -290,14 +290,14 @@ describe('Idempotency-Key', () => {
     expect(rows).toEqual([{ left: 8_000, expired: 0 }])
   })
 
-  test.each(['', 'x'.repeat(256), 'a\tb', 'schlüssel', 'a\x7f'])('%j is not a key', async (key) => {
+  test.each(['', 'x'.repeat(256), 'a\tb', 'schlüssel', 'a\x7f'])('%j is an invalid key', async (key) => {
     const project = await sterna.newProject()
     const answer = await once(project.sk, key)
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'BAD_REQUEST' } } })
     expect(await made(project.id)).toBe(0)
   })
 
-  test('without a key every call does its work', async () => {
+  test('requests without a key are all executed', async () => {
     const project = await sterna.newProject()
     await Promise.all([once(project.sk, undefined), once(project.sk, undefined)])
     expect(await made(project.id)).toBe(2)
@@ -316,7 +316,7 @@ describe('paging', () => {
     ['?pageSize=101', { page: 1, pageSize: 100 }],
     ['?pageSize=999999999999', { page: 1, pageSize: 100 }],
     ['?page=2&page=3', { page: 1, pageSize: 20 }],
-  ])('%s reads as %j', async (query, used) => {
+  ])('%s means %j', async (query, used) => {
     expect((await sterna.call('GET', `/probe/pages${query}`)).body).toMatchObject(used)
   })
 
@@ -330,7 +330,7 @@ describe('paging', () => {
     ])
   })
 
-  test('a cursor of another project, altered or made up is a 400', async () => {
+  test('a foreign, altered or invented cursor is a 400', async () => {
     const [ours, theirs] = [await sterna.newProject(), await sterna.newProject()]
     const { body } = await sterna.call('GET', '/probe/list', { key: theirs.sk })
     const altered = `${body.cursor.slice(0, -2)}AA`
@@ -340,7 +340,7 @@ describe('paging', () => {
     }
   })
 
-  test('U+0000 in a query names the parameter', async () => {
+  test('U+0000 in a query is a 422 that names the parameter', async () => {
     const { sk } = await sterna.newProject()
     const answer = await sterna.call('GET', '/probe/list?limit=1&cursor=a%00b', { key: sk })
     expect(answer).toMatchObject({ status: 422, body: { error: { errors: [{ field: 'cursor' }] } } })

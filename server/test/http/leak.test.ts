@@ -10,7 +10,7 @@ import { startWorker } from '../../src/worker.ts'
 import { type Answer, cookieOf, joinAsWorker, SECRET_KEY, useApp } from '../support/app.ts'
 import { probe } from '../support/probe.ts'
 
-/** The database and the mails; the app under test is a second one on it, with a log of its own. */
+/** Provides the database and the account emails; the app under test is a second one on it, with its own log. */
 const sterna = useApp()
 
 const lines: string[] = []
@@ -18,7 +18,7 @@ let app: App
 let close = async () => {}
 
 beforeAll(async () => {
-  // Plain pino, every level, nothing redacted: what is not logged needs no redaction.
+  // Plain pino at the lowest level without redaction: secrets must not be logged at all.
   const log = pino({ level: 'trace' }, new Writable({ write: (chunk, _, done) => void done(void lines.push(String(chunk))) }))
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: sterna.url, LOG_LEVEL: 'trace' })
   const db = connect({ url: sterna.url, max: 5, log })
@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 afterAll(() => close())
 
-/** Whatever could open a door, by the name under which a leak is reported. */
+/** All secrets, by the name under which a leak is reported. */
 const secrets = new Map<string, string>()
 function keep(name: string, secret: string) {
   expect([name, secret.length >= 12]).toEqual([name, true])
@@ -64,7 +64,7 @@ const keepSession = (name: string, answer: Answer) => {
   return { headers: { cookie } }
 }
 
-/** Everything a person does that makes or shows a secret, and most of what can go wrong on the way. */
+/** All requests that create or show a secret, and most of their errors. */
 beforeAll(async () => {
   const email = 'ada@example.com'
   const password = keep('the first password', 'first-correct-horse')
@@ -102,7 +102,7 @@ beforeAll(async () => {
     await call('GET', `/nowhere/${key}?key=${key}`, { headers })
   }
 
-  // A form too: its parser has a log of its own.
+  // A form, too: its parser logs by itself.
   const form = new Response(new FormData())
   await app.inject({
     method: 'POST',
@@ -118,7 +118,7 @@ beforeAll(async () => {
   await call('POST', `/projects/${id}/members`, { ...session, body: { email: 'grace@example.com', role: 'MEMBER' } })
   const invitation = keep('the invitation token', await sterna.tokenFor('grace@example.com'))
 
-  // Refused with the secret in hand: wrong purpose, wrong type, broken JSON around it.
+  // Refused requests with a secret: wrong purpose, wrong type, invalid JSON.
   await call('POST', '/auth/verify-email', { body: { token: reset } })
   await call('POST', '/auth/reset-password', { body: { token: reset, password: 7 } })
   await call('POST', '/auth/reset-password', { body: { token: [reset], password } })
@@ -151,7 +151,7 @@ beforeAll(async () => {
   await call('GET', '/users/@me/projects', again)
   keep('the master key', SECRET_KEY)
 
-  // Every kind of link once more, not used: what is redeemed is deleted and could not be found below.
+  // One unused link of every kind: used ones are deleted and could not be found below.
   const waiting = 'waiting@example.com'
   await call('POST', '/auth/signup', {
     body: { email: waiting, password: keep('the password of the one who waits', 'waits-correct-horse') },
@@ -163,7 +163,7 @@ beforeAll(async () => {
   keep('the open invitation token', await sterna.tokenFor(waiting))
 })
 
-/** Every way in which bytes are commonly written down; base64 for each of the three ways it can be aligned. */
+/** The common encodings of bytes; base64 in each of its three alignments. */
 function spellings(secret: string) {
   const bytes = Buffer.from(secret)
   const inBase64 = [0, 1, 2].map((shift) => {
@@ -192,7 +192,7 @@ function leaksIn(text: string) {
   )
 }
 
-/** Every row of every table: bytea as hex, and once more as the bytes it stands for. */
+/** Every row of every table, with bytea as hex and as bytes. */
 async function dump() {
   const tables = await many(
     sterna.db,
@@ -210,14 +210,14 @@ async function dump() {
 }
 
 describe('no secret', () => {
-  test('was missed: the story made all of them', () => {
+  test('is missing: the requests created all of them', () => {
     expect([...secrets.keys()]).toHaveLength(25)
     expect(new Set(secrets.values()).size).toBe(25)
   })
 
-  test('is in the database, in any spelling', async () => {
+  test('is in the database, in any encoding', async () => {
     const text = await dump()
-    // What is there shows that the dump is one: addresses, rows, sealed and hashed bytes.
+    // Proof that the dump is complete: addresses, rows, encrypted and hashed bytes.
     for (const marker of [
       'users ',
       'ada@example.com',
@@ -233,7 +233,7 @@ describe('no secret', () => {
     expect(leaksIn(text)).toEqual([])
   })
 
-  test('is in the log at its most talkative, in any spelling', () => {
+  test('is in the log at its lowest level, in any encoding', () => {
     const text = lines.join('')
     for (const marker of ['responded', 'unexpected error', 'account mail kept', 'API keys regenerated', 'domain added', '/auth/login'])
       expect(text).toContain(marker)
@@ -241,7 +241,7 @@ describe('no secret', () => {
     expect(leaksIn(text)).toEqual([])
   })
 
-  test('hides from this search', () => {
+  test('is missed by this search', () => {
     for (const secret of secrets.values()) {
       const bytes = Buffer.from(secret)
       const hidings = [
@@ -255,7 +255,7 @@ describe('no secret', () => {
   })
 })
 
-test('two accounts with one password have different hashes, made slowly', async () => {
+test('two accounts with the same password have different, slow hashes', async () => {
   for (const email of ['twin1@example.com', 'twin2@example.com'])
     await call('POST', '/auth/signup', { body: { email, password: 'the same password' } })
   const rows = await many(sterna.db, sql<{ hash: string }>`select password_hash as hash from users where email like 'twin%'`)

@@ -1,22 +1,21 @@
 import { sql } from 'kysely'
 import PostalMime from 'postal-mime'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { connect, many, one } from '../../src/db/index.ts'
 import { CAPACITY } from '../../src/delivery/sender/capacity.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { startApp, useApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { times } from '../support/times.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
 const TIME = 'Rendering took longer than 250 ms.'
-/** Never ends within the time limit, on any machine. */
+/** Exceeds the time limit on any machine. */
 const ENDLESS = '{% for i in (1..4000) %}{% for j in (1..4000) %}{% endfor %}{% endfor %}'
-/** Attempts that may be under way in other threads when the third time-out is noted. */
+/** Attempts that may run in other threads at the third timeout. */
 const UNDER_WAY = 4
-
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 50_000, interval: 20 })
-const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
 
 let projects = 0
 async function newProject(at: Pick<typeof sterna, 'newProject' | 'call' | 'db'> = sterna) {
@@ -35,7 +34,7 @@ async function newProject(at: Pick<typeof sterna, 'newProject' | 'call' | 'db'> 
     expect([status, body.error]).toEqual([200, undefined])
     return body.data.emails.map(({ email }: { email: string }) => email)
   }
-  /** How many emails of the project are in each state. */
+  /** The number of emails of the project per state. */
   async function states(db = at.db): Promise<Record<string, number>> {
     const rows = await many(
       db,
@@ -43,7 +42,7 @@ async function newProject(at: Pick<typeof sterna, 'newProject' | 'call' | 'db'> 
     )
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
   }
-  /** How many emails ended with each error. */
+  /** The number of failed emails per error. */
   async function errors(): Promise<Record<string, number>> {
     const rows = await many(
       at.db,
@@ -62,11 +61,11 @@ afterEach(async () => {
   await sql`update emails set state = 'cancelled' where state in ('queued', 'deferred')`.execute(sterna.db)
 })
 
-describe('a content that times out', () => {
-  test('is tried three times, and then fails for the rest of its recipients, whose reason names the time-out', async () => {
+describe('content that times out', () => {
+  test('is tried three times and then fails for its other recipients, with the timeout as reason', async () => {
     const project = await newProject()
     await project.send({ to: addresses(200), body: ENDLESS })
-    await soon(async () => {
+    await eventually(async () => {
       const { [TIME]: tried = 0 } = await project.errors()
       if (tried <= 3 + UNDER_WAY) expect(await project.states()).toEqual({ failed: 200 })
     })
@@ -76,29 +75,29 @@ describe('a content that times out', () => {
     expect(others).toEqual({ [`${TIME} Not tried: 3 emails with this content did.`]: 200 - tried! })
   })
 
-  test('by its filters does so in a thread, however little it prints', async () => {
+  test('by its filters times out in a thread, even with little output', async () => {
     const project = await newProject()
     const body = `{{ w ${'| upcase | downcase '.repeat(24)}| strip }}`.repeat(200)
     await project.send({ to: addresses(8), body, data: { w: '\u2003'.repeat(65_000) } })
-    await soon(async () => expect(await project.states()).toEqual({ failed: 8 }))
+    await eventually(async () => expect(await project.states()).toEqual({ failed: 8 }))
     expect(Object.keys(await project.errors()).every((error) => error.startsWith(TIME))).toBe(true)
   })
 })
 
 describe('a project whose templates are slow', () => {
-  test('does not delay the emails of another, with or without a thread, and leaves room for it', async () => {
+  test('does not delay the emails of another project, with or without a thread', async () => {
     const [slow, other] = [await newProject(), await newProject()]
     const bodies = ['Hi {{ name ?? "you" }}', 'Hi {% if name %}{{ name }}{% endif %}']
-    // Once before, so that threads and templates are there.
+    // Warms up threads and templates.
     for (const body of bodies) await other.send({ body })
-    await soon(async () => expect(await other.states()).toEqual({ sent: 2 }))
-    // Each has a content of its own, so that none is given up for the others.
+    await eventually(async () => expect(await other.states()).toEqual({ sent: 2 }))
+    // Separate contents, so that none fails because of another.
     await Promise.all(times(40, (n) => slow.send({ to: addresses(2), subject: `Slow ${n}`, body: ENDLESS })))
-    await soon(async () => expect((await slow.states()).failed ?? 0).toBeGreaterThan(1))
+    await eventually(async () => expect((await slow.states()).failed ?? 0).toBeGreaterThan(1))
     for (const [index, body] of bodies.entries()) {
       const before = (await slow.states()).failed ?? 0
       await other.send({ body })
-      await soon(async () => expect(await other.states()).toEqual({ sent: 3 + index }))
+      await eventually(async () => expect(await other.states()).toEqual({ sent: 3 + index }))
       const { failed: after = 0, sending = 0, queued = 0 } = await slow.states()
       expect(after - before, 'slow emails that ended while the other project waited').toBeLessThan(20)
       expect(sending).toBeLessThanOrEqual(0.75 * CAPACITY)
@@ -107,13 +106,13 @@ describe('a project whose templates are slow', () => {
   })
 })
 
-test('a worker that stops gives slow emails back instead of rendering them first', async () => {
+test('a worker that stops releases slow emails instead of rendering them', async () => {
   const database = await cloneDatabase()
   const { sterna: other, close } = await startApp(database.url)
   const db = connect({ url: database.url, max: 1, log: createLog('silent') })
   const project = await newProject(other)
   await Promise.all(times(20, (n) => project.send({ subject: `Slow ${n}`, body: ENDLESS })))
-  await soon(async () => expect((await project.states()).sending ?? 0).toBeGreaterThan(15))
+  await eventually(async () => expect((await project.states()).sending ?? 0).toBeGreaterThan(15))
   await close()
   const { failed = 0, queued = 0, ...others } = await project.states(db)
   expect([failed + queued, others]).toEqual([20, {}])
@@ -122,16 +121,18 @@ test('a worker that stops gives slow emails back instead of rendering them first
   await database.drop()
 })
 
-describe('HTML', () => {
-  test('of a thousand open elements and stray closing tags is sent like any other', async () => {
+describe('an email with HTML', () => {
+  test('with a thousand open elements and stray closing tags is sent like any other', async () => {
     const project = await newProject()
     const [id] = await project.send({ body: `${'<b>'.repeat(1_990)}Hello${'</x>'.repeat(100_000)}` })
-    await soon(async () => expect(await project.states()).toEqual({ sent: 1 }))
+    await eventually(async () => expect(await project.states()).toEqual({ sent: 1 }))
     expect((await sourceOf(project, id!)).text?.trim()).toBe('Hello')
   })
 
-  // Retried: a thread that is starved on a busy machine may be killed for it.
-  test('beyond a megabyte is sent without tracked links, its text from the first megabyte, and with the footer', { retry: 2 }, async () => {
+  // Retried: on a busy machine a thread without CPU time may be killed for the time limit.
+  test('of more than a megabyte is sent without tracked links, with text of the first megabyte and with the footer', {
+    retry: 2,
+  }, async () => {
     const project = await newProject()
     const template = await project.call('POST', '/templates', {
       name: 'Long',
@@ -150,7 +151,7 @@ describe('HTML', () => {
         subscribed: true,
         data: { block, count },
       })
-      await soon(async () => {
+      await eventually(async () => {
         const found = await one(sterna.db, sql<{ state: string; error: string | null }>`select state, error from emails where id = ${id}`)
         expect(found).toEqual({ state: 'sent', error: null })
       })

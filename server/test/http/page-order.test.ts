@@ -16,7 +16,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The plan in place of the rows. */
+/** The query plan instead of the rows. */
 const explaining = () =>
   db.withPlugin({
     transformQuery: ({ node }) => {
@@ -26,7 +26,7 @@ const explaining = () =>
     transformResult: async ({ result }) => result,
   })
 
-test('a page is measured and returned in the order of its query, by a sort that says so', async () => {
+test('a page is measured and returned in the order of its query, by an explicit sort', async () => {
   const query = sql<{ n: number }>`select n from generate_series(1, 10) n order by n % 3, n desc limit 6`
   expect(await readPage(db, query, 5)).toEqual({ rows: [9, 6, 3, 10, 7].map((n) => ({ n })), hasMore: true })
   const { rows } = await readPage(explaining(), query as never, 1_000)
@@ -34,7 +34,7 @@ test('a page is measured and returned in the order of its query, by a sort that 
   expect(plan.match(/Sort Key: .*/g)).toContain('Sort Key: page."rowNumber"')
 })
 
-test('rows beyond the bytes of a page are the last ones of its order', async () => {
+test('rows beyond the byte limit of a page are the last ones of its order', async () => {
   const size = Math.ceil(PAGE_BYTES / 2)
   const query = sql<{ n: number }>`select n, repeat('x', ${size}::int) as text from generate_series(1, 5) n order by n desc limit 5`
   const { rows, hasMore } = await readPage(db, query, 4)

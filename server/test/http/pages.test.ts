@@ -5,14 +5,14 @@ import { useApp } from '../support/app.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const MB = 1024 * 1024
-/** What a page may hold, one more row, and the JSON around. */
+/** The limit of a page, one more row, and the JSON around. */
 const MAX_PAGE = MB + 75 * 1024
 
 const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
 
 type Row = { id: string }
 
-/** All pages of a list, each asked for with the largest limit. */
+/** All pages of a list, each with the largest limit. */
 async function readAll(key: string, url: string) {
   const pages: Row[][] = []
   let total: number | undefined
@@ -48,7 +48,7 @@ describe('a cursor page', () => {
     },
   )
 
-  test('of events ends after 1 MB, in order, also with events that alone have more', async () => {
+  test('of events ends after 1 MB, in order, also with an event that is larger', async () => {
     const { id, sk } = await sterna.newProject()
     const ids = times(8, () => newId())
     await sql`
@@ -57,11 +57,11 @@ describe('a cursor page', () => {
       from unnest(${ids}::uuid[]) with ordinality as t(id, n)
     `.execute(sterna.db)
     const { pages } = await readAll(sk, '/events?')
-    // Newest first. The fifth of those of 225 kB is the one that passes 1 MB; the large one is the third from the end.
+    // Newest first. The fifth event of 225 kB exceeds 1 MB; the large event is the third from the end.
     expect(pages.map((page) => page.map((row) => ids.indexOf(row.id)))).toEqual([[7, 6, 5, 4, 3], [2], [1, 0]])
   })
 
-  test('of events has the same records twice, whatever they hold', async () => {
+  test('of events has the same records as data and as events', async () => {
     const { pk, sk } = await sterna.newProject()
     for (const data of [{ text: '"}],"events":[' }, { nested: [{ a: null }] }, {}])
       await sterna.call('POST', '/v1/track', { key: pk, body: { email: 'ada@example.com', event: 'e', data } })
@@ -72,7 +72,7 @@ describe('a cursor page', () => {
     expect((await sterna.call('GET', `/events/contact/${contactId}?limit=2`, { key: sk })).body.events).toEqual(body.data)
   })
 
-  test('is the first one when the cursor is empty', async () => {
+  test('is the first one for an empty cursor', async () => {
     const { sk } = await sterna.newProject()
     for (const url of ['/contacts', '/events', '/emails', '/suppressions', '/sandbox/messages'])
       expect(await sterna.call('GET', `${url}?cursor=`, { key: sk })).toMatchObject({ status: 200, body: { data: [], total: 0 } })
@@ -80,7 +80,7 @@ describe('a cursor page', () => {
 })
 
 describe('an offset page', () => {
-  test('of templates is whole and in order however large it is, and is read in portions', async () => {
+  test('of templates of any size is complete and in order, and is read in portions', async () => {
     const { id, sk } = await sterna.newProject()
     const ids = times(10, () => newId())
     await sql`
@@ -93,7 +93,7 @@ describe('an offset page', () => {
     expect(body).toMatchObject({ total: 10, page: 1, pageSize: 100, totalPages: 1 })
     expect(body.data.map((row: Row) => row.id)).toEqual(ids)
     expect(body.data[9]).toEqual((await sterna.call('GET', `/templates/${ids[9]}`, { key: sk })).body)
-    // It was written as it was read, so its length was not known.
+    // The response is streamed, so it has no Content-Length.
     expect(headers['content-length']).toBeUndefined()
 
     const small = await ask('pageSize=2&page=5&dir=asc')

@@ -9,7 +9,7 @@ const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: String(LIMIT) }, extend: p
 const call = (sk: string, url = '/probe/secret') => sterna.call('GET', url, { key: sk })
 const header = (answer: Awaited<ReturnType<typeof call>>, name: string) => Number(answer.headers[`ratelimit-${name}`])
 
-test('exactly the limit is let through in a window, and the next request is refused', async () => {
+test('the rate limit accepts exactly its number of requests in a window and refuses the next', async () => {
   const { sk } = await sterna.newProject()
   const answers = []
   for (let n = 0; n < LIMIT + 1; n++) answers.push(await call(sk))
@@ -22,21 +22,21 @@ test('exactly the limit is let through in a window, and the next request is refu
   expect([header(refused, 'limit'), header(refused, 'remaining')]).toEqual([LIMIT, 0])
 })
 
-test('a burst in parallel gets exactly the limit too', async () => {
+test('the rate limit is exact for concurrent requests', async () => {
   const { sk } = await sterna.newProject()
   const answers = await Promise.all(Array.from({ length: LIMIT + 50 }, () => call(sk)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT)
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(50)
 })
 
-test('refused requests do not count, a new window starts with the first request after the old one', async () => {
+test('refused requests do not count, and a new window starts with the first request after the old one', async () => {
   const { sk, id } = await sterna.newProject()
   for (let n = 0; n < LIMIT + 20; n++) await call(sk)
   const { rows } = await sql<{ leased: number }>`select leased from rate_windows where project_id = ${id}`.execute(sterna.db)
   expect(rows).toEqual([{ leased: LIMIT }])
 })
 
-test('errors to a valid key count and carry the headers; unknown keys carry none', async () => {
+test('errors of a valid key count and have the rate limit headers; unknown keys have none', async () => {
   const { sk, pk } = await sterna.newProject()
   const invalid = await sterna.call('POST', '/probe/once', { key: sk, body: { fail: 1 } })
   expect([invalid.status, header(invalid, 'remaining')]).toEqual([422, LIMIT - 1])
@@ -47,13 +47,13 @@ test('errors to a valid key count and carry the headers; unknown keys carry none
   expect(unknown.headers['ratelimit-limit']).toBeUndefined()
 })
 
-test('one project at its limit leaves the others alone', async () => {
+test('a project at its limit does not affect others', async () => {
   const [ours, theirs] = [await sterna.newProject(), await sterna.newProject()]
   for (let n = 0; n <= LIMIT; n++) await call(ours.sk)
   expect((await call(theirs.sk)).status).toBe(200)
 })
 
-test('session calls carry no such headers and do not use up the limit of the project', async () => {
+test('session requests have no rate limit headers and do not count for the project', async () => {
   const { sk, id, owner } = await sterna.newProject()
   const answer = await owner.call('GET', '/probe/project', { headers: { 'x-project-id': id } })
   expect(answer.status).toBe(200)
@@ -69,7 +69,7 @@ test('a session is limited to 3,000 calls a minute', async () => {
   expect(answers.at(-1)).toBe(429)
 })
 
-test('guessing keys is throttled per address, and does not lock out a key that was valid before', async () => {
+test('wrong keys are limited per IP, without refusing a key that was valid before', async () => {
   const { sk } = await sterna.newProject()
   await call(sk)
   const statuses = []

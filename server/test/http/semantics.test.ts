@@ -13,8 +13,8 @@ import { SECRET_KEY, useApp } from '../support/app.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
-describe('private answers', () => {
-  test('are stored by no cache, whether they succeed or fail', async () => {
+describe('private responses', () => {
+  test('are never cached, as successes and as errors', async () => {
     const { id, sk, pk, owner } = await sterna.newProject()
     const session = { cookie: owner.cookie, headers: { 'x-project-id': id } }
     const answers = [
@@ -33,7 +33,7 @@ describe('private answers', () => {
 })
 
 describe('HEAD', () => {
-  test('answers as GET does, without the body', async () => {
+  test('answers like GET, without the body', async () => {
     const { sk } = await sterna.newProject()
     for (const url of [
       '/health',
@@ -54,7 +54,7 @@ describe('HEAD', () => {
     expect((await sterna.app.inject({ method: 'HEAD', url: '/contacts' })).statusCode).toBe(401)
   })
 
-  test('signs nobody out', async () => {
+  test('does not sign out', async () => {
     const { cookie } = await sterna.newPerson()
     expect((await sterna.app.inject({ method: 'HEAD', url: '/auth/logout', headers: { cookie } })).statusCode).toBe(404)
     expect((await sterna.call('GET', '/users/@me', { cookie })).status).toBe(200)
@@ -80,7 +80,7 @@ describe('the dashboard', () => {
   const ask = (method: 'GET' | 'HEAD', url: string, accept?: string) =>
     app.inject({ method, url, headers: accept === undefined ? {} : { accept } })
 
-  test.each([undefined, '*/*', 'text/html', 'application/json'])('is at / whatever is accepted: %s', async (accept) => {
+  test.each([undefined, '*/*', 'text/html', 'application/json'])('is at / for the Accept header %s', async (accept) => {
     const answer = await ask('GET', '/', accept)
     expect([answer.statusCode, answer.headers['content-type'], answer.headers['cache-control']]).toEqual([
       200,
@@ -92,7 +92,7 @@ describe('the dashboard', () => {
     expect([head.statusCode, head.headers['content-type'], head.body]).toEqual([200, 'text/html; charset=utf-8', ''])
   })
 
-  test('is at other addresses for browsers only, and its files may be kept', async () => {
+  test('is at other paths for browsers only, and its files are cacheable', async () => {
     expect((await ask('GET', '/campaigns/new', 'text/html,*/*')).statusCode).toBe(200)
     expect((await ask('GET', '/campaigns/new', '*/*')).statusCode).toBe(404)
     expect((await ask('GET', '/assets/app.js')).headers['cache-control']).toContain('immutable')
@@ -108,7 +108,7 @@ describe('unknown keys of a body', () => {
     ['half a surrogate pair', '"\\ud800"'],
     ['all of it deep inside', '{"a":[{"\\u0000":1e400}]}'],
     ['a prototype', '{"__proto__":{"email":"x"}}'],
-  ])('are ignored with %s in them, which known ones refuse', async (_, json) => {
+  ])('are ignored with %s, which known keys refuse', async (_, json) => {
     const { sk, pk } = await sterna.newProject()
     const created = await sterna.call('POST', '/contacts', { key: sk, body: `{"email":"ada@example.com","unknownKey":${json}}` })
     expect([created.status, created.body.data]).toEqual([201, null])
@@ -128,7 +128,7 @@ describe('a byte order mark', () => {
   })
 })
 
-describe('two lines of Idempotency-Key', () => {
+describe('two Idempotency-Key headers', () => {
   let port: number
   beforeAll(async () => {
     await sterna.app.listen({ host: '127.0.0.1', port: 0 })
@@ -152,7 +152,7 @@ describe('two lines of Idempotency-Key', () => {
       socket.on('error', reject)
     })
 
-  test('are refused, and one with a comma is a key', async () => {
+  test('are refused, and one with a comma is a valid key', async () => {
     const { id, pk } = await sterna.newProject()
     expect(await track(pk, ['Idempotency-Key: one\r\n', 'idempotency-key: two\r\n'])).toBe(400)
     expect(await track(pk, ['Idempotency-Key: one\r\n', 'Idempotency-Key: one\r\n'])).toBe(400)
@@ -162,7 +162,7 @@ describe('two lines of Idempotency-Key', () => {
   })
 })
 
-describe('signing out', () => {
+describe('logout', () => {
   test.each<Record<string, string>>([
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },

@@ -2,13 +2,14 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { many, one } from '../../src/db/index.ts'
 import { preferenceLinks, readPreferenceToken } from '../../src/preferences/link.ts'
 import { maskAddress } from '../../src/preferences/page.ts'
 import { languageFor, textsIn } from '../../src/preferences/texts.ts'
 import { type Answer, startApp, useApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 
 const ENV = { RATE_LIMIT_PER_MINUTE: '0', TRUST_PROXY: '127.0.0.1', PUBLIC_URL: 'https://mail.example' }
 const sterna = useApp({ env: ENV })
@@ -20,11 +21,10 @@ const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const ONE_CLICK = 'List-Unsubscribe=One-Click'
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
 const pathOf = (url: string) => url.replace('https://mail.example', '')
 const titleOf = ({ body }: Answer) => /<h1>(.*?)<\/h1>/.exec(body)?.[1]
 
-/** Wrong links are counted per network, so each request comes from one of its own. */
+/** A new network for each request: wrong links are limited per network. */
 let ips = 0
 const fromNewIp = () => ({ 'x-forwarded-for': `10.9.${Math.floor(++ips / 250)}.${ips % 250}` })
 const open = (url: string, headers: Record<string, string> = {}) =>
@@ -38,13 +38,13 @@ const post = (url: string, payload?: string | Buffer, headers: Record<string, st
 type Options = { at?: Pick<typeof sterna, 'call' | 'newProject'> }
 type Message = { type?: 'MARKETING' | 'HEADLESS' | 'TRANSACTIONAL'; body?: string; to?: string; headers?: Record<string, string> }
 type Contact = { id: string; email: string; subscribed: boolean }
-let shops = 0
+let projects = 0
 
-/** A project with a domain. */
-async function newShop({ at = sterna }: Options = {}) {
+/** A project with a verified domain, without link tracking. */
+async function newProject({ at = sterna }: Options = {}) {
   const { id, sk, owner } = await at.newProject()
-  const domain = `shop${++shops}.example`
-  // Links that are counted look different.
+  const domain = `project${++projects}.example`
+  // Tracked links would be rewritten.
   await owner.call('PATCH', `/users/@me/projects/${id}`, { body: { name: 'Test', tracking: 'DISABLED' } })
   const call = (method: string, url: string, body?: unknown) => at.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
   await call('POST', '/domains', { domain })
@@ -58,7 +58,7 @@ async function newShop({ at = sterna }: Options = {}) {
     call('POST', '/v1/send', { to, template: await template(message), subscribed: true, headers })
   const email = async (emailId: string) => (await call('GET', `/emails/${emailId}`)).body
   const source = async (emailId: string): Promise<string> => {
-    await soon(async () => expect((await email(emailId)).status).toBe('SENT'))
+    await eventually(async () => expect((await email(emailId)).status).toBe('SENT'))
     const message = await one(sterna.db, sql<{ id: string }>`select id from sandbox_messages where email_id = ${emailId}`)
     return (await call('GET', `/sandbox/messages/${message.id}`)).body.source
   }
@@ -82,7 +82,7 @@ async function newShop({ at = sterna }: Options = {}) {
     template,
     send,
     email,
-    /** Sends and gives what came out at the other end. */
+    /** Sends an email and returns its message. */
     deliver: async (message: Message) => source((await send(message)).body.data.emails[0].email),
     linksFor,
     contact: async (body: object = {}): Promise<Contact> =>
@@ -98,24 +98,24 @@ async function newShop({ at = sterna }: Options = {}) {
     change: (body: object) => owner.call('PATCH', `/users/@me/projects/${id}`, { body }),
   }
 }
-type Shop = Awaited<ReturnType<typeof newShop>>
+type Project = Awaited<ReturnType<typeof newProject>>
 
-let shop: Shop
+let project: Project
 beforeAll(async () => {
-  shop = await newShop()
+  project = await newProject()
 })
 
-/** A contact of the shop with an address of its own, and its links. */
+/** A contact of the project with a new address, and its links. */
 let contacts = 0
-async function newReader(more: object = {}, at: Shop = shop) {
-  const contact = await at.contact({ email: `reader${++contacts}@example.com`, ...more })
+async function newContact(more: object = {}, at: Project = project) {
+  const contact = await at.contact({ email: `contact${++contacts}@example.com`, ...more })
   return { contact, links: await at.linksFor(contact) }
 }
 
 const UNCOUNTED = { except: ['attempts', 'job_workers'] }
 
 async function expectNothingChanged(work: () => Promise<unknown>) {
-  await soon(async () => expect(await many(sterna.db, sql`select 1 from emails where state in ('queued', 'sending')`)).toEqual([]))
+  await eventually(async () => expect(await many(sterna.db, sql`select 1 from emails where state in ('queued', 'sending')`)).toEqual([]))
   const before = await sterna.digest(UNCOUNTED)
   await work()
   expect(await sterna.digest(UNCOUNTED)).toBe(before)
@@ -125,10 +125,10 @@ const tokenOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
 // Links ----------------------------------------------------------------------------------------------------------------
 
-describe('a link', () => {
-  test('is the same in a preview for a contact and in every mail to it', async () => {
-    const { contact, links } = await newReader()
-    const source = await shop.deliver({
+describe('a preference link', () => {
+  test('is the same in a preview for a contact and in every email to it', async () => {
+    const { contact, links } = await newContact()
+    const source = await project.deliver({
       to: contact.email,
       type: 'TRANSACTIONAL',
       body: '{{unsubscribeUrl}}\n{{subscribeUrl}}\n{{manageUrl}}',
@@ -138,8 +138,8 @@ describe('a link', () => {
     for (const purpose of PURPOSES) expect(links[purpose]).toMatch(new RegExp(`^https://mail\\.example/${purpose}/[\\w-]{66}$`))
   })
 
-  test('of one purpose is not found for another, and changes nothing there', async () => {
-    const { links } = await newReader()
+  test('of one purpose is not found for another and changes nothing', async () => {
+    const { links } = await newContact()
     await expectNothingChanged(async () => {
       for (const purpose of PURPOSES) {
         for (const other of PURPOSES.filter((each) => each !== purpose)) {
@@ -156,14 +156,14 @@ describe('a link', () => {
   })
 
   test('of one contact or project is not found for another', async () => {
-    const mine = await newReader()
-    const theirs = await newReader({}, await newShop())
+    const mine = await newContact()
+    const theirs = await newContact({}, await newProject())
     const bytes = [mine, theirs].map(({ links }) => Buffer.from(tokenOf(links.unsubscribe), 'base64url'))
     const [a, b] = bytes as [Buffer, Buffer]
     const mixed = [
-      Buffer.concat([a.subarray(0, 17), b.subarray(17, 33), a.subarray(33)]), // their contact, my project and signature
-      Buffer.concat([a.subarray(0, 1), b.subarray(1, 17), a.subarray(17)]), // their project
-      Buffer.concat([a.subarray(0, 33), b.subarray(33)]), // their signature
+      Buffer.concat([a.subarray(0, 17), b.subarray(17, 33), a.subarray(33)]), // the other contact, the own project and signature
+      Buffer.concat([a.subarray(0, 1), b.subarray(1, 17), a.subarray(17)]), // the other project
+      Buffer.concat([a.subarray(0, 33), b.subarray(33)]), // the other signature
       Buffer.concat([b.subarray(0, 33), a.subarray(33)]),
       Buffer.concat([Buffer.of(2), a.subarray(1)]), // another version
       Buffer.concat([Buffer.of(0), a.subarray(1)]),
@@ -171,17 +171,17 @@ describe('a link', () => {
     for (const token of mixed) expect(readPreferenceToken(sterna.secrets, 'unsubscribe', token.toString('base64url'))).toBeUndefined()
     await expectNothingChanged(async () => {
       for (const token of mixed) expect((await post(`/unsubscribe/${token.toString('base64url')}`, ONE_CLICK, FORM)).status).toBe(404)
-      for (const id of [mine.contact.id, shop.id]) expect((await post(`/unsubscribe/${id}`, ONE_CLICK, FORM)).status).toBe(404)
+      for (const id of [mine.contact.id, project.id]) expect((await post(`/unsubscribe/${id}`, ONE_CLICK, FORM)).status).toBe(404)
     })
   })
 
-  test('that was altered anywhere is not found', async () => {
-    const { links } = await newReader()
+  test('with any change is not found', async () => {
+    const { links } = await newContact()
     const token = tokenOf(links.unsubscribe)
     const swap = (char: string) => (char === 'A' ? 'B' : 'A')
     const altered = [
       ...[...token].map((char, at) => token.slice(0, at) + swap(char) + token.slice(at + 1)),
-      // The last character holds two bits that say nothing: these decode to the same bytes.
+      // The last character has two unused bits: these variants decode to the same bytes.
       ...[...'BCDEFGHIJKLMNOP'].map((char) => token.slice(0, -1) + char).filter((each) => each !== token),
       token.slice(0, -1),
       `${token}A`,
@@ -199,7 +199,7 @@ describe('a link', () => {
     expect((await open(links.unsubscribe)).status).toBe(200)
   })
 
-  test('names its contact to us, and nobody else can make one', () => {
+  test('names its contact and cannot be forged', () => {
     fc.assert(
       fc.property(fc.uuid(), fc.uuid(), fc.constantFrom(...PURPOSES), fc.constantFrom(...PURPOSES), (projectId, contactId, made, used) => {
         const links = preferenceLinks(sterna.secrets, '', { projectId, contactId })
@@ -210,30 +210,30 @@ describe('a link', () => {
     fc.assert(fc.property(fc.base64String(), (token) => readPreferenceToken(sterna.secrets, 'unsubscribe', token) === undefined))
   })
 
-  test('whose contact or project is gone is not found, in the language it was sent in', async () => {
-    const gone = await newShop()
+  test('of a deleted contact or project is not found, in the language of the link', async () => {
+    const gone = await newProject()
     await gone.change({ language: 'de' })
-    const { contact, links } = await newReader({}, gone)
+    const { contact, links } = await newContact({}, gone)
     await gone.call('DELETE', `/contacts/${contact.id}`)
     const answer = await open(links.unsubscribe)
     expect([answer.status, titleOf(answer)]).toEqual([404, 'Dieser Link funktioniert nicht'])
     expect((await post(links.unsubscribe, ONE_CLICK, FORM)).status).toBe(404)
-    const other = await newReader({}, gone)
+    const other = await newContact({}, gone)
     await sql`update projects set deleted_at = now() where id = ${gone.id}`.execute(sterna.db)
     expect((await post(other.links.unsubscribe, ONE_CLICK, FORM)).status).toBe(404)
     expect(titleOf(await open(other.links.unsubscribe))).toBe('This link does not work')
   })
 
   test('works while the project is disabled', async () => {
-    const disabled = await newShop()
-    const { contact, links } = await newReader({}, disabled)
+    const disabled = await newProject()
+    const { contact, links } = await newContact({}, disabled)
     await sql`update projects set disabled = true where id = ${disabled.id}`.execute(sterna.db)
     expect((await post(links.unsubscribe, ONE_CLICK, FORM)).status).toBe(200)
     expect(await disabled.isSubscribed(contact)).toBe(false)
   })
 
-  test('that is wrong may be tried a hundred times a minute from one network; right ones work there all the same', async () => {
-    const { links } = await newReader()
+  test('that is wrong may be tried a hundred times a minute from one network; valid ones still work there', async () => {
+    const { links } = await newContact()
     const from = (ip: string, url: string) => sterna.call('GET', pathOf(url), { headers: { ...BROWSER, 'x-forwarded-for': ip } })
     for (let tried = 0; tried < 100; tried++) expect((await from('2001:db8::1', '/unsubscribe/x')).status).toBe(404)
     const refused = await from('2001:db8::ffff', '/manage/x')
@@ -244,8 +244,8 @@ describe('a link', () => {
   })
 
   test('may be used sixty times a minute from one network', async () => {
-    const { links } = await newReader()
-    const other = await newReader()
+    const { links } = await newContact()
+    const other = await newContact()
     const use = (url: string) => sterna.call('POST', pathOf(url), { headers: { 'x-forwarded-for': '10.8.8.8' } })
     for (let used = 0; used < 60; used++) expect((await use(links.unsubscribe)).status).toBe(200)
     expect((await use(links.unsubscribe)).status).toBe(429)
@@ -255,10 +255,10 @@ describe('a link', () => {
 
 // Pages ----------------------------------------------------------------------------------------------------------------
 
-describe('looking at a page', () => {
-  test('changes nothing, whatever the state of the contact', async () => {
+describe('a preference page', () => {
+  test('changes nothing, in any state of the contact', async () => {
     for (const subscribed of [true, false]) {
-      const { links } = await newReader({ subscribed })
+      const { links } = await newContact({ subscribed })
       await expectNothingChanged(async () => {
         for (const url of Object.values(links)) {
           expect((await open(url)).status).toBe(200)
@@ -269,8 +269,8 @@ describe('looking at a page', () => {
     }
   })
 
-  test('shows no script, nothing of others, and the address only masked', async () => {
-    const { links } = await newReader({ email: 'grace.hopper@navy.example', data: { name: 'Grace', plan: 'secret-plan' } })
+  test('has no script, no third-party content and only a masked address', async () => {
+    const { links } = await newContact({ email: 'grace.hopper@navy.example', data: { name: 'Grace', plan: 'secret-plan' } })
     for (const url of Object.values(links)) {
       const { body, headers } = await open(`${url}?next=https://evil.example&x=<script>alert(1)</script>`, {
         referer: 'https://evil.example',
@@ -293,10 +293,10 @@ describe('looking at a page', () => {
     }
   })
 
-  test('shows the name of a project as text', async () => {
-    const odd = await newShop()
+  test('shows the name of a project as text, not as markup', async () => {
+    const odd = await newProject()
     await odd.change({ name: '<b>"Tom" & {address} $&</b>' })
-    const { links } = await newReader({}, odd)
+    const { links } = await newContact({}, odd)
     const { body } = await open(links.unsubscribe)
     expect(body).toContain('&lt;b&gt;&quot;Tom&quot; &amp; {address} $&amp;&lt;/b&gt;')
     expect(body).not.toContain('<b>')
@@ -307,14 +307,14 @@ describe('looking at a page', () => {
     ['a@b.co', 'a•••@b•••.co'],
     ['ünal@mail.example.org', 'ü•••@m•••.org'],
     ['😀x@example.com', '😀•••@e•••.com'],
-  ])('%s reads %s', (address, masked) => {
+  ])('shows %s as %s', (address, masked) => {
     expect(maskAddress(address)).toBe(masked)
   })
 
-  test('a scanner that follows every link of a mail, and those it finds behind them, unsubscribes nobody', async () => {
-    const { contact } = await newReader()
+  test('does not unsubscribe a contact when a scanner follows all links of an email', async () => {
+    const { contact } = await newContact()
     const body = '<a href="{{manageUrl}}">Choose</a> <a href="{{subscribeUrl}}">Stay</a>'
-    const sources = [await shop.deliver({ to: contact.email }), await shop.deliver({ to: contact.email, body })]
+    const sources = [await project.deliver({ to: contact.email }), await project.deliver({ to: contact.email, body })]
     const parsed = await Promise.all(sources.map((source) => PostalMime.parse(source)))
     const text = parsed.map(({ html, text, headers }) => `${html} ${text} ${JSON.stringify(headers)}`).join(' ')
     const found = new Set(text.match(/https:\/\/mail\.example\/[\w/-]+/g))
@@ -331,7 +331,7 @@ describe('looking at a page', () => {
         for (const [, next] of answer.body.matchAll(/href="\.\.(\/[^"]+)"/g)) found.add(`https://mail.example${next}`)
       }
     })
-    expect(await shop.isSubscribed(contact)).toBe(true)
+    expect(await project.isSubscribed(contact)).toBe(true)
   })
 })
 
@@ -341,7 +341,7 @@ const multipart = (name: string, value: string) =>
 const MULTIPART = { 'content-type': `multipart/form-data; boundary=${boundary}` }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-describe('one click', () => {
+describe('one-click unsubscribe', () => {
   test.each<[string, string | undefined, Record<string, string>, string]>([
     ['urlencoded', ONE_CLICK, FORM, 'one-click'],
     ['multipart', multipart('List-Unsubscribe', 'One-Click'), MULTIPART, 'one-click'],
@@ -362,9 +362,9 @@ describe('one click', () => {
     ['bad multipart', 'x', MULTIPART, 'page'],
     ['multipart without a boundary', 'x', { 'content-type': 'multipart/form-data' }, 'page'],
     ['of numbers', '[1]', JSON_TYPE, 'page'],
-  ])('unsubscribes when the body is %s: 200, no redirect, no cookie, one event however often', async (_, body, headers, source) => {
-    const own = await newShop()
-    const { contact, links } = await newReader({}, own)
+  ])('accepts %s: 200, no redirect, no cookie, and one event for repeated requests', async (_, body, headers, source) => {
+    const own = await newProject()
+    const { contact, links } = await newContact({}, own)
     const answers = await Promise.all([post(links.unsubscribe, body, headers), post(links.unsubscribe, body, headers)])
     answers.push(await post(links.unsubscribe, body, headers))
     for (const { status, headers: given } of answers)
@@ -374,31 +374,32 @@ describe('one click', () => {
     expect(await own.consents(contact.id)).toEqual([[false, source]])
   })
 
-  test('holds at once for mail that is already queued', async () => {
-    const { contact, links } = await newReader({ email: 'delay@example.com' })
-    const sent = (await shop.send({ to: contact.email })).body.data.emails[0].email
-    const transactional = (await shop.send({ to: contact.email, type: 'TRANSACTIONAL' })).body.data.emails[0].email
-    for (const id of [sent, transactional]) await soon(async () => expect((await shop.email(id)).timeline.at(-1).what).toBe('deferred'))
+  test('takes effect on emails that are already queued', async () => {
+    const { contact, links } = await newContact({ email: 'delay@example.com' })
+    const sent = (await project.send({ to: contact.email })).body.data.emails[0].email
+    const transactional = (await project.send({ to: contact.email, type: 'TRANSACTIONAL' })).body.data.emails[0].email
+    for (const id of [sent, transactional])
+      await eventually(async () => expect((await project.email(id)).timeline.at(-1).what).toBe('deferred'))
     await post(links.unsubscribe, ONE_CLICK, FORM)
-    await sql`update emails set due_at = now() where project_id = ${shop.id} and state = 'deferred'`.execute(sterna.db)
-    await soon(async () => expect(await shop.email(sent)).toMatchObject({ status: 'SKIPPED', error: 'unsubscribed' }))
-    await soon(async () => expect((await shop.email(transactional)).attempts).toBe(2))
-    expect((await shop.email(transactional)).status).toBe('PENDING')
+    await sql`update emails set due_at = now() where project_id = ${project.id} and state = 'deferred'`.execute(sterna.db)
+    await eventually(async () => expect(await project.email(sent)).toMatchObject({ status: 'SKIPPED', error: 'unsubscribed' }))
+    await eventually(async () => expect((await project.email(transactional)).attempts).toBe(2))
+    expect((await project.email(transactional)).status).toBe('PENDING')
   })
 
-  test('is what the links of other routes do not take: there, forms are refused', async () => {
-    const answer = await sterna.call('POST', '/contacts', { key: shop.sk, body: 'email=x', headers: FORM })
+  test('is refused on the links of other routes', async () => {
+    const answer = await sterna.call('POST', '/contacts', { key: project.sk, body: 'email=x', headers: FORM })
     expect([answer.status, answer.body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
   })
 
   test('of more than 64 KB is refused', async () => {
-    const { contact, links } = await newReader()
+    const { contact, links } = await newContact()
     expect((await post(links.unsubscribe, `${ONE_CLICK}&x=${'x'.repeat(70_000)}`, FORM)).status).toBe(413)
-    expect(await shop.isSubscribed(contact)).toBe(true)
+    expect(await project.isSubscribed(contact)).toBe(true)
   })
 })
 
-describe('mails that wait for their turn', () => {
+describe('queued emails', () => {
   let slow: Awaited<ReturnType<typeof startApp>>
   let drop: () => Promise<void>
   beforeAll(async () => {
@@ -411,19 +412,19 @@ describe('mails that wait for their turn', () => {
     await drop()
   })
 
-  test('are not sent to who unsubscribes meanwhile', async () => {
+  test('are not sent to a contact that unsubscribes meanwhile', async () => {
     const at = slow.sterna
-    const own = await newShop({ at })
-    const to = Array.from({ length: 10 }, (_, index) => `reader${index}@example.com`)
+    const own = await newProject({ at })
+    const to = Array.from({ length: 10 }, (_, index) => `contact${index}@example.com`)
     for (const email of to) await own.contact({ email })
     const answer = await own.call('POST', '/v1/send', { to, template: await own.template({}) })
     const mails = answer.body.data.emails as { email: string; contact: Contact }[]
     const links = await Promise.all(mails.map(({ contact }) => own.linksFor(contact)))
     const all = () => Promise.all(mails.map(({ email }) => own.email(email)))
-    await soon(async () => expect((await all()).map(({ status }) => status)).toContain('SENT'))
+    await eventually(async () => expect((await all()).map(({ status }) => status)).toContain('SENT'))
     await Promise.all(links.map(({ unsubscribe }) => at.call('POST', pathOf(unsubscribe), { body: ONE_CLICK, headers: FORM })))
     const left = Date.now()
-    await soon(async () => expect((await all()).map(({ status }) => status)).not.toContain('SENDING'))
+    await eventually(async () => expect((await all()).map(({ status }) => status)).not.toContain('SENDING'))
     const skipped = (await all()).filter(({ error }) => error === 'unsubscribed')
     expect(skipped.length).toBeGreaterThan(4)
     const sent = (await all()).filter(({ status }) => status === 'SENT')
@@ -433,8 +434,8 @@ describe('mails that wait for their turn', () => {
 })
 
 describe('the form of a page', () => {
-  test('is answered by a page that says what is now true', async () => {
-    const { contact, links } = await newReader()
+  test('is answered by a page with the new state', async () => {
+    const { contact, links } = await newContact()
     expect(titleOf(await open(links.unsubscribe))).toBe('Unsubscribe?')
     const left = await post(links.unsubscribe, '', FORM)
     expect([left.status, titleOf(left)]).toEqual([200, 'You are unsubscribed'])
@@ -444,15 +445,15 @@ describe('the form of a page', () => {
     const back = await post(links.subscribe, '', FORM)
     expect([back.status, titleOf(back)]).toEqual([200, 'You are subscribed'])
     expect(titleOf(await open(links.subscribe))).toBe('You are subscribed')
-    expect(await shop.isSubscribed(contact)).toBe(true)
-    expect(await shop.consents(contact.id)).toEqual([
+    expect(await project.isSubscribed(contact)).toBe(true)
+    expect(await project.consents(contact.id)).toEqual([
       [true, 'page'],
       [false, 'page'],
     ])
   })
 
-  test('leads from each state to the page that offers the other', async () => {
-    const { links } = await newReader()
+  test('links from each state to the page for the other', async () => {
+    const { links } = await newContact()
     const left = await post(links.unsubscribe)
     expect(left.body).toContain(`href="..${pathOf(links.subscribe)}"`)
     const back = await post(links.subscribe)
@@ -465,9 +466,9 @@ describe('the form of a page', () => {
     ['multipart that says no', multipart('subscribed', 'false'), MULTIPART, false],
     ['JSON that says no', '{"subscribed":false}', JSON_TYPE, false],
     ['JSON that says yes', '{"subscribed":true}', JSON_TYPE, true],
-  ])('of preferences takes %s', async (_, body, headers, wanted) => {
-    const own = await newShop()
-    const { contact, links } = await newReader({ subscribed: !wanted }, own)
+  ])('of preferences accepts %s', async (_, body, headers, wanted) => {
+    const own = await newProject()
+    const { contact, links } = await newContact({ subscribed: !wanted }, own)
     const answer = await post(links.manage, body, headers)
     expect([answer.status, answer.headers.location]).toEqual([200, undefined])
     expect(answer.body).toContain('role="status"')
@@ -487,7 +488,7 @@ describe('the form of a page', () => {
     ['null', '{"subscribed":null}', JSON_TYPE, 'invalid_type'],
     ['a file', multipart('subscribed"; filename="x', 'true'), MULTIPART, 'invalid_type'],
   ])('of preferences refuses %s', async (_, body, headers, code) => {
-    const { links } = await newReader()
+    const { links } = await newContact()
     await expectNothingChanged(async () => {
       const answer = await post(links.manage, body, { ...headers, accept: 'application/json' })
       expect([answer.status, answer.body.error.errors]).toMatchObject([422, [{ field: 'subscribed', code }]])
@@ -496,7 +497,7 @@ describe('the form of a page', () => {
     })
   })
 
-  test('of a wrong link is answered by a page to browsers, and by the envelope to others', async () => {
+  test('of a wrong link is answered with a page for browsers and with the JSON error for others', async () => {
     for (const method of ['GET', 'POST']) {
       const page = await sterna.call(method, '/unsubscribe/x', {
         headers: { ...fromNewIp(), ...BROWSER, 'accept-language': 'tlh, de-AT;q=0.9, fr' },
@@ -523,7 +524,7 @@ describe('the form of a page', () => {
 // Languages ------------------------------------------------------------------------------------------------------------
 
 describe('the language', () => {
-  test.each(LANGUAGES)('%s has every text, with the same blanks', (language) => {
+  test.each(LANGUAGES)('%s has all texts with the same placeholders', (language) => {
     const texts = Object.entries(textsIn(language))
     const blanks = (text: string) => (text.match(/\{\w+\}/g) ?? []).toSorted()
     for (const [name, text] of texts) {
@@ -534,10 +535,10 @@ describe('the language', () => {
     expect(texts).toHaveLength(Object.keys(textsIn('en')).length)
   })
 
-  test.each(LANGUAGES)('of a project may be %s: its pages are, and the footers of its mails', async (language) => {
-    const own = await newShop()
+  test.each(LANGUAGES)('of a project may be %s, on its pages and in the footers of its emails', async (language) => {
+    const own = await newProject()
     await own.change({ language })
-    const { contact, links } = await newReader({}, own)
+    const { contact, links } = await newContact({}, own)
     const texts = textsIn(language)
     const answer = await open(links.unsubscribe, { 'accept-language': 'sv, fi' })
     expect(answer.body).toContain(`<html lang="${language}">`)
@@ -565,33 +566,33 @@ describe('the language', () => {
     expect(languageFor(locale, project)).toBe(language)
   })
 
-  test('of the contact counts first, on pages and in mails', async () => {
-    const { contact, links } = await newReader({ data: { locale: 'es-MX' } })
+  test('of the contact takes precedence, on pages and in emails', async () => {
+    const { contact, links } = await newContact({ data: { locale: 'es-MX' } })
     expect(titleOf(await open(links.unsubscribe))).toBe('¿Quiere darse de baja?')
-    const { html, text } = await PostalMime.parse(await shop.deliver({ to: contact.email }))
+    const { html, text } = await PostalMime.parse(await project.deliver({ to: contact.email }))
     expect(html).toContain('Darse de baja')
     expect(text).toContain('Darse de baja (https://mail.example/unsubscribe/')
   })
 })
 
-// Mails ----------------------------------------------------------------------------------------------------------------
+// Emails ---------------------------------------------------------------------------------------------------------------
 
 const headerOf = (source: string, name: string) =>
   new RegExp(`^${name}: (.*)$`, 'mi').exec(source.slice(0, source.indexOf('\r\n\r\n')).replace(/\r\n[ \t]/g, ' '))?.[1]
 
-describe('a mail', () => {
-  test('of marketing has a footer with the link, in HTML before the end of the body, and in text', async () => {
-    const { contact, links } = await newReader()
+describe('an email', () => {
+  test('of type MARKETING has a footer with the link, in HTML before the end of the body, and in text', async () => {
+    const { contact, links } = await newContact()
     const body = '<html><body><p>News</p></BODY></html><!-- </body> -->'
-    const { html, text } = await PostalMime.parse(await shop.deliver({ to: contact.email, body }))
+    const { html, text } = await PostalMime.parse(await project.deliver({ to: contact.email, body }))
     expect(html).toMatch(/^<html><body><p>News<\/p><div lang="en"[\s\S]*<\/div>\n<\/BODY><\/html><!-- <\/body> -->\s*$/)
     expect(html).toContain(`<a href="${links.unsubscribe}"`)
     expect(html!.match(/Unsubscribe/g)).toHaveLength(1)
     expect(text).toContain(`You are receiving this email because you subscribed to news from Test.\nUnsubscribe (${links.unsubscribe})`)
   })
 
-  test('of marketing without a body element has its footer at the end', async () => {
-    const { html } = await PostalMime.parse(await shop.deliver({ body: 'News <!-- no </body> here -->' }))
+  test('of type MARKETING without a body element has its footer at the end', async () => {
+    const { html } = await PostalMime.parse(await project.deliver({ body: 'News <!-- no </body> here -->' }))
     expect(html).toMatch(/^News <!-- no <\/body> here --><div lang="en"/)
   })
 
@@ -599,38 +600,38 @@ describe('a mail', () => {
     '<a href="{{unsubscribeUrl}}">Leave</a>',
     '<a href="{{manageUrl}}">Choose</a>',
     '<a href="https://example.com/?to={{unsubscribeUrl | url_encode}}">Leave</a>',
-  ])('of marketing that says %s has no second way out', async (body) => {
-    const { html } = await PostalMime.parse(await shop.deliver({ body }))
+  ])('of type MARKETING with %s has no second unsubscribe link', async (body) => {
+    const { html } = await PostalMime.parse(await project.deliver({ body }))
     expect(html).not.toContain('You are receiving')
   })
 
   test.each(['{{subscribeUrl}}', '<a href="https://mail.example/unsubscribe/">x</a>'])(
     'of marketing that says only %s has a footer',
     async (body) => {
-      const { html } = await PostalMime.parse(await shop.deliver({ body }))
+      const { html } = await PostalMime.parse(await project.deliver({ body }))
       expect(html).toContain('You are receiving')
     },
   )
 
-  test('shows its sender in the footer as text', async () => {
-    const own = await newShop()
+  test('shows fromName in the footer as text', async () => {
+    const own = await newProject()
     await own.change({ name: '<b>Tom & "Co" $& {address}</b>' })
     const { html } = await PostalMime.parse(await own.deliver({}))
     expect(html).toContain('news from &lt;b&gt;Tom &amp; &quot;Co&quot; $&amp; {address}&lt;/b&gt;.')
   })
 
   test.each(['HEADLESS', 'TRANSACTIONAL'] as const)('of type %s has no footer', async (type) => {
-    const { html } = await PostalMime.parse(await shop.deliver({ type }))
+    const { html } = await PostalMime.parse(await project.deliver({ type }))
     expect(html!.trim()).toBe('<p>News</p>')
   })
 
-  test.each(['MARKETING', 'HEADLESS'] as const)('of type %s has both headers of one-click, signed, and they work', async (type) => {
-    const { contact, links } = await newReader()
-    const source = await shop.deliver({ to: contact.email, type })
+  test.each(['MARKETING', 'HEADLESS'] as const)('of type %s has both one-click headers, signed and working', async (type) => {
+    const { contact, links } = await newContact()
+    const source = await project.deliver({ to: contact.email, type })
     expect(headerOf(source, 'List-Unsubscribe')).toBe(`<${links.unsubscribe}>`)
     expect(headerOf(source, 'List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click')
     const { results } = await dkimVerify(Buffer.from(source), { resolver })
-    expect(results.map(({ status }) => status)).toMatchObject([{ result: 'pass', aligned: shop.domain }])
+    expect(results.map(({ status }) => status)).toMatchObject([{ result: 'pass', aligned: project.domain }])
     expect(/\bh=([^;]+);/.exec(source)![1]!.replace(/\s/g, '').split(':')).toEqual(
       expect.arrayContaining(['list-unsubscribe', 'list-unsubscribe-post']),
     )
@@ -640,11 +641,11 @@ describe('a mail', () => {
     }
     const url = headerOf(source, 'List-Unsubscribe')!.slice(1, -1)
     expect((await sterna.call('POST', pathOf(url), { body: headerOf(source, 'List-Unsubscribe-Post')!, headers: FORM })).status).toBe(200)
-    expect(await shop.isSubscribed(contact)).toBe(false)
+    expect(await project.isSubscribed(contact)).toBe(false)
   })
 
   test('of type TRANSACTIONAL has neither header', async () => {
-    const source = await shop.deliver({ type: 'TRANSACTIONAL', body: '{{unsubscribeUrl}}' })
+    const source = await project.deliver({ type: 'TRANSACTIONAL', body: '{{unsubscribeUrl}}' })
     expect([headerOf(source, 'List-Unsubscribe'), headerOf(source, 'List-Unsubscribe-Post')]).toEqual([undefined, undefined])
   })
 
@@ -652,14 +653,14 @@ describe('a mail', () => {
     ['one header', { 'list-unsubscribe': '<mailto:leave@example.com>' }, ['<mailto:leave@example.com>', undefined]],
     ['the other', { 'LIST-UNSUBSCRIBE-POST': ONE_CLICK }, [undefined, ONE_CLICK]],
     ['both', { 'List-Unsubscribe': '<https://own.example/u>', 'List-Unsubscribe-Post': ONE_CLICK }, ['<https://own.example/u>', ONE_CLICK]],
-  ])('whose sender brings %s has only those', async (_, headers, expected) => {
-    const source = await shop.deliver({ headers })
+  ])('with custom %s has only those', async (_, headers, expected) => {
+    const source = await project.deliver({ headers })
     expect([headerOf(source, 'List-Unsubscribe'), headerOf(source, 'List-Unsubscribe-Post')]).toEqual(expected)
     expect(source.match(/^list-unsubscribe/gim)).toHaveLength(expected.filter(Boolean).length)
   })
 })
 
-/** What the domains of these projects would publish. */
+/** The DNS records of the domains of these projects. */
 async function resolver(name: string) {
   const [selector, , ...domain] = name.split('.')
   const row = await one(

@@ -19,7 +19,7 @@ const LAYERS = [
   'activity analytics usage billing auth',
 ].map((line) => line.split(' '))
 
-/** Lowest first, like the layers of `server/src`. */
+/** Lowest layer first, as above. */
 const DELIVERY_LAYERS = ['transport', 'outbox', 'message', 'feedback', 'emails', 'sender']
 const DASHBOARD_LAYERS = ['ui', 'session', 'projects', 'features', 'shell']
 
@@ -88,15 +88,15 @@ const importsOf = ({ file, code }: Source) =>
   [...code.matchAll(/(?: from |import\()'(\.\.?\/[^']+)'/g)].map(([, target]) => join(dirname(file), target!))
 
 /** Imports of a file in a layer that is not below its own. */
-const climbing = (files: Source[]) =>
+const upwardImports = (files: Source[]) =>
   files.flatMap((source) =>
     importsOf(source)
       .filter((target) => folderOf(target) !== folderOf(source.file) && layerOf(target) >= layerOf(source.file))
       .map((target) => `${source.file} -> ${target}`),
   )
 
-/** The same inside of a folder that has layers of its own. Files that are not in `layers` are not looked at. */
-function climbingWithin(files: Source[], root: string, layers: string[]) {
+/** The same inside a folder with layers of its own. Ignores files outside `layers`. */
+function upwardWithin(files: Source[], root: string, layers: string[]) {
   const layerIn = (path: string) => layers.findIndex((layer) => path.startsWith(`${root}${layer}/`))
   return files
     .filter(({ file }) => layerIn(file) > -1)
@@ -110,7 +110,7 @@ function climbingWithin(files: Source[], root: string, layers: string[]) {
 const featureOf = (path: string) => /^features\/([^/]+)/.exec(path)?.[1]
 
 /** Imports of one feature by another. */
-const crossing = (files: Source[]) =>
+const crossFeatureImports = (files: Source[]) =>
   files.flatMap((source) =>
     importsOf(source)
       .filter((target) => featureOf(source.file) && featureOf(target) && featureOf(target) !== featureOf(source.file))
@@ -120,7 +120,7 @@ const crossing = (files: Source[]) =>
 const EXPORT = /^export (?:abstract |async )?(?:const|let|function\*?|class|type) (\w+)/gm
 
 /** Names that two files export. A type and its schema may share one name in one file. */
-function ambiguous(files: Source[]) {
+function duplicateExports(files: Source[]) {
   const exporters = new Map<string, Set<string>>()
   for (const { file, code } of files.filter((source) => !source.file.endsWith('.test.ts')))
     for (const [, name] of code.matchAll(EXPORT)) exporters.set(name!, (exporters.get(name!) ?? new Set()).add(file))
@@ -130,7 +130,7 @@ function ambiguous(files: Source[]) {
 const WRITE =
   /(?:insert into|(?<!do )(?<!for )update|delete from|truncate) (?!set\b|skip\b)(\w+)|(?:insertInto|updateTable|deleteFrom|wipeSql|wipeRows)\((?:tx, )?'(\w+)'/g
 
-const trespassing = (files: Source[]) =>
+const foreignWrites = (files: Source[]) =>
   files.flatMap(({ file, code }) =>
     [...code.matchAll(WRITE)]
       .map(([, raw, built]) => (raw ?? built)!)
@@ -194,28 +194,28 @@ test('every folder has a layer', () => {
 })
 
 test('imports only point down', () => {
-  expect(climbing(sources)).toEqual([])
+  expect(upwardImports(sources)).toEqual([])
 })
 
-test('imports inside of delivery/ only point down', () => {
+test('imports inside delivery/ only point down', () => {
   const folders = new Set(sources.flatMap(({ file }) => /^delivery\/([^/]+)/.exec(file)?.[1] ?? []))
   expect([...folders].sort()).toEqual(DELIVERY_LAYERS.toSorted())
-  expect(climbingWithin(sources, 'delivery/', DELIVERY_LAYERS)).toEqual([])
+  expect(upwardWithin(sources, 'delivery/', DELIVERY_LAYERS)).toEqual([])
 })
 
 test('imports of the dashboard only point down, and its features do not import each other', () => {
   const folders = new Set(pages.flatMap(({ file }) => /^([^/]+)\//.exec(file)?.[1] ?? []))
   expect([...folders].sort()).toEqual(DASHBOARD_LAYERS.toSorted())
-  expect(climbingWithin(pages, '', DASHBOARD_LAYERS)).toEqual([])
-  expect(crossing(pages)).toEqual([])
+  expect(upwardWithin(pages, '', DASHBOARD_LAYERS)).toEqual([])
+  expect(crossFeatureImports(pages)).toEqual([])
 })
 
 test('an exported name is unique', () => {
-  expect(ambiguous(sources)).toEqual([])
+  expect(duplicateExports(sources)).toEqual([])
 })
 
 test('a table is written only by its owner', () => {
-  expect(trespassing(sources)).toEqual([])
+  expect(foreignWrites(sources)).toEqual([])
 })
 
 test('writes happen in a transaction, but for the known single statements', () => {
@@ -228,32 +228,32 @@ test('every table has an owner', () => {
   expect(tables.filter((table) => !OWNERS[table])).toEqual([])
 })
 
-test('the rules see what breaks them', () => {
+test('the rules detect violations', () => {
   expect(
-    climbingWithin([{ file: 'delivery/outbox/mark.ts', code: `import { x } from '../sender/gate.ts'` }], 'delivery/', DELIVERY_LAYERS),
+    upwardWithin([{ file: 'delivery/outbox/mark.ts', code: `import { x } from '../sender/gate.ts'` }], 'delivery/', DELIVERY_LAYERS),
   ).toEqual(['delivery/outbox/mark.ts -> delivery/sender/gate.ts'])
-  expect(crossing([{ file: 'features/keys/page.tsx', code: `import { x } from '../team/roles.ts'` }])).toEqual([
+  expect(crossFeatureImports([{ file: 'features/keys/page.tsx', code: `import { x } from '../team/roles.ts'` }])).toEqual([
     'features/keys/page.tsx -> features/team/roles.ts',
   ])
   expect(
-    ambiguous([
+    duplicateExports([
       { file: 'a.ts', code: 'export const x = 1\nexport type x = 1' },
       { file: 'b.ts', code: 'export function x() {}' },
     ]),
   ).toEqual(['x: a.ts, b.ts'])
-  expect(climbing([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
+  expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../projects/keys.ts'` }])).toEqual([
     'http/auth.ts -> projects/keys.ts',
   ])
-  expect(climbing([{ file: 'http/auth.ts', code: `import { x } from '../account-emails/account-email.ts'` }])).toEqual([
+  expect(upwardImports([{ file: 'http/auth.ts', code: `import { x } from '../account-emails/account-email.ts'` }])).toEqual([
     'http/auth.ts -> account-emails/account-email.ts',
   ])
-  expect(climbing([{ file: 'auth/login.ts', code: `await import('../main.ts')` }])).toEqual(['auth/login.ts -> main.ts'])
-  expect(climbing([{ file: 'auth/login.ts', code: `import { x } from '../http/server.ts'` }])).toEqual([])
-  expect(trespassing([{ file: 'auth/login.ts', code: 'sql`update projects set name = 1`' }])).toEqual(['auth/login.ts writes projects'])
-  expect(trespassing([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
-  expect(trespassing([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
-  expect(trespassing([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
-  expect(trespassing([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
+  expect(upwardImports([{ file: 'auth/login.ts', code: `await import('../main.ts')` }])).toEqual(['auth/login.ts -> main.ts'])
+  expect(upwardImports([{ file: 'auth/login.ts', code: `import { x } from '../http/server.ts'` }])).toEqual([])
+  expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`update projects set name = 1`' }])).toEqual(['auth/login.ts writes projects'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `tx.deleteFrom('sessions')` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeRows(tx, 'sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'http/auth.ts', code: `wipeSql('sessions', scope)` }])).toEqual(['http/auth.ts writes sessions'])
+  expect(foreignWrites([{ file: 'auth/login.ts', code: 'sql`select 1 from projects for update skip locked`' }])).toEqual([])
   expect(poolWrites([{ file: 'a.ts', code: 'many(db, sql`update emails set x = 1`)' }])).toEqual(['a.ts emails'])
   expect(poolWrites([{ file: 'a.ts', code: 'one(\n  pool,\n  sql`insert into jobs (id) values (f(1))`)' }])).toEqual(['a.ts jobs'])
   expect(poolWrites([{ file: 'a.ts', code: '\n\nconst save = (db: Pool) => sql`delete from jobs`.execute(db)' }])).toEqual(['a.ts jobs'])

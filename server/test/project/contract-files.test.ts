@@ -8,22 +8,22 @@ import { cloneDatabase } from '../support/database.ts'
 const sterna = useApp({ env: { PUBLIC_URL: 'http://localhost:3000' } })
 const committed = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 
-test('docs/openapi.json is what the routes say: `npm run openapi`', async () => {
+test('docs/openapi.json matches the routes: `npm run openapi`', async () => {
   const { body } = await sterna.call('GET', '/openapi.json')
   expect(JSON.parse(committed('docs/openapi.json'))).toEqual(body)
 })
 
-test('the SDK has the types of that document: `npm run openapi`', () => {
+test('the types of the SDK match that document: `npm run openapi`', () => {
   expect(committed('sdk/src/generated.ts')).toBe(printTypes(JSON.parse(committed('docs/openapi.json'))))
 })
 
-test('db/schema.ts has the columns of the migrated database: `npm run db:types`', async () => {
+test('db/schema.ts matches the migrated database: `npm run db:types`', async () => {
   const database = await cloneDatabase()
   expect(committed('server/src/db/schema.ts')).toBe(await printSchema(database.url))
   await database.drop()
 })
 
-test('every documented operation says who may call it, and how it fails', async () => {
+test('every documented operation has its callers and its errors', async () => {
   const { body } = await sterna.call('GET', '/openapi.json')
   expect(body.openapi).toBe('3.1.0')
   const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object))

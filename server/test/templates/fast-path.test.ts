@@ -20,7 +20,7 @@ describe('the fast path', () => {
     ['{{- name }}', false],
     ['{{ a == b }}', false],
     ['{{ (a) }}', false],
-  ])('takes %j: %s', (body, expected) => {
+  ])('accepts %j: %s', (body, expected) => {
     expect(isSimple(body)).toBe(expected)
   })
 
@@ -53,7 +53,7 @@ describe('the fast path', () => {
     })
   const text = fc.string().map((each) => each.replaceAll('{', '('))
 
-  test('prints what the engine prints', async () => {
+  test('has the output of the engine', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(output, text), { maxLength: 6 }), async (parts) => {
         const body = parts.join(' ')
@@ -64,7 +64,7 @@ describe('the fast path', () => {
     )
   })
 
-  /** Counts how often a template looks at a value. */
+  /** Counts the reads of a value by a template. */
   const counting = (value: unknown) => {
     const data = {
       reads: 0,
@@ -78,11 +78,11 @@ describe('the fast path', () => {
   const FILTERED = `{{ w ${'| upcase | downcase '.repeat(24)}| strip }}`
 
   test.each<[string, string, unknown, number]>([
-    ['filters on a text that prints nothing', FILTERED.repeat(200), '\u2003'.repeat(65_000), 1],
-    ['a stripped text that prints nothing', '{{ w | strip }}'.repeat(200), ' '.repeat(65_000), 4],
-    ['a list that prints little', '{{ w | upcase }}'.repeat(200), Array.from({ length: 20_000 }, () => [[]]), 4],
-    ['many texts that each print a little', '{{ w | upcase }}'.repeat(200), 'x'.repeat(1_000), 129],
-  ])('gives up %s after 256,000 characters', (_, body, value, reads) => {
+    ['filters on a string with no output', FILTERED.repeat(200), '\u2003'.repeat(65_000), 1],
+    ['a stripped string with no output', '{{ w | strip }}'.repeat(200), ' '.repeat(65_000), 4],
+    ['a list with little output', '{{ w | upcase }}'.repeat(200), Array.from({ length: 20_000 }, () => [[]]), 4],
+    ['many strings with a little output each', '{{ w | upcase }}'.repeat(200), 'x'.repeat(1_000), 129],
+  ])('stops at 256,000 characters for %s', (_, body, value, reads) => {
     const data = counting(value)
     const render = simplify(prepare(body, { html: true }), { html: true })!
     expect(render(recipient(data), { characters: MAX_PROCESSED_HERE })).toBeUndefined()
@@ -98,11 +98,11 @@ describe('the fast path', () => {
       ...others,
     ])
     expect(results.every(({ ok }) => ok)).toBe(true)
-    // 17 recipients of 240,000 characters; the rest is read once more when it is handed to a thread.
+    // 17 recipients of 240,000 characters; the rest is read once more for the thread.
     expect(data.reads - reads).toBeLessThanOrEqual(18 * 6 + 40)
   })
 
-  test('leaves what is too long for it to the threads', async () => {
+  test('leaves long values to the threads', async () => {
     expect(await render('{{ big }}'.repeat(10), { big: 'x'.repeat(50_000) })).toHaveLength(500_000)
   })
 })

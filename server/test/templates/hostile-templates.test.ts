@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { checkTemplate, renderMail, renderMails } from '../../src/templates/render.ts'
 import { recipient, render } from './rendering.ts'
 
-describe('a template that is out to do harm', () => {
+describe('a hostile template', () => {
   const DOUBLE_APPEND = `{% assign a = "xxxxxxxxxx" %}${'{% assign a = a | append: a %}'.repeat(40)}{{ a }}`
   const DOUBLE_CAPTURE = `{% capture a %}xxxxxxxxxx{% endcapture %}${'{% capture a %}{{ a }}{{ a }}{% endcapture %}'.repeat(30)}{{ a }}`
   const TIME = 'Rendering took longer than 250 ms.'
@@ -26,10 +26,10 @@ describe('a template that is out to do harm', () => {
       `{% assign r = (1..350000) %}${'{% assign r = r | reverse | sort %}'.repeat(30)}{{ r | size }}`,
       [TIME, MEMORY],
     ],
-    ['doubles a text', DOUBLE_APPEND, [TIME, MEMORY, LENGTH]],
+    ['doubles a string', DOUBLE_APPEND, [TIME, MEMORY, LENGTH]],
     ['doubles a capture', DOUBLE_CAPTURE, [TIME, MEMORY, LENGTH]],
     [
-      'replaces letters by books',
+      'replaces characters by long strings',
       `{% assign a = "${'x'.repeat(3000)}" %}{% assign a = a | replace: "x", a %}{% assign a = a | replace: "x", a %}{{ a | size }}`,
       [TIME, MEMORY],
     ],
@@ -47,17 +47,17 @@ describe('a template that is out to do harm', () => {
       [TIME, MEMORY],
     ],
     ['strips endless tags', '{% for i in (1..100) %}{{ tags | strip_html | size }}{% endfor %}', [TIME, MEMORY]],
-    // Retried: what is starved by others on a busy machine may be killed for it.
-  ])('and %s fails alone, and the loop goes on', { retry: 2 }, async (_, bomb, reasons) => {
+    // Retried: on a busy machine a thread without CPU time may be killed for the time limit.
+  ])('that %s fails alone and does not block the event loop', { retry: 2 }, async (_, bomb, reasons) => {
     const data = { big: 'x'.repeat(60_000), tags: '<script'.repeat(50_000) }
-    await renderMail({ subject: 'x', body: '{% if a %}{% endif %}' }, recipient()) // the thread is there
+    await renderMail({ subject: 'x', body: '{% if a %}{% endif %}' }, recipient()) // starts the thread
     const before = performance.eventLoopUtilization()
     const started = performance.now()
     const [bombed, innocent] = await Promise.all([
       renderMail({ subject: 'x', body: bomb }, recipient(data)),
       renderMail({ subject: 'x', body: 'Hi {% if yes %}{{ name }}{% endif %}' }, recipient()),
     ])
-    // All that this loop did meanwhile: no single thing can have held it up for longer.
+    // The total busy time of the event loop: no single task can have blocked it for longer.
     const { active } = performance.eventLoopUtilization(before)
     expect(bombed).toEqual({ ok: false, reason: expect.stringMatching(/./) })
     expect(reasons).toContain(!bombed.ok && bombed.reason)
@@ -72,21 +72,21 @@ describe('a template that is out to do harm', () => {
     ['half a megabyte of expressions', `{{ a | append: b, "${'x'.repeat(70)}" }}`.repeat(4_990)],
     ['two megabytes of text', 'x'.repeat(2_000_000)],
     ['two megabytes of text and a tag', `${'x'.repeat(1_999_990)}{{ name }}`],
-  ])('does not hold up the loop when it is read, with %s', { retry: 2 }, async (_, body) => {
+  ])('does not block the event loop during its check, with %s', { retry: 2 }, async (_, body) => {
     const before = performance.eventLoopUtilization()
     expect(await checkTemplate({ subject: 'x', body })).toEqual([])
     expect(performance.eventLoopUtilization(before).active).toBeLessThan(100)
   })
 
-  test('is stopped in a regular expression that no engine limit sees', async () => {
+  test('is stopped inside a regular expression', async () => {
     const linear = await render('{{ tags | strip_html | size }}', { tags: '<script'.repeat(50_000) })
     expect(linear).toMatch(/^\d+$|took longer/)
   })
 
-  test('fails for one of a batch, and everybody else gets their mail', async () => {
+  test('fails for one recipient of a batch and renders for the others', async () => {
     const body = '{% for i in (1..count) %}{% for j in (1..count) %}{% for k in (1..count) %}{% endfor %}{% endfor %}{% endfor %}{{ name }}'
-    const people = Array.from({ length: 60 }, (_, n) => recipient({ name: `n${n}`, count: n % 25 === 13 ? 2_000 : 1 }))
-    const results = await renderMails({ subject: '{{ name }}', body }, people)
+    const recipients = Array.from({ length: 60 }, (_, n) => recipient({ name: `n${n}`, count: n % 25 === 13 ? 2_000 : 1 }))
+    const results = await renderMails({ subject: '{{ name }}', body }, recipients)
     expect(results).toHaveLength(60)
     results.forEach((result, n) => {
       if (n % 25 === 13) expect(result).toMatchObject({ ok: false })
@@ -94,15 +94,15 @@ describe('a template that is out to do harm', () => {
     })
   })
 
-  test('is killed when the engine does not stop it, and the batch is rendered again without it', async () => {
+  test('is killed if the engine does not stop it, and the batch is rendered again without it', async () => {
     const body =
       '{% if evil %}{% assign r = (1..250000) %}{{ r | group_by_exp: "i", "i | times: 3 | modulo: 100000" | size }}{% endif %}{{ name }}'
-    const people = ['a', 'evil', 'b', 'evil', 'c'].map((name) => recipient({ name, evil: name === 'evil' }))
-    const results = await renderMails({ subject: 'x', body }, people)
+    const recipients = ['a', 'evil', 'b', 'evil', 'c'].map((name) => recipient({ name, evil: name === 'evil' }))
+    const results = await renderMails({ subject: 'x', body }, recipients)
     expect(results.map((result) => (result.ok ? result.html : 'failed'))).toEqual(['a', 'failed', 'b', 'failed', 'c'])
   })
 
-  test('does not keep others waiting for ever when there are several', async () => {
+  test('does not block other templates', async () => {
     const bomb = { subject: 'x', body: '{% for i in (1..4000) %}{% for j in (1..4000) %}{% endfor %}{% endfor %}' }
     const bombs = Array.from({ length: 6 }, () => renderMail(bomb, recipient()))
     expect(await render('{% if yes %}{{ name }}{% endif %}')).toBe('Ada')

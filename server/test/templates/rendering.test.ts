@@ -6,7 +6,7 @@ import { scopeOf } from '../../src/templates/language/variables.ts'
 import { textOf } from '../../src/templates/render.ts'
 import { recipient, render, renderByEngine, renderSubject } from './rendering.ts'
 
-describe('a body', () => {
+describe('a template body', () => {
   test.each<[string, string, string]>([
     ['prints a variable', 'Hi {{name}}!', 'Hi Ada!'],
     ['prints one with blanks around it', 'Hi {{ name }}!', 'Hi Ada!'],
@@ -179,7 +179,7 @@ describe('a body', () => {
     expect(renderByEngine(body)).toBe(expected)
   })
 
-  test('reads a field of every name, also of those that objects have', async () => {
+  test('reads a field of any name, also of names of object methods', async () => {
     const data = {
       constructor: 'a',
       toString: 'b',
@@ -198,12 +198,12 @@ describe('a body', () => {
     ).toBe('abcdefgh')
   })
 
-  test('without a locale of their own, there is none', async () => {
+  test('has no locale for a contact without one', async () => {
     expect(await render('[{{ locale ?? "en" }}]', {})).toBe('[en]')
   })
 })
 
-describe('a subject', () => {
+describe('a template subject', () => {
   test.each<[string, string, string]>([
     ['is a template', 'Hi {{ first name ?? "you" }}', 'Hi Ada'],
     ['is not escaped', '{{ html }}', '<b>"Tom" & \'Jerry\'</b>'],
@@ -214,7 +214,7 @@ describe('a subject', () => {
     expect(await renderSubject(subject)).toBe(expected)
   })
 
-  test('that became too long fails', async () => {
+  test('fails if it renders too long', async () => {
     const reason = 'failed: The rendered subject is longer than 998 characters.'
     expect(await renderSubject('{{ long }}', { long: 'x'.repeat(999) })).toBe(reason)
     expect(await renderSubject('{{ long }}{% if a %}{% endif %}', { long: 'x'.repeat(999) })).toBe(reason)
@@ -222,7 +222,7 @@ describe('a subject', () => {
   })
 })
 
-describe('for every text', () => {
+describe('for any text', () => {
   const plain = fc.string({ unit: 'binary', maxLength: 500 }).map((text) => text.replaceAll('{', ''))
   const tricky = fc
     .array(
@@ -254,7 +254,7 @@ describe('for every text', () => {
     )
     .map((parts) => parts.join(''))
 
-  test('one without tags renders to itself', async () => {
+  test('a text without tags renders to itself', async () => {
     await fc.assert(
       fc.asyncProperty(plain, async (text) => {
         expect(await render(text)).toBe(text)
@@ -262,7 +262,7 @@ describe('for every text', () => {
     )
   })
 
-  test('the parts of a template are the template', () => {
+  test('the tokens of a template add up to the template', () => {
     fc.assert(
       fc.property(tricky, (source) => {
         let parts: ReturnType<typeof tokenize>
@@ -278,7 +278,7 @@ describe('for every text', () => {
     )
   })
 
-  test('the engine reads what we let through, or says where it cannot', () => {
+  test('the engine compiles checked templates or reports a position', () => {
     fc.assert(
       fc.property(tricky, (source) => {
         try {
@@ -291,7 +291,7 @@ describe('for every text', () => {
     )
   })
 
-  test('a value never brings markup of its own', async () => {
+  test('a value never adds markup', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: fc.constantFrom('<', '>', '"', "'", '&', 'a', '{', '}', '%') }), async (value) => {
         const html = await render('[{{ value }}]', { value })
@@ -301,7 +301,7 @@ describe('for every text', () => {
     )
   })
 
-  test('a value never brings a line into the subject', async () => {
+  test('a value never adds a line to the subject', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: fc.constantFrom('\r', '\n', 'a', ':') }), async (value) => {
         expect(await renderSubject('{{ value }}', { value })).not.toMatch(/[\r\n]/)

@@ -52,6 +52,6 @@ export const renderSubject = async (subject: string, data?: Record<string, unkno
   const rendered = await renderMail({ subject, body: 'Hi' }, recipient(data))
   return rendered.ok ? rendered.subject : `failed: ${rendered.reason}`
 }
-/** The engine alone, on this thread. */
+/** Renders with the engine alone, on this thread. */
 export const renderByEngine = (body: string, data?: Record<string, unknown>) => compile(body, { html: true })(scopeOf(recipient(data)))
 export const isSimple = (body: string) => simplify(prepare(body, { html: true }), { html: true }) !== undefined

@@ -12,7 +12,7 @@ async function newTemplate() {
   return { url, call, get: () => call('GET', url), patch: (changes: object, ifMatch?: string) => call('PATCH', url, changes, ifMatch) }
 }
 
-test('a template names its revision, and an edit that starts from it is made', async () => {
+test('a template has its revision as ETag, and an edit with it succeeds', async () => {
   const { get, patch } = await newTemplate()
   const { headers, body } = await get()
   expect(headers.etag).toBe(`"${body.updatedAt}"`)
@@ -22,7 +22,7 @@ test('a template names its revision, and an edit that starts from it is made', a
   expect((await get()).headers.etag).toBe(changed.headers.etag)
 })
 
-test('an edit that starts from an older revision is a 409 that names the newer one, and changes nothing', async () => {
+test('an edit with an older revision is a 409 with the newer one and changes nothing', async () => {
   const { get, patch } = await newTemplate()
   const { headers } = await get()
   const { body: second } = await patch({ name: 'Second' })
@@ -31,14 +31,14 @@ test('an edit that starts from an older revision is a 409 that names the newer o
   expect((await get()).body).toEqual(second)
 })
 
-test('one of many edits at once that start from the same revision is made', async () => {
+test('one of many concurrent edits with the same revision succeeds', async () => {
   const { get, patch } = await newTemplate()
   const { headers } = await get()
   const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => patch({ name: `Edit ${n}` }, headers.etag as string)))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)])
 })
 
-test('edits that follow each other at once have different revisions', async () => {
+test('consecutive edits have different revisions', async () => {
   const { patch } = await newTemplate()
   const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => patch({ name: `Edit ${n}` })))
   expect(new Set(answers.map(({ body }) => body.updatedAt)).size).toBe(10)
@@ -52,20 +52,20 @@ test.each([
   ['with several tags', (etag: string) => `"2020-01-01T00:00:00.000Z", ${etag}`, 200],
   ['with no time', '"x"', 409],
   ['with nothing', '', 409],
-])('an edit %s is answered as it should be', async (_, given, status) => {
+])('an edit %s has the right status', async (_, given, status) => {
   const { get, patch } = await newTemplate()
   const ifMatch = typeof given === 'function' ? given((await get()).headers.etag as string) : given
   expect((await patch({ name: 'Second' }, ifMatch)).status).toBe(status)
 })
 
-test('a template that is not there is a 404, whatever revision is meant, and a bad edit a 422', async () => {
+test('a missing template is a 404 with any revision, and an invalid edit is a 422', async () => {
   const { url, call, patch } = await newTemplate()
   expect((await patch({ name: '' }, '"2020-01-01T00:00:00.000Z"')).status).toBe(422)
   await call('DELETE', url)
   expect((await patch({ name: 'x' }, '"2020-01-01T00:00:00.000Z"')).status).toBe(404)
 })
 
-test('the API document says which endpoints take an Idempotency-Key and If-Match', async () => {
+test('the OpenAPI document declares Idempotency-Key and If-Match where they are used', async () => {
   const { paths } = (await sterna.call('GET', '/openapi.json')).body
   type Operation = { parameters?: { in: string; name: string; required: boolean }[] }
   const headersOf = (operation: Operation) =>

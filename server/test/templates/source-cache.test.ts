@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRecent } from '../../src/templates/language/source-cache.ts'
 
-test('what was used last is kept, up to a number and a size', () => {
+test('the source cache keeps recently used entries, up to a number and a size', () => {
   const recent = createRecent<number>({ entries: 3, bytes: 10 })
   for (const key of ['a', 'b', 'c']) recent.set(key, 1, 1)
   expect(recent.get('a')).toBe(1)
@@ -13,7 +13,7 @@ test('what was used last is kept, up to a number and a size', () => {
   expect(recent.size).toBe(0)
 })
 
-test('of texts that look alike the right one is found, or none', () => {
+test('the source cache returns no entry of a similar text', () => {
   const recent = createRecent<string>({ entries: 10, bytes: 10_000 })
   const [first, second] = ['x', 'y'].map((odd) => `${'a'.repeat(100)}${odd}${'a'.repeat(400)}`) as [string, string]
   recent.set(first, 'first', 1)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { checkTemplate } from '../../src/templates/render.ts'
 import { render } from './rendering.ts'
 
-describe('bad syntax is refused with its place in the text as written', () => {
+describe('a syntax error has its position in the source', () => {
   test.each<[string, string, string]>([
     ['{{ name | nope }}', '1:11', 'Unknown filter "nope".'],
     ['{{ name | constructor }}', '1:11', 'Unknown filter "constructor".'],
@@ -46,7 +46,7 @@ describe('bad syntax is refused with its place in the text as written', () => {
     expect(await render(body)).toBe(`failed: Line ${place.replace(':', ', column ')}: ${message}`)
   })
 
-  test('in subject and body at once', async () => {
+  test('is reported for subject and body', async () => {
     const problems = await checkTemplate({ subject: '{{ a | x }}', body: '{{ b | y }}' })
     expect(problems.map(({ field, message }) => [field, message])).toEqual([
       ['subject', 'Unknown filter "x".'],
@@ -72,7 +72,7 @@ describe('bad syntax is refused with its place in the text as written', () => {
     expect(problem?.message).toMatch(message)
   })
 
-  test('but what just fits is taken', async () => {
+  test('is not reported at the limits', async () => {
     const nested = `${'{% if yes %}'.repeat(100)}x${'{% endif %}'.repeat(100)}`
     const filtered = `{{ name ${'| upcase '.repeat(50)}}}`
     expect(await render(`${nested} ${filtered}`)).toBe('x ADA')

@@ -11,19 +11,12 @@ type Template = { id: string; name: string; subject: string; body: string; type:
 
 const WELCOME = { name: 'Welcome', subject: 'Hi {{ first name ?? "you" }}', body: '<p>Hi {{ first name }}</p>', type: 'TRANSACTIONAL' }
 
-let owner: Awaited<ReturnType<typeof sterna.newPerson>>
-beforeAll(async () => {
-  owner = await sterna.newPerson()
-})
-
-/** A project with what a customer does with its templates. */
-async function newShelf() {
-  const { id, sk } = await sterna.newProject(owner)
-  const call = (method: string, url: string, body?: unknown) =>
-    sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
+/** A project with requests about its templates. */
+async function newProject() {
+  const project = await sterna.newProject(await sterna.sharedOwner())
+  const { call } = project
   return {
-    id,
-    call,
+    ...project,
     add: async (more: object = {}): Promise<Template> => (await call('POST', '/templates', { ...WELCOME, ...more })).body,
     names: async (query = ''): Promise<string[]> => (await call('GET', `/templates${query}`)).body.data.map(({ name }: Template) => name),
     lint: async (content: object): Promise<[string, string, number?][]> =>
@@ -32,26 +25,26 @@ async function newShelf() {
       ),
   }
 }
-type Shelf = Awaited<ReturnType<typeof newShelf>>
+type Project = Awaited<ReturnType<typeof newProject>>
 
 const fieldsOf = ({ body }: { body: { error?: { errors?: { field: string }[] } } }) => body.error?.errors?.map(({ field }) => field)
 
 describe('creating a template', () => {
-  test('answers 201 with all of it, and it is found again', async () => {
-    const shelf = await newShelf()
+  test('answers 201 with the whole template, which is then found', async () => {
+    const project = await newProject()
     const given = { ...WELCOME, description: 'For everyone', fromName: 'Ada', replyTo: 'Ada@Example.com' }
-    const { status, body } = await shelf.call('POST', '/templates', given)
+    const { status, body } = await project.call('POST', '/templates', given)
     expect(status).toBe(201)
     expect(body).toEqual({
       ...given,
       id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
-      projectId: shelf.id,
+      projectId: project.id,
       from: null,
       replyTo: 'ada@example.com',
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       updatedAt: body.createdAt,
     })
-    expect((await shelf.call('GET', `/templates/${body.id}`)).body).toEqual(body)
+    expect((await project.call('GET', `/templates/${body.id}`)).body).toEqual(body)
   })
 
   test.each<[string, object, string[]]>([
@@ -66,65 +59,65 @@ describe('creating a template', () => {
     ['with a subject of 999 characters', { subject: 'x'.repeat(999) }, ['subject']],
     ['with a subject of two lines', { subject: 'a\nb' }, ['subject']],
     ['with a subject with a carriage return', { subject: 'a\rb' }, ['subject']],
-    ['with a type of its own', { type: 'NEWSLETTER' }, ['type']],
-    ['that is HEADLESS from the start', { type: 'HEADLESS' }, ['type']],
-    ['from no address', { from: 'nobody' }, ['from']],
-    ['with a sender name of two lines', { fromName: 'a\nb' }, ['fromName']],
-    ['that answers go nowhere', { replyTo: 'x' }, ['replyTo']],
+    ['with an unknown type', { type: 'NEWSLETTER' }, ['type']],
+    ['of the type HEADLESS', { type: 'HEADLESS' }, ['type']],
+    ['with an invalid from', { from: 'nobody' }, ['from']],
+    ['with a fromName of two lines', { fromName: 'a\nb' }, ['fromName']],
+    ['with an invalid replyTo', { replyTo: 'x' }, ['replyTo']],
     ['of 2,000,001 characters', { body: 'x'.repeat(2_000_001) }, ['body']],
     ['with bad syntax in both', { subject: '{{', body: '{% if %}' }, ['subject', 'body']],
-  ])('%s is refused by name', async (_, change, fields) => {
-    const shelf = await newShelf()
-    const answer = await shelf.call('POST', '/templates', { ...WELCOME, ...change })
+  ])('%s is a 422 that names the field', async (_, change, fields) => {
+    const project = await newProject()
+    const answer = await project.call('POST', '/templates', { ...WELCOME, ...change })
     expect([answer.status, answer.body.error?.code, fieldsOf(answer)]).toEqual([422, 'VALIDATION_ERROR', fields])
-    expect((await shelf.call('GET', '/templates')).body.total).toBe(0)
+    expect((await project.call('GET', '/templates')).body.total).toBe(0)
   })
 
   test.each([
     ['{{ name | nope }}', 'Line 1, column 11: Unknown filter "nope".'],
     ['<p>\n  {% include "x" %}\n</p>', 'Line 2, column 3: The tag "include" is not available.'],
     ['{{ first name ?? "x" }}\n\n{% if a %}', 'Line 3, column 1: {% if %} is not closed by {% endif %}.'],
-  ])('says where the syntax is wrong: %j', async (body, message) => {
-    const shelf = await newShelf()
-    const answer = await shelf.call('POST', '/templates', { ...WELCOME, body })
+  ])('reports the position of the syntax error in %j', async (body, message) => {
+    const project = await newProject()
+    const answer = await project.call('POST', '/templates', { ...WELCOME, body })
     expect([answer.status, answer.body.error.errors]).toEqual([422, [{ field: 'body', message, code: 'custom' }]])
   })
 
-  test('takes a subject of 998 characters and a body of 2,000,000', async () => {
-    const shelf = await newShelf()
-    const { subject, body } = await shelf.add({ subject: 'x'.repeat(998), body: 'x'.repeat(2_000_000) })
+  test('accepts a subject of 998 characters and a body of 2,000,000', async () => {
+    const project = await newProject()
+    const { subject, body } = await project.add({ subject: 'x'.repeat(998), body: 'x'.repeat(2_000_000) })
     expect([subject.length, body.length]).toEqual([998, 2_000_000])
   })
 
-  test('from a domain that is not verified is refused', async () => {
-    const shelf = await newShelf()
-    const created = await shelf.call('POST', '/templates', { ...WELCOME, from: 'ada@example.com' })
+  test('with an unverified from domain is refused', async () => {
+    const project = await newProject()
+    const created = await project.call('POST', '/templates', { ...WELCOME, from: 'ada@example.com' })
     expect([created.status, created.body.error.code]).toEqual([403, 'DOMAIN_NOT_VERIFIED'])
-    const { id } = await shelf.add()
-    const changed = await shelf.call('PATCH', `/templates/${id}`, { from: 'ada@example.com' })
+    const { id } = await project.add()
+    const changed = await project.call('PATCH', `/templates/${id}`, { from: 'ada@example.com' })
     expect([changed.status, changed.body.error.code]).toEqual([403, 'DOMAIN_NOT_VERIFIED'])
   })
 
-  test('from a verified domain is kept, and not from one below it, of another project, or once it is gone', async () => {
-    const [shelf, other] = [await newShelf(), await newShelf()]
+  test('with a verified from domain succeeds, but not with a subdomain, a domain of another project or a removed domain', async () => {
+    const [project, other] = [await newProject(), await newProject()]
     const domain = `${randomUUID()}.example`
-    const added = await shelf.call('POST', '/domains', { domain })
-    expect((await shelf.call('POST', '/templates', { ...WELCOME, from: `Ada@${domain}` })).body.from).toBe(`ada@${domain}`)
-    const { id } = await shelf.add()
-    expect((await shelf.call('PATCH', `/templates/${id}`, { from: `ada@${domain}` })).body.from).toBe(`ada@${domain}`)
-    expect((await shelf.call('PATCH', `/templates/${id}`, { from: `ada@mail.${domain}` })).status).toBe(403)
+    const added = await project.call('POST', '/domains', { domain })
+    expect((await project.call('POST', '/templates', { ...WELCOME, from: `Ada@${domain}` })).body.from).toBe(`ada@${domain}`)
+    const { id } = await project.add()
+    expect((await project.call('PATCH', `/templates/${id}`, { from: `ada@${domain}` })).body.from).toBe(`ada@${domain}`)
+    expect((await project.call('PATCH', `/templates/${id}`, { from: `ada@mail.${domain}` })).status).toBe(403)
     expect((await other.call('POST', '/templates', { ...WELCOME, from: `ada@${domain}` })).status).toBe(403)
-    await shelf.call('DELETE', `/domains/${added.body.id}`)
-    expect((await shelf.call('POST', '/templates', { ...WELCOME, from: `ada@${domain}` })).status).toBe(403)
+    await project.call('DELETE', `/domains/${added.body.id}`)
+    expect((await project.call('POST', '/templates', { ...WELCOME, from: `ada@${domain}` })).status).toBe(403)
   })
 
-  test('with another address as the name of its sender is refused', async () => {
-    const shelf = await newShelf()
+  test('with another address as fromName is refused', async () => {
+    const project = await newProject()
     const domain = `${randomUUID()}.example`
-    await shelf.call('POST', '/domains', { domain })
+    await project.call('POST', '/domains', { domain })
     const refused = [422, ['fromName']]
     const post = async (more: object) => {
-      const answer = await shelf.call('POST', '/templates', { ...WELCOME, ...more })
+      const answer = await project.call('POST', '/templates', { ...WELCOME, ...more })
       return answer.status === 201 ? 201 : [answer.status, fieldsOf(answer)]
     }
     for (const fromName of ['ceo@bank.com', 'The Boss <CEO@bank.com>', 'ceo＠bank.com']) {
@@ -134,46 +127,46 @@ describe('creating a template', () => {
     expect(await post({ fromName: `ada@${domain}`, from: `ada@${domain}` })).toBe(201)
     expect(await post({ fromName: 'Ada @ home' })).toBe(201)
 
-    const { id } = await shelf.add({ from: `ada@${domain}`, fromName: `ada@${domain}` })
-    const patch = async (change: object) => (await shelf.call('PATCH', `/templates/${id}`, change)).status
+    const { id } = await project.add({ from: `ada@${domain}`, fromName: `ada@${domain}` })
+    const patch = async (change: object) => (await project.call('PATCH', `/templates/${id}`, change)).status
     expect(await patch({ fromName: 'ceo@bank.com' })).toBe(422)
     expect(await patch({ from: `bob@${domain}` })).toBe(422)
     expect(await patch({ from: `bob@${domain}`, fromName: 'Bob' })).toBe(200)
   })
 
-  test('sets nothing that is not the caller’s to set', async () => {
-    const shelf = await newShelf()
-    const other = await newShelf()
+  test('ignores fields that only the server sets', async () => {
+    const project = await newProject()
+    const other = await newProject()
     const id = randomUUID()
-    const created = await shelf.add({ id, projectId: other.id, createdAt: '2000-01-01T00:00:00.000Z' })
-    expect(created).toMatchObject({ projectId: shelf.id })
+    const created = await project.add({ id, projectId: other.id, createdAt: '2000-01-01T00:00:00.000Z' })
+    expect(created).toMatchObject({ projectId: project.id })
     expect([created.id === id, created.createdAt.startsWith('2000')]).toEqual([false, false])
   })
 })
 
 describe('changing a template', () => {
-  test('changes what is given and nothing else', async () => {
-    const shelf = await newShelf()
-    const before = await shelf.add({ description: 'old', fromName: 'Ada' })
-    const { status, body } = await shelf.call('PATCH', `/templates/${before.id}`, { subject: 'New', type: 'HEADLESS', description: null })
+  test('changes the given fields and no others', async () => {
+    const project = await newProject()
+    const before = await project.add({ description: 'old', fromName: 'Ada' })
+    const { status, body } = await project.call('PATCH', `/templates/${before.id}`, { subject: 'New', type: 'HEADLESS', description: null })
     expect([status, body]).toEqual([200, { ...before, subject: 'New', type: 'HEADLESS', description: null, updatedAt: expect.any(String) }])
     expect(body.updatedAt > before.updatedAt).toBe(true)
-    expect((await shelf.call('GET', `/templates/${before.id}`)).body).toEqual(body)
+    expect((await project.call('GET', `/templates/${before.id}`)).body).toEqual(body)
   })
 
-  test('is checked like creating one', async () => {
-    const shelf = await newShelf()
-    const { id } = await shelf.add()
+  test('has the same checks as creating one', async () => {
+    const project = await newProject()
+    const { id } = await project.add()
     for (const change of [{ name: '' }, { subject: 'a\nb' }, { body: '{{ x | y }}' }, { type: 'X' }, { name: null }]) {
-      const answer = await shelf.call('PATCH', `/templates/${id}`, change)
+      const answer = await project.call('PATCH', `/templates/${id}`, change)
       expect([answer.status, fieldsOf(answer)]).toEqual([422, Object.keys(change)])
     }
   })
 
-  test('duplicating it makes another with the same content', async () => {
-    const shelf = await newShelf()
-    const { id, ...template } = await shelf.add({ description: 'd', name: 'x'.repeat(255) })
-    const { status, body } = await shelf.call('POST', `/templates/${id}/duplicate`)
+  test('by duplication creates another one with the same content', async () => {
+    const project = await newProject()
+    const { id, ...template } = await project.add({ description: 'd', name: 'x'.repeat(255) })
+    const { status, body } = await project.call('POST', `/templates/${id}/duplicate`)
     expect(status).toBe(201)
     expect(body).toEqual({
       ...template,
@@ -182,13 +175,13 @@ describe('changing a template', () => {
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
     })
-    expect((await shelf.call('POST', `/templates/${(await shelf.add()).id}/duplicate`)).body.name).toBe('Welcome (Copy)')
+    expect((await project.call('POST', `/templates/${(await project.add()).id}/duplicate`)).body.name).toBe('Welcome (Copy)')
   })
 
-  test('deleting it answers 204 and it is gone', async () => {
-    const shelf = await newShelf()
-    const { id } = await shelf.add()
-    const { status, body } = await shelf.call('DELETE', `/templates/${id}`)
+  test('by deletion answers 204 and removes it', async () => {
+    const project = await newProject()
+    const { id } = await project.add()
+    const { status, body } = await project.call('DELETE', `/templates/${id}`)
     expect([status, body]).toEqual([204, ''])
     for (const [method, path] of [
       ['GET', ''],
@@ -197,32 +190,32 @@ describe('changing a template', () => {
       ['GET', '/usage'],
       ['POST', '/lint'],
     ] as const) {
-      const answer = await shelf.call(method, `/templates/${id}${path}`)
+      const answer = await project.call(method, `/templates/${id}${path}`)
       expect([answer.status, answer.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND'])
     }
   })
 
-  test('resetting the project removes all of its templates and no other’s', async () => {
-    const shelf = await newShelf()
-    const other = await newShelf()
-    await shelf.add()
+  test('by a reset of the project removes its templates and no others', async () => {
+    const project = await newProject()
+    const other = await newProject()
+    await project.add()
     await other.add()
-    await owner.call('POST', `/users/@me/projects/${shelf.id}/reset`)
-    await expect.poll(() => shelf.names()).toEqual([])
+    await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
+    await expect.poll(() => project.names()).toEqual([])
     expect(await other.names()).toEqual(['Welcome'])
   })
 })
 
-describe('the list', () => {
-  let shelf: Shelf
+describe('the list of templates', () => {
+  let project: Project
   beforeAll(async () => {
-    shelf = await newShelf()
-    await shelf.add({ name: 'banana', subject: 'Fruit 100%', type: 'MARKETING' })
-    await shelf.add({ name: 'Apple', description: 'A_red one über alles', subject: 'Order' })
-    const cherry = await shelf.add({ name: 'cherry', subject: 'back\\slash' })
-    await shelf.call('PATCH', `/templates/${cherry.id}`, { type: 'HEADLESS' })
-    const first = (await shelf.call('GET', '/templates?sort=name')).body.data.at(-1)
-    await shelf.call('PATCH', `/templates/${first.id}`, { fromName: 'touched' })
+    project = await newProject()
+    await project.add({ name: 'banana', subject: 'Fruit 100%', type: 'MARKETING' })
+    await project.add({ name: 'Apple', description: 'A_red one über alles', subject: 'Order' })
+    const cherry = await project.add({ name: 'cherry', subject: 'back\\slash' })
+    await project.call('PATCH', `/templates/${cherry.id}`, { type: 'HEADLESS' })
+    const first = (await project.call('GET', '/templates?sort=name')).body.data.at(-1)
+    await project.call('PATCH', `/templates/${first.id}`, { fromName: 'touched' })
   })
 
   test.each<[string, string[]]>([
@@ -246,8 +239,8 @@ describe('the list', () => {
     ['?pageSize=2', ['cherry', 'Apple']],
     ['?pageSize=2&page=2', ['banana']],
     ['?pageSize=2&page=9', []],
-  ])('%s', async (query, names) => {
-    expect(await shelf.names(query)).toEqual(names)
+  ])('with %j has the matching templates in order', async (query, names) => {
+    expect(await project.names(query)).toEqual(names)
   })
 
   test.each<[string, object]>([
@@ -259,18 +252,18 @@ describe('the list', () => {
     ['?page=9007199254740992&pageSize=100', { page: 1_000_000_000, total: 3, totalPages: 1 }],
     ['?search=nothing', { total: 0, totalPages: 0 }],
     ['?type=MARKETING', { total: 1, totalPages: 1 }],
-  ])('%s says what it used', async (query, expected) => {
-    const { status, body } = await shelf.call('GET', `/templates${query}`)
+  ])('with %j has page, size and totals', async (query, expected) => {
+    const { status, body } = await project.call('GET', `/templates${query}`)
     expect([status, body]).toEqual([200, expect.objectContaining(expected)])
   })
 
-  test('refuses a type that is none', async () => {
-    expect((await shelf.call('GET', '/templates?type=X')).status).toBe(422)
+  test('refuses an unknown type', async () => {
+    expect((await project.call('GET', '/templates?type=X')).status).toBe(422)
   })
 })
 
-test('a template of another project is not found, whatever is done with it', async () => {
-  const [mine, theirs] = [await newShelf(), await newShelf()]
+test('a template of another project is not found by any request', async () => {
+  const [mine, theirs] = [await newProject(), await newProject()]
   const { id } = await theirs.add()
   const before = await many(sterna.db, sql`select * from templates where project_id = ${theirs.id}`)
   for (const [method, path, body] of [
@@ -291,24 +284,24 @@ test('a template of another project is not found, whatever is done with it', asy
   expect(await many(sterna.db, sql`select * from templates where project_id = ${theirs.id}`)).toEqual(before)
 })
 
-test('the usage of a template is nothing yet', async () => {
-  const shelf = await newShelf()
-  const { id } = await shelf.add()
-  const { status, body } = await shelf.call('GET', `/templates/${id}/usage`)
+test('the usage of a new template is empty', async () => {
+  const project = await newProject()
+  const { id } = await project.add()
+  const { status, body } = await project.call('GET', `/templates/${id}/usage`)
   expect([status, body]).toEqual([200, { campaigns: [], workflowSteps: [], emailsSent: 0 }])
 })
 
 describe('a preview', () => {
-  const preview = async (shelf: Shelf, content: object, sample: object) => {
-    const { id } = await shelf.add(content)
-    return shelf.call('POST', `/templates/${id}/preview`, sample)
+  const preview = async (project: Project, content: object, sample: object) => {
+    const { id } = await project.add(content)
+    return project.call('POST', `/templates/${id}/preview`, sample)
   }
 
-  test('shows subject, markup and text for a sample', async () => {
+  test('has subject, HTML and text for sample data', async () => {
     const body =
       '<h1>Hi {{ first name }}</h1><p>{{ plan }} {{ nickname ?? "-" }} {{ company }} {% if vip %}{{ vip }}{% endif %} {{ email }} {{ locale }}</p>'
     const sample = { email: 'Ada@Example.com', locale: 'de', data: { 'first name': 'A<b>', plan: { value: 'pro', persistent: false } } }
-    const answer = await preview(await newShelf(), { body }, sample)
+    const answer = await preview(await newProject(), { body }, sample)
     expect([answer.status, answer.body]).toEqual([
       200,
       {
@@ -320,11 +313,11 @@ describe('a preview', () => {
     ])
   })
 
-  test('shows it for a contact, with what the sample says first', async () => {
-    const shelf = await newShelf()
-    const contact = (await shelf.call('POST', '/contacts', { email: 'grace@example.com', data: { plan: 'pro', city: 'Rome' } })).body
+  test('uses the data of a contact, overridden by sample data', async () => {
+    const project = await newProject()
+    const contact = (await project.call('POST', '/contacts', { email: 'grace@example.com', data: { plan: 'pro', city: 'Rome' } })).body
     const body = '{{ id }} {{ email }} {{ plan }} {{ city }} {{ subscribed }} {{ unsubscribeUrl }}'
-    const answer = await preview(shelf, { body }, { contactId: contact.id, data: { plan: 'free', city: null } })
+    const answer = await preview(project, { body }, { contactId: contact.id, data: { plan: 'free', city: null } })
     expect(answer.body).toMatchObject({
       html: expect.stringMatching(new RegExp(`^${contact.id} grace@example.com free  true https://mail.example/unsubscribe/[\\w-]{66}$`)),
       missingVariables: ['city'],
@@ -332,23 +325,23 @@ describe('a preview', () => {
   })
 
   test('of a contact of another project is not found', async () => {
-    const [mine, theirs] = [await newShelf(), await newShelf()]
+    const [mine, theirs] = [await newProject(), await newProject()]
     const contact = (await theirs.call('POST', '/contacts', { email: 'grace@example.com' })).body
     const answer = await preview(mine, {}, { contactId: contact.id })
     expect([answer.status, answer.body.error.code]).toEqual([404, 'CONTACT_NOT_FOUND'])
     expect((await preview(mine, {}, { contactId: 'x' })).status).toBe(422)
   })
 
-  test('of a template that never ends is refused with the reason', async () => {
+  test('of an endless template is a 422 with the reason', async () => {
     const body = '{% for i in (1..9999) %}{% for j in (1..9999) %}{% endfor %}{% endfor %}'
-    const answer = await preview(await newShelf(), { body }, {})
+    const answer = await preview(await newProject(), { body }, {})
     expect([answer.status, fieldsOf(answer)]).toEqual([422, ['body']])
     expect(answer.body.error.errors[0].message).toMatch(/too much memory|took longer/)
   })
 
-  test('has no way to reserved names', async () => {
+  test('cannot override reserved names', async () => {
     const answer = await preview(
-      await newShelf(),
+      await newProject(),
       { body: '{{ id }} {{ unsubscribeUrl }}' },
       { data: { id: 'x', unsubscribeUrl: 'https://evil.example' } },
     )
@@ -358,11 +351,11 @@ describe('a preview', () => {
 
 describe('lint', () => {
   test.each<[string, object, [string, string, number?][]]>([
-    ['finds nothing in a good mail', { body: '<a href="https://x.example/{{ id }}">x</a><img src="x" alt=""> {{ email }}' }, []],
+    ['no issue in a good template', { body: '<a href="https://x.example/{{ id }}">x</a><img src="x" alt=""> {{ email }}' }, []],
     ['bad syntax', { body: 'a\n{{ x | y }}' }, [['syntax_error', 'error', 2]]],
     ['bad syntax in the subject', { subject: '{{ x', body: 'x' }, [['syntax_error', 'error']]],
     [
-      'variables nobody has',
+      'variables that no contact has',
       { body: '{{ plam }} {{ plan }} {{ plam }} {{ x.y }} {{ z ?? "" }} {% if w %}{{ w }}{% endif %}' },
       [
         ['missing_variable', 'warning'],
@@ -390,15 +383,15 @@ describe('lint', () => {
     ],
     ['links that are not encrypted', { body: '<a href="http://x.example">a</a>' }, [['insecure_link', 'warning', 1]]],
     [
-      'no fault in links that are filled in',
+      'no issue in links with variables',
       {
         body: '<a href="{{ email ?? "x" }}">a</a><a href="https://{{ email }}/x">b</a><a {% if email %}href="mailto:a@b.example"{% endif %}>c</a>',
       },
       [],
     ],
-    ['images without a text', { body: '<p>\n<img src="x"></p>' }, [['image_without_alt', 'warning', 2]]],
+    ['images without alternative text', { body: '<p>\n<img src="x"></p>' }, [['image_without_alt', 'warning', 2]]],
     [
-      'names with words that are operators',
+      'names that contain operators',
       {
         body: '{{ plan and plan ?? "x" }}\n{{ not plan }} {{ data["plan and plan"] ?? "" }} {{ plan ?? "a and b" }}{% if plan and plan %}{% endif %}',
       },
@@ -407,38 +400,38 @@ describe('lint', () => {
         ['ambiguous_name', 'warning', 2],
       ],
     ],
-    ['bodies that are clipped', { body: 'x'.repeat(105_000) }, [['too_large', 'warning']]],
+    ['bodies that clients clip', { body: 'x'.repeat(105_000) }, [['too_large', 'warning']]],
     ['no link to unsubscribe', { body: 'x', type: 'MARKETING' }, [['no_unsubscribe_link', 'info']]],
-    ['that there is one', { body: '<a href="{{unsubscribeUrl}}">x</a>', type: 'MARKETING' }, []],
-    ['that a transactional mail needs none', { body: 'x', type: 'TRANSACTIONAL' }, []],
+    ['no issue with an unsubscribe link', { body: '<a href="{{unsubscribeUrl}}">x</a>', type: 'MARKETING' }, []],
+    ['no issue in a transactional template without one', { body: 'x', type: 'TRANSACTIONAL' }, []],
   ])('finds %s', async (_, content, expected) => {
-    const shelf = await newShelf()
-    await shelf.call('POST', '/contacts', { email: 'ada@example.com', data: { plan: 'pro' } })
-    expect(await shelf.lint(content)).toEqual(expected)
+    const project = await newProject()
+    await project.call('POST', '/contacts', { email: 'ada@example.com', data: { plan: 'pro' } })
+    expect(await project.lint(content)).toEqual(expected)
   })
 
-  test('takes a field for unknown that only another project has', async () => {
-    const [mine, theirs] = [await newShelf(), await newShelf()]
+  test('reports a field that only another project has', async () => {
+    const [mine, theirs] = [await newProject(), await newProject()]
     await theirs.call('POST', '/contacts', { email: 'ada@example.com', data: { secret: 'x' } })
     expect(await mine.lint({ body: '{{ secret }}' })).toEqual([['missing_variable', 'warning']])
     expect(await theirs.lint({ body: '{{ secret }}' })).toEqual([])
   })
 
-  test('looks at a stored template in the same way', async () => {
-    const shelf = await newShelf()
-    const { id } = await shelf.add({ type: 'MARKETING' })
-    const { status, body } = await shelf.call('POST', `/templates/${id}/lint`)
+  test('checks a stored template in the same way', async () => {
+    const project = await newProject()
+    const { id } = await project.add({ type: 'MARKETING' })
+    const { status, body } = await project.call('POST', `/templates/${id}/lint`)
     expect([status, body.issues.map(({ code }: { code: string }) => code)]).toEqual([200, ['missing_variable', 'no_unsubscribe_link']])
   })
 
-  test('is bounded, also for half a megabyte of links', async () => {
-    const shelf = await newShelf()
-    const issues = await shelf.lint({ body: '<a href="">'.repeat(45_000) })
+  test('reports a bounded number of issues', async () => {
+    const project = await newProject()
+    const issues = await project.lint({ body: '<a href="">'.repeat(45_000) })
     expect(issues).toHaveLength(200)
   })
 })
 
-test('the product as it is started finds its threads, and stops with them', async () => {
+test('the built product starts its render threads and stops with them', async () => {
   const product = await startSterna()
   try {
     const post = async (path: string, body: object, headers: Record<string, string> = {}) =>

@@ -26,7 +26,7 @@ describe('the variables of a template', () => {
   })
 })
 
-test('the filters are those of the engine and one of ours', () => {
+test('the filters are those of the engine and one of our own', () => {
   expect([...FILTERS].sort()).toEqual([...Object.keys(filters), 'fallback'].sort())
   expect(Object.keys(new Liquid().filters).sort()).toEqual(Object.keys(filters).sort())
 })

@@ -56,7 +56,7 @@ test.each<[Format, string]>([
   ['png', 'image/png'],
   ['gif', 'image/gif'],
   ['webp', 'image/webp'],
-])('a %s goes to the bucket, and comes from it through us with our headers', async (format, type) => {
+])('a %s is stored in the bucket and served with our own headers', async (format, type) => {
   const { status, body } = await upload(await image(format))
   expect([status, body.url, body.contentType]).toEqual([200, `http://localhost:3000/uploads/${body.key}`, type])
   expect(s3.objects.get(body.key)).toEqual({
@@ -76,14 +76,14 @@ test.each<[Format, string]>([
   expect(existsSync(join(dataDir, 'uploads'))).toBe(false)
 })
 
-test('what is not in the bucket is not found, also when it only says 403', async () => {
+test('a missing object is not found, also if the bucket answers 403', async () => {
   const url = `/uploads/${'0'.repeat(40)}.png`
   expect((await sterna.call('GET', url)).status).toBe(404)
   s3.outage.status = 403
   expect((await sterna.call('GET', url)).status).toBe(404)
 })
 
-test.each([500, 503, 403])('while the bucket answers %s an upload is answered 503 and leaves no row', async (status) => {
+test.each([500, 503, 403])('while the bucket answers %s an upload is a 503 and leaves no row', async (status) => {
   const before = await rows()
   s3.outage.status = status
   const answer = await upload(await image('png'))
@@ -92,13 +92,13 @@ test.each([500, 503, 403])('while the bucket answers %s an upload is answered 50
   expect(await rows()).toEqual(before)
 })
 
-test('while the bucket is away an image is answered 503', async () => {
+test('while the bucket is unreachable an image is a 503', async () => {
   const { body } = await upload(await image('png'))
   s3.outage.status = 500
   expect((await sterna.call('GET', `/uploads/${body.key}`)).status).toBe(503)
 })
 
-test('with its project its objects go, when the bucket is back, and no others', async () => {
+test('the objects of a deleted project are removed once the bucket is back, and no others', async () => {
   const project = await sterna.newProject()
   const { body: mine } = await upload(await image('png'), project)
   const { body: other } = await upload(await image('png'))
@@ -111,7 +111,7 @@ test('with its project its objects go, when the bucket is back, and no others', 
   expect(s3.objects.has(other.key)).toBe(true)
 })
 
-test('removing what is gone, and more than a few, succeeds', async () => {
+test('removing missing objects and many objects succeeds', async () => {
   const storage = openStorage(config(S3))
   const keys = Array.from({ length: 45 }, (_, n) => `${n}.png`)
   for (const key of keys.slice(0, 40)) s3.objects.set(key, { content: Buffer.alloc(1), headers: {} })
@@ -123,7 +123,7 @@ test('removing what is gone, and more than a few, succeeds', async () => {
 
 const config = (env: Record<string, string>) => loadConfig({ SECRET_KEY, DATA_DIR: dataDir, ...env })
 
-test('a check says whether the bucket takes anything, and leaves nothing behind', async () => {
+test('the startup check reports if the bucket accepts writes and leaves no object', async () => {
   const before = [...s3.objects.keys()]
   await openStorage(config(S3)).check()
   expect([...s3.objects.keys()]).toEqual(before)
@@ -131,11 +131,11 @@ test('a check says whether the bucket takes anything, and leaves nothing behind'
   await expect(openStorage(config({ ...S3, S3_BUCKET: 'other' })).check()).rejects.toThrow()
 })
 
-test('an address is the bucket’s own where it has one', () => {
+test('the URL of an image is that of the bucket if it has a public one', () => {
   expect(addressOf(config({ ...S3, S3_PUBLIC_URL: 'https://cdn.example.com/p/' }), 'a.png')).toBe('https://cdn.example.com/p/a.png')
 })
 
-test('the configuration says that images are in a bucket, and not in which', async () => {
+test('the public configuration has the storage type but not the bucket', async () => {
   const { body } = await sterna.call('GET', '/config')
   expect(body.features.storage).toEqual({ kind: 's3' })
   for (const secret of Object.values(S3)) expect(JSON.stringify(body)).not.toContain(secret)

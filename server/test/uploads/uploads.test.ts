@@ -22,9 +22,9 @@ const TYPE = { jpeg: 'image/jpeg', png: 'image/png', gif: 'image/gif', webp: 'im
 const FORMATS = Object.keys(TYPE) as Format[]
 
 type Project = Awaited<ReturnType<typeof sterna.newProject>>
-let shop: Project
+let project: Project
 beforeAll(async () => {
-  shop = await sterna.newProject()
+  project = await sterna.newProject()
 })
 
 const files = () => (existsSync(folder) ? readdirSync(folder).sort() : [])
@@ -52,7 +52,7 @@ async function asResponse(form: FormData) {
   return { headers: response.headers, arrayBuffer: await response.arrayBuffer() }
 }
 
-async function post({ payload, headers }: Form, { sk }: { sk: string } = shop): Promise<Answer> {
+async function post({ payload, headers }: Form, { sk }: { sk: string } = project): Promise<Answer> {
   const answer = await sterna.app.inject({
     method: 'POST',
     url: '/uploads/image',
@@ -62,10 +62,10 @@ async function post({ payload, headers }: Form, { sk }: { sk: string } = shop): 
   return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
 }
 
-const upload = async (content: Buffer, { filename = 'picture', type = '', by = shop } = {}) =>
+const upload = async (content: Buffer, { filename = 'picture', type = '', by = project } = {}) =>
   post(await formOf([['image', content, filename, type]]), by)
 
-async function uploaded(content: Buffer, by = shop) {
+async function uploaded(content: Buffer, by = project) {
   const { status, body } = await upload(content, { by })
   expect([status, body]).toEqual([200, expect.anything()])
   return body as { url: string; key: string; filename: string; contentType: string; size: number }
@@ -78,8 +78,8 @@ async function get(key: string, headers: Record<string, string> = {}, method: 'G
 
 const served = async (content: Buffer) => (await get((await uploaded(content)).key)).bytes
 
-describe('an image', () => {
-  test.each(FORMATS)('as %s is taken, and served as what it is', async (format) => {
+describe('an uploaded image', () => {
+  test.each(FORMATS)('of type %s is accepted and served with its type', async (format) => {
     const { status, body } = await upload(await image(format, 60, 30), { filename: 'Größe.bin', type: 'text/html' })
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -92,7 +92,7 @@ describe('an image', () => {
     const answer = await get(body.key)
     expect([answer.status, answer.headers['content-type'], answer.bytes.length]).toEqual([200, TYPE[format], body.size])
     expect(await sharp(answer.bytes).metadata()).toMatchObject({ format, width: 60, height: 30 })
-    expect((await rowsOf(shop)).at(-1)).toEqual({ key: body.key, content_type: TYPE[format], size: body.size })
+    expect((await rowsOf(project)).at(-1)).toEqual({ key: body.key, content_type: TYPE[format], size: body.size })
   })
 
   test.each([
@@ -100,25 +100,25 @@ describe('an image', () => {
     ['..', 'the key'],
     ['', 'the key'],
     ['a\u202eb.php', 'ab.php'],
-  ])('called %j is stored under a name of our own', async (filename, shown) => {
+  ])('named %j is stored under a random name', async (filename, shown) => {
     const { body } = await upload(await image('png'), { filename })
     expect(body.key).toMatch(KEY)
     expect(body.filename).toBe(shown === 'the key' ? body.key : shown)
   })
 
-  test('twice the same has two addresses', async () => {
+  test('has a new URL for each upload', async () => {
     const same = await image('png')
     expect((await uploaded(same)).key).not.toBe((await uploaded(same)).key)
   })
 
-  test('is a file that only its owner can read, whole, and without leftovers', async () => {
+  test('is one complete file that only its owner can read', async () => {
     const { key, size } = await uploaded(await image('jpeg'))
     const file = statSync(join(folder, key))
     expect([file.mode & 0o777, file.size, statSync(folder).mode & 0o777]).toEqual([0o600, size, 0o700])
     expect(files().filter((name) => !KEY.test(name))).toEqual([])
   })
 
-  test('of exactly 10 MB is taken, and one byte more is not', async () => {
+  test('of exactly 10 MB is accepted, and one byte more is not', async () => {
     const padded = (size: number) => image('jpeg').then((jpeg) => Buffer.concat([jpeg, Buffer.alloc(size - jpeg.length)]))
     expect((await upload(await padded(10 * MB))).status).toBe(200)
     for (const size of [10 * MB + 1, 11 * MB]) {
@@ -127,7 +127,7 @@ describe('an image', () => {
     }
   })
 
-  test('of 11 MB that does not say so beforehand is not taken', async () => {
+  test('of 11 MB without a Content-Length is refused', async () => {
     const { payload, headers } = await formOf([['image', Buffer.alloc(11 * MB)]])
     const bytes = payload as Buffer
     const { status, body } = await post({ payload: Readable.from([bytes.subarray(0, 5 * MB), bytes.subarray(5 * MB)]), headers })
@@ -141,7 +141,7 @@ describe('an image', () => {
     expect((await upload(await plain(300, 200).jpeg({ progressive: true }).toBuffer())).status).toBe(200)
   })
 
-  test('may speak of scans in its comments and behind its end', async () => {
+  test('may contain scan markers in comments and after its end', async () => {
     const jpeg = await noise('jpeg')
     const talk = Buffer.alloc(1_000).fill(Buffer.from([0xff, 0xda, 0, 2]))
     const comment = Buffer.concat([Buffer.from([0xff, 0xfe, 0x03, 0xea]), talk])
@@ -149,10 +149,10 @@ describe('an image', () => {
   })
 })
 
-describe('drawn anew', () => {
+describe('re-encoded', () => {
   const PAYLOAD = '<?php system($_GET[0]) ?><script>alert(1)</script>'
 
-  test('a PNG loses what is written in and behind it', async () => {
+  test('a PNG loses its metadata and trailing bytes', async () => {
     const loaded = Buffer.concat([
       png({
         extra: [chunk('tEXt', `Comment\0${PAYLOAD}`), chunk('iTXt', `XML:com.adobe.xmp\0\0\0\0\0${PAYLOAD}`), chunk('evIl', PAYLOAD)],
@@ -164,7 +164,7 @@ describe('drawn anew', () => {
     for (const trace of ['php', 'script', 'tEXt', 'iTXt', 'evIl']) expect(bytes).not.toContain(trace)
   })
 
-  test('a JPEG loses its place, camera, comment and profile', async () => {
+  test('a JPEG loses location, camera, comment and profile', async () => {
     const loaded = await plain()
       .jpeg()
       .withExif({
@@ -182,17 +182,17 @@ describe('drawn anew', () => {
     for (const trace of ['GPS', 'Nikon', 'php', 'script', 'Exif', 'adobe', 'hidden']) expect(bytes.toString('latin1')).not.toContain(trace)
   })
 
-  test.each(['webp', 'gif'] as const)('a %s loses what is behind it', async (format) => {
+  test.each(['webp', 'gif'] as const)('a %s loses trailing bytes', async (format) => {
     const bytes = await served(Buffer.concat([await image(format), Buffer.from(PAYLOAD)]))
     expect(bytes.toString('latin1')).not.toContain('php')
   })
 
-  test('it stands upright', async () => {
+  test('an image is rotated upright', async () => {
     const lying = await plain(60, 20).jpeg().withMetadata({ orientation: 6 }).toBuffer()
     expect(await sharp(await served(lying)).metadata()).toMatchObject({ width: 20, height: 60 })
   })
 
-  test.each(['gif', 'webp'] as const)('an animated %s still moves, at its pace', async (format) => {
+  test.each(['gif', 'webp'] as const)('an animated %s keeps its frames and delays', async (format) => {
     const bytes = await served(await animation(format, [100, 200, 300]))
     expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({
       format,
@@ -204,7 +204,7 @@ describe('drawn anew', () => {
     })
   })
 
-  test('it keeps its transparency', async () => {
+  test('an image keeps its transparency', async () => {
     const glass = await sharp({ create: { width: 5, height: 5, channels: 4, background: { r: 9, g: 9, b: 9, alpha: 0.5 } } })
       .png()
       .toBuffer()
@@ -269,22 +269,22 @@ describe('refused with 400 is', () => {
     return jpeg
   }
 
-  /** Whoever sends these can do something about it. */
+  /** Errors that the client can fix. */
   const WHY = /\d (frames|pixels|scans)|million|gigapixel/
 
   test.each(HOSTILE)('%s', async (name, make) => {
     const content = await make()
-    const before = { files: files(), rows: await rowsOf(shop) }
+    const before = { files: files(), rows: await rowsOf(project) }
     const { status, body } = await upload(content, { filename: 'x.png', type: 'image/png' })
     expect([status, body.error?.code, body.error?.message]).toEqual([400, 'BAD_REQUEST', expect.stringMatching(/^[A-Z].*\.$/)])
     expect(body.error.message).not.toMatch(/vips|sharp|buffer/i)
     const isForeign = !/^(\x89PNG|\xff\xd8\xff|GIF8|RIFF[^W]*WEBP)/.test(content.toString('latin1', 0, 16))
     expect(body.error.message.startsWith('Only JPEG')).toBe(isForeign)
     if (WHY.test(name)) expect(body.error.message).toMatch(/pixels|frames|scans/)
-    expect({ files: files(), rows: await rowsOf(shop) }).toEqual(before)
+    expect({ files: files(), rows: await rowsOf(project) }).toEqual(before)
   })
 
-  test('SVG, also by the decoder itself, should it ever get that far', async () => {
+  test('SVG, also by the decoder itself', async () => {
     await uploaded(await image('png'))
     await expect(sharp(Buffer.from(svg)).metadata()).rejects.toThrow('unsupported image format')
   })
@@ -314,7 +314,7 @@ describe('refused with 400 is', () => {
       expect((await post({ payload: Buffer.from('{}'), headers: { 'content-type': type } })).status).toBe(415)
   })
 
-  test('whatever damage does, it is read or refused, and the server lives', async () => {
+  test('or accepted is any damaged image, without a crash of the server', async () => {
     const whole = await Promise.all(FORMATS.map((format) => noise(format, 24, 24)))
     const hits = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 8 })
     await fc.assert(
@@ -329,12 +329,12 @@ describe('refused with 400 is', () => {
   })
 })
 
-describe('what unpacks to a gigabyte', () => {
+describe('a decompression bomb', () => {
   test.each([
     ['text', () => chunk('zTXt', Buffer.concat([Buffer.from('a\0\0'), bomb()]))],
     ['international text', () => chunk('iTXt', Buffer.concat([Buffer.from('a\0\x01\0\0\0'), bomb()]))],
     ['profile', () => chunk('iCCP', Buffer.concat([Buffer.from('a\0\0'), bomb()]))],
-  ])('as %s takes no memory and does not get through', async (_, make) => {
+  ])('as %s uses no memory and is refused', async (_, make) => {
     const packed = png({ extra: [make()] })
     expect(packed.length).toBeLessThan(2 * MB)
     const before = process.memoryUsage().rss
@@ -345,7 +345,7 @@ describe('what unpacks to a gigabyte', () => {
   })
 })
 
-describe('the address of an image', () => {
+describe('the URL of an image', () => {
   test('answers with these headers and no others', async () => {
     const { key, size } = await uploaded(await image('webp'))
     const { status, headers } = await get(key)
@@ -374,7 +374,7 @@ describe('the address of an image', () => {
     })
   })
 
-  test('tells who has it already that it is the same', async () => {
+  test('answers 304 to a conditional request', async () => {
     const { key } = await uploaded(await image('png'))
     for (const known of [`"${key}"`, `W/"${key}"`, `"other", "${key}"`]) {
       const { status, headers, bytes } = await get(key, { 'if-none-match': known })
@@ -392,7 +392,7 @@ describe('the address of an image', () => {
     expect((await get(`${'0'.repeat(40)}.png`, {}, 'HEAD')).status).toBe(404)
   })
 
-  test('gives the whole image whatever part is asked for, and asks for no key or cookie', async () => {
+  test('ignores ranges and needs no key or cookie', async () => {
     const { key, size } = await uploaded(await image('png'))
     const { status, bytes } = await get(key, { range: 'bytes=0-1', origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' })
     expect([status, bytes.length]).toEqual([200, size])
@@ -443,31 +443,31 @@ describe('the address of an image', () => {
     rmSync(join(folder, 'page.html'))
   })
 
-  test('takes nothing', async () => {
+  test('accepts only GET and HEAD', async () => {
     const { key } = await uploaded(await image('png'))
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
-      expect((await sterna.call(method, `/uploads/${key}`, { key: shop.sk })).status).toBe(404)
+      expect((await sterna.call(method, `/uploads/${key}`, { key: project.sk })).status).toBe(404)
     expect((await get(key)).status).toBe(200)
   })
 })
 
-describe('who', () => {
-  test('may upload: the secret key, and members in their project', async () => {
+describe('access to uploads', () => {
+  test('is allowed for the secret key and for members of the project', async () => {
     const { payload, headers } = await formOf([['image', await image('png')]])
     const send = (credentials: Record<string, string>) =>
       sterna.app.inject({ method: 'POST', url: '/uploads/image', payload, headers: { ...headers, ...credentials } })
     const stranger = await sterna.newPerson()
     const statuses = [
-      await send({ cookie: shop.owner.cookie, 'x-project-id': shop.id }),
-      await send({ authorization: `Bearer ${shop.pk}` }),
-      await send({ cookie: stranger.cookie, 'x-project-id': shop.id }),
-      await send({ cookie: shop.owner.cookie, 'x-project-id': shop.id, 'sec-fetch-site': 'cross-site' }),
+      await send({ cookie: project.owner.cookie, 'x-project-id': project.id }),
+      await send({ authorization: `Bearer ${project.pk}` }),
+      await send({ cookie: stranger.cookie, 'x-project-id': project.id }),
+      await send({ cookie: project.owner.cookie, 'x-project-id': project.id, 'sec-fetch-site': 'cross-site' }),
       await send({}),
     ].map(({ statusCode }) => statusCode)
     expect(statuses).toEqual([200, 401, 403, 403, 401])
   })
 
-  test('is disabled may not upload, but is still shown', async () => {
+  test('is refused for a disabled project, whose images are still served', async () => {
     const project = await sterna.newProject()
     const { key } = await uploaded(await image('png'), project)
     await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
@@ -476,7 +476,7 @@ describe('who', () => {
     expect((await get(key)).status).toBe(200)
   })
 
-  test('has used up its share is told so, and nobody else is', async () => {
+  test('is limited per project', async () => {
     const [full, other] = [await sterna.newProject(), await sterna.newProject()]
     await sql`
       insert into uploads (project_id, id, key, content_type, size) values (${full.id}, ${randomUUID()}, 'x', 'image/png', ${1024 * MB - 1})
@@ -494,7 +494,7 @@ describe('who', () => {
   })
 })
 
-describe('with a project', () => {
+describe('a project', () => {
   const isGone = async (project: Project, keys: string[]) => {
     await vi.waitFor(
       async () => {
@@ -508,11 +508,11 @@ describe('with a project', () => {
   test.each([
     ['reset', 'POST', '/reset'],
     ['deleted', 'DELETE', ''],
-  ])('that is %s go its images, and no others', async (_, method, path) => {
+  ])('that is %s loses its images, and no others', async (_, method, path) => {
     const [project, other] = [await sterna.newProject(), await sterna.newProject()]
     const mine = [await uploaded(await image('png'), project), await uploaded(await image('gif'), project)]
     const theirs = await uploaded(await image('png'), other)
-    // One is gone already, by an operator's hand: the rest must not wait for it.
+    // One file is already missing: the others must be removed all the same.
     rmSync(join(folder, mine[0]!.key))
     await project.owner.call(method, `/users/@me/projects/${project.id}${path}`)
     const keys = mine.map(({ key }) => key)
@@ -522,7 +522,7 @@ describe('with a project', () => {
     expect(await rowsOf(other)).toHaveLength(1)
   })
 
-  test('that is deleted during an upload nothing is left', async () => {
+  test('that is deleted during an upload leaves no file', async () => {
     const project = await sterna.newProject()
     const before = files()
     const slow = await startSlowly(project)
@@ -534,7 +534,7 @@ describe('with a project', () => {
   })
 })
 
-/** An upload that is let in and whose last bytes come when asked for. */
+/** An accepted upload whose last bytes are sent on request. */
 async function startSlowly(by: Project) {
   const { payload, headers } = await formOf([['image', await image('png')]])
   const bytes = payload as Buffer
@@ -563,8 +563,8 @@ async function startSlowly(by: Project) {
   }
 }
 
-describe('many at once', () => {
-  test('are let in up to 8 of a project, and slow ones of three projects keep no other project out', async () => {
+describe('concurrent uploads', () => {
+  test('are at most 8 per project, and slow ones of three projects do not block another', async () => {
     const projects = await Promise.all(Array.from({ length: 4 }, () => sterna.newProject()))
     const [first, second, third, fourth] = projects as [Project, Project, Project, Project]
     const inside = []
@@ -579,7 +579,7 @@ describe('many at once', () => {
     for (const project of projects) expect((await upload(await image('png'), { by: project })).status).toBe(200)
   })
 
-  test('and large leave the server answering', { timeout: 60_000 }, async () => {
+  test('of large images leave the server responsive', { timeout: 60_000 }, async () => {
     const large = await image('png', 6_000, 5_000)
     const uploads = Promise.all(Array.from({ length: 6 }, () => upload(large)))
     let done = false
@@ -610,8 +610,8 @@ describe('without a place to store it', () => {
     })
   }
 
-  test('an upload is answered 503, leaves no row, and works again later', async () => {
-    const [before, good] = [await rowsOf(shop), await image('png')]
+  test('an upload is a 503, leaves no row, and works again later', async () => {
+    const [before, good] = [await rowsOf(project), await image('png')]
     const { key } = await uploaded(good)
     await withoutFolder(async () => {
       const { status, headers, body } = await upload(good)
@@ -619,12 +619,12 @@ describe('without a place to store it', () => {
       expect(body.error.message).not.toContain(dataDir)
       expect((await get(key)).status).toBe(503)
     })
-    expect(await rowsOf(shop)).toHaveLength(before.length + 1)
+    expect(await rowsOf(project)).toHaveLength(before.length + 1)
     expect((await get(key)).status).toBe(200)
     expect((await upload(good)).status).toBe(200)
   })
 })
 
-test('the configuration says that images are on disk', async () => {
+test('the public configuration says that images are stored on disk', async () => {
   expect((await sterna.call('GET', '/config')).body.features.storage).toEqual({ kind: 'disk' })
 })

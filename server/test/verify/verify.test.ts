@@ -27,7 +27,7 @@ async function verify(email: string): Promise<Answer['body']> {
 
 const TAKES_MAIL = { MX: [[10, 'mx.mail.example']] as [number, string][], NS: ['ns.mail.example'], A: ['192.0.2.1'] }
 
-test('an address whose domain takes mail is valid, and nothing is said against it', async () => {
+test('an address whose domain accepts email is valid and has no other flags', async () => {
   dns.set('fine.example', TAKES_MAIL)
   expect(await verify('Ada.Lovelace@FINE.example')).toEqual({
     email: 'ada.lovelace@fine.example',
@@ -44,7 +44,7 @@ test('an address whose domain takes mail is valid, and nothing is said against i
   })
 })
 
-describe('the spelling', () => {
+describe('an address', () => {
   test.each([
     '',
     'ada',
@@ -56,7 +56,7 @@ describe('the spelling', () => {
     'Ada <ada@fine.example>',
     'a@127.0.0.1',
     `${'a'.repeat(65)}@fine.example`,
-  ])('of "%s" is no address, which is the answer and not an error', async (email) => {
+  ])('of the form "%s" is invalid, which is a result and not an error', async (email) => {
     const before = dns.queries.length
     expect(await verify(email)).toMatchObject({ email, valid: false, domainExists: false, reasons: ['Not a valid email address.'] })
     expect(dns.queries).toHaveLength(before)
@@ -70,12 +70,12 @@ describe('the spelling', () => {
     },
   )
 
-  test('of an internationalised address is read as we store it', async () => {
+  test('that is internationalised is returned as we store it', async () => {
     dns.set('xn--bcher-kva.example', TAKES_MAIL)
     expect(await verify('jürgen@Bücher.example')).toMatchObject({ email: 'jürgen@xn--bcher-kva.example', valid: true })
   })
 
-  test('with as many labels as fit is looked up like any other', async () => {
+  test('with the maximum number of labels is looked up like any other', async () => {
     const domain = `${'a.'.repeat(60)}fine.example`
     dns.set(domain, TAKES_MAIL)
     expect(await verify(`a@${domain}`)).toMatchObject({ valid: true })
@@ -126,7 +126,7 @@ describe('the domain', () => {
     },
   )
 
-  test('that hangs keeps nobody else waiting', async () => {
+  test('that does not answer delays no other verification', async () => {
     dns.set('stuck.example', 'hang')
     dns.set('quick.example', TAKES_MAIL)
     const stuck = Array.from({ length: 50 }, (_, index) => verify(`a${index}@stuck.example`))
@@ -136,7 +136,7 @@ describe('the domain', () => {
     await Promise.all(stuck)
   })
 
-  test('is asked for once, however many of its addresses are verified', async () => {
+  test('is queried once for many of its addresses', async () => {
     dns.set('busy.example', TAKES_MAIL)
     await Promise.all(Array.from({ length: 30 }, (_, index) => verify(`a${index}@busy.example`)))
     expect(dns.queries.filter((question) => question.endsWith(' busy.example')).sort()).toEqual([
@@ -148,7 +148,7 @@ describe('the domain', () => {
   })
 })
 
-describe('what is worth knowing', () => {
+describe('the flags', () => {
   beforeAll(() => {
     for (const name of [
       'gmail.com',
@@ -176,11 +176,11 @@ describe('what is worth knowing', () => {
     ['a@company.example', { isPersonalEmail: false, isDisposable: false, isAlias: false, reasons: [] }],
     ['a@mailinator.com.example', { isDisposable: false }],
     ['a@yahoo.co.uk.example', { isPersonalEmail: false }],
-  ])('of %s is %j', async (email, expected) => {
+  ])('of %s are %j', async (email, expected) => {
     expect(await verify(email)).toMatchObject(expected)
   })
 
-  test('is each told in words', async () => {
+  test('are each explained in reasons', async () => {
     expect((await verify('a+b@mailinator.com')).reasons).toEqual([
       'The domain is one of disposable addresses.',
       'The address is plus-addressed.',
@@ -192,12 +192,12 @@ describe('what is worth knowing', () => {
     ['jürgen+x@hotmial.com', 'jürgen+x@hotmail.com'],
     ["o'neil@gmail.con", "o'neil@gmail.com"],
     ['ada@company.cmo', 'ada@company.co'],
-  ])('of %s is that %s was meant', async (email, suggestedEmail) => {
+  ])('of %s suggest %s', async (email, suggestedEmail) => {
     expect(await verify(email)).toMatchObject({ valid: false, isTypo: true, suggestedEmail })
   })
 })
 
-test('only the secret key may ask', async () => {
+test('only the secret key may verify addresses', async () => {
   expect(await post('a@fine.example', pk)).toMatchObject({ status: 401, body: { error: { code: 'INVALID_API_KEY' } } })
   const person = await sterna.newPerson()
   expect((await person.call('POST', '/v1/verify', { body: { email: 'a@fine.example' } })).status).toBe(401)
