@@ -74,7 +74,7 @@ function chunksOf<Item>(items: Item[], size: number) {
 /** Bytes that may lie ready: mails may have files of megabytes. One project may have half of them. */
 const MAX_READY_BYTES = 32 * MB
 
-type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array } }
+export type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array } }
 
 /** Whether a portion has to wait until some of what lies ready has left. A project with nothing ready does not wait for others. */
 export function isTooMuchReady(ready: BuiltMessage[], portion: ClaimRef[]) {

@@ -87,6 +87,8 @@ type Deps = {
   until: AbortSignal
 }
 
+export type Pipeline = ReturnType<typeof createPipeline>
+
 /** The way of an email: gate, render, compose, mark, transmit, settle. */
 export function createPipeline({ db, ownDb, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Deps) {
   const contentsOf = createContents(db)

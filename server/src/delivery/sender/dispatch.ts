@@ -1,0 +1,102 @@
+import type { Log } from '../../lib/log.ts'
+import { createWakeSignal } from '../../lib/wake-signal.ts'
+import type { Disposition } from '../transport/classify.ts'
+import type { Health } from './health.ts'
+import type { Ledger } from './ledger.ts'
+import type { createPace } from './pace.ts'
+import type { Pipeline, ReadyEmail } from './pipeline.ts'
+import type { Reconciler } from './reconcile.ts'
+
+/** After this time without a reply an email gives up its slot on the wire. */
+const LINGER_MS = 15_000
+
+type Deps = {
+  ledger: Ledger<ReadyEmail>
+  health: Health
+  pace: ReturnType<typeof createPace>
+  reconciler: Reconciler
+  transmit: Pipeline['transmit']
+  isStopping: () => boolean
+  /** An email was settled or gave up its slot: there is room for another claim. */
+  onRoom: () => void
+  log: Log
+}
+export type Dispatcher = ReturnType<typeof createDispatcher>
+
+/** Sends ready emails: as many at once as the ledger has slots, as fast as the pace allows. */
+export function createDispatcher({ ledger, health, pace, reconciler, transmit, isStopping, onRoom, log }: Deps) {
+  const ended = createWakeSignal()
+
+  function sendReady() {
+    if (isStopping()) return
+    while (!health.isProviderPaused() && ledger.hasNext() && pace.take(resume)) void send(takeNext())
+  }
+
+  function resume() {
+    sendReady()
+    onRoom()
+  }
+
+  /** A probe of the provider preferably belongs to a project without a paused sender domain. */
+  const takeNext = () => ledger.takeNext(health.isProbing() ? ({ projectId }) => !health.hasPausedDomain(projectId) : undefined)
+
+  /** Never throws. */
+  async function send(ready: ReadyEmail, onHandedOver = () => {}) {
+    const { email } = ready
+    ledger.takeSlot(email)
+    const freeSlot = () => {
+      clearTimeout(lingerTimer)
+      ledger.freeSlot(email)
+      sendReady()
+    }
+    const lingerTimer = setTimeout(() => {
+      if (ledger.linger(email)) resume()
+    }, LINGER_MS)
+    // While the provider is paused only its probe gets here.
+    const probe = { provider: health.takeProviderProbe(), domain: ready.probe }
+    let hasReported = false
+    const report = (disposition?: Disposition) => {
+      hasReported = true
+      health.probed({ email, domain: ready.domain, disposition }, probe)
+    }
+    try {
+      await transmit(ready, {
+        mayLeave: () => !isStopping(),
+        handedOver(isHandedOver) {
+          if (!isHandedOver) return ledger.endHandOver(email)
+          ledger.handOver(email)
+          onHandedOver()
+        },
+        offTheWire(disposition) {
+          // Before the slot is free: the next email must know.
+          if (disposition?.throttled && disposition.about === 'provider') pace.throttled()
+          report(disposition)
+          freeSlot()
+        },
+      })
+    } catch (err) {
+      // Once this process stops, an email that was not handed over has been released already.
+      if (!isStopping() || ledger.isHandedOver(email))
+        log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not send or settle an email')
+      reconciler.request()
+    } finally {
+      // A probe that failed on our side says nothing: another may follow.
+      if (!hasReported) report()
+      ledger.endHandOver(email)
+      ledger.release(email)
+      freeSlot()
+      onRoom()
+      ended.wake()
+    }
+  }
+
+  return {
+    send,
+    sendReady,
+    resume,
+    /** Resolves when every email that was handed over has its outcome, or when `signal` is aborted. */
+    async untilAnswered(signal: AbortSignal) {
+      while (ledger.countHandedOver() && !signal.aborted) await ended.wait(100)
+    },
+  }
+}
