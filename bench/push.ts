@@ -9,7 +9,7 @@ const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const signAsync = promisify((data: Buffer, done: (err: Error | null, signature: Buffer) => void) => sign('sha256', data, privateKey, done))
 const head = 'From: a@bench.example\r\nTo: b@bench.example\r\nSubject: x\r\nX-Sterna-Id: x\r\nMessage-ID: <x@bench.example>\r\n\r\n'
 const message = Buffer.from(`${head}${`${'x'.repeat(70)}\r\n`.repeat(Math.ceil(bytes / 72))}`)
-const mail = { projectId: null, id: 'x', sender: 'a@bench.example', recipient: 'b@bench.example', subject: 'x', message }
+const mail = { projectId: null, id: 'x', from: 'a@bench.example', recipient: 'b@bench.example', subject: 'x', message }
 
 let left = count
 async function push() {

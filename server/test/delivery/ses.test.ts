@@ -58,7 +58,7 @@ describe('the SES transport', () => {
   const mailTo = (recipient: string): OutgoingMessage => {
     const id = newId()
     const message = Buffer.from(`X-Sterna-Id: ${id}\r\nSubject: =?utf-8?q?=C3=A4?=\r\n\r\nHello ä €\r\n.\r\n`)
-    return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
+    return { projectId: newId(), id, from: 'news@shop.example', recipient, subject: '', message }
   }
   const allowed = () => true
   const yes = async () => allowed

@@ -21,7 +21,7 @@ describe('the SMTP transport', () => {
   const mailTo = (recipient: string, body = 'Hello\r\n'): OutgoingMessage => {
     const id = newId()
     const message = Buffer.from(`X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`)
-    return { projectId: newId(), id, sender: 'news@shop.example', recipient, subject: '', message }
+    return { projectId: newId(), id, from: 'news@shop.example', recipient, subject: '', message }
   }
   const allowed = () => true
   const yes = async () => allowed

@@ -18,7 +18,7 @@ afterAll(() => making.close())
 const request = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
   email: { projectId: newId(), id: newId(), messageId: 'x@shop.example', createdAt: new Date(), toAddress: 'a@b.example', toName: null },
   content: { type: 'TRANSACTIONAL', fromAddress: 'shop@shop.example', replyTo: null, attachments: [] },
-  sender: 'Shop',
+  fromName: 'Shop',
   subject: 'Hello',
   html: '<p>Hello</p>',
   headers: {},

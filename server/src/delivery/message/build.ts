@@ -9,7 +9,7 @@ import { createTracking, type TrackingSetting } from './tracking.ts'
 export type BuildRequest = {
   email: Pick<ClaimedEmail, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
   content: Pick<Content, 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
-  sender: string
+  fromName: string
   subject: string
   html: string
   headers: Record<string, string>
@@ -26,14 +26,14 @@ export const ALL_BUILT = -1
 /** How a mail is made: its words for those who read no HTML, its links, its parts, its signature. */
 export function createMessageBuilder(means: Parameters<typeof createTracking>[0]) {
   const trackHits = createTracking(means)
-  return ({ email, content, sender, subject, html, headers, tracking, returnPath, signer }: BuildRequest): ComposedMessage => {
+  return ({ email, content, fromName, subject, html, headers, tracking, returnPath, signer }: BuildRequest): ComposedMessage => {
     const read = readHtml(html)
     const { head, body } = compose({
       id: email.id,
       messageId: email.messageId,
       // The row's time, so that a second attempt is the same mail to the byte.
       date: email.createdAt,
-      from: { name: sender, address: content.fromAddress },
+      from: { name: fromName, address: content.fromAddress },
       to: { name: email.toName, address: email.toAddress },
       replyTo: content.replyTo,
       returnPath,

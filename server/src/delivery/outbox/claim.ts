@@ -3,7 +3,7 @@ import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type 
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
 
-/** What a worker has taken: it sends it, or says why not, or dies and someone else does. */
+/** An email claimed by a worker, which settles it. If the worker dies, others recover the email. */
 export type ClaimedEmail = {
   projectId: string
   id: string
@@ -26,9 +26,9 @@ export type ClaimedEmail = {
 }
 
 export const PRIORITIES = { transactional: 0, bulk: 1 } as const
-/** Streams looked at per claim. More are reached by the next one, which starts behind the last. */
+/** Streams per claim. The next claim starts behind the last of them. */
 const MAX_STREAMS = 64
-/** An email that three processes held when they died goes alone from then on, so that it takes no others with it. */
+/** Crashes after which an email is a suspect: sent alone, so that another crash affects no other email. */
 const SUSPECT_CRASHES = 3
 
 type Stream = Pick<ClaimedEmail, 'projectId' | 'streamId'>
@@ -37,30 +37,30 @@ const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const START: Stream = { projectId: NIL_ID, streamId: NIL_ID }
 
 /**
- * Takes up to `limit` mails of a lane, fairly: from every stream that waits the same share, starting behind where the last claim
- * ended. However long one queue is, no other stream waits for its end. Takes none of the projects in `except`.
+ * Claims up to `limit` emails of a priority fairly: the same share from every stream with queued emails, starting behind the stream where the
+ * last claim ended. However long the queue of one stream is, no other stream waits for its end. Excludes the projects in `except`.
  */
 export function createClaim(db: Pool, worker: number) {
-  const last: Record<number, Stream> = {}
+  const lastStream: Record<number, Stream> = {}
 
-  async function claimFrom(lane: number, { limit, except }: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
-    const [, taken] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ lane, limit, except, worker, from })])
-    last[lane] = taken.length < limit || servedAll(taken) ? START : taken.reduce<Stream>(later, START)
-    return taken
+  async function claimFrom(priority: number, { limit, except }: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
+    const [, claimed] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ priority, limit, except, worker, from })])
+    lastStream[priority] = claimed.length < limit || servedAll(claimed) ? START : claimed.reduce<Stream>(later, START)
+    return claimed
   }
 
-  return async (lane: number, wanted: ClaimSize) => {
-    const from = last[lane] ?? START
-    const taken = await claimFrom(lane, wanted, from)
-    // Then the next claim starts over. Is there nothing behind the last one, that must not wait.
-    return taken.length || from === START ? taken : claimFrom(lane, wanted, START)
+  return async (priority: number, size: ClaimSize) => {
+    const from = lastStream[priority] ?? START
+    const claimed = await claimFrom(priority, size, from)
+    // Nothing is queued behind the last stream: start over at once instead of with the next claim.
+    return claimed.length || from === START ? claimed : claimFrom(priority, size, START)
   }
 }
 
 /**
- * Lost by a crash of the database, a claim has not happened: the mark before the hand-over is what counts. Its plan is made once,
- * because making it takes as long as the claim; and along the index of what waits, because that is the only good one. Not knowing
- * how many mails it will be, the planner expects a tenth of the queue, and would read and sort a million to take forty.
+ * A claim needs no synchronous commit: if a database crash loses it, it never happened, since only the mark before the hand-over counts. The
+ * plan is generic, because planning takes as long as the claim, and forced along the queue index: without knowing the limit the planner
+ * expects a tenth of the queue, and would read and sort a million rows to claim forty.
  */
 const SETTINGS = {
   synchronous_commit: 'off',
@@ -74,35 +74,35 @@ const SETTINGS = {
 const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
 const CLAIM_SETTINGS = sql`${prepared} select ${sql.join(settings)}`
 
-/** Then the list ends there, and the next claim need not find that out. */
-function servedAll(taken: (Stream & { streams: number })[]) {
-  const { streams } = taken[0]!
-  return streams < MAX_STREAMS && new Set(taken.map(({ streamId }) => streamId)).size === streams
+/** True when the claim served every stream with queued emails: the next claim starts over without looking behind the last one. */
+function servedAll(claimed: (Stream & { streams: number })[]) {
+  const { streams } = claimed[0]!
+  return streams < MAX_STREAMS && new Set(claimed.map(({ streamId }) => streamId)).size === streams
 }
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
-const claimSql = ({ lane, limit, except, worker, from }: ClaimSize & { lane: number; worker: number; from: Stream }) => sql<
+const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { priority: number; worker: number; from: Stream }) => sql<
   ClaimedEmail & { streams: number }
 >`${prepared}
   with recursive me as materialized (
-    -- Only who counts as living may take, and cannot be taken for dead meanwhile.
+    -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
   ), streams as (
     (select project_id, stream_id, id from emails
-      where state = 'queued' and lane = ${lane}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
+      where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
       order by lane, project_id, stream_id, id limit 1)
     union all
     select next.project_id, next.stream_id, next.id
     from streams s cross join lateral (
       select project_id, stream_id, id from emails
-      where state = 'queued' and lane = ${lane}::smallint
+      where state = 'queued' and lane = ${priority}::smallint
         -- An excluded project is one step, however many streams it has.
         and (project_id, stream_id) > (s.project_id, case when s.project_id = any(${except}::uuid[]) then ${HIGHEST}::uuid else s.stream_id end)
       order by lane, project_id, stream_id, id limit 1
     ) as next
   ), waiting as materialized (
-    -- With the first mail of each: those before it were taken, and it need not be found out twice.
+    -- With the first queued email of each stream, so that the index entries of claimed emails before it are skipped only once.
     select project_id, stream_id, id, count(*) over ()::int as streams from (
       select * from streams where project_id <> all(${except}::uuid[]) limit ${MAX_STREAMS}
     ) as nearest
@@ -111,8 +111,8 @@ const claimSql = ({ lane, limit, except, worker, from }: ClaimSize & { lane: num
     select mine.project_id, mine.id, w.streams
     from waiting w cross join lateral (
       select project_id, id from emails
-      -- Not "=": then the primary key would have this order too, and following it leads past every mail that was ever sent.
-      where state = 'queued' and lane = ${lane}::smallint
+      -- Not "=": then the primary key would have this order too, and scanning it passes every email ever sent.
+      where state = 'queued' and lane = ${priority}::smallint
         and (project_id, stream_id, id) >= (w.project_id, w.stream_id, w.id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
         and crashes < ${SUSPECT_CRASHES}
       order by lane, project_id, stream_id, id limit ceil(${limit}::numeric / w.streams)
@@ -130,14 +130,14 @@ const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priorit
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
   e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
 
-/** Each further death doubles the wait. Deaths with a cause of their own often come in a row, and no email is to blame for them. */
+/** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
   and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))`
 
-/** In order, or the planner may hope to come across one by reading all mails there are. */
+/** With "order by", or the planner may scan all emails in the hope to find one early. */
 export const hasSuspects = async (db: Pool) => (await many(db, sql`select from emails where ${DUE_SUSPECT} order by id limit 1`)).length > 0
 
-/** One at a time, with nothing else in hand: should the process die again, it was this one. */
+/** Claims one suspect. The caller holds no other email: if the process dies again, this one is the cause. */
 export const claimSuspect = (db: Pool, worker: number) =>
   transact(db, (tx) =>
     maybeOne(
@@ -156,8 +156,8 @@ export const claimSuspect = (db: Pool, worker: number) =>
   )
 
 /**
- * Says that this process lives. Without it, and without its lock, its mails go to others. A process that lost its lock without knowing
- * gets no lease: it would claim again and again what others take back.
+ * Renews the lease of this worker. Without lease and presence lock its emails go to others. A worker that lost its lock without noticing gets
+ * no lease: it would claim again and again what others recover.
  */
 export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
   sql`
@@ -171,13 +171,13 @@ export async function countWorkers(db: Db) {
   return count
 }
 
-/** Not handed over, it is as if nobody had had it; otherwise nobody knows. */
+/** An email that was not handed over is queued again; the outcome of any other is unknown. */
 const ABANDONED = sql`
   state = case when handed_over_at is null then 'queued' else 'unknown' end,
   unknown_since = case when handed_over_at is null then unknown_since else now() end,
   worker = null, updated_at = now()`
 
-/** Takes back what the dead had. Returns how many mails that were. */
+/** Takes over the emails of dead workers. Returns how many. */
 export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
   transact(db, async (tx) => {
     const dead = await many(
@@ -202,7 +202,7 @@ export const recoverFromDeadWorkers = (db: Pool, worker: number) =>
     return recovered
   })
 
-/** What has waited long enough is queued again. */
+/** Queues deferred emails that are due. */
 export const wakeDeferred = (tx: Tx, limit: number) =>
   countAffected(
     tx,
@@ -214,11 +214,11 @@ export const wakeDeferred = (tx: Tx, limit: number) =>
   )
 
 /**
- * Lets go of everything this process has but what it knows it has. A claim whose answer was lost leaves mails with a process that
- * has never heard of them. Whatever it still does with what it let go, the mark will not be given.
+ * Releases the emails assigned to this worker that it does not hold. A claim whose reply was lost leaves emails with a worker that does not
+ * know of them. Should the worker still process a released email, it gets no mark.
  */
-export const releaseUnheld = (tx: Tx, worker: number, holding: string[]) =>
+export const releaseUnheld = (tx: Tx, worker: number, heldIds: string[]) =>
   sql`
     update emails set ${ABANDONED}
-    where state = 'sending' and worker = ${worker} and not (id = any(${holding}::uuid[]))
+    where state = 'sending' and worker = ${worker} and not (id = any(${heldIds}::uuid[]))
   `.execute(tx)

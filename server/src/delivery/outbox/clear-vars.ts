@@ -3,12 +3,12 @@ import { countAffected, type Tx } from '../../db/index.ts'
 import { lowestId } from '../../lib/id.ts'
 import { DAY } from '../../lib/units.ts'
 
-/** How long the data of a request is kept after its email failed: until then it can be resent. */
+/** Days that the variables of a failed email are kept: until then it can be resent. */
 export const KEPT_DAYS = 7
 
 /**
- * Clears what only the request knew, such as one-time codes: of failed emails after a while, and of those that ended before ending
- * cleared it. Failed ones by their id first: it is older than the failure.
+ * Deletes the variables of a send request, such as one-time codes, from failed emails after a while, and from emails that an older version
+ * ended without clearing them. Failed emails are first limited by id, which is older than the failure, so that the index can be used.
  */
 export function clearVars(tx: Tx, limit: number) {
   const before = lowestId(new Date(Date.now() - KEPT_DAYS * DAY))

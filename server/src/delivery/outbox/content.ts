@@ -22,17 +22,17 @@ export type Content = {
   attachments: Attachment[]
 }
 
-/** Enough for the contents of many streams at once, and bounded whatever they are. */
+/** Enough for the contents of many streams at once; bounds memory whatever their size. */
 const MAX_KEPT = 64 * MB
 
-/** Contents never change, so those of running streams are kept in memory. */
+/** Caches contents, which never change. */
 export function createContents(db: Db) {
   const kept = createCache<string, Content>({ maxWeight: MAX_KEPT })
 
-  return async (mails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) => {
+  return async (emails: Pick<ClaimedEmail, 'projectId' | 'contentId'>[]) => {
     const found = new Map<string, Content>()
     const missing = new Map<string, string>()
-    for (const { projectId, contentId } of mails) {
+    for (const { projectId, contentId } of emails) {
       const known = kept.get(contentId)
       if (known) found.set(contentId, known)
       else missing.set(contentId, projectId)
@@ -41,7 +41,7 @@ export function createContents(db: Db) {
       found.set(content.id, content)
       kept.set(content.id, content, sizeOf(content))
     }
-    return (mail: Pick<ClaimedEmail, 'contentId'>) => found.get(mail.contentId)
+    return (email: Pick<ClaimedEmail, 'contentId'>) => found.get(email.contentId)
   }
 }
 

@@ -36,7 +36,7 @@ export type NewEmail = {
   toName: string | null
   vars: Record<string, unknown>
   sourceType: SourceType
-  /** Already decided: not to be sent, and why. */
+  /** Why the email is not sent, if that is already decided. */
   skipped?: string | null
   fromDomain: string
 }
@@ -54,7 +54,7 @@ export const insertContentsSql = (contents: NewContent[]) => sql`${prepared}
       "projectId" uuid, id uuid, type text, subject text, body text, "fromAddress" text, "fromName" text, "replyTo" text, headers jsonb,
       "templateId" uuid)`
 
-/** One statement each: ten megabytes do not become less by sharing one. */
+/** One statement per file: ten megabytes gain nothing from sharing one. */
 export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
   for (const { projectId, contentId, position, filename, contentType, cid, inline, bytes } of attachments) {
     await sql`
@@ -64,43 +64,40 @@ export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
   }
 }
 
-/** Nobody can guess it: a receiver drops a second mail of the same name, so a guessed one could keep ours away. */
+/** Unguessable: receivers drop a second message with the same Message-ID, so a guessed one could suppress ours. */
 export const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
 
-/**
- * The part of a statement that queues mails to contacts it has just made or found, given as rows of (project_id, id, email). They are
- * told apart by their address.
- */
-export const enqueueCte = (people: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped'>[]) => {
+/** A CTE that enqueues emails to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
+export const enqueueCte = (contacts: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped'>[]) => {
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
     messageId: newMessageId(fromDomain),
-    lane: PRIORITY_OF[email.sourceType],
+    priority: PRIORITY_OF[email.sourceType],
   }))
   return sql`queued as (
       insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id)
-      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.lane, e."projectId"
+      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.priority, e."projectId"
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
-        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text, "messageId" text, lane smallint)
-      join ${people} as p on p.project_id = e."projectId" and p.email = e."toAddress"
+        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text, "messageId" text, priority smallint)
+      join ${contacts} as p on p.project_id = e."projectId" and p.email = e."toAddress"
     )`
 }
 
-/** From the commit on they will be sent, whatever happens to this process. */
+/** Once committed, the emails are sent whatever happens to this process. */
 export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
     messageId: newMessageId(fromDomain),
-    lane: PRIORITY_OF[email.sourceType],
+    priority: PRIORITY_OF[email.sourceType],
   }))
   await sql`${prepared}
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
       stream_id)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "messageId",
-      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, lane, "projectId"
+      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "projectId"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
-      "messageId" text, skipped text, lane smallint)
+      "messageId" text, skipped text, priority smallint)
   `.execute(tx)
 }

@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 
-/** Why an email has not left, or will not: the class of its `error`. The value says whether sending it again may help. */
+/** Why an email has not been sent, or will not be: the class of its `error`. The value says whether a resend may help. */
 export const ERROR_CODES = {
-  // Skipped: it was decided not to send it.
+  // Skipped: not sent by decision.
   unsubscribed: false,
   suppressed: false,
   contact_deleted: false,
   project_deleted: false,
   cancelled: true,
-  // Ended: sending was tried, or given up.
+  // Failed: sending was tried or given up.
   bounced: false,
   rejected: false,
   domain_not_verified: true,
@@ -18,7 +18,7 @@ export const ERROR_CODES = {
   expired: true,
   outcome_unknown: true,
   crashed: false,
-  // Waiting: it will be tried again. `transient` too.
+  // Deferred: will be tried again. So is `transient`.
   provider_paused: true,
   domain_paused: true,
   throttled: true,
@@ -30,7 +30,7 @@ export type EmailErrorCode = keyof typeof ERROR_CODES
 const [first, ...others] = Object.keys(ERROR_CODES) as EmailErrorCode[]
 export const ERROR_CODE_LIST: [EmailErrorCode, ...EmailErrorCode[]] = [first!, ...others]
 
-/** Of an email `e`. Rows that an older version wrote have no code, but some of their errors are codes. */
+/** The error code of an email `e`. Rows of older versions have no code, but some of their errors are codes. */
 export const ERROR_CODE = sql`case
   when e.state = 'cancelled' then 'cancelled'
   when e.error_code is not null then e.error_code

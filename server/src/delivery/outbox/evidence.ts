@@ -3,8 +3,8 @@ import { many, type Tx } from '../../db/index.ts'
 import { END_COLUMNS, type EndedEmail, OPEN_TO_EVIDENCE, recordEnds } from './settle.ts'
 
 /**
- * What nobody can say of: handed over, no answer, no evidence since. Transactional mail is tried once more, with the same
- * Message-ID: missing it is worse than a copy. Anything else ends as failed, `outcome_unknown`: a second copy is worse.
+ * Settles emails whose outcome stays unknown: handed over, no reply, no evidence since. A transactional email is sent once more with the same
+ * Message-ID, since missing it is worse than a copy. Any other email fails with `outcome_unknown`, since a second copy is worse.
  */
 export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: number; limit: number }) {
   const rows = await many(
@@ -27,17 +27,17 @@ export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: numb
 }
 
 /**
- * Evidence that a mail was taken by the other side, by our id: from a provider's notification, after it was checked. It comes once,
- * often before the answer to the hand-over, and counts whenever it comes.
+ * Settles emails that the provider has accepted, according to a verified notification with our id. A notification arrives once, often before
+ * the reply to the hand-over, and counts whenever it arrives.
  */
-export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: string; providerId?: string }[]) {
-  if (!mails.length) return 0
+export async function settleByEvidence(tx: Tx, emails: { projectId: string; id: string; providerId?: string }[]) {
+  if (!emails.length) return 0
   const rows = await many(
     tx,
     sql<EndedEmail>`
       update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, error_code = null, vars = null, unknown_since = null, due_at = null, worker = null,
         provider_id = coalesce(e.provider_id, m."providerId"), updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
+      from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
       where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}
       returning ${END_COLUMNS}
     `,
@@ -46,14 +46,14 @@ export async function settleByEvidence(tx: Tx, mails: { projectId: string; id: s
   return rows.length
 }
 
-/** The other side had taken a mail and then refused to pass it on: it has failed after all. Before that, it counts as taken. */
-export async function failByEvidence(tx: Tx, mails: { projectId: string; id: string; reason: string }[]) {
-  if (!mails.length) return
+/** Fails sent emails that the provider accepted and later refused to deliver. An email that is not sent yet counts as accepted first. */
+export async function failByEvidence(tx: Tx, emails: { projectId: string; id: string; reason: string }[]) {
+  if (!emails.length) return
   const rows = await many(
     tx,
     sql<EndedEmail>`
       update emails e set state = 'failed', error = m.reason, error_code = 'rejected', updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, reason text)
+      from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, id uuid, reason text)
       where e.project_id = m."projectId" and e.id = m.id and e.state = 'sent'
       returning ${END_COLUMNS}
     `,

@@ -6,20 +6,20 @@ import { type Permit, permitSince } from '../transport/transport.ts'
 import type { ClaimedEmail } from './claim.ts'
 
 type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
-  /** Marketing email: only to contacts that are subscribed and not suppressed at this moment. */
+  /** Marketing email: the contact must be subscribed and not suppressed at this moment. */
   needsConsent: boolean
-  /** As rendered, when it differs from the content's. */
+  /** The rendered subject, if it differs from the content's. */
   subject?: string | undefined
 }
 
 /**
- * Puts on record that a mail is about to be handed over; undefined when it may not be. This is the heart of sending nothing twice: it is
- * committed, for good, before the last byte; it holds only for the process that still has the mail; and it must be fresh when
- * the last byte is written, or a process that slept meanwhile would send what others have sent already.
+ * Marks an email as handed over and returns the permit for its last byte; undefined when it must not leave. This is what prevents sending
+ * twice: the mark is durably committed before the last byte; only the worker that still has the email gets it; and it must be fresh when the
+ * last byte is written, or a process that was suspended meanwhile would send an email that others have sent already.
  */
 export function createMark(db: Pool, worker: number) {
   const { submit } = createBatcher<EmailToMark, boolean>({
-    run: (mails) => mark(db, worker, mails),
+    run: (emails) => mark(db, worker, emails),
     mayBeOneItem: () => false,
     weigh: () => 1,
     maxItems: 200,
@@ -29,23 +29,23 @@ export function createMark(db: Pool, worker: number) {
     maxPending: 10_000,
     maxPendingWeight: 10_000,
   })
-  return async (mail: EmailToMark): Promise<Permit | undefined> => {
-    const asked = performance.now()
-    const marked = await submit(mail)
+  return async (email: EmailToMark): Promise<Permit | undefined> => {
+    const askedAt = performance.now()
+    const marked = await submit(email)
     crash('marked')
-    return marked ? permitSince(asked) : undefined
+    return marked ? permitSince(askedAt) : undefined
   }
 }
 
-async function mark(db: Pool, worker: number, mails: EmailToMark[]) {
-  // One statement is its own transaction: committed when it is answered.
+async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
+  // A single statement is its own transaction, committed when its result arrives.
   const marked = await many(
     db,
     sql<{ id: string }>`${prepared}
       update emails e set handed_over_at = clock_timestamp(), subject = coalesce(m.subject, e.subject)
-      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as m("projectId" uuid, id uuid, attempts int, "needsConsent" boolean, subject text)
+      from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, id uuid, attempts int, "needsConsent" boolean, subject text)
       where e.project_id = m."projectId" and e.id = m.id and e.attempts = m.attempts
-        -- In one expression, or the planner goes through the index of all that this process has held lately.
+        -- One expression, or the planner scans the index of everything this worker has held lately.
         and case when e.state = 'sending' then e.worker end = ${worker}
         -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed.
         and case when m."needsConsent" then
@@ -56,5 +56,5 @@ async function mark(db: Pool, worker: number, mails: EmailToMark[]) {
     `,
   )
   const ours = new Set(marked.map(({ id }) => id))
-  return mails.map(({ id }) => ({ value: ours.has(id) }))
+  return emails.map(({ id }) => ({ value: ours.has(id) }))
 }

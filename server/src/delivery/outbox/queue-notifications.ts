@@ -2,25 +2,25 @@ import pg from 'pg'
 import { every } from '../../lib/every.ts'
 import type { Log } from '../../lib/log.ts'
 
-/** Its payload is the lane. */
+/** Channel of queue notifications. The payload is the priority. */
 export const QUEUE_CHANNEL = 'sterna_emails'
-const AGAIN_MS = 1_000
+const RECONNECT_MS = 1_000
 
-/** A hint that something was queued, so that nobody waits for the next poll. Losing it costs a second. */
-export async function listenToQueue(url: string, onWork: (lane?: number) => void, log: Log) {
+/** Listens for queued emails, so that intakes need not wait for their next poll. A lost notification costs a second. */
+export async function listenToQueue(url: string, onQueued: (priority?: number) => void, log: Log) {
   let client: pg.Client | undefined
   const listening = every(
-    AGAIN_MS,
-    'listen for queued mails',
+    RECONNECT_MS,
+    'listen for queued emails',
     async () => {
       if (client) return
-      const joining = new pg.Client({ connectionString: url, application_name: 'sterna queue', connectionTimeoutMillis: 3_000 })
-      joining.on('error', () => {})
-      joining.once('end', () => (client = undefined))
-      joining.on('notification', ({ payload }) => onWork(payload ? Number(payload) : undefined))
-      await joining.connect()
-      await joining.query(`listen ${QUEUE_CHANNEL}`)
-      client = joining
+      const connecting = new pg.Client({ connectionString: url, application_name: 'sterna queue', connectionTimeoutMillis: 3_000 })
+      connecting.on('error', () => {})
+      connecting.once('end', () => (client = undefined))
+      connecting.on('notification', ({ payload }) => onQueued(payload ? Number(payload) : undefined))
+      await connecting.connect()
+      await connecting.query(`listen ${QUEUE_CHANNEL}`)
+      client = connecting
     },
     log,
   )

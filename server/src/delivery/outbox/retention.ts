@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { countAffected, type Tx } from '../../db/index.ts'
 
-/** Files are large, and of a mail that has ended nobody sends a second one. The record of it stays. */
+/** Deletes the attachments of emails that ended long ago: files are large and no longer needed. The emails stay. */
 export const dropOldAttachments = (tx: Tx, limit: number) =>
   countAffected(
     tx,
     sql`
       delete from attachments where (project_id, content_id) in (
-        -- From the files, which are few: most mails have none, and their contents are kept for ever.
+        -- Starts at attachments, which are few: most contents have none, and contents are kept for ever.
         select a.project_id, a.content_id from attachments a join contents c on c.project_id = a.project_id and c.id = a.content_id
         where c.created_at < now() - interval '7 days'
           and not exists (

@@ -11,28 +11,27 @@ import { CONTACT } from './contact-id.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { insertRefusalsSql } from './refusal.ts'
 
-/** How an attempt ended, for the row. */
+/** Outcome of an attempt, as written to the row. */
 export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   state: 'sent' | 'failed' | 'skipped' | 'deferred' | 'queued' | 'unknown'
   error: string | null
   code?: EmailErrorCode | null
-  /** As rendered, when it differs from the content's. */
+  /** The rendered subject, if it differs from the content's. */
   subject?: string | undefined
   providerId?: string | null
-  /** For deferred ones. */
+  /** For `deferred`. */
   waitSeconds?: number | null
-  /** Counts towards giving up. */
+  /** Counts as a failure; after enough of them the email fails for good. */
   failed?: boolean
-  /** There is nobody at that address. */
+  /** The address does not exist: a hard bounce. */
   unknownRecipient?: boolean
 }
 
 const RETRY_MS = 250
 
 /**
- * Writes down how attempts ended, many in one commit, with the events that follow from it. Holds for whoever made the attempt, also
- * when others took it for dead meanwhile and its mail for unknown: now it is known. While the database is away it is tried again:
- * nobody else knows how they ended.
+ * Settles attempts, many in one commit, with their events. A settlement counts even if other workers declared this one dead meanwhile and the
+ * outcome unknown: now it is known. Retried while the database is away, because no other process knows the outcome.
  */
 export function createSettle(db: Pool, until: AbortSignal) {
   return createBatcher<Settlement, boolean>({
@@ -54,7 +53,7 @@ export function createSettle(db: Pool, until: AbortSignal) {
   })
 }
 
-/** Tries again until it is written, or there is no more time for it. */
+/** Retries a write until it succeeds, fails permanently, or `isOver`. */
 export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () => boolean): Promise<T> {
   for (;;) {
     try {
@@ -67,8 +66,8 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
 }
 
 /**
- * Where the word of the other side that it has the mail is news. What is about to be sent a second time is not, then: also when the
- * first answer was "not now", since a server that breaks down in the middle may say so of a mail that it has taken.
+ * States in which evidence of acceptance still changes the outcome. Emails about to be sent again are among them, so that they are not sent
+ * twice; also after a temporary refusal, since a server that fails midway may refuse a message that it has accepted.
  */
 export const OPEN_TO_EVIDENCE = sql`(
   e.state = 'unknown'
@@ -76,14 +75,14 @@ export const OPEN_TO_EVIDENCE = sql`(
   or e.state in ('queued', 'deferred') and e.attempts > 0
   or e.state = 'failed' and e.error = 'outcome_unknown')`
 
-/** True, in order, where it was still open. One statement, with all that follows from it: whoever freezes in it locks nobody out. */
+/** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
 async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
   const settled = new Set((await many(db, settleSql(settlements))).map(({ id }) => id))
   return settlements.map(({ id }) => settled.has(id))
 }
 
 function settleSql(settlements: Settlement[]) {
-  const given = settlements.map((settlement) => ({
+  const rows = settlements.map((settlement) => ({
     ...settlement,
     error: settlement.error && storable(settlement.error),
     subject: settlement.subject && storable(settlement.subject),
@@ -96,7 +95,7 @@ function settleSql(settlements: Settlement[]) {
         error = s.error,
         error_code = s.code,
         subject = coalesce(s.subject, e.subject),
-        -- What only the request knew, one-time codes among it, is not kept longer than needed.
+        -- Variables of the request, such as one-time codes, are not kept longer than needed.
         vars = case when s.state in ('sent', 'skipped') or s."unknownRecipient" then null else e.vars end,
         provider_id = coalesce(s."providerId", e.provider_id),
         worker = case when s.state = 'unknown' then e.worker end,
@@ -107,7 +106,7 @@ function settleSql(settlements: Settlement[]) {
         first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as s(
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as s(
         "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
         "unknownRecipient" boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
@@ -125,13 +124,13 @@ function settleSql(settlements: Settlement[]) {
   `
 }
 
-/** In every event of a mail `e` with its content `c`. */
+/** Part of every event of an email `e` with its content `c`. */
 export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', coalesce(e.subject, c.subject), 'from', c.from_address,
   'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id, 'sourceType', e.source_type)`
 
 export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** What a statement that ends mails `e` returns for `recordEnds`: asking for it afterwards would cost as much again. */
+/** Columns that a statement ending emails `e` returns for `recordEnds`: a second query would cost as much again. */
 export const END_COLUMNS = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error,
   (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
 export type EndedEmail = {
@@ -144,9 +143,9 @@ export type EndedEmail = {
   facts: object
 }
 
-/** `email.sent` and `email.failed`, with what correlates them. Of those that have not ended there is nothing to tell. */
-export async function recordEnds(tx: Tx, mails: EndedEmail[]) {
-  const ended = mails.filter(({ state }) => state === 'sent' || state === 'failed')
+/** Records `email.sent` and `email.failed` for the emails in these states; ignores the others. */
+export async function recordEnds(tx: Tx, emails: EndedEmail[]) {
+  const ended = emails.filter(({ state }) => state === 'sent' || state === 'failed')
   await recordEvents(
     tx,
     ended.map(({ projectId, id, contactId, state, sentAt, error, facts }) => ({

@@ -28,64 +28,64 @@ type Options = {
 }
 
 const POLL_MS = 1_000
-const AT_ONCE = 10
-/** Time for the answers to what is handed over when this process stops. */
-const LAST_ANSWERS_MS = 15_000
-/** While the provider refuses us, which does not count against the email. */
+const CONCURRENCY = 10
+/** On shutdown, time for replies to emails that are handed over. */
+const LAST_REPLIES_MS = 15_000
+/** Wait after a refusal about the provider or the domain, which does not count against the email. */
 const REFUSED_WAIT_SECONDS = 60
-/** No link lives longer. */
+/** No link in an account email is valid for longer. */
 const GIVE_UP_AFTER_MS = 7 * DAY
 
 /**
- * Sends mails to account holders: few, sealed, and nobody's project, so beside the big queue. The same promise: on record before the
- * last byte. Of an unknown outcome nothing follows; whoever misses a link asks for another.
+ * Sends emails to account holders. They are few, encrypted and belong to no project, so they have a queue of their own. The same guarantee
+ * holds: the mark is committed before the last byte. An unknown outcome is final; a user who misses a link requests another.
  */
 export function startAccountEmails({ db, secrets, log, worker, isHeld, transport, from }: Options) {
-  const inHand = new Map<string, Promise<void>>()
+  const held = new Map<string, Promise<void>>()
   const handedOver = new Map<string, Promise<void>>()
   let stopping = false
 
-  async function pass() {
+  async function sendDue() {
     if (!isHeld()) return
-    await transact(db, (tx) => releaseUnheldAccountEmails(tx, worker, [...inHand.keys()]))
+    await transact(db, (tx) => releaseUnheldAccountEmails(tx, worker, [...held.keys()]))
     await transact(db, (tx) => queueKeptAccountEmails(tx))
-    const taken = await transact(db, (tx) => claimAccountEmails(tx, worker, AT_ONCE - inHand.size))
-    for (const mail of taken) {
-      const sending = send(mail)
-        .catch((err) => log.warn({ err, mail: mail.id }, 'could not send or settle an account mail'))
+    const claimed = await transact(db, (tx) => claimAccountEmails(tx, worker, CONCURRENCY - held.size))
+    for (const email of claimed) {
+      const attempt = send(email)
+        .catch((err) => log.warn({ err, accountEmailId: email.id }, 'could not send or settle an account email'))
         .finally(() => {
-          inHand.delete(mail.id)
-          handedOver.delete(mail.id)
+          held.delete(email.id)
+          handedOver.delete(email.id)
         })
-      inHand.set(mail.id, sending)
+      held.set(email.id, attempt)
     }
   }
 
-  async function send(mail: ClaimedAccountEmail) {
-    const message = messageOf(mail, secrets.open('account-mail', mail.sealed), from)
-    const outgoing = { projectId: null, id: mail.id, sender: from.address, recipient: mail.recipient, subject: mail.subject, message }
+  async function send(email: ClaimedAccountEmail) {
+    const message = buildMessage(email, secrets.open('account-mail', email.sealed), from)
+    const outgoing = { projectId: null, id: email.id, from: from.address, recipient: email.recipient, subject: email.subject, message }
     const outcome = await transport.send(outgoing, async () => {
-      const asked = performance.now()
+      const askedAt = performance.now()
       if (stopping) return undefined
-      handedOver.set(mail.id, inHand.get(mail.id)!)
-      const marked = await transact(db, (tx) => markAccountEmail(tx, worker, mail))
-      return marked ? permitSince(asked) : undefined
+      handedOver.set(email.id, held.get(email.id)!)
+      const marked = await transact(db, (tx) => markAccountEmail(tx, worker, email))
+      return marked ? permitSince(askedAt) : undefined
     })
     await retryUntilWritten(
-      () => transact(db, (tx) => settleAccountEmail(tx, worker, mail, endOf(mail, classify(outcome)))),
+      () => transact(db, (tx) => settleAccountEmail(tx, worker, email, endOf(email, classify(outcome)))),
       () => stopping,
     )
   }
 
-  const passing = every(POLL_MS, 'send account mails', pass, log)
+  const sending = every(POLL_MS, 'send account emails', sendDue, log)
   return {
     async stop() {
       stopping = true
-      await passing.stop()
-      let patience: NodeJS.Timeout | undefined
-      const enough = new Promise((resolve) => (patience = setTimeout(resolve, LAST_ANSWERS_MS)))
-      await Promise.race([Promise.all(handedOver.values()), enough])
-      clearTimeout(patience)
+      await sending.stop()
+      let timer: NodeJS.Timeout | undefined
+      const timeout = new Promise((resolve) => (timer = setTimeout(resolve, LAST_REPLIES_MS)))
+      await Promise.race([Promise.all(handedOver.values()), timeout])
+      clearTimeout(timer)
     },
   }
 }
@@ -102,16 +102,16 @@ function endOf({ failures, createdAt }: ClaimedAccountEmail, { action, reason, a
     : { state: 'queued' as const, error: reason, waitSeconds, failed: true }
 }
 
-const messageOf = (mail: ClaimedAccountEmail, text: string, from: Options['from']) =>
+const buildMessage = (email: ClaimedAccountEmail, text: string, from: Options['from']) =>
   bytesOf(
     compose({
-      id: mail.id,
-      messageId: `${mail.token}@${from.address.split('@')[1]}`,
-      date: mail.createdAt,
+      id: email.id,
+      messageId: `${email.token}@${from.address.split('@')[1]}`,
+      date: email.createdAt,
       from,
-      to: { address: mail.recipient },
+      to: { address: email.recipient },
       replyTo: null,
-      subject: mail.subject,
+      subject: email.subject,
       html: htmlOf(text),
       text,
       headers: { 'Auto-Submitted': 'auto-generated' },
@@ -119,7 +119,7 @@ const messageOf = (mail: ClaimedAccountEmail, text: string, from: Options['from'
     }),
   )
 
-/** The same words, with links that can be followed. */
+/** The same text, with clickable links. */
 const htmlOf = (text: string) =>
   `<div style="font:16px/1.5 sans-serif">${escapeHtml(text)
     .replace(/https?:\/\/\S+/g, '<a href="$&">$&</a>')

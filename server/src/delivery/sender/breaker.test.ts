@@ -14,7 +14,7 @@ function start() {
     pass: (ms: number) => (now += ms),
     from: (project: string, disposition: Disposition, domain = `${project}.example`) => report({ projectId: project, domain, disposition }),
     times: (count: number, project: string, disposition: Disposition) => {
-      const { from } = { from: (given: Disposition) => report({ projectId: project, domain: `${project}.example`, disposition: given }) }
+      const from = (given: Disposition) => report({ projectId: project, domain: `${project}.example`, disposition: given })
       return Array.from({ length: count }, () => from(disposition)?.pause).at(-1)
     },
   }
@@ -25,13 +25,13 @@ test('a refused session pauses the provider at once', () => {
   expect(from('a', { action: 'retry', about: 'provider', reason: '535 no' })).toEqual({ pause: 'provider', reason: '535 no' })
 })
 
-test('twenty same permanent refusals in a row pause the sender domain, nineteen do not', () => {
+test('twenty identical permanent refusals in a row pause the sender domain, nineteen do not', () => {
   const { times, from } = start()
   expect(times(19, 'a', spam)).toBeUndefined()
   expect(from('a', spam)).toMatchObject({ pause: 'sender-domain', reason: spam.reason })
 })
 
-test('an accepted email or another refusal starts the row anew; unknown recipients neither count nor interrupt', () => {
+test('an accepted email or a different refusal restarts the count; unknown recipients neither count nor interrupt', () => {
   const { times, from } = start()
   times(19, 'a', spam)
   from('a', SENT)
@@ -42,20 +42,20 @@ test('an accepted email or another refusal starts the row anew; unknown recipien
   expect(from('a', spam)?.pause).toBe('sender-domain')
 })
 
-test('the rows of two projects, and of two domains, are counted apart', () => {
+test('refusals are counted per project and per domain', () => {
   const { times, from } = start()
   times(19, 'a', spam)
   expect(times(19, 'b', spam)).toBeUndefined()
   expect(from('a', spam, 'other.example')).toBeUndefined()
 })
 
-test('MAIL FROM refused for one of several active projects concerns its domain only, however often', () => {
+test('MAIL FROM refusals of one of several active projects concern its domain only, however many', () => {
   const { times, from } = start()
   from('b', SENT)
   expect(times(50, 'a', sender)).toBe('sender-domain')
 })
 
-test('MAIL FROM refused for two projects within a minute concerns the provider; further apart it does not', () => {
+test('MAIL FROM refusals of two projects within a minute concern the provider; further apart they do not', () => {
   const { pass, from } = start()
   expect(from('a', sender)?.pause).toBe('sender-domain')
   pass(59_000)
@@ -67,7 +67,7 @@ test('MAIL FROM refused for two projects within a minute concerns the provider; 
   expect(later.from('b', sender)?.pause).toBe('sender-domain')
 })
 
-test('MAIL FROM refused for the only active project concerns the provider after five times', () => {
+test('MAIL FROM refusals of the only active project concern the provider after the fifth', () => {
   const { times, from } = start()
   expect(times(4, 'a', sender)).toBe('sender-domain')
   expect(from('a', sender)?.pause).toBe('provider')

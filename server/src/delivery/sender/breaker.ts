@@ -3,29 +3,29 @@ import { MINUTE } from '../../lib/units.ts'
 import type { Disposition } from '../transport/classify.ts'
 import { fingerprintOf } from '../transport/classify.ts'
 
-/** The same permanent refusal this often in a row pauses the sender domain. */
-const SAME_IN_A_ROW = 20
-/** MAIL FROM refusals that pause the provider when only one project is sending: there is no second one to compare with. */
-const OF_A_SINGLE_PROJECT = 5
-/** Domains and projects remembered at once. The least recently refused are forgotten first. */
+/** Identical permanent refusals in a row that pause the sender domain. */
+const MAX_SAME_REFUSALS = 20
+/** MAIL FROM refusals that pause the provider while only one project sends: there is no second project to compare with. */
+const MAX_REFUSALS_OF_ONE_PROJECT = 5
+/** Domains and projects remembered. The least recently refused are dropped first. */
 const REMEMBERED = { maxEntries: 10_000 }
 
 export type Attempt = { projectId: string; domain: string; disposition: Disposition }
 
-/** What an attempt says about more than its own email. A domain's `fingerprint` is there when a row of refusals was the reason. */
+/** What to pause after an attempt. `fingerprint` is set when identical refusals in a row were the reason. */
 export type BreakerDecision =
   | { pause: 'provider'; reason: string }
   | { pause: 'sender-domain'; reason: string; fingerprint?: string }
   | undefined
 
-type Row = { fingerprint: string; count: number }
+type RefusalStreak = { fingerprint: string; count: number }
 
 /**
- * Decides from the answers to many emails what one answer cannot tell: whether a refusal concerns a sender domain or the provider. Pure
- * book-keeping in memory; pausing is left to the caller.
+ * Circuit breaker: decides from the replies to many emails what one reply cannot tell, whether a refusal concerns the sender domain or the
+ * provider. Keeps its state in memory; the caller pauses.
  */
 export function createBreaker(now: () => number = () => performance.now()) {
-  const rows = createCache<string, Row>(REMEMBERED)
+  const streaks = createCache<string, RefusalStreak>(REMEMBERED)
   const activeAt = createCache<string, number>(REMEMBERED)
   const refusedAt = createCache<string, number>(REMEMBERED)
   let refusalsInARow = 0
@@ -34,7 +34,7 @@ export function createBreaker(now: () => number = () => performance.now()) {
     activeAt.set(projectId, now())
     const key = `${projectId} ${domain}`
     if (disposition.action === 'sent') {
-      rows.delete(key)
+      streaks.delete(key)
       refusedAt.delete(projectId)
       refusalsInARow = 0
       return undefined
@@ -45,24 +45,25 @@ export function createBreaker(now: () => number = () => performance.now()) {
     return disposition.repeatable ? refusedInARow(key, reason) : undefined
   }
 
-  /** The provider, when sender domains of two projects are refused within a minute; with one project only, after several refusals. */
+  /** Concerns the provider when sender domains of two projects are refused within a minute, or of a single active project several times. */
   function refusedSender(projectId: string, reason: string): BreakerDecision {
     refusedAt.set(projectId, now())
     refusalsInARow++
-    const isAlone = recent(activeAt) < 2
-    const concernsProvider = isAlone ? refusalsInARow >= OF_A_SINGLE_PROJECT : recent(refusedAt) >= 2
+    const isOnlyProject = countRecent(activeAt) < 2
+    const concernsProvider = isOnlyProject ? refusalsInARow >= MAX_REFUSALS_OF_ONE_PROJECT : countRecent(refusedAt) >= 2
     return { pause: concernsProvider ? 'provider' : 'sender-domain', reason }
   }
 
   function refusedInARow(key: string, reason: string): BreakerDecision {
     const fingerprint = fingerprintOf(reason)
-    const known = rows.get(key)
+    const known = streaks.get(key)
     const count = known?.fingerprint === fingerprint ? known.count + 1 : 1
-    rows.set(key, { fingerprint, count })
-    return count < SAME_IN_A_ROW ? undefined : { pause: 'sender-domain', reason, fingerprint }
+    streaks.set(key, { fingerprint, count })
+    return count < MAX_SAME_REFUSALS ? undefined : { pause: 'sender-domain', reason, fingerprint }
   }
 
-  const recent = (times: Cache<string, number>) => {
+  /** Stops counting at two. */
+  const countRecent = (times: Cache<string, number>) => {
     let count = 0
     for (const at of times.values()) if (now() - at <= MINUTE && ++count === 2) break
     return count

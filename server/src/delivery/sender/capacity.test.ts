@@ -8,7 +8,7 @@ const emails = (projectId: string, count: number, priority: number = transaction
   Array.from({ length: count }, () => ({ projectId, priority }))
 
 describe('room for a claim', () => {
-  test('is three quarters of the capacity for a project alone, and a newcomer still gets some of the rest', () => {
+  test('is three quarters of the capacity for a single project, and a newcomer still gets some of the rest', () => {
     let held = emails('a', 0)
     for (let room = roomFor(transactional, held, false); room && !room.except.includes('a'); room = roomFor(transactional, held, false))
       held = [...held, ...emails('a', room.limit)]
@@ -16,19 +16,19 @@ describe('room for a claim', () => {
     expect(roomFor(transactional, held, true)).toEqual({ limit: 8, except: ['a'] })
   })
 
-  test('leaves out a project that would pass half of the capacity beside another', () => {
+  test('excludes a project that would exceed half of the capacity beside another', () => {
     expect(roomFor(transactional, [...emails('a', 33), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: ['a'] })
     expect(roomFor(transactional, [...emails('a', 32), ...emails('b', 1)], true)).toEqual({ limit: WORTHWHILE, except: [] })
   })
 
-  test('is not worth a small claim while there is something to send', () => {
+  test('is not given for a small claim while emails are ready or being built', () => {
     expect(roomFor(transactional, [...emails('a', 5), ...emails('b', 5)], false)?.except).toEqual([])
     const many = Array.from({ length: 20 }, (_, n) => emails(`p${n}`, 4)).flat()
     expect(roomFor(transactional, many, true)).toBeUndefined()
     expect(roomFor(transactional, many, false)).toEqual({ limit: 16, except: [] })
   })
 
-  test('for campaigns ends at their share, of which a newcomer gets some too', () => {
+  test('for bulk ends at its share, and a newcomer still gets some of that', () => {
     const share = Math.floor(CAPACITY * BULK_SHARE)
     expect(roomFor(bulk, emails('a', share, bulk), true)).toBeUndefined()
     expect(roomFor(bulk, emails('a', share - 22, bulk), true)).toEqual({ limit: 8, except: ['a'] })
@@ -40,7 +40,7 @@ describe('room for a claim', () => {
     .array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom(transactional, bulk)), { maxLength: CAPACITY })
     .map((all) => all.map(([projectId, priority]) => ({ projectId, priority })))
 
-  test('whatever is held, no project passes its share by a claim, and a project with few emails is never left out of the reserve', () => {
+  test('never lets a project exceed its share, and never excludes a project with few emails from the reserve', () => {
     fc.assert(
       fc.property(held, fc.constantFrom(transactional, bulk), fc.boolean(), (all, priority, hasMore) => {
         const room = roomFor(priority, all, hasMore)
@@ -60,12 +60,10 @@ describe('room for a claim', () => {
   })
 })
 
-describe('portions', () => {
-  test('of a project with many emails are its own, one after the other; the others share', () => {
+describe('batches', () => {
+  test('of a project with many emails are built one after the other; small projects share theirs', () => {
     const claim = [...emails('a', 50), ...emails('b', 1), ...emails('c', 5), ...emails('d', 6)]
-    const rows = buildBatches(claim).map((row) =>
-      row.map((portion) => [...new Set(portion.map(({ projectId }) => projectId)), portion.length]),
-    )
+    const rows = buildBatches(claim).map((row) => row.map((batch) => [...new Set(batch.map(({ projectId }) => projectId)), batch.length]))
     expect(rows).toEqual([
       [
         ['a', 24],
@@ -79,26 +77,26 @@ describe('portions', () => {
 
   test('are few when many projects have one email each', () => {
     const claim = Array.from({ length: 60 }, (_, n) => emails(`p${n}`, 1)).flat()
-    expect(buildBatches(claim).map((row) => row.map((portion) => portion.length))).toEqual([[24], [24], [12]])
+    expect(buildBatches(claim).map((row) => row.map((batch) => batch.length))).toEqual([[24], [24], [12]])
   })
 })
 
-describe('what lies ready', () => {
+describe('ready messages', () => {
   const MB = 1024 * 1024
-  const lying = (projectId: string, megabytes: number) => ({
+  const readyMessage = (projectId: string, megabytes: number) => ({
     email: { projectId, priority: 0 },
     outgoing: { message: new Uint8Array(megabytes * MB) },
   })
 
-  test('holds up the project it belongs to, and no other', () => {
-    expect(isTooMuchReady([lying('a', 17)], emails('a', 3))).toBe(true)
-    expect(isTooMuchReady([lying('a', 15)], emails('a', 3))).toBe(false)
-    expect(isTooMuchReady([lying('a', 16), lying('b', 17)], emails('a', 3))).toBe(true)
-    expect(isTooMuchReady([lying('a', 16), lying('b', 17)], emails('c', 3))).toBe(false)
-    expect(isTooMuchReady([lying('a', 17)], [...emails('a', 3), ...emails('b', 1)])).toBe(false)
+  test('hold up the project they belong to, and no other', () => {
+    expect(isTooMuchReady([readyMessage('a', 17)], emails('a', 3))).toBe(true)
+    expect(isTooMuchReady([readyMessage('a', 15)], emails('a', 3))).toBe(false)
+    expect(isTooMuchReady([readyMessage('a', 16), readyMessage('b', 17)], emails('a', 3))).toBe(true)
+    expect(isTooMuchReady([readyMessage('a', 16), readyMessage('b', 17)], emails('c', 3))).toBe(false)
+    expect(isTooMuchReady([readyMessage('a', 17)], [...emails('a', 3), ...emails('b', 1)])).toBe(false)
   })
 
-  test('is sent in turn: a project that has half of the lines lets the others pass', () => {
+  test('are sent in turn: a project with half of the slots lets the others pass', () => {
     const ready = [...emails('a', 2), ...emails('b', 1)].map((email) => ({ email }))
     expect(nextInTurn(ready, emails('a', 7), 16)).toBe(0)
     expect(nextInTurn(ready, emails('a', 8), 16)).toBe(2)

@@ -6,23 +6,23 @@ type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 
 /** Emails that a worker may hold at once: on the wire, being built, being settled. */
 export const CAPACITY = 128
-/** The share of it that campaigns may have: the rest stays free for what cannot wait. */
+/** Share of the capacity and of the wire that bulk may use: the rest stays free for transactional emails. */
 export const BULK_SHARE = 0.7
-/** The share that only projects with few emails in hand may have, so that a newcomer starts at once. */
+/** Share of the capacity reserved for projects that hold few emails, so that a newcomer starts at once. */
 const RESERVE = 0.25
-/** Few emails in hand. */
+/** Below this number a project holds few emails. */
 const FEW = 8
-/** Smallest claim while there is still something to send. */
+/** Smallest claim while emails are ready or being built. */
 export const WORTHWHILE = 32
 
-/** How many emails to claim, and of which projects none. */
+/** The size of the next claim, and the projects it must exclude. */
 export type Room = { limit: number; except: string[] }
 
 const capacityOf = (priority: number) => (priority === PRIORITIES.bulk ? Math.floor(CAPACITY * BULK_SHARE) : CAPACITY)
 
 /**
- * Room for another claim, if any. While emails of several projects are held, one project has at most half of the capacity; alone it has
- * all but the reserve. `hasMore` says that the priority has something to send already, so that a small claim can wait.
+ * Room for another claim, if any. While several projects hold emails, each may use at most half of the capacity; a single one may use all
+ * but the reserve. `hasMore`: emails of that priority are ready or being built, so a small claim can wait.
  */
 export function roomFor(priority: number, held: ClaimRef[], hasMore: boolean): Room | undefined {
   const counted = priority === PRIORITIES.bulk ? held.filter((each) => each.priority === priority) : held
@@ -46,23 +46,23 @@ function countByProject(held: Iterable<ClaimRef>) {
   return counts
 }
 
-const projectsWhere = (owners: Map<string, number>, isMeant: (count: number) => boolean) =>
-  [...owners].filter(([, count]) => isMeant(count)).map(([projectId]) => projectId)
+const projectsWhere = (owners: Map<string, number>, matches: (count: number) => boolean) =>
+  [...owners].filter(([, count]) => matches(count)).map(([projectId]) => projectId)
 
-/** Emails that are prepared together; the first ones leave before the whole claim is prepared. */
-const PORTION = 24
-/** With fewer emails in a claim a project shares its portions: the gate asks once per portion, and tenants with one email are many. */
-const OWN_PORTION = 6
+/** Build in batches of 24, so that the first emails leave before the whole claim is built. */
+const BATCH_SIZE = 24
+/** A project with fewer emails in a claim shares its batches: the gate queries once per batch, and many projects have a single email. */
+const MIN_OWN_BATCH = 6
 
 /**
- * What is prepared at the same time: rows of portions, each row one portion after the other. A project with many emails has a row of its
- * own and delays only itself.
+ * Splits a claim into rows of batches. Rows are built concurrently, the batches of a row one after the other. A project with many emails
+ * gets a row of its own and delays only itself.
  */
 export function buildBatches<Email extends { projectId: string }>(emails: Email[]): Email[][][] {
   const projects = [...groupBy(emails, ({ projectId }) => projectId).values()]
-  const large = projects.filter((own) => own.length >= OWN_PORTION).map((own) => chunksOf(own, PORTION))
-  const small = projects.filter((own) => own.length < OWN_PORTION).flat()
-  return [...large, ...chunksOf(small, PORTION).map((portion) => [portion])]
+  const large = projects.filter((own) => own.length >= MIN_OWN_BATCH).map((own) => chunksOf(own, BATCH_SIZE))
+  const small = projects.filter((own) => own.length < MIN_OWN_BATCH).flat()
+  return [...large, ...chunksOf(small, BATCH_SIZE).map((batch) => [batch])]
 }
 
 function chunksOf<Item>(items: Item[], size: number) {
@@ -71,28 +71,28 @@ function chunksOf<Item>(items: Item[], size: number) {
   return chunks
 }
 
-/** Bytes that may lie ready: mails may have files of megabytes. One project may have half of them. */
+/** Bytes of ready messages kept in memory: attachments may have megabytes. One project may use half. */
 const MAX_READY_BYTES = 32 * MB
 
 export type BuiltMessage = { email: ClaimRef; outgoing: { message: Uint8Array } }
 
-/** Whether a portion has to wait until some of what lies ready has left. A project with nothing ready does not wait for others. */
-export function isTooMuchReady(ready: BuiltMessage[], portion: ClaimRef[]) {
+/** Whether a batch has to wait until ready messages have left. A project without ready messages does not wait for others. */
+export function isTooMuchReady(ready: BuiltMessage[], batch: ClaimRef[]) {
   const bytes = new Map<string, number>()
   let all = 0
   for (const { email, outgoing } of ready) {
     all += outgoing.message.length
     bytes.set(email.projectId, (bytes.get(email.projectId) ?? 0) + outgoing.message.length)
   }
-  return portion.every(({ projectId }) => {
+  return batch.every(({ projectId }) => {
     const own = bytes.get(projectId) ?? 0
     return own > MAX_READY_BYTES / 2 || (own > 0 && all > MAX_READY_BYTES)
   })
 }
 
-/** Index of the first ready email of a project with less than half of the lines, or else of the first. */
-export function nextInTurn(ready: { email: ClaimRef }[], onTheWire: Iterable<ClaimRef>, lines: number) {
-  const owners = countByProject(onTheWire)
-  const index = ready.findIndex(({ email }) => (owners.get(email.projectId) ?? 0) < lines / 2)
+/** Index of the first ready email of a project with less than half of the slots; 0 when there is none. */
+export function nextInTurn(ready: { email: ClaimRef }[], onWire: Iterable<ClaimRef>, slots: number) {
+  const owners = countByProject(onWire)
+  const index = ready.findIndex(({ email }) => (owners.get(email.projectId) ?? 0) < slots / 2)
   return Math.max(0, index)
 }

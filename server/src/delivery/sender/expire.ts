@@ -5,32 +5,33 @@ import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/settle.ts'
 import { EXPIRES_AFTER_DAYS } from './gate.ts'
 
 /**
- * Ends queued emails that were accepted too long ago, also while sending is paused and nothing is claimed. Steps from stream to stream along
- * the index of the queue, where the oldest email of each comes first. Deferred emails need no such step: their wait is hours at most, and
- * what is claimed is checked.
+ * Fails queued emails that were accepted too long ago, also while sending is paused and nothing is claimed. Steps from stream to stream along
+ * the index of the queue, where the oldest email of each stream comes first. Deferred emails are not searched: they wait for hours at most,
+ * and the gate checks the age of every claimed email.
  */
 export async function expireQueued(db: Pool, limit: number, isStopped = () => false) {
-  for (const lane of Object.values(PRIORITIES)) while (!isStopped() && (await transact(db, (tx) => expireSome(tx, lane, limit))) === limit);
+  for (const priority of Object.values(PRIORITIES))
+    while (!isStopped() && (await transact(db, (tx) => expireSome(tx, priority, limit))) === limit);
 }
 
-async function expireSome(tx: Tx, lane: number, limit: number) {
+async function expireSome(tx: Tx, priority: number, limit: number) {
   const rows = await many(
     tx,
     sql<EndedEmail>`
       with recursive streams as (
-        (select project_id, stream_id, created_at from emails where state = 'queued' and lane = ${lane}::smallint
+        (select project_id, stream_id, created_at from emails where state = 'queued' and lane = ${priority}::smallint
           order by lane, project_id, stream_id, id limit 1)
         union all
         select next.project_id, next.stream_id, next.created_at
         from streams s cross join lateral (
           select project_id, stream_id, created_at from emails
-          where state = 'queued' and lane = ${lane}::smallint and (project_id, stream_id) > (s.project_id, s.stream_id)
+          where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (s.project_id, s.stream_id)
           order by lane, project_id, stream_id, id limit 1
         ) as next
       ), expired as materialized (
         select old.project_id, old.id from (select * from streams where created_at < ${EXPIRY} limit ${limit}) as s cross join lateral (
           select project_id, id from emails
-          where state = 'queued' and lane = ${lane}::smallint and project_id = s.project_id and stream_id = s.stream_id and created_at < ${EXPIRY}
+          where state = 'queued' and lane = ${priority}::smallint and project_id = s.project_id and stream_id = s.stream_id and created_at < ${EXPIRY}
           order by id limit ${limit} for update skip locked
         ) as old
         limit ${limit}

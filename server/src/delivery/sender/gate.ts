@@ -7,7 +7,7 @@ import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
 
-/** An email that may leave, with everything it is made of. */
+/** An email that may be sent, with everything needed to build it. */
 export type Admitted = { email: ClaimedEmail; content: Content; contact: ContactFacts; signer: Signer; tracking: TrackingSetting }
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
@@ -23,13 +23,13 @@ type Facts = {
 }
 
 const DISABLED_WAIT_SECONDS = 300
-/** Whatever the reason, an email that has not left by then never will: its content is stale. */
+/** An email that has not left after this time fails, whatever the reason: its content is stale. */
 export const EXPIRES_AFTER_DAYS = 7
 const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * DAY
 
 /**
- * Asks again, now, whether each may leave: much may have happened since it was queued. One question for all of them. Those who
- * may not get the reason that their sender will read.
+ * Checks right before sending whether each email may leave: project, contact, suppression and domain may have changed since it was queued.
+ * One query for all emails. A refused email gets the error code that the project will see.
  */
 export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: ReturnType<typeof createContents>) {
   const [contentOf, rows] = await Promise.all([contentsOf(emails), readFacts(db, emails)])

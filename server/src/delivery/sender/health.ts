@@ -10,37 +10,37 @@ export type Health = ReturnType<typeof createHealth>
 type Recipient = Pick<ClaimedEmail, 'projectId' | 'toAddress' | 'priority'>
 type Attempt = { email: Recipient; domain: string; disposition: Disposition }
 
-/** Why an email has to wait although nothing is wrong with it. It does not count as a failure. */
+/** Why an email is deferred although nothing is wrong with it. Does not count as a failure. */
 export type HeldBack = { code: 'domain_paused' | 'throttled'; error: string; waitSeconds: number }
 
-/** Emails of a paused domain wait a little longer than the pause, spread out, so that they do not all come back at once. */
-const SPREAD = 0.25
+/** Jitter: emails of a paused domain wait up to this share longer than the pause, so that they are not all due at once. */
+const JITTER = 0.25
 const SHORTEST_WAIT_SECONDS = 5
 
 const recipientDomain = ({ toAddress }: Recipient) => toAddress.slice(toAddress.lastIndexOf('@') + 1)
 
 /**
- * What the other side's answers say about sending as a whole: the provider, a project's sender domain, a recipient domain. Asked before an
- * email is built and again before it is sent; told the result of every attempt.
+ * Health of sending as a whole, derived from the outcome of every attempt: the provider, the sender domains of projects, recipient domains.
+ * Checked before an email is built and again before it is sent.
  */
 export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
   const pauses = createPauseStore({ db, log, timing })
   const report = createBreaker()
   const slowdown = createSlowdown()
-  /** The provider's probe is reserved for this process, and no email has it yet. */
+  /** This worker has reserved the probe of the provider and not sent it yet. */
   let probeIsFree = false
 
-  /** Another worker may have ended the pause meanwhile: then there is nothing to find out. */
+  /** Another worker may have ended the pause meanwhile: then no probe is needed. */
   const hasProbe = () => probeIsFree && pauses.isPaused(PROVIDER)
 
   const senderOf = ({ projectId }: Recipient, domain: string): Paused => ({ projectId, domain })
 
   function holdBackDomain(paused: Paused): HeldBack {
     const wait = Math.max(SHORTEST_WAIT_SECONDS, pauses.secondsLeft(paused))
-    return { code: 'domain_paused', error: pauses.reasonOf(paused), waitSeconds: wait * (1 + Math.random() * SPREAD) }
+    return { code: 'domain_paused', error: pauses.reasonOf(paused), waitSeconds: wait * (1 + Math.random() * JITTER) }
   }
 
-  /** Two projects with a domain refused for the same words: it is not the domains. */
+  /** Domains of two projects refused with the same reply: the provider is the cause, not the domains. */
   function pauseDomain(paused: Paused, reason: string, fingerprint: string | undefined) {
     pauses.pause(paused, reason, fingerprint)
     if (fingerprint && pauses.projectsWith(fingerprint) >= 2) pauses.pause(PROVIDER, reason, fingerprint)
@@ -54,20 +54,20 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),
     pauseProvider: (reason: string) => pauses.pause(PROVIDER, reason),
 
-    /** True when one email may now be sent to find out whether the provider works again. */
+    /** Reserves the probe of the provider. True when one email may be sent to find out whether the provider works again. */
     async tryProvider() {
       if (probeIsFree || !pauses.isDue(PROVIDER)) return false
       probeIsFree = await pauses.takeProbe(PROVIDER)
       return probeIsFree
     },
-    /** True for the one email that goes while the provider is paused. */
+    /** True for the one email that is sent while the provider is paused. */
     takeProviderProbe() {
       const taken = hasProbe()
       probeIsFree = false
       return taken
     },
 
-    /** Asked before the email is built. A paused domain lets one email pass when its time is over: `probe`. */
+    /** Checked before an email is built. When the time of a paused domain is over, one email passes as its `probe`. */
     async admit(email: Recipient, domain: string): Promise<{ probe: boolean } | HeldBack> {
       const sender = senderOf(email, domain)
       if (pauses.isPaused(sender)) return (await pauses.takeProbe(sender)) ? { probe: true } : holdBackDomain(sender)
@@ -77,7 +77,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
         ? { code: 'throttled', error: 'The recipient domain asked for fewer emails at a time.', waitSeconds: wait }
         : { probe: false }
     },
-    /** Asked again before it is sent: the domain may have been paused while it was built. */
+    /** Checked again before an email is sent: its domain may have been paused during the build. */
     holdBack(email: Recipient, domain: string): HeldBack | undefined {
       const sender = senderOf(email, domain)
       return pauses.isPaused(sender) ? holdBackDomain(sender) : undefined
@@ -85,31 +85,31 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     waitOfDomain: (email: Recipient, domain: string) => holdBackDomain(senderOf(email, domain)).waitSeconds,
 
     attempted({ email, domain, disposition }: Attempt) {
-      const finding = report({ projectId: email.projectId, domain, disposition })
+      const decision = report({ projectId: email.projectId, domain, disposition })
       const sender = senderOf(email, domain)
       if (disposition.throttled && disposition.about === 'recipient')
         slowdown.throttled({ projectId: email.projectId, domain: recipientDomain(email) })
       if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
-      if (finding?.pause === 'provider') pauses.pause(PROVIDER, finding.reason)
-      if (finding?.pause === 'sender-domain') pauseDomain(sender, finding.reason, finding.fingerprint)
+      if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason)
+      if (decision?.pause === 'sender-domain') pauseDomain(sender, decision.reason, decision.fingerprint)
     },
-    /** For an email that went as a probe, after `attempted`. Without a disposition it was not sent for a reason of its own. */
+    /** Ends a probe, after `attempted`. Without a disposition the email was not sent for a reason of its own. */
     probed(
       { email, domain, disposition }: Omit<Attempt, 'disposition'> & { disposition?: Disposition | undefined },
-      what: { provider: boolean; domain: boolean },
+      probe: { provider: boolean; domain: boolean },
     ) {
       const sender = senderOf(email, domain)
-      if (what.domain) settleProbe(sender, disposition && saysOfDomain(disposition), disposition)
-      if (what.provider) settleProbe(PROVIDER, disposition && saysOfProvider(disposition), disposition)
+      if (probe.domain) settleProbe(sender, disposition && domainFinding(disposition), disposition)
+      if (probe.provider) settleProbe(PROVIDER, disposition && providerFinding(disposition), disposition)
     },
   }
 
-  function settleProbe(paused: Paused, says: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
-    if (says === 'refused') pauses.pause(paused, disposition?.reason ?? '', pauses.fingerprintOf(paused))
-    else pauses.probed(paused, says ?? 'undecided')
+  function settleProbe(paused: Paused, finding: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
+    if (finding === 'refused') pauses.pause(paused, disposition?.reason ?? '', pauses.fingerprintOf(paused))
+    else pauses.probed(paused, finding ?? 'undecided')
   }
 
-  function saysOfProvider(disposition: Disposition) {
+  function providerFinding(disposition: Disposition) {
     if (disposition.action === 'sent') return 'works'
     if (disposition.about === 'provider') return disposition.throttled ? undefined : 'refused'
     if (disposition.about === 'sender-domain') return pauses.fingerprintOf(PROVIDER) ? 'works' : 'refused'
@@ -119,5 +119,5 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   }
 }
 
-const saysOfDomain = (disposition: Disposition) =>
+const domainFinding = (disposition: Disposition) =>
   disposition.action === 'sent' ? 'works' : disposition.about === 'sender-domain' || disposition.repeatable ? 'refused' : undefined

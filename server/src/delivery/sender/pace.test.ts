@@ -4,15 +4,15 @@ import { createPace } from './pace.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Someone who sends whenever it is allowed, unless at rest. */
-function createEager(pace: ReturnType<typeof createPace>) {
+/** A client that sends whenever the pace allows it, unless it rests. */
+function createEagerSender(pace: ReturnType<typeof createPace>) {
   let sent = 0
   let resting = false
   const pump = () => {
     while (!resting && pace.take(pump)) sent++
   }
   return {
-    /** How many went in so many milliseconds. */
+    /** Emails sent within that time. */
     run(ms: number) {
       const before = sent
       resting = false
@@ -27,8 +27,8 @@ function createEager(pace: ReturnType<typeof createPace>) {
   }
 }
 
-test.each([1, 7, 50, 200, 1_000])('at %i a second, so many leave, from the first second on', (rate) => {
-  const { run } = createEager(createPace(rate))
+test.each([1, 7, 50, 200, 1_000])('a rate of %i a second is reached and kept from the first second on', (rate) => {
+  const { run } = createEagerSender(createPace(rate))
   for (let second = 0; second < 10; second++) {
     const sent = run(1_000)
     expect(sent).toBeLessThanOrEqual(rate * 1.1 + 1)
@@ -36,16 +36,16 @@ test.each([1, 7, 50, 200, 1_000])('at %i a second, so many leave, from the first
   }
 })
 
-test('time in which nothing was sent is not made up for', () => {
-  const { run, rest } = createEager(createPace(100))
+test('an idle hour is not made up for', () => {
+  const { run, rest } = createEagerSender(createPace(100))
   run(1_000)
   rest(3_600_000)
   expect(run(1_000)).toBeLessThanOrEqual(111)
 })
 
-test('what the other side allows holds from then on, and a higher rate within a minute, but never beyond what is configured', () => {
+test('a quota applies from then on, and a higher one within a minute, but never beyond the configured rate', () => {
   const pace = createPace(200)
-  const { run } = createEager(pace)
+  const { run } = createEagerSender(pace)
   run(1_000)
   pace.allow(14)
   run(1_000)
@@ -58,20 +58,20 @@ test('what the other side allows holds from then on, and a higher rate within a 
   expect(run(1_000)).toBeLessThanOrEqual(220)
 })
 
-test('less than one a second is allowed too', () => {
+test('a quota may be less than one a second', () => {
   const pace = createPace()
-  const { run } = createEager(pace)
+  const { run } = createEagerSender(pace)
   run(100)
   pace.allow(0.5)
   run(10_000)
   expect(run(20_000)).toBeLessThanOrEqual(11)
 })
 
-test('a rate that is not set is no limit', () => {
-  expect(createEager(createPace()).run(100)).toBeGreaterThan(5_000)
+test('without a configured rate there is no limit', () => {
+  expect(createEagerSender(createPace()).run(100)).toBeGreaterThan(5_000)
 })
 
-test('whoever comes too early is called once, when it is time', () => {
+test('a caller beyond the rate is called back once, when the next email may leave', () => {
   const pace = createPace(10)
   const again = vi.fn()
   while (pace.take(again));
@@ -83,32 +83,32 @@ test('whoever comes too early is called once, when it is time', () => {
   expect(pace.take(again)).toBe(true)
 })
 
-test('a throttling halves the speed, however many mails tell of it', () => {
+test('throttling halves the rate once, however many emails report it', () => {
   const pace = createPace(200)
-  const { run } = createEager(pace)
+  const { run } = createEagerSender(pace)
   run(2_000)
-  for (let told = 0; told < 16; told++) pace.throttled()
+  for (let report = 0; report < 16; report++) pace.throttled()
   const sent = run(1_000)
   expect(sent).toBeGreaterThanOrEqual(90)
   expect(sent).toBeLessThanOrEqual(115)
 })
 
-test('it is the speed that was reached that is halved, not the one that was allowed', () => {
+test('throttling halves the rate that was reached, not the limit', () => {
   const pace = createPace()
   for (let sent = 0; sent < 300; sent++) {
     pace.take(() => {})
     vi.advanceTimersByTime(10)
   }
   pace.throttled()
-  const sent = createEager(pace).run(1_000)
+  const sent = createEagerSender(pace).run(1_000)
   expect(sent).toBeGreaterThanOrEqual(45)
   expect(sent).toBeLessThanOrEqual(56)
 })
 
-test('a throttling at the beginning of a second, or long after the mail was sent, does not stop everything', () => {
+test('throttling at the beginning of a second, or long after the email was sent, does not stop everything', () => {
   for (const later of [1, 1_001, 5_000]) {
     const pace = createPace(100)
-    const { run, rest } = createEager(pace)
+    const { run, rest } = createEagerSender(pace)
     run(3_000)
     rest(later)
     pace.throttled()
@@ -116,9 +116,9 @@ test('a throttling at the beginning of a second, or long after the mail was sent
   }
 })
 
-test('throttled again and again, it slows down to one a second and no further', () => {
+test('repeated throttling slows down to one a second and no further', () => {
   const pace = createPace(1_000)
-  const { run } = createEager(pace)
+  const { run } = createEagerSender(pace)
   let slowest = Number.POSITIVE_INFINITY
   for (let second = 0; second < 20; second++) {
     pace.throttled()
@@ -128,10 +128,10 @@ test('throttled again and again, it slows down to one a second and no further', 
   expect(slowest).toBeLessThanOrEqual(3)
 })
 
-test('against a limit that it does not know, it comes to rest near it', () => {
+test('the rate settles near a limit that is not known', () => {
   const LIMIT = 100
   const pace = createPace(1_000)
-  const { run } = createEager(pace)
+  const { run } = createEagerSender(pace)
   let took = 0
   let tried = 0
   for (let tenth = 0; tenth < 1_200; tenth++) {
@@ -146,15 +146,15 @@ test('against a limit that it does not know, it comes to rest near it', () => {
   expect(tried).toBeLessThan(LIMIT * 100 * 1.1)
 })
 
-test.each([50, 1_000, 90_000])('a minute after the last throttling it is back to nine tenths of %i a second', (rate) => {
+test.each([50, 1_000, 90_000])('a minute after the last throttling the rate is back at nine tenths of %i a second', (rate) => {
   const pace = createPace(rate)
-  for (let told = 0; told < 20; told++) {
+  for (let report = 0; report < 20; report++) {
     pace.take(() => {})
     pace.throttled()
     vi.advanceTimersByTime(1_000)
   }
   vi.advanceTimersByTime(59_000)
-  const { run } = createEager(pace)
+  const { run } = createEagerSender(pace)
   run(10)
   expect(run(100)).toBeGreaterThanOrEqual(Math.floor(rate * 0.09))
 })

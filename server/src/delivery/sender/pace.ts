@@ -1,14 +1,14 @@
 import { SECOND } from '../../lib/units.ts'
 
 const SLOWEST = 1
-/** How much faster again each second after a throttling: from the slowest to any rate there is within a minute. */
+/** Growth of the rate per second after throttling: from the slowest to any practical rate within a minute. */
 const RECOVERY = 1.2
-/** Nobody sends faster than this from one process; beyond it the rate is no limit. */
+/** Faster than any single process: a rate like this is no limit. */
 const UNLIMITED = 100_000
-/** A timer that comes sooner costs more than it brings. */
+/** Shortest timer: the overhead of shorter ones exceeds their gain. */
 const SHORTEST_WAIT_MS = 5
 
-/** How fast mails may leave this process: as configured or as the other side allows, slower for a while when it says so. */
+/** Rate limit of this process: the configured rate or the quota of the provider, lower for a while after the provider throttles. */
 export function createPace(ratePerSecond = UNLIMITED) {
   let limit = ratePerSecond
   let rate = limit
@@ -17,7 +17,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let slowedAt = Number.NEGATIVE_INFINITY
   let secondBegan = performance.now()
   let sentThisSecond = 0
-  // Of the last two seconds in which any were sent: an answer may take longer than that, and one of them may have just begun.
+  // Counts of the last two seconds with any email: a reply may arrive later than that, and the latest second may have just begun.
   let sentBefore = 0
   let sentEarlier = 0
   let waiting = false
@@ -41,7 +41,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
     for (let left = seconds; left > 0 && rate < limit; left--) rate = Math.min(limit, Math.max(rate * RECOVERY, rate + 1))
   }
 
-  /** Half of what was really sent, which may be far below what was allowed. Many refusals at once are one sign, not many. */
+  /** Halves the rate that was really reached, which may be far below the limit. Many refusals within a second count as one. */
   function slowDown(now: number) {
     if (now - slowedAt < SECOND) return
     slowedAt = now
@@ -55,7 +55,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
   }
 
   return {
-    /** False when it is too early; `again` is called when it no longer is. */
+    /** False when the rate is used up; `again` is called when it no longer is. */
     take(again: () => void) {
       const now = performance.now()
       refill(now)
@@ -73,12 +73,12 @@ export function createPace(ratePerSecond = UNLIMITED) {
       }, wait).unref()
       return false
     },
-    /** What the other side allows, which may be less than what is configured; never more. A higher rate is approached, not jumped to. */
+    /** Applies the quota of the provider, at most the configured rate. A higher rate is approached step by step. */
     allow(perSecond: number) {
       limit = Math.min(ratePerSecond, perSecond)
       rate = Math.min(rate, limit)
     },
-    /** The other side says that this is too fast. */
+    /** The provider refused an email because of the rate. */
     throttled: () => slowDown(performance.now()),
   }
 }

@@ -6,15 +6,15 @@ import { createSemaphore } from '../../lib/semaphore.ts'
 import { storable } from '../../lib/storable.ts'
 import { HOUR, MINUTE } from '../../lib/units.ts'
 
-/** What is paused: a sender domain of a project, or the provider, which has neither. */
+/** The subject of a pause: a sender domain of a project, or the provider, which has neither. */
 export type Paused = { projectId: string; domain: string }
 export const PROVIDER: Paused = { projectId: NIL_ID, domain: '' }
 
-/** `probeMs`: another worker may probe when the one that does has not reported for that long. It may have died. */
+/** `probeMs`: time after which another worker may probe, because the worker that reserved the probe may have died. */
 export type PauseTiming = { providerMs: number; maxProviderMs: number; domainMs: number; maxDomainMs: number; probeMs: number }
 /**
- * A relay that restarts is back in seconds, a suspended account in hours; a domain's DNS record in minutes. A second probe costs one email, so
- * a silent one is not waited for as long as its answer may take.
+ * A relay that restarts is back in seconds, a suspended account in hours, a corrected DNS record in minutes. A second probe costs one email,
+ * so `probeMs` is shorter than the longest time a reply may take.
  */
 export const PAUSE_TIMING: PauseTiming = {
   providerMs: 1_000,
@@ -28,17 +28,17 @@ type Pause = Paused & {
   reason: string
   fingerprint: string | null
   failedProbes: number
-  /** By this process's clock. */
+  /** By the monotonic clock of this process. */
   until: number
-  /** Until then one email of this process is on its way to find out. It may never report: the process may give it back. */
+  /** Until then an email of this process is the probe. It may never report, since the process may give it back. */
   probingUntil: number
-  /** Not yet in the database. */
+  /** Not yet written to the database. */
   unsaved: boolean
 }
 
-/** A pause that nothing probed for this long after its time says nothing about the present. */
-const WITNESS_MS = HOUR
-/** Far beyond what there can be; a bound all the same. */
+/** A pause without a probe for this long after its end is no evidence about the present. */
+const EVIDENCE_MS = HOUR
+/** Bounds memory; far beyond any real number of pauses. */
 const MAX_PAUSES = 10_000
 
 const isProbing = ({ probingUntil }: Pause) => performance.now() < probingUntil
@@ -46,8 +46,8 @@ const isProbing = ({ probingUntil }: Pause) => performance.now() < probingUntil
 const keyOf = ({ projectId, domain }: Paused) => `${projectId} ${domain}`
 
 /**
- * What may not be sent for a while because the other side refuses it. A pause holds in this process at once, and through the database in
- * all workers within a second. When its time is over one email of one worker goes as a probe: it ends the pause or renews it, twice as long.
+ * Pauses of the provider and of sender domains after refusals. A pause takes effect in this process at once, and through the database in all
+ * workers within a second. When its time is over, one email of one worker is sent as a probe: it ends the pause or doubles it.
  */
 export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool; log: Log; timing?: PauseTiming }) {
   const pauses = new Map<string, Pause>()
@@ -62,7 +62,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     return Math.min(longest, first * 2 ** Math.min(failedProbes, 30))
   }
 
-  /** Refusals that arrive during a pause do not prolong it: they belong to emails that were under way. A refused probe does. */
+  /** Refusals during a pause do not prolong it: they belong to emails that were on the wire already. A refused probe does. */
   function pause(paused: Paused, reason: string, fingerprint: string | null = null) {
     const known = find(paused)
     if (known && !isProbing(known)) return
@@ -73,19 +73,19 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, failedProbes, until, probingUntil: 0, unsaved: true })
     ended.delete(keyOf(paused))
     const seconds = Math.round((until - performance.now()) / 1_000)
-    const what = isProvider(paused) ? 'all sending' : 'a sender domain'
-    log.error({ ...(isProvider(paused) ? {} : paused), reason, seconds, failedProbes }, `${what} is refused and paused`)
-    void sync().catch(() => {}) // the next regular one reports it
+    const subject = isProvider(paused) ? 'all sending' : 'a sender domain'
+    log.error({ ...(isProvider(paused) ? {} : paused), reason, seconds, failedProbes }, `${subject} is refused and paused`)
+    void sync().catch(() => {}) // the next periodic sync reports the error
   }
 
   function end(paused: Paused) {
     if (!pauses.delete(keyOf(paused))) return
     ended.set(keyOf(paused), paused)
-    log.info(isProvider(paused) ? {} : paused, 'a paused sender works again')
+    log.info(isProvider(paused) ? {} : paused, 'a sending pause is over')
     void sync().catch(() => {})
   }
 
-  /** Writes what changed here and reads what changed elsewhere. */
+  /** Writes the changes of this process and reads those of others. */
   const sync = () =>
     inTurn(async () => {
       const unsaved = [...pauses.values()].filter((each) => each.unsaved)
@@ -98,11 +98,12 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
       for (const each of unsaved) each.unsaved = false
       for (const each of over) ended.delete(keyOf(each))
       adopt(await readPauses(db))
-      // Only a convenience: should it fail, these emails come back when their wait is over.
-      if (over.length) await transact(db, (tx) => wake(tx, over)).catch((err) => log.warn({ err }, 'could not wake emails after a pause'))
+      // Optional: if it fails, these emails are due when their wait is over.
+      if (over.length)
+        await transact(db, (tx) => wakePaused(tx, over)).catch((err) => log.warn({ err }, 'could not wake emails after a pause'))
     })
 
-  /** What this process has changed meanwhile is newer than what was read. */
+  /** Changes of this process since the read are newer than the rows read. */
   function adopt(stored: StoredPause[]) {
     const read = new Set(stored.map(keyOf))
     for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !isProbing(each)) pauses.delete(key)
@@ -126,7 +127,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   return {
     pause,
     sync,
-    /** False when another worker has the probe, or it is too early. */
+    /** Reserves the probe. False when another worker has it, or before the pause is over. */
     async takeProbe(paused: Paused): Promise<boolean> {
       const due = () => {
         const known = find(paused)
@@ -140,16 +141,16 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
         return true
       })
     },
-    /** `works`: the pause is over. `undecided`: the probe said nothing about it, so another may follow. */
+    /** `works`: the pause is over. `undecided`: the probe showed nothing, so another may follow. */
     probed(paused: Paused, result: 'works' | 'undecided') {
       const known = find(paused)
       if (!known) return
-      // However late it reports.
+      // A success counts however late it is reported.
       if (result === 'works') return end(paused)
       if (!isProbing(known)) return
       Object.assign(known, { probingUntil: 0, unsaved: true, until: performance.now() })
     },
-    /** This process stops: its probes will not report, so other workers may take them at once. */
+    /** On shutdown: the probes of this process will not report, so other workers may take them at once. */
     release() {
       for (const each of pauses.values())
         if (isProbing(each)) Object.assign(each, { probingUntil: 0, unsaved: true, until: performance.now() })
@@ -161,9 +162,9 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
     isDue: (paused: Paused) => performance.now() >= (find(paused)?.until ?? Number.POSITIVE_INFINITY),
     secondsLeft: (paused: Paused) => Math.max(0, ((find(paused)?.until ?? 0) - performance.now()) / 1_000),
     hasPausedDomain: (projectId: string) => pauses.size > 0 && [...pauses.values()].some((each) => each.projectId === projectId),
-    /** Projects that have a sender domain paused for this very refusal. A domain that has sent nothing since its pause is no witness. */
+    /** Number of projects with a sender domain paused for this refusal. A domain that has sent nothing since its pause does not count. */
     projectsWith: (fingerprint: string) => {
-      const isRecent = ({ until }: Pause) => performance.now() - until < WITNESS_MS
+      const isRecent = ({ until }: Pause) => performance.now() - until < EVIDENCE_MS
       const alike = [...pauses.values()].filter((each) => each.fingerprint === fingerprint && isRecent(each))
       return new Set(alike.map(({ projectId }) => projectId)).size
     },
@@ -172,7 +173,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
 
 type StoredPause = Paused & { reason: string; fingerprint: string | null; failedProbes: number; since: Date; secondsLeft: number }
 
-/** Newest first. A pause that a worker is probing counts as not yet due. */
+/** Newest first. A pause with a probe under way counts as not yet due. */
 export const readPauses = (db: Db) =>
   many(
     db,
@@ -188,7 +189,7 @@ async function save(tx: Tx, pauses: Pause[]) {
   const rows = pauses.map(({ projectId, domain, reason, fingerprint, failedProbes, until }) => ({
     projectId,
     domain,
-    // After the cut, which may have left half of a character.
+    // storable after slice, which may split a surrogate pair.
     reason: storable(reason.slice(0, 1_000)),
     fingerprint: fingerprint === null ? null : storable(fingerprint),
     failedProbes,
@@ -205,7 +206,7 @@ async function save(tx: Tx, pauses: Pause[]) {
   `.execute(tx)
 }
 
-/** Emails made due at once when a pause ends. The rest come back when their wait is over. */
+/** Emails made due at once when a pause ends. The rest are due when their wait is over. */
 const MAX_WOKEN = 5_000
 
 async function remove(tx: Tx, paused: Paused[]) {
@@ -217,8 +218,8 @@ async function remove(tx: Tx, paused: Paused[]) {
   `.execute(tx)
 }
 
-/** Emails that were put off only because of the pause are due at once. */
-async function wake(tx: Tx, paused: Paused[]) {
+/** Makes emails due at once that were deferred because of the pause. */
+async function wakePaused(tx: Tx, paused: Paused[]) {
   const rows = JSON.stringify(paused.map(({ projectId }) => ({ projectId })))
   await sql`
     update emails set due_at = now()
@@ -245,10 +246,10 @@ const reserveProbe = async (db: Pool, { projectId, domain }: Paused, probeMs: nu
     )
   ).length > 0
 
-/** How long a pause that nothing probes is kept: its project may have stopped sending. */
+/** How long a pause without probes is kept: its project may have stopped sending. */
 const KEPT_DAYS = 7
 
-/** Removes pauses of domains that are gone, and those that nothing has probed for long. */
+/** Deletes pauses of deleted domains, and those without a probe for long. */
 export const dropOldPauses = (tx: Tx) =>
   sql`
     delete from sending_pauses p

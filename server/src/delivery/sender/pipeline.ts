@@ -29,43 +29,44 @@ import { type Admitted, passGate, type RefusedByGate, type Signer } from './gate
 import type { Health } from './health.ts'
 import { createRenderedSizes } from './rendered-sizes.ts'
 
-/** An email that may leave, as of a moment ago. */
+/** An email that has passed the gate and whose message is built. */
 export type ReadyEmail = {
   email: ClaimedEmail
   outgoing: OutgoingMessage
-  /** The sender's. */
+  /** Domain of the from address. */
   domain: string
-  /** Goes to find out whether its paused sender domain works again. */
+  /** Sent to find out whether its paused sender domain works again. */
   probe: boolean
   needsConsent: boolean
-  /** As rendered, when it differs from the content's. */
+  /** The rendered subject, if it differs from the content's. */
   subject: string | undefined
-  askedAt: number
+  /** When it passed the gate. */
+  checkedAt: number
 }
 
 type Hooks = {
   mayLeave: () => boolean
-  /** The mark is being written, or holds: from here on the outcome may be unknown. False: the email did not leave after all. */
-  handedOver: (is: boolean) => void
-  /** Called when the connection is free for another email, before the outcome is written down. Undefined: the email was not tried. */
+  /** True just before the mark is written: from here on the outcome may be unknown. False when the email did not leave after all. */
+  handedOver: (isHandedOver: boolean) => void
+  /** Called when the connection is free for another email, before the settlement is written. Undefined: the email was not tried. */
   offTheWire: (disposition?: Disposition) => void
 }
 
 type Content = { subject: string; html: string }
-/** Without a result when rendering did not work at all. */
+/** No result: rendering itself failed, which is not the fault of the template. */
 type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
-/** Called for each part of what is prepared, as soon as it is: the emails of that part, and which of them are ready. The others are settled. */
+/** Called once per prepared group of emails, with those of them that are ready. The others are settled. */
 type OnPrepared = (emails: ClaimedEmail[], ready: ReadyEmail[]) => void
-type Circumstances = { probes: Set<ClaimedEmail>; askedAt: number; isStopped: () => boolean; untilRoom: () => Promise<void> }
+type PrepareContext = { probes: Set<ClaimedEmail>; checkedAt: number; isStopped: () => boolean; untilRoom: () => Promise<void> }
 type PrepareOptions = {
   onPrepared: OnPrepared
   isStopped: () => boolean
-  /** Resolves when more may be rendered and built. Asked again between the parts of a content whose emails are large. */
+  /** Backpressure: resolves when more may be rendered and built. Awaited between the groups of a content whose emails are large. */
   untilRoom?: () => Promise<void>
 }
-type BuiltEmail = Omit<ReadyEmail, 'askedAt'> | { settlement: Settlement }
+type BuiltEmail = Omit<ReadyEmail, 'checkedAt'> | { settlement: Settlement }
 
-/** An email may wait for its turn. Whoever unsubscribes meanwhile must not get it a second later. */
+/** An email that passed the gate longer ago is checked again: a contact that unsubscribes must not get an email a second later. */
 const FRESH_MS = 500
 
 const TOO_LARGE = 'The message is larger than 40 MB.'
@@ -81,35 +82,35 @@ type Deps = {
   transport: Transport
   publicUrl: string
   signs: boolean
-  /** Where bounces are read. Without it they go to the sender. */
+  /** Domain of return paths, where this installation receives bounces. Without it they go to the from address. */
   bounceDomain: string | undefined
-  /** Then nobody waits any more for a database that is away. */
+  /** When aborted, settlements are no longer retried while the database is away. */
   until: AbortSignal
 }
 
 export type Pipeline = ReturnType<typeof createPipeline>
 
-/** The way of an email: gate, render, compose, mark, transmit, settle. */
+/** The steps of sending an email: gate, render, build, mark, transmit, settle. */
 export function createPipeline({ db, ownDb, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Deps) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(ownDb, worker)
-  const making = createBuildPool({ secrets, publicUrl, log })
+  const buildPool = createBuildPool({ secrets, publicUrl, log })
   const timeouts = createTimeouts()
   const sizes = createRenderedSizes()
   const settling = createSettle(ownDb, until)
 
   /**
-   * Everything up to the wire. What may not be sent, or cannot be made, is settled on the way. One question to the gate for all; then
-   * each content on its own, because what one template takes must not delay the others.
+   * Everything before the wire. Emails that may not be sent or cannot be built are settled on the way. The gate is queried once for all of
+   * them; then each content is rendered and built on its own, so that a slow template does not delay the others.
    */
   async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
-    const askedAt = performance.now()
+    const checkedAt = performance.now()
     const { admitted, refused } = await passGate(db, emails, contentsOf)
-    const { pass, heldBack, probes } = await askHealth(admitted)
+    const { pass, heldBack, probes } = await checkHealth(admitted)
     const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
-      prepareContent(part, { probes, askedAt, isStopped, untilRoom }, onPrepared),
+      prepareContent(part, { probes, checkedAt, isStopped, untilRoom }, onPrepared),
     )
     const refusing = Promise.all([...refused.map(settlementOfRefused), ...heldBack].map(settling.submit)).then(() =>
       onPrepared(
@@ -117,22 +118,22 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
         [],
       ),
     )
-    // All of them come to their end before a failure is reported: the caller must not hear of an email twice.
+    // All of them end before a failure is thrown: onPrepared must not run for an email that the caller has given back.
     const failure = (await Promise.allSettled([...parts, refusing])).find((each) => each.status === 'rejected')
     if (failure) throw failure.reason
   }
 
-  /** Emails of one content are rendered together, unless they are large. Throws when the process stops meanwhile: then they are given back. */
-  async function prepareContent([...waiting]: Admitted[], circumstances: Circumstances, onPrepared: OnPrepared) {
+  /** Renders the emails of one content together, unless they are large. Throws when the process stops: the emails are then given back. */
+  async function prepareContent([...waiting]: Admitted[], context: PrepareContext, onPrepared: OnPrepared) {
     const { content } = waiting[0]!
     for (let isFirst = true; waiting.length; isFirst = false) {
-      if (!isFirst) await circumstances.untilRoom()
+      if (!isFirst) await context.untilRoom()
       const together = waiting.splice(0, sizes.countTogether(content))
-      onPrepared(emailsOf(together), await prepareTogether(together, circumstances))
+      onPrepared(emailsOf(together), await prepareTogether(together, context))
     }
   }
 
-  async function prepareTogether(admitted: Admitted[], { probes, askedAt, isStopped }: Circumstances): Promise<ReadyEmail[]> {
+  async function prepareTogether(admitted: Admitted[], { probes, checkedAt, isStopped }: PrepareContext): Promise<ReadyEmail[]> {
     const [{ content, email }] = admitted as [Admitted]
     const recipients = admitted.map(recipientOf)
     const options = { projectId: email.projectId, priority: email.priority, guard: timeouts.guardOf(content.id), isStopped }
@@ -142,22 +143,22 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       return []
     })
     sizes.note(content, results)
-    const made = await Promise.all(
+    const built = await Promise.all(
       admitted.map((each, index) =>
-        make({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.email)),
+        build({ admitted: each, recipient: recipients[index]!, result: results[index] }, probes.has(each.email)),
       ),
     )
-    const unsent = made.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
+    const unsent = built.flatMap((each) => ('settlement' in each ? [each.settlement] : []))
     for (const each of admitted)
       if (probes.has(each.email) && unsent.some(({ id }) => id === each.email.id))
         health.probed({ email: each.email, domain: each.signer.domain }, { domain: true, provider: false })
     await Promise.all(unsent.map(settling.submit))
     crash('rendered')
-    return made.flatMap((each) => ('outgoing' in each ? [{ ...each, askedAt }] : []))
+    return built.flatMap((each) => ('outgoing' in each ? [{ ...each, checkedAt }] : []))
   }
 
-  /** Emails of a paused sender domain, or to a domain that throttles, are put off before any work is done for them. */
-  async function askHealth(admitted: Admitted[]) {
+  /** Defers emails of a paused sender domain, or to a domain that throttles, before any work is done for them. */
+  async function checkHealth(admitted: Admitted[]) {
     const pass: Admitted[] = []
     const heldBack: Settlement[] = []
     const probes = new Set<ClaimedEmail>()
@@ -170,14 +171,14 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     return { pass, heldBack, probes }
   }
 
-  /** Never throws: an email that cannot be made is settled like one that was refused. */
-  async function make({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<BuiltEmail> {
+  /** Never throws: an email that cannot be built is settled like one that was refused. */
+  async function build({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<BuiltEmail> {
     const { email, signer, content } = admitted
-    if (!result) return { settlement: { ...idOf(email), ...tryLater(email, 'The email could not be rendered.') } }
+    if (!result) return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be rendered.') } }
     if (!result.ok) return { settlement: { ...idOf(email), state: 'failed', error: result.reason, code: 'rendering' } }
     const subject = result.subject === content.subject ? undefined : storable(result.subject)
     try {
-      const outgoing = await makeMessage(admitted, recipient, result)
+      const outgoing = await buildMessage(admitted, recipient, result)
       if (outgoing.message.length > MAX_MESSAGE)
         return { settlement: { ...idOf(email), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
       return { email, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL', subject }
@@ -185,7 +186,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       if (err instanceof BuildError)
         return { settlement: { ...idOf(email), state: 'failed', error: err.message, code: 'rendering', subject } }
       log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not compose an email')
-      return { settlement: { ...idOf(email), ...tryLater(email, 'The email could not be composed.'), subject } }
+      return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be composed.'), subject } }
     }
   }
 
@@ -198,7 +199,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       data: { ...contact.data, ...email.vars },
     })
 
-  async function makeMessage(
+  async function buildMessage(
     { email, content, signer, tracking }: Admitted,
     recipient: Recipient,
     rendered: Content,
@@ -206,10 +207,10 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
     const { type, fromAddress, replyTo, attachments } = content
     const returnPath = bounceDomain && returnPathOf(secrets, { projectId, emailId: id }, bounceDomain)
-    const order: BuildRequest = {
+    const request: BuildRequest = {
       email: { projectId, id, messageId, createdAt, toAddress, toName },
       content: { type, fromAddress, replyTo, attachments },
-      sender: content.fromName,
+      fromName: content.fromName,
       subject: rendered.subject,
       html: outgoingHtml(content, recipient, rendered.html),
       headers: { ...content.headers, ...unsubscribeHeaders(type, recipient, content.headers) },
@@ -217,23 +218,23 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       returnPath,
       signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,
     }
-    const message = await making.build(priority, order, timeouts.guardOf(content.id))
-    return { projectId, id, sender: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
+    const message = await buildPool.build(priority, request, timeouts.guardOf(content.id))
+    return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
-  async function askAgain(email: ClaimedEmail) {
+  async function checkGate(email: ClaimedEmail) {
     const { refused } = await passGate(db, [email], contentsOf)
     return refused.map(settlementOfRefused)[0]
   }
 
-  /** Why it may not leave after all; undefined when it may. */
-  async function checkAgain({ email, domain, probe, askedAt }: ReadyEmail): Promise<Settlement | undefined> {
+  /** The settlement of an email that may no longer leave; undefined when it may. */
+  async function checkAgain({ email, domain, probe, checkedAt }: ReadyEmail): Promise<Settlement | undefined> {
     const heldBack = probe ? undefined : health.holdBack(email, domain)
     if (heldBack) return { ...idOf(email), state: 'deferred', ...heldBack }
-    return performance.now() - askedAt > FRESH_MS ? askAgain(email) : undefined
+    return performance.now() - checkedAt > FRESH_MS ? checkGate(email) : undefined
   }
 
-  /** From the wire to the row. Never throws for what happens on the wire. */
+  /** Sends and settles an email. Never throws for an error on the wire: those are outcomes. */
   async function transmit(ready: ReadyEmail, { mayLeave, handedOver, offTheWire }: Hooks) {
     const { email, outgoing, domain, needsConsent, subject } = ready
     const refusal = await checkAgain(ready)
@@ -261,18 +262,23 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     if (disposition.action !== 'sent') log.debug({ emailId: email.id, projectId: email.projectId, reason: disposition.reason }, 'not sent')
   }
 
-  return { prepare, transmit, settle: settling.submit, close: making.close }
+  return { prepare, transmit, settle: settling.submit, close: buildPool.close }
 }
 
 const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)
 
-const settlementOfRefused = ({ email, error, ...how }: RefusedByGate): Settlement => ({ ...idOf(email), error, code: error, ...how })
+const settlementOfRefused = ({ email, error, ...outcome }: RefusedByGate): Settlement => ({
+  ...idOf(email),
+  error,
+  code: error,
+  ...outcome,
+})
 
 export const idOf = ({ projectId, id, attempts }: ClaimedEmail) => ({ projectId, id, attempts })
 
 const THROTTLED_WAIT_SECONDS = 5
 
-/** What is said about the provider or the sender's domain does not count against the email. */
+/** A refusal about the provider or the sender domain does not count against the email. */
 function settlementOf(
   email: ClaimedEmail,
   { action, reason, about, unknownRecipient, throttled }: Disposition,
@@ -287,10 +293,10 @@ function settlementOf(
   if (about === 'provider' && throttled) return { ...base, state: 'deferred', code: 'throttled', waitSeconds: THROTTLED_WAIT_SECONDS }
   if (about === 'provider') return { ...base, state: 'queued', code: 'provider_paused' }
   if (about === 'sender-domain') return { ...base, state: 'deferred', code: 'domain_paused', waitSeconds: waitOfDomain() }
-  return { ...base, ...tryLater(email, reason) }
+  return { ...base, ...retryLater(email, reason) }
 }
 
-function tryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
+function retryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
   const waitSeconds = waitBeforeRetry(email)
   return waitSeconds === null
     ? { state: 'failed', error, code: 'transient' }
@@ -299,7 +305,7 @@ function tryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, '
 
 const MAX_SIGNING_KEYS = 10_000
 
-/** Opened once per domain and kept: reading one takes four times as long as signing with it. */
+/** Caches the DKIM keys of domains: parsing a key takes four times as long as signing with it. */
 function createSigningKeys(db: Db, secrets: Secrets) {
   const keys = createCache<string, Promise<KeyObject>>({ maxEntries: MAX_SIGNING_KEYS })
   const load = async (projectId: string, domainId: string) => {

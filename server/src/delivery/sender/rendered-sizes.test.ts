@@ -5,11 +5,11 @@ const MB = 1024 * 1024
 const LOOP = '{% for i in (1..1200) %}<p>Hi</p>{% endfor %}'
 const rendered = (size: number) => ({ ok: true, html: 'x'.repeat(size) }) as const
 
-test('emails of an ordinary content are rendered all at once', () => {
+test('emails of an ordinary content are rendered all together', () => {
   expect(createRenderedSizes().countTogether({ id: 'a', body: '<p>Hi {{name}}</p>' })).toBe(Number.POSITIVE_INFINITY)
 })
 
-test('a template that may become large is rendered for one recipient first, then for as many as two megabytes hold', () => {
+test('a template that may become large is rendered for one recipient first, then for as many as fit into two megabytes', () => {
   const sizes = createRenderedSizes()
   const content = { id: 'a', body: LOOP }
   expect(sizes.countTogether(content)).toBe(1)
@@ -21,7 +21,7 @@ test('a template that may become large is rendered for one recipient first, then
   expect(sizes.countTogether(content)).toBe(1)
 })
 
-test('what is remembered of contents is bounded', () => {
+test('the number of remembered contents is bounded', () => {
   const sizes = createRenderedSizes()
   for (let n = 0; n <= 1_000; n++) sizes.note({ id: `content ${n}`, body: LOOP }, [rendered(1)])
   expect(sizes.countTogether({ id: 'content 0', body: LOOP })).toBe(1)

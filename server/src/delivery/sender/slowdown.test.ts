@@ -9,13 +9,13 @@ function start() {
     waitFor,
     throttled: (projectId: string, domain = 'slow.example') => slowdown.throttled({ projectId, domain }),
     pass: (ms: number) => (now += ms),
-    /** Of 1,000 emails at this moment. */
+    /** How many of 1,000 emails may leave now. */
     leavingNow: (projectId: string, domain?: string) =>
       Array.from({ length: 1_000 }, () => waitFor(projectId, domain)).filter((wait) => wait === undefined).length,
   }
 }
 
-test('a throttled mailbox slows the emails of that project to that domain, and no others', () => {
+test('a throttled project is slowed to that domain, and no other project or domain is', () => {
   const { throttled, leavingNow } = start()
   throttled('a')
   expect(leavingNow('a')).toBeLessThan(3)
@@ -23,7 +23,7 @@ test('a throttled mailbox slows the emails of that project to that domain, and n
   expect(leavingNow('a', 'other.example')).toBe(1_000)
 })
 
-test('a domain that throttles two projects within a minute is slow for all', () => {
+test('a domain that throttles two projects within a minute is slow for all projects', () => {
   const { throttled, leavingNow, pass } = start()
   throttled('a')
   pass(30_000)
@@ -31,7 +31,7 @@ test('a domain that throttles two projects within a minute is slow for all', () 
   expect(leavingNow('c')).toBeLessThan(3)
 })
 
-test('emails that have to wait get turns one after the other, a minute away at most, or five for bulk', () => {
+test('waiting emails are spread over time, up to one minute, or five for bulk', () => {
   const { throttled, waitFor } = start()
   throttled('a')
   const waits = Array.from({ length: 100 }, () => waitFor('a') ?? 0)
@@ -41,14 +41,14 @@ test('emails that have to wait get turns one after the other, a minute away at m
   expect(waitFor('a', 'slow.example', true)).toBe(300)
 })
 
-test('it recovers within a minute', () => {
+test('the rate recovers within a minute', () => {
   const { throttled, leavingNow, pass } = start()
   throttled('a')
   pass(60_000)
   expect(leavingNow('a')).toBe(1_000)
 })
 
-test('emails that waited for their turn leave when it comes', () => {
+test('emails that waited as long as assigned leave', () => {
   const { throttled, waitFor, pass } = start()
   throttled('a')
   const dueAt = Array.from({ length: 500 }, () => 0)
@@ -65,7 +65,7 @@ test('emails that waited for their turn leave when it comes', () => {
   expect(left).toBeLessThan(25)
 })
 
-test('emails that come back too early do not put off the others', () => {
+test('emails that return too early do not delay the others', () => {
   const { throttled, waitFor, pass } = start()
   throttled('a')
   let left = 0

@@ -10,12 +10,12 @@ const THROTTLED: Means = { action: 'retry', about: 'provider', throttled: true }
 
 const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
 
-/** The first that matches "status Name: text" decides. In the text, the sender's address and domain read `<sender>`. */
+/** The first rule that matches "status Name: text" decides. In the text, the from address and its domain are replaced by `<sender>`. */
 const RULES: Rule[] = [
-  // Of a day: nothing helps but waiting. It comes under the name of throttling too.
+  // The daily quota: only waiting helps. SES also reports it under the name of throttling.
   { when: /daily (message|sending) quota|LimitExceeded/i, means: PROVIDER },
   { when: /^429 |Throttl|TooManyRequests|SlowDown|RequestLimitExceeded|maximum sending rate/i, means: THROTTLED },
-  // The account: suspended, paused, or without the rights it needs; or a clock that is wrong.
+  // The account is suspended, paused or lacks permissions, or our clock is wrong.
   { when: /AccountSuspended|SendingPaused|sending (is |has been )?(suspended|paused|disabled)/i, means: PROVIDER },
   { when: /^(401|403) |AccessDenied|NotAuthorized|InvalidClientTokenId|UnrecognizedClient|InvalidSignature/i, means: PROVIDER },
   {
@@ -24,7 +24,7 @@ const RULES: Rule[] = [
   },
   { when: /Configuration ?set .*does not exist/i, means: PROVIDER },
   { when: /MailFromDomainNotVerified|not verified.*<sender>/i, means: DOMAIN },
-  // The recipient's address: this account is still in Amazon's sandbox, where recipients must be verified too. That may hold for one of them.
+  // The recipient is not verified: the account is still in the SES sandbox. May concern a single recipient.
   { when: /not verified/i, means: { action: 'retry', about: 'recipient', repeatable: true } },
   { when: /^4\d\d RequestTimeout/, means: TRY_LATER },
   { when: /^4/, means: { action: 'fail', about: 'recipient', repeatable: true } },
@@ -32,8 +32,8 @@ const RULES: Rule[] = [
 ]
 
 export function classifySesRefusal({ status, name, message }: Refusal, sender: string): Means {
-  const own = [sender, sender.slice(sender.lastIndexOf('@') + 1)]
-  const words = message.split(/[\s,]+/).map((word) => (own.includes(word.toLowerCase().replace(/\.$/, '')) ? '<sender>' : word))
+  const ownNames = [sender, sender.slice(sender.lastIndexOf('@') + 1)]
+  const words = message.split(/[\s,]+/).map((word) => (ownNames.includes(word.toLowerCase().replace(/\.$/, '')) ? '<sender>' : word))
   const text = `${status} ${name}: ${words.join(' ')}`
   return RULES.find(({ when }) => when.test(text))?.means ?? TRY_LATER
 }

@@ -1,20 +1,20 @@
 import { HOUR, MINUTE, SECOND } from '../../lib/units.ts'
 import type { SendOutcome } from './transport.ts'
 
-/** What an answer means for the email, and what it is about. */
+/** What to do with an email after an attempt, and what the reply was about. */
 export type Disposition = {
   action: 'sent' | 'retry' | 'fail' | 'unknown' | 'put-back'
   reason: string | null
   /**
-   * Whom the refusal concerns. `provider`: our connection or account. `sender-domain`: the domain in MAIL FROM. Neither counts against the
+   * What the refusal concerns. `provider`: our connection or account. `sender-domain`: the domain in MAIL FROM. Neither counts against the
    * email. `recipient` and `email` do.
    */
   about?: 'provider' | 'sender-domain' | 'recipient' | 'email'
-  /** The address does not exist: suppress it. */
+  /** The address does not exist: a hard bounce. */
   unknownRecipient?: boolean
-  /** Sending is too fast: for the provider if it is about that, else for the recipient's domain. */
+  /** Sending is too fast: for the provider if `about` says so, otherwise for the recipient domain. */
   throttled?: boolean
-  /** A permanent refusal that other emails of the same sender domain may get too. The same one many times in a row pauses that domain. */
+  /** A refusal that other emails of the sender domain may get too. Many identical ones in a row pause that domain. */
   repeatable?: boolean
 }
 
@@ -27,14 +27,14 @@ const UNKNOWN_RECIPIENT: Means = { action: 'fail', about: 'recipient', unknownRe
 const REFUSED: Means = { action: 'fail', about: 'recipient', repeatable: true }
 const THIS_EMAIL_ONLY: Means = { action: 'fail', about: 'email' }
 /**
- * The account or the sender's domain is at fault, says the answer. But it came for one recipient, and a relay says some of it about a single
- * destination: so the email is tried again, up to its limit, and only a row of such answers pauses anything.
+ * The reply blames the account or the sender domain. But it was given for one recipient, and relays say some of this about a single
+ * destination. So the email is retried up to its limit, and only many such replies in a row pause anything.
  */
-const SEEMS_OUR_FAULT: Means = { action: 'retry', about: 'recipient', repeatable: true }
+const BLAMES_ACCOUNT_OR_DOMAIN: Means = { action: 'retry', about: 'recipient', repeatable: true }
 
 /**
- * Texts for an unknown recipient, half of them with a code that means something else, or with none. A bare 550 alone is
- * not enough: as many servers say that when they dislike the message or where it comes from.
+ * Replies for an unknown recipient; half of them have no enhanced code or one that means something else. A bare 550 is not enough: as many
+ * servers use it when they reject the message or its origin.
  */
 const UNKNOWN_RECIPIENT_TEXTS = [
   /\b(no such|unknown|invalid|non-?existent) (user|recipient|mailbox|address|account|person|domain)\b/,
@@ -42,53 +42,56 @@ const UNKNOWN_RECIPIENT_TEXTS = [
   /\bno (mailbox|user|account) here\b/,
   /\bdoes(n't| not) have an? \S+ account\b/,
 ]
-const saysUnknownRecipient = (text: string) =>
+const isUnknownRecipient = (text: string) =>
   /^5\d\d (?!5\.[367]\.)/.test(text) &&
   !/\b(sender|relay|spam|blocked|quota|polic(y|ies)|reputation)\b/i.test(text) &&
   UNKNOWN_RECIPIENT_TEXTS.some((words) => words.test(text.toLowerCase()))
 
-/** The account's own sending rate: Amazon SES says this at any command, about all mail. */
+/** The sending rate of the account: Amazon SES replies this to any command, for all emails. */
 const ACCOUNT_RATE: Rule = {
   when: /^454 Throttling failure: Maximum sending rate/i,
   means: { action: 'retry', about: 'provider', throttled: true },
 }
 
-/** Answers to RCPT TO, DATA and the final dot. The first rule that matches "code enhanced-code text" decides. */
+/** Replies to RCPT TO, DATA and the final dot. The first rule that matches "code enhanced-code text" decides. */
 const RECIPIENT_RULES: Rule[] = [
   ACCOUNT_RATE,
   // Credentials or account.
-  { when: /^(530|534|535|538)\b/, means: SEEMS_OUR_FAULT },
-  { when: /^5.*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i, means: SEEMS_OUR_FAULT },
-  { when: /^5.*(daily (\S+ ){0,4}(quota|limit) exceeded|submission ?quota ?exceeded)/i, means: SEEMS_OUR_FAULT },
-  { when: /^\d+ 5\.(1\.8 .*outbound|7\.25|7\.7\d\d)\b/, means: SEEMS_OUR_FAULT },
-  // Receivers that want authenticated mail, and say that ours is not: SPF, DKIM or DMARC of the domain are wrong.
-  { when: /^\d+ 5\.7\.(26|27|30|32|40|509|515)\b/, means: SEEMS_OUR_FAULT },
-  // The provider does not let us send as this address.
-  { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: SEEMS_OUR_FAULT },
-  // Never for 4.2.x: a mailbox may be full or busy for its own reasons. Nor for a quota per day, which no slower pace avoids.
+  { when: /^(530|534|535|538)\b/, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  {
+    when: /^5.*(relay access denied|relaying denied|unable to relay|sending paused|not authorized to perform)/i,
+    means: BLAMES_ACCOUNT_OR_DOMAIN,
+  },
+  { when: /^5.*(daily (\S+ ){0,4}(quota|limit) exceeded|submission ?quota ?exceeded)/i, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  { when: /^\d+ 5\.(1\.8 .*outbound|7\.25|7\.7\d\d)\b/, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  // The receiver requires authentication: SPF, DKIM or DMARC of the domain are wrong.
+  { when: /^\d+ 5\.7\.(26|27|30|32|40|509|515)\b/, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  // The provider does not allow this from address.
+  { when: /^5.*(email address is not verified|sender address rejected: not owned by)/i, means: BLAMES_ACCOUNT_OR_DOMAIN },
+  // Not for 4.2.x: a mailbox may be full or busy for its own reasons. Not for a daily quota, which a slower pace does not avoid.
   {
     when: /^4\d\d (?!4\.2\.)(?!.*\bdaily\b).*(throttl|rate.?limit|too many|too much mail|slow down|server busy|(thread|connections?) limit exceeded)/i,
     means: THROTTLED,
   },
-  // The server waited too long for us on an open connection: our speed is not the problem.
+  // A timeout of the server on an open connection: the rate is not the cause.
   { when: /^421 4\.4\./, means: TRY_LATER },
   { when: /^421\b/, means: THROTTLED },
   { when: /^4/, means: TRY_LATER },
   { when: /^5\d\d 5\.1\.(1|2|3|6|10)\b|^556\b/, means: UNKNOWN_RECIPIENT },
-  // Exchange Online answers this for every address that its owner has not listed.
+  // Exchange Online replies this for every address that does not exist in the tenant.
   { when: /^550 5\.4\.1 recipient address rejected/i, means: UNKNOWN_RECIPIENT },
-  { when: { test: saysUnknownRecipient }, means: UNKNOWN_RECIPIENT },
+  { when: { test: isUnknownRecipient }, means: UNKNOWN_RECIPIENT },
   { when: /^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
   { when: /^5/, means: REFUSED },
 ]
 
-/** Answers to MAIL FROM. What is wrong with this one message is its own; everything else concerns the sender's domain. */
+/** Replies to MAIL FROM. Size and syntax concern this email; everything else concerns the sender domain. */
 const SENDER_RULES: Rule[] = [
   ACCOUNT_RATE,
   { when: /^552\b|^5\d\d 5\.3\.4\b/, means: THIS_EMAIL_ONLY },
   // Syntax of the address or of the command.
   { when: /^(500|501|504|555)\b|^5\d\d 5\.(1\.7|5\.[24])\b/, means: THIS_EMAIL_ONLY },
-  // The connection is in a state that we did not expect.
+  // Bad sequence of commands: the session is out of step.
   { when: /^503\b/, means: TRY_LATER },
   { when: /^[45]/, means: { action: 'retry', about: 'sender-domain' } },
 ]
@@ -107,11 +110,11 @@ export function classify(outcome: SendOutcome): Disposition {
   return { ...(rule?.means ?? TRY_LATER), reason }
 }
 
-/** A server that limits connections refuses one more while the others work: slower is enough. A 5xx is a refusal of us all the same. */
+/** A server that limits connections refuses a further one while others work: slowing down is enough. A 5xx is a refusal all the same. */
 const isBusy = (outcome: SendOutcome & { is: 'refused' | 'not-sent' }) =>
   outcome.busy === true && (outcome.is === 'not-sent' || outcome.code < 500)
 
-/** A reply of several lines repeats its codes. */
+/** One line "code text": a multi-line reply repeats its codes. */
 const normalise = ({ code, response }: { code: number; response: string }) =>
   `${code} ${response
     .replace(/^\d{3}(?:[- ]|$)/gm, '')
@@ -121,7 +124,7 @@ const normalise = ({ code, response }: { code: number; response: string }) =>
 
 const MAX_FINGERPRINT = 200
 
-/** Equal for answers that differ only in what names one email: addresses, hosts, ids, numbers. */
+/** Equal for replies that differ only in addresses, hosts, ids and numbers. */
 export const fingerprintOf = (response: string) =>
   response
     .slice(0, 2 * MAX_FINGERPRINT)
@@ -139,9 +142,9 @@ const GIVE_UP_AFTER_SECONDS = (72 * HOUR) / SECOND
 const nominalWait = (failures: number) => WAITS[Math.min(failures, WAITS.length - 1)]!
 
 /**
- * Null: given up. Counted are the waits between failures, not the time that passed: while provider, domain or project were paused nothing
- * failed, so that time is not used up. With jitter, so that emails that failed together are not tried together; the last wait ends when the
- * three days are over.
+ * Seconds until the next attempt; null to give up. Counts the waits between failures, not elapsed time: while provider, domain or project are
+ * paused nothing fails, and that time must not be used up. With jitter, so that emails that failed together are not retried together. The
+ * last wait ends when the three days are over.
  */
 export function waitBeforeRetry({ failures }: { failures: number }) {
   let waited = 0

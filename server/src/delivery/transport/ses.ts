@@ -6,25 +6,25 @@ import { SECOND } from '../../lib/units.ts'
 import { classifySesRefusal } from './classify-ses.ts'
 import type { OutgoingMessage, Permit, ProviderQuota, SendOutcome, Transport } from './transport.ts'
 
-/** The last is long: whoever gives up earlier sends twice. */
-const PATIENCE = { connectMs: 10 * SECOND, replyMs: 600 * SECOND }
-/** Of a question about the account nothing hangs. */
-const ALLOWANCE_MS = 10 * SECOND
+/** The reply timeout is long: giving up earlier means sending twice. */
+const TIMEOUTS = { connectMs: 10 * SECOND, replyMs: 600 * SECOND }
+/** Short timeout: no email depends on the quota request. */
+const QUOTA_TIMEOUT_MS = 10 * SECOND
 
-/** Amazon SES takes the mail as we made it, signs it with keys of its own, and tells later what became of it, under our ids. */
-export function createSesTransport(config: SesConfig, patience = PATIENCE): Transport {
-  const ses = createSesClient(config, patience)
+/** Amazon SES sends the message as built, signs it with its own keys, and reports later under our ids. */
+export function createSesTransport(config: SesConfig, timeouts = TIMEOUTS): Transport {
+  const ses = createSesClient(config, timeouts)
 
-  async function send(mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome> {
+  async function send(outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome> {
     const { sdk, client } = await ses.ready()
-    const command = new sdk.SendEmailCommand(requestFor(mail, config))
-    let asked = false
+    const command = new sdk.SendEmailCommand(requestFor(outgoing, config))
+    let handedOver = false
     let withheld = false
-    // The innermost step: everything that may fail before a byte leaves, such as finding credentials, has been done.
+    // The innermost step: everything that may fail before the first byte, such as loading credentials, is done.
     command.middlewareStack.add(
       (next) => async (args) => {
-        if (asked) throw new Error('a mail is handed over once')
-        asked = true
+        if (handedOver) throw new Error('an email is handed over only once')
+        handedOver = true
         withheld = true
         const permit = await handOver()
         if (!permit?.()) throw new Withheld()
@@ -39,15 +39,15 @@ export function createSesTransport(config: SesConfig, patience = PATIENCE): Tran
       crash('accepted')
       return { is: 'accepted', response: `accepted as ${MessageId}`, ...(MessageId ? { providerId: MessageId } : {}) }
     } catch (err) {
-      return withheld ? { is: 'withheld' } : explain(err, mail.sender, asked)
+      return withheld ? { is: 'withheld' } : explain(err, outgoing.from, handedOver)
     }
   }
 
   return {
-    send: (mail, handOver) => send(mail, handOver).catch((err) => ({ is: 'not-sent', at: 'session', error: describe(err) })),
+    send: (outgoing, handOver) => send(outgoing, handOver).catch((err) => ({ is: 'not-sent', at: 'session', error: describe(err) })),
     async quota() {
       const { sdk, client } = await ses.ready()
-      return readQuota(await client.send(new sdk.GetAccountCommand({}), { abortSignal: AbortSignal.timeout(ALLOWANCE_MS) }))
+      return readQuota(await client.send(new sdk.GetAccountCommand({}), { abortSignal: AbortSignal.timeout(QUOTA_TIMEOUT_MS) }))
     },
     close: ses.close,
   }
@@ -55,12 +55,12 @@ export function createSesTransport(config: SesConfig, patience = PATIENCE): Tran
 
 class Withheld extends Error {}
 
-/** Tags are what its notifications name the mail by. Mails to account holders have none: nobody keeps their story. */
+/** SES notifications identify the email by these tags. Account emails have none, because they have no timeline. */
 const requestFor = (
-  { projectId, id, sender, recipient, message }: OutgoingMessage,
+  { projectId, id, from, recipient, message }: OutgoingMessage,
   { configurationSet }: SesConfig,
 ): SendEmailCommandInput => ({
-  FromEmailAddress: sender,
+  FromEmailAddress: from,
   Destination: { ToAddresses: [recipient] },
   Content: { Raw: { Data: message } },
   ...(configurationSet ? { ConfigurationSetName: configurationSet } : {}),
@@ -74,12 +74,12 @@ const requestFor = (
     : {}),
 })
 
-/** Nobody on the way that had no answer either knows what became of it: those are the two statuses of a gateway. */
-const NO_ANSWER = [502, 504]
+/** Statuses of a gateway that got no reply: the outcome is unknown. */
+const GATEWAY_STATUSES = [502, 504]
 
 function explain(err: unknown, sender: string, handedOver: boolean): SendOutcome {
   const refusal = refusalIn(err)
-  if (refusal && !NO_ANSWER.includes(refusal.status)) {
+  if (refusal && !GATEWAY_STATUSES.includes(refusal.status)) {
     const response = `${refusal.status} ${refusal.name}: ${refusal.message}`.slice(0, 1_000)
     return { is: 'refused', at: 'message', code: refusal.status, response, disposition: classifySesRefusal(refusal, sender) }
   }
@@ -96,5 +96,5 @@ function readQuota({ SendQuota = {}, SendingEnabled }: Account): ProviderQuota {
   const perSecond = MaxSendRate > 0 ? MaxSendRate : Number.POSITIVE_INFINITY
   if (SendingEnabled === false) return { perSecond, stopped: 'Amazon SES has paused sending for this account.' }
   const isUsedUp = Max24HourSend > 0 && SentLast24Hours >= Max24HourSend
-  return { perSecond, stopped: isUsedUp ? `The quota of ${Max24HourSend} mails in 24 hours is used up.` : null }
+  return { perSecond, stopped: isUsedUp ? `The quota of ${Max24HourSend} emails in 24 hours is used up.` : null }
 }

@@ -192,7 +192,7 @@ function transmit(line: PooledConnection, mail: OutgoingMessage, handOver: () =>
       },
       dropped: () => end({ is: 'withheld' }),
     })
-    const envelope = { from: mail.returnPath ?? mail.sender, to: [mail.recipient], size: mail.message.length }
+    const envelope = { from: mail.returnPath ?? mail.from, to: [mail.recipient], size: mail.message.length }
     line.connection.send(envelope, body, (err, info) => {
       if (err) return failed(err as SmtpError)
       if (phase !== 'handed-over') return end({ is: 'not-sent', at: 'message', error: 'it was answered before it had ended' })

@@ -1,16 +1,16 @@
 import type { Disposition } from './classify.ts'
 
-/** A mail as it goes out: who, to whom, and every byte of it. */
+/** A message to be sent, with its envelope. */
 export type OutgoingMessage = {
-  /** Null for mails to account holders. */
+  /** Null for emails to account holders. */
   projectId: string | null
   id: string
-  sender: string
-  /** Where it comes back to, if that is not the sender. */
+  from: string
+  /** Address for bounces, if not the from address. */
   returnPath?: string | undefined
   recipient: string
   subject: string
-  /** CRLF line ends, header and body. */
+  /** Header and body with CRLF line ends. */
   message: Buffer
 }
 
@@ -20,47 +20,47 @@ export type OutgoingMessage = {
  */
 export type Stage = 'session' | 'sender' | 'recipient' | 'message'
 
-/** What happens to an email after it was accepted. `bounce` is a hard bounce, `soft-bounce` one whose reason may pass. */
+/** A report about an accepted email. `bounce` is a hard bounce. */
 export type Feedback = { is: 'delivery' | 'complaint'; at?: string } | { is: 'bounce' | 'soft-bounce'; reason: string; at?: string }
 
 /**
- * What became of an attempt, as a value: each kind is dealt with differently, and none is an exception. `busy`: a session was refused while others
- * of this process were open, so the server may only limit their number.
+ * Outcome of an attempt, as a value: each kind is handled differently, and none is an exception. `busy`: a session was refused while others of
+ * this process were open, so the server may only limit their number.
  */
 export type SendOutcome =
-  /** With `feedback` when it is known at once what will become of it. */
+  /** `feedback`: reports that are known at once. */
   | { is: 'accepted'; response: string; providerId?: string; feedback?: Feedback[] }
-  /** The other side said no. Nothing was taken. With `means` when it does not speak SMTP. */
+  /** Refused, nothing was accepted. `disposition` is set by transports that do not speak SMTP. */
   | { is: 'refused'; at: Stage; code: number; response: string; busy?: boolean; disposition?: Omit<Disposition, 'reason'> }
-  /** It never came to the hand-over. */
+  /** Failed before the hand-over. */
   | { is: 'not-sent'; at: Stage; error: string; busy?: boolean }
-  /** It was not let go: as if nobody had tried. */
+  /** Not permitted to leave: as if it had not been tried. */
   | { is: 'withheld' }
-  /** Handed over, and no answer came. */
+  /** Handed over without a reply. */
   | { is: 'unknown'; error: string }
 
-/** Asked in the same breath as the last byte is written: false when the process slept since, and others may have sent it. */
+/** Called synchronously with writing the last byte: false when the process was suspended since the mark, and others may have sent the email. */
 export type Permit = () => boolean
 
-/** A mark older than this may be void: others may have taken this process for dead. */
+/** Age after which a mark may be void: other workers may have declared this one dead. */
 const MAX_MARK_AGE_MS = 2_000
 
-/** For a mark that was asked for then. */
+/** Permit for a mark that was requested at that time. */
 export const permitSince =
-  (asked: number): Permit =>
+  (askedAt: number): Permit =>
   () =>
-    performance.now() - asked < MAX_MARK_AGE_MS
+    performance.now() - askedAt < MAX_MARK_AGE_MS
 
 /**
- * A way out. `handOver` must be called once, after everything but the last byte is on the wire: with a permit the hand-over is on
- * record and the last byte may follow while it holds; without one the mail must not leave.
+ * Sends messages. `send` calls `handOver` once, when everything but the last byte is on the wire. With a permit the hand-over is marked, and
+ * the last byte may follow while the permit holds; without one the message must not leave.
  */
 export type Transport = {
-  send(mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
-  /** What the other side lets us send, where it can be asked. */
+  send(outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
+  /** The sending quota, for providers that report one. */
   quota?(): Promise<ProviderQuota>
   close(): Promise<void>
 }
 
-/** Of the whole account, however many processes use it. `stopped` says why nothing may be sent at all. */
+/** Quota of the whole account, shared by all workers. `stopped`: why nothing may be sent at all. */
 export type ProviderQuota = { perSecond: number; stopped: string | null }
