@@ -7,32 +7,32 @@ import { MB, MINUTE } from '../../lib/units.ts'
 import { type BuildRequest, NOT_BEGUN } from './build.ts'
 import type { TimeoutGuard } from './timeouts.ts'
 
-/** What a thread is told once. */
+/** Start data of a thread. */
 export type ThreadData = { master: string; publicUrl: string; logLevel: string }
 
-/** Emails of one project that go to a thread together: enough to be worth the way, few enough for others to get their turn. */
-const TOGETHER = 8
-/** Mails may have files of megabytes. */
-const TOGETHER_BYTES = 4 * MB
-/** Groups that a thread has in hand: the one it works at, and the next. */
-const IN_HAND = 2
+/** Emails of one project per group: enough to be worth the transfer, few enough for other projects to get their turn. */
+const GROUP_SIZE = 8
+/** Attachments may have megabytes. */
+const GROUP_BYTES = 4 * MB
+/** Groups per thread: the one being built and the next. */
+const QUEUE_DEPTH = 2
 const MAX_PENDING = 10_000
 const MAX_WAIT_MS = 120_000
 /**
- * Time limit of one email, not counting its wait. Ordinary ones take a millisecond. What is encoded and signed takes time by its size: 40 MB
- * take up to two seconds.
+ * Time limit per email, not counting its wait. An ordinary email takes a millisecond. Encoding and signing take time by size: up to two
+ * seconds for 40 MB.
  */
 const LIMIT_MS = 1_000
 const LIMIT_MS_PER_MB = 250
-/** Attempts of an email whose thread ended before its turn came. */
+/** Attempts for an email whose thread died before its build started. */
 const MAX_TRIES = 3
-/** What a mail leaves behind is dead when the next begins. */
+/** Small: the garbage of one build is dead when the next begins. */
 const YOUNG_MB = 6
-/** Emails that take this long each make their project slow for a while: it then has one thread, and the others are free for everyone else. */
+/** Build time per email that makes its project slow for a while: it then gets one thread, and the others stay free for other projects. */
 const SLOW_MS = 100
 const SLOW_FOR_MS = MINUTE
 
-/** Building took too long, or is not tried because it did before. The message is for the sender of the email. */
+/** A build took too long, or is refused because earlier ones did. The error text is shown to the project. */
 export class BuildError extends Error {}
 
 type Deps = { secrets: Secrets; publicUrl: string; log: Log; limitMsOf?: (request: BuildRequest) => number }
@@ -43,12 +43,12 @@ type Call = {
   resolve: (message: Uint8Array) => void
   reject: (err: unknown) => void
 }
-/** The emails of one project and lane that wait, the turns that were asked for them, and the groups being built. */
+/** The waiting emails of one project and priority, the turns requested for them, and the groups being built. */
 type ProjectQueue = { projectId: string; priority: number; calls: Call[]; turns: number; building: number; isScheduled: boolean }
 
 /**
- * Makes mails in threads. Composing and signing take more of the processor than all the rest of sending; on the main thread everyone
- * who waits for an answer would wait for them as well. Projects take turns, transactional mail first.
+ * Builds messages in threads. Composing and signing take more CPU than all other steps of sending; on the main thread they would delay every
+ * request. Projects take turns, transactional emails first.
  */
 export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimitOf }: Deps) {
   const maxThreads = spareCores(2, 4)
@@ -59,59 +59,60 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
     minThreads: 1,
     maxThreads,
     youngGenMb: YOUNG_MB,
-    queueDepth: IN_HAND,
+    queueDepth: QUEUE_DEPTH,
     workerData,
   })
   const slow = createSlowProjects()
-  const queue = createFairQueue({ slots: maxThreads * IN_HAND, maxWaiting: MAX_PENDING, maxWaitMs: MAX_WAIT_MS, isSlow: slow.has })
-  const lines = new Map<string, ProjectQueue>()
+  const queue = createFairQueue({ slots: maxThreads * QUEUE_DEPTH, maxWaiting: MAX_PENDING, maxWaitMs: MAX_WAIT_MS, isSlow: slow.has })
+  const queues = new Map<string, ProjectQueue>()
   let kills = 0
 
-  function lineOf(priority: number, projectId: string) {
+  function queueOf(priority: number, projectId: string) {
     const key = `${priority}:${projectId}`
-    const line = lines.get(key) ?? { projectId, priority, calls: [], turns: 0, building: 0, isScheduled: false }
-    lines.set(key, line)
-    return line
+    const projectQueue = queues.get(key) ?? { projectId, priority, calls: [], turns: 0, building: 0, isScheduled: false }
+    queues.set(key, projectQueue)
+    return projectQueue
   }
 
-  /** Turns are asked for when all emails of this moment are there, so that they go together. */
-  function schedule(line: ProjectQueue) {
-    if (line.isScheduled) return
-    line.isScheduled = true
+  /** Requests turns after all emails of this tick are queued, so that they form groups. */
+  function schedule(projectQueue: ProjectQueue) {
+    if (projectQueue.isScheduled) return
+    projectQueue.isScheduled = true
     setImmediate(() => {
-      line.isScheduled = false
-      askForTurns(line)
+      projectQueue.isScheduled = false
+      requestTurns(projectQueue)
     })
   }
 
-  function askForTurns(line: ProjectQueue) {
-    while (line.turns * TOGETHER < line.calls.length) {
-      line.turns++
+  function requestTurns(projectQueue: ProjectQueue) {
+    while (projectQueue.turns * GROUP_SIZE < projectQueue.calls.length) {
+      projectQueue.turns++
       void queue
-        .run(line.projectId, line.priority, async () => {
-          line.turns--
-          line.building++
-          await buildNext(line)
-          line.building--
-          askForTurns(line)
+        .run(projectQueue.projectId, projectQueue.priority, async () => {
+          projectQueue.turns--
+          projectQueue.building++
+          await buildNext(projectQueue)
+          projectQueue.building--
+          requestTurns(projectQueue)
         })
         .catch((err) => {
-          // Too much waits, or for too long.
-          line.turns--
-          for (const { reject } of line.calls.splice(0, TOGETHER)) reject(err)
+          // The queue is full, or the wait was too long.
+          projectQueue.turns--
+          for (const { reject } of projectQueue.calls.splice(0, GROUP_SIZE)) reject(err)
         })
     }
-    if (!line.turns && !line.building && !line.calls.length) lines.delete(`${line.priority}:${line.projectId}`)
+    if (!projectQueue.turns && !projectQueue.building && !projectQueue.calls.length)
+      queues.delete(`${projectQueue.priority}:${projectQueue.projectId}`)
   }
 
-  async function buildNext(line: ProjectQueue) {
-    const group = takeGroup(line.calls)
-    // A group may be smaller than eight; the rest needs another turn.
-    askForTurns(line)
-    if (group.length) line.calls.unshift(...(await build(group)))
+  async function buildNext(projectQueue: ProjectQueue) {
+    const group = takeGroup(projectQueue.calls)
+    // The group may be smaller than GROUP_SIZE; the rest needs another turn.
+    requestTurns(projectQueue)
+    if (group.length) projectQueue.calls.unshift(...(await build(group)))
   }
 
-  /** Returns the emails that need another turn. Never throws. */
+  /** Builds a group and returns the emails that need another turn. Never throws. */
   async function build(group: Call[]): Promise<Call[]> {
     const { projectId } = group[0]!.request.email
     const progress = createProgress(NOT_BEGUN)
@@ -123,7 +124,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
       killer.abort()
     })
     try {
-      const work = { orders: group.map(({ request }) => request), progress }
+      const work = { requests: group.map(({ request }) => request), progress }
       const outcomes: BatchOutcome<Uint8Array>[] = await threads.run(work, { name: 'buildGroup', signal: killer.signal })
       if (Atomics.load(progress, 1) > SLOW_MS * outcomes.length) slow.note(projectId)
       for (const [index, outcome] of outcomes.entries()) settle(group[index]!, outcome)
@@ -132,25 +133,25 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
       const at = Atomics.load(progress, 0)
       const isKilled = killer.signal.aborted
       if (isKilled) slow.note(projectId)
-      // Another group of the same thread was the reason.
+      // Another group of the same thread was the cause.
       if (!isKilled && kills > killsBefore) return group
       if (at < 0) return group.filter((call) => mayTryAgain(call, err))
-      const guilty = group[at]!
-      settle(guilty, { error: isKilled ? timeOut(guilty.request) : err })
-      return group.filter((call) => call !== guilty)
+      const culprit = group[at]!
+      settle(culprit, { error: isKilled ? timeOut(culprit.request) : err })
+      return group.filter((call) => call !== culprit)
     } finally {
       stopWatching()
     }
   }
 
-  const timeOut = (order: BuildRequest) => new BuildError(`Building the message took longer than ${limitMsOf(order) / 1_000} s.`)
+  const timeOut = (request: BuildRequest) => new BuildError(`Building the message took longer than ${limitMsOf(request) / 1_000} s.`)
 
   return {
     build: (priority: number, request: BuildRequest, guard?: TimeoutGuard) =>
       new Promise<Uint8Array>((resolve, reject) => {
-        const line = lineOf(priority, request.email.projectId)
-        line.calls.push({ request, guard, tries: 0, resolve, reject })
-        schedule(line)
+        const projectQueue = queueOf(priority, request.email.projectId)
+        projectQueue.calls.push({ request, guard, tries: 0, resolve, reject })
+        schedule(projectQueue)
       }).then(({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, length)),
     close: () => threads.destroy(),
   }
@@ -165,22 +166,22 @@ function settle({ guard, resolve, reject }: Call, outcome: BatchOutcome<Uint8Arr
   reject(outcome.error)
 }
 
-/** The thread ended before its turn, or could not be told about it: then it goes alone, so that it takes no other along. */
+/** The thread died before the build started, or the request could not be transferred. The email is then built alone, so that it affects no other. */
 function mayTryAgain(call: Call, err: unknown) {
   if (++call.tries < MAX_TRIES) return true
   call.reject(err)
   return false
 }
 
-/** The next emails that go together. Emails of a content that keeps timing out are refused on the way. */
+/** Takes the next group. Emails of a content that keeps timing out are refused on the way. */
 function takeGroup(calls: Call[]): Call[] {
   const group: Call[] = []
   let bytes = 0
-  while (calls.length && group.length < TOGETHER) {
+  while (calls.length && group.length < GROUP_SIZE) {
     const [next] = calls as [Call]
     const refusal = next.guard?.refusal()
     const size = weightOf(next.request)
-    if (refusal === undefined && group.length && (bytes + size > TOGETHER_BYTES || next.tries || group[0]!.tries)) break
+    if (refusal === undefined && group.length && (bytes + size > GROUP_BYTES || next.tries || group[0]!.tries)) break
     calls.shift()
     if (refusal !== undefined) next.reject(new BuildError(refusal))
     else group.push(next)
@@ -192,7 +193,7 @@ function takeGroup(calls: Call[]): Call[] {
 const weightOf = ({ html, content }: BuildRequest) =>
   content.attachments.reduce((sum, { content: file }) => sum + file.length, 2 * html.length)
 
-const timeLimitOf = (order: BuildRequest) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(weightOf(order) / MB)
+const timeLimitOf = (request: BuildRequest) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(weightOf(request) / MB)
 
 /** Projects whose emails recently took long to build. */
 function createSlowProjects() {

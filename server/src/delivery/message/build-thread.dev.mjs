@@ -1,5 +1,5 @@
 import { register } from 'tsx/esm/api'
 
-// Threads do not inherit what lets the main thread read TypeScript. Only for tests and `npm run dev`; the bundle has no use for it.
+// Threads do not inherit the TypeScript loader of the main thread. Only for tests and `npm run dev`; not part of the bundle.
 register()
 export const { buildGroup } = await import('./build-thread.ts')

@@ -7,50 +7,50 @@ import { type ComposedMessage, sizeOf, writeTo } from '../../mime/compose.ts'
 import { ALL_BUILT, type BuildRequest, createMessageBuilder } from './build.ts'
 import type { ThreadData } from './build-pool.ts'
 
-// Runs in a thread: making a mail is the longest work on its way, and half of that is signing it.
+// Runs in a thread: building a message takes more CPU than any other step of sending, and half of that is signing.
 
 const { master, publicUrl, logLevel }: ThreadData = workerData
 const build = createMessageBuilder({ secrets: deriveSecrets(master), publicUrl, log: createLog(logLevel) })
 
-/** Others wait for this thread; and what is returned is not lost should the thread be killed at a later email. */
+/** Longest work per call: other projects wait for this thread, and returned messages are not lost if the thread is killed at a later email. */
 const TURN_MS = 100
 
-type Work = { orders: BuildRequest[]; progress: Int32Array }
+type Work = { requests: BuildRequest[]; progress: Int32Array }
 
 /**
- * In order, and the first ones only when these took long. Says in `progress` which one it is at, so that the one that takes too long is
- * known. All bytes lie in one piece, which is handed over and not copied.
+ * Builds messages in request, only the first ones if these take long. `progress` shows the current index, so that an email that takes too long
+ * can be identified. All messages share one buffer, which is transferred and not copied.
  */
-export function buildGroup({ orders, progress }: Work) {
+export function buildGroup({ requests, progress }: Work) {
   const startedAt = performance.now()
-  const composed = composeInTime(orders, progress)
+  const composed = composeInTime(requests, progress)
   Atomics.store(progress, 1, performance.now() - startedAt)
   Atomics.store(progress, 0, ALL_BUILT)
   const bytes = Buffer.allocUnsafeSlow(composed.reduce((sum, each) => sum + ('error' in each ? 0 : sizeOf(each)), 0))
   let end = 0
-  const made = composed.map((each): BatchOutcome<Uint8Array> => {
+  const built = composed.map((each): BatchOutcome<Uint8Array> => {
     if ('error' in each) return each
     const start = end
     end += writeTo(bytes.subarray(start), each)
     return { value: bytes.subarray(start, end) }
   })
-  return move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: made })
+  return move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: built })
 }
 
-function composeInTime(orders: BuildRequest[], progress: Int32Array) {
+function composeInTime(requests: BuildRequest[], progress: Int32Array) {
   const composed: ReturnType<typeof attempt>[] = []
-  const began = performance.now()
-  for (const order of orders) {
+  const startedAt = performance.now()
+  for (const request of requests) {
     Atomics.store(progress, 0, composed.length)
-    composed.push(attempt(order))
-    if (performance.now() - began > TURN_MS) break
+    composed.push(attempt(request))
+    if (performance.now() - startedAt > TURN_MS) break
   }
   return composed
 }
 
-function attempt(order: BuildRequest): ComposedMessage | { error: Error } {
+function attempt(request: BuildRequest): ComposedMessage | { error: Error } {
   try {
-    return build(order)
+    return build(request)
   } catch (err) {
     return { error: err as Error }
   }

@@ -5,7 +5,7 @@ import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content } from '../outbox/content.ts'
 import { createTracking, type TrackingSetting } from './tracking.ts'
 
-/** What a mail is made of, once it is rendered. Nothing but data: it is made in another thread. */
+/** Input of a build, after rendering. Plain data, because it is sent to a thread. */
 export type BuildRequest = {
   email: Pick<ClaimedEmail, 'projectId' | 'id' | 'messageId' | 'createdAt' | 'toAddress' | 'toName'>
   content: Pick<Content, 'type' | 'fromAddress' | 'replyTo' | 'attachments'>
@@ -15,30 +15,30 @@ export type BuildRequest = {
   headers: Record<string, string>
   tracking: TrackingSetting
   returnPath: string | undefined
-  /** Without one the other side signs. */
+  /** Undefined when the provider signs. */
   signer: DkimKey | undefined
 }
 
-/** What a thread says before the first and after the last of a group; between them, the index of the one it is at. */
+/** Progress of a thread before the first and after the last email of a group; in between, the index of the current email. */
 export const NOT_BEGUN = -2
 export const ALL_BUILT = -1
 
-/** How a mail is made: its words for those who read no HTML, its links, its parts, its signature. */
-export function createMessageBuilder(means: Parameters<typeof createTracking>[0]) {
-  const trackHits = createTracking(means)
+/** Builds a message: text part, tracked links, MIME parts, DKIM signature. */
+export function createMessageBuilder(deps: Parameters<typeof createTracking>[0]) {
+  const track = createTracking(deps)
   return ({ email, content, fromName, subject, html, headers, tracking, returnPath, signer }: BuildRequest): ComposedMessage => {
     const read = readHtml(html)
     const { head, body } = compose({
       id: email.id,
       messageId: email.messageId,
-      // The row's time, so that a second attempt is the same mail to the byte.
+      // The time of the row, so that a second attempt builds the same bytes.
       date: email.createdAt,
       from: { name: fromName, address: content.fromAddress },
       to: { name: email.toName, address: email.toAddress },
       replyTo: content.replyTo,
       returnPath,
       subject,
-      html: trackHits({ email, content, tracking }, html, read),
+      html: track({ email, content, tracking }, html, read),
       text: read.text,
       headers,
       attachments: content.attachments,

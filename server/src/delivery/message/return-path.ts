@@ -9,20 +9,20 @@ const PREFIX = 'bounce+'
 const ID_BYTES = 16
 const ENDING_BYTES = 4
 const SIGNATURE_BYTES = 15
-/** Together 280 bits, 120 of them the signature: 56 digits, and with the prefix 63 of the 64 characters that the part before an @ may have. */
+/** Together 280 bits, 120 of them the signature: 56 digits, and with the prefix 63 of the 64 characters that a local part may have. */
 const BYTES = ID_BYTES + ENDING_BYTES + SIGNATURE_BYTES
 const DIGITS = (BYTES * 8) / 5
-/** Of base 32, so that whoever writes addresses in capitals, or in small letters, changes nothing. */
+/** Base 32, so that servers that change the case of addresses do no harm. */
 const TOKEN = new RegExp(`${PREFIX.replace('+', '\\+')}([0-9a-v]{${DIGITS}})@`, 'gi')
 
-/** Where a mail comes back to: nobody can make such an address but us, so what is sent there is about that mail. */
-export function returnPathOf(secrets: Secrets, mail: EmailRef, domain: string) {
-  const named = `${mail.emailId.replaceAll('-', '')}${endingOf(mail.projectId)}`
-  const signed = BigInt(`0x${named}${signatureOf(secrets, mail).toString('hex')}`)
+/** The bounce address of an email. It is signed and cannot be forged, so a message sent there is about that email. */
+export function returnPathOf(secrets: Secrets, email: EmailRef, domain: string) {
+  const named = `${email.emailId.replaceAll('-', '')}${endingOf(email.projectId)}`
+  const signed = BigInt(`0x${named}${signatureOf(secrets, email).toString('hex')}`)
   return `${PREFIX}${signed.toString(32).padStart(DIGITS, '0')}@${domain}`
 }
 
-/** The mail whose return path stands first in a text. Undefined when there is none that we made. */
+/** The email of the first valid return path in a text; undefined when there is none. */
 export async function findReturnPath(db: Db, secrets: Secrets, text: string): Promise<EmailRef | undefined> {
   for (const [, token] of [...text.matchAll(TOKEN)].slice(0, MAX_TRIED)) {
     const { emailId, ending, signature } = readToken(token!)
@@ -30,21 +30,21 @@ export async function findReturnPath(db: Db, secrets: Secrets, text: string): Pr
       db,
       sql<{ id: string }>`select id from projects where right(id::text, 8) = ${ending} and deleted_at is null limit ${MAX_ALIKE}`,
     )
-    const mails = projects.map(({ id }) => ({ projectId: id, emailId }))
-    const ours = mails.find((mail) => sameBytes(signature, signatureOf(secrets, mail)))
+    const emails = projects.map(({ id }) => ({ projectId: id, emailId }))
+    const ours = emails.find((email) => sameBytes(signature, signatureOf(secrets, email)))
     if (ours) return ours
   }
   return undefined
 }
 
-/** A text of strangers may be full of them. */
+/** Bounds the work: the text is untrusted and may be full of them. */
 const MAX_TRIED = 5
-/** Two of 65,000 projects end alike. */
+/** Among 65,000 projects, two are expected to share an ending. */
 const MAX_ALIKE = 100
 
 const endingOf = (projectId: string) => projectId.slice(-ENDING_BYTES * 2)
 
-/** Over the whole of both ids. */
+/** Signs both ids in full. */
 const signatureOf = (secrets: Secrets, { projectId, emailId }: EmailRef) =>
   secrets.hash('return-path', `${projectId} ${emailId}`).subarray(0, SIGNATURE_BYTES)
 

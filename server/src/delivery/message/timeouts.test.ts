@@ -14,7 +14,7 @@ test('a content is tried until it has timed out three times, and then fails with
   expect(timeouts.guardOf('b').refusal()).toBeUndefined()
 })
 
-test('it is tried again ten minutes after its last time-out', () => {
+test('a content is tried again ten minutes after its last timeout', () => {
   let now = 0
   const guard = createTimeouts(() => now).guardOf('a')
   for (let n = 0; n < 3; n++) guard.timedOut(REASON)
@@ -26,7 +26,7 @@ test('it is tried again ten minutes after its last time-out', () => {
   expect(guard.refusal()).toBeUndefined()
 })
 
-test('a hundred emails that were made since clear its time-outs', () => {
+test('a hundred built emails clear the timeouts of a content', () => {
   const guard = createTimeouts().guardOf('a')
   for (let n = 0; n < 2; n++) guard.timedOut(REASON)
   for (let n = 0; n < 100; n++) guard.succeeded()
@@ -37,7 +37,7 @@ test('a hundred emails that were made since clear its time-outs', () => {
   expect(guard.refusal()).toBeDefined()
 })
 
-test('a thousand contents are remembered, the latest ones', () => {
+test('the latest thousand contents are remembered', () => {
   const timeouts = createTimeouts()
   for (let n = 0; n < 1_001; n++) for (let time = 0; time < 3; time++) timeouts.guardOf(`c${n}`).timedOut(REASON)
   expect(['c0', 'c1', 'c1000'].map((id) => timeouts.guardOf(id).refusal() !== undefined)).toEqual([false, true, true])

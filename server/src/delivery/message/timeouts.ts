@@ -1,18 +1,18 @@
 import { createCache } from '../../lib/cache.ts'
 import { MINUTE } from '../../lib/units.ts'
 
-/** Time-outs of one content after which its other emails are not tried. */
+/** Timeouts of one content after which its other emails are not tried. */
 const MAX_TIMEOUTS = 3
-/** Emails of a content that were made since: its time-outs were the machine's, and a campaign of a million must not fail for them. */
-const FORGIVEN_AFTER = 100
+/** Built emails that clear the timeouts of a content: the machine was slow, and a campaign of a million must not fail for that. */
+const CLEARED_AFTER = 100
 const REMEMBERED_MS = 10 * MINUTE
 const MAX_REMEMBERED = 1_000
 
-type Entry = { count: number; reason: string; made: number; until: number }
+type Entry = { count: number; reason: string; built: number; until: number }
 
 /**
- * Remembers contents whose rendering or building timed out. Each time-out costs a thread; a campaign whose every email times out would
- * cost one per recipient.
+ * Remembers contents whose rendering or building timed out. Each timeout costs a thread; a campaign in which every email times out would cost
+ * one per recipient.
  */
 export function createTimeouts(now: () => number = () => performance.now()) {
   const entries = createCache<string, Entry>({ maxEntries: MAX_REMEMBERED })
@@ -26,13 +26,13 @@ export function createTimeouts(now: () => number = () => performance.now()) {
 
   function note(contentId: string, reason: string) {
     const count = (entryOf(contentId)?.count ?? 0) + 1
-    entries.set(contentId, { count, reason, made: 0, until: now() + REMEMBERED_MS })
+    entries.set(contentId, { count, reason, built: 0, until: now() + REMEMBERED_MS })
   }
 
   return {
-    /** What one content's emails ask before they are rendered or built, and report afterwards. */
+    /** Consulted before an email of the content is rendered or built, and informed afterwards. */
     guardOf: (contentId: string) => ({
-      /** Why the next email of the content is not tried. */
+      /** Why the next email of the content is not tried; undefined when it is. */
       refusal() {
         const entry = entries.size ? entryOf(contentId) : undefined
         return entry && entry.count >= MAX_TIMEOUTS ? `${entry.reason} Not tried: ${MAX_TIMEOUTS} emails with this content did.` : undefined
@@ -40,7 +40,7 @@ export function createTimeouts(now: () => number = () => performance.now()) {
       timedOut: (reason: string) => note(contentId, reason),
       succeeded() {
         const entry = entries.size ? entryOf(contentId) : undefined
-        if (entry && ++entry.made >= FORGIVEN_AFTER) entries.delete(contentId)
+        if (entry && ++entry.built >= CLEARED_AFTER) entries.delete(contentId)
       },
     }),
   }

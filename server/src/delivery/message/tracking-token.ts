@@ -1,54 +1,54 @@
 import { type Secrets, SIGNATURE_LENGTH, sameBytes } from '../../lib/secrets.ts'
 
-/** Which mail was opened; which of its links was followed, and to where. */
+/** The email an open belongs to; for a click also the link and its target. */
 export type OpenedEmail = { projectId: string; emailId: string }
 export type ClickedLink = OpenedEmail & { link: number; target: string }
 
-/** The link that nobody sees. It leads nowhere. */
+/** Index of the invisible link, which only machines follow. It leads nowhere. */
 export const TRAP = 0
 
 const VERSION = 1
-/** Version, project and mail: 33 bytes, so that what follows begins with a letter of its own. */
+/** Version, project id and email id: 33 bytes, so that the rest starts at a base64 character of its own. */
 const EMAIL_LENGTH = 44
 const LINK_BYTES = 2
 
-/** The addresses in one mail. They hold all they say, signed: nothing is looked up to answer them, and nobody can make one. */
+/** Signed tokens for the tracking URLs of one email. Self-contained, so that a request needs no lookup, and impossible to forge. */
 export function tokensFor(secrets: Secrets, { projectId, emailId }: OpenedEmail) {
-  const mail = Buffer.from(`0${VERSION}${projectId}${emailId}`.replaceAll('-', ''), 'hex').toString('base64url')
+  const email = Buffer.from(`0${VERSION}${projectId}${emailId}`.replaceAll('-', ''), 'hex').toString('base64url')
   return {
-    open: () => mail + secrets.sign('open-token', mail),
+    open: () => email + secrets.sign('open-token', email),
     click(link: number, target: string) {
       const bytes = Buffer.allocUnsafe(LINK_BYTES + Buffer.byteLength(target))
       bytes.writeUInt16BE(link)
       bytes.write(target, LINK_BYTES)
-      const said = mail + bytes.toString('base64url')
-      return said + secrets.sign('click-token', said)
+      const payload = email + bytes.toString('base64url')
+      return payload + secrets.sign('click-token', payload)
     },
   }
 }
 
 export function readOpenToken(secrets: Secrets, token: string): OpenedEmail | undefined {
-  const said = verified(secrets, 'open-token', token)
-  return said?.length === EMAIL_LENGTH ? readEmailRef(said) : undefined
+  const payload = verified(secrets, 'open-token', token)
+  return payload?.length === EMAIL_LENGTH ? readEmailRef(payload) : undefined
 }
 
 export function readClickToken(secrets: Secrets, token: string): ClickedLink | undefined {
-  const said = verified(secrets, 'click-token', token)
-  if (said === undefined || said.length <= EMAIL_LENGTH) return undefined
-  const bytes = Buffer.from(said.slice(EMAIL_LENGTH), 'base64url')
-  const mail = readEmailRef(said)
-  return mail && { ...mail, link: bytes.readUInt16BE(), target: bytes.toString('utf8', LINK_BYTES) }
+  const payload = verified(secrets, 'click-token', token)
+  if (payload === undefined || payload.length <= EMAIL_LENGTH) return undefined
+  const bytes = Buffer.from(payload.slice(EMAIL_LENGTH), 'base64url')
+  const email = readEmailRef(payload)
+  return email && { ...email, link: bytes.readUInt16BE(), target: bytes.toString('utf8', LINK_BYTES) }
 }
 
-/** The signature is over the letters themselves, so that no other spelling of the same bytes passes. */
+/** The payload of a valid token. The signature covers the characters, so that no other encoding of the same bytes is valid. */
 function verified(secrets: Secrets, purpose: 'open-token' | 'click-token', token: string) {
-  const said = token.slice(0, -SIGNATURE_LENGTH)
-  const isOurs = sameBytes(Buffer.from(token.slice(-SIGNATURE_LENGTH)), Buffer.from(secrets.sign(purpose, said)))
-  return isOurs ? said : undefined
+  const payload = token.slice(0, -SIGNATURE_LENGTH)
+  const isOurs = sameBytes(Buffer.from(token.slice(-SIGNATURE_LENGTH)), Buffer.from(secrets.sign(purpose, payload)))
+  return isOurs ? payload : undefined
 }
 
-function readEmailRef(said: string): OpenedEmail | undefined {
-  const hex = Buffer.from(said.slice(0, EMAIL_LENGTH), 'base64url').toString('hex')
+function readEmailRef(payload: string): OpenedEmail | undefined {
+  const hex = Buffer.from(payload.slice(0, EMAIL_LENGTH), 'base64url').toString('hex')
   if (Number.parseInt(hex.slice(0, 2), 16) !== VERSION) return undefined
   return { projectId: uuidFromHex(hex.slice(2, 34)), emailId: uuidFromHex(hex.slice(34)) }
 }

@@ -16,7 +16,7 @@ const mail = {
 }
 const HTML = '<p><a href="https://shop.example/">x</a></p>'
 
-test('a mail whose links cannot be signed goes out as it was, and the log says so', () => {
+test('an email whose links cannot be signed is sent without tracking, and the error is logged', () => {
   const sign = () => {
     throw new Error('no')
   }
@@ -25,14 +25,14 @@ test('a mail whose links cannot be signed goes out as it was, and the log says s
   expect(error).toHaveBeenCalledOnce()
 })
 
-test('the same mail made twice is the same to the byte', () => {
+test('the same email built twice has the same bytes', () => {
   const track = createTracking({ secrets, publicUrl, log })
   const once = track(mail, HTML, readHtml(HTML))
   expect(once).not.toBe(HTML)
   expect(track(mail, HTML, readHtml(HTML))).toBe(once)
 })
 
-test('of very many links the first thousand are tracked', () => {
+test('only the first thousand links are tracked', () => {
   const html = '<a href="https://shop.example/">x</a>'.repeat(1_500)
   const tracked = createTracking({ secrets, publicUrl, log })(mail, html, readHtml(html))
   expect(tracked.split('href="https://shop.example/"').length - 1).toBe(500)

@@ -9,7 +9,7 @@ import { TRAP, tokensFor } from './tracking-token.ts'
 export type TrackingSetting = 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
 type Tracked = { email: Pick<ClaimedEmail, 'projectId' | 'id'>; content: Pick<Content, 'type'>; tracking: TrackingSetting }
 
-/** Makes opens and clicks of an email measurable, if its project wants that. If it fails, the email leaves without tracking. */
+/** Adds open and click tracking to an email, if its project has it enabled. If that fails, the email is sent without tracking. */
 export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; publicUrl: string; log: Log }) {
   // Unsubscribing must work without a redirect.
   const untracked = ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)

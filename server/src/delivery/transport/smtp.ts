@@ -6,71 +6,75 @@ import { isLocalHost } from '../../lib/network.ts'
 import { KB, SECOND } from '../../lib/units.ts'
 import type { OutgoingMessage, Permit, SendOutcome, Stage, Transport } from './transport.ts'
 
-/** What the standard asks a client to wait, phase by phase. The last is long: whoever gives up earlier sends twice. */
+/** Timeouts per phase, as RFC 5321 asks. The one for the final dot is long: giving up earlier means sending twice. */
 const CONNECT_MS = 10 * SECOND
 const GREETING_MS = 30 * SECOND
 const COMMANDS_MS = 120 * SECOND
 const BODY_MS = 120 * SECOND
 const FINAL_DOT_MS = 600 * SECOND
 const IDLE_MS = 30 * SECOND
-const MAILS_PER_CONNECTION = 500
+const MESSAGES_PER_CONNECTION = 500
 const MAX_REPLY = 64 * KB
 const CHUNK = 64 * KB
 
 type Options = { url: string; name: string }
-type PooledConnection = { connection: SMTPConnection; mails: number; idle: NodeJS.Timeout | undefined; lost: boolean }
+type PooledConnection = { connection: SMTPConnection; sent: number; idle: NodeJS.Timeout | undefined; lost: boolean }
 
-/** Keeps connections open for the next mail; as many as there are mails at once. */
+/** Sends over a pool of SMTP connections: as many as messages at once, kept open for the next ones. */
 export function createSmtpTransport({ url, name }: Options): Transport {
   const idle: PooledConnection[] = []
-  /** Connections with a message under way. */
+  /** Connections with a message on the wire. */
   const inUse = new Set<PooledConnection>()
 
   function takeIdle(): PooledConnection | undefined {
-    for (let line = idle.pop(); line; line = idle.pop()) {
-      clearTimeout(line.idle)
-      if (!line.lost) return line
+    for (let pooled = idle.pop(); pooled; pooled = idle.pop()) {
+      clearTimeout(pooled.idle)
+      if (!pooled.lost) return pooled
     }
     return undefined
   }
 
-  function keep(line: PooledConnection) {
-    if (line.lost || ++line.mails >= MAILS_PER_CONNECTION) return hangUp(line)
-    line.idle = setTimeout(() => {
-      idle.splice(idle.indexOf(line), 1)
-      hangUp(line)
+  function keep(pooled: PooledConnection) {
+    if (pooled.lost || ++pooled.sent >= MESSAGES_PER_CONNECTION) return hangUp(pooled)
+    pooled.idle = setTimeout(() => {
+      idle.splice(idle.indexOf(pooled), 1)
+      hangUp(pooled)
     }, IDLE_MS).unref()
-    idle.push(line)
+    idle.push(pooled)
   }
 
-  async function sendOn(line: PooledConnection, mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
-    inUse.add(line)
-    const passage = await transmit(line, mail, handOver).finally(() => inUse.delete(line))
-    const { outcome, phase } = passage
-    if (outcome.is === 'accepted') keep(line)
-    // The sender it refused, or whose recipient it refused, is still on its mind. In the middle of a mail nothing helps.
-    else if (outcome.is === 'refused' && phase !== 'body') line.connection.reset((err) => (err ? drop(line) : keep(line)))
-    else drop(line)
-    return passage
+  async function sendOn(
+    pooled: PooledConnection,
+    outgoing: OutgoingMessage,
+    handOver: () => Promise<Permit | undefined>,
+  ): Promise<SmtpAttempt> {
+    inUse.add(pooled)
+    const attempt = await transmit(pooled, outgoing, handOver).finally(() => inUse.delete(pooled))
+    const { outcome, phase } = attempt
+    if (outcome.is === 'accepted') keep(pooled)
+    // RSET clears the refused sender or recipient from the session. In the middle of a message nothing can.
+    else if (outcome.is === 'refused' && phase !== 'body') pooled.connection.reset((err) => (err ? drop(pooled) : keep(pooled)))
+    else drop(pooled)
+    return attempt
   }
 
   return {
-    async send(mail, handOver) {
+    async send(outgoing, handOver) {
       const known = takeIdle()
       if (known) {
-        const { outcome, phase } = await sendOn(known, mail, handOver)
-        // The server may have closed it while it was idle, or does so now: a new connection shows whether it means this email.
+        const { outcome, phase } = await sendOn(known, outgoing, handOver)
+        // The server may have closed the idle connection, or does so now: a new connection shows whether the reply is about this email.
         const isClosed = outcome.is === 'not-sent' || (outcome.is === 'refused' && outcome.code === 421)
         if (!isClosed || phase !== 'commands') return outcome
       }
       const opened = await open({ url, name }).catch(
         (err: SmtpError): SendOutcome => ({ ...notSent(err, 'session'), busy: inUse.size > 0 }),
       )
-      return 'is' in opened ? opened : (await sendOn(opened, mail, handOver)).outcome
+      return 'is' in opened ? opened : (await sendOn(opened, outgoing, handOver)).outcome
     },
     async close() {
-      for (const line of idle.splice(0)) hangUp(line)
-      for (const line of inUse) drop(line)
+      for (const pooled of idle.splice(0)) hangUp(pooled)
+      for (const pooled of inUse) drop(pooled)
     },
   }
 }
@@ -85,7 +89,7 @@ async function open({ url, name }: Options): Promise<PooledConnection> {
     port: Number(port || (secure ? 465 : 587)),
     secure,
     name,
-    // Encrypted whenever the other side offers it; `?tls=required` insists, as a password does that would cross a network in clear.
+    // STARTTLS whenever the server offers it. Required with `?tls=required`, or when a password would cross a network in clear text.
     // `?tls=off` is for a relay on the same machine.
     requireTLS: searchParams.get('tls') === 'required' || (password !== '' && searchParams.get('tls') !== 'off' && !isLocalHost(hostname)),
     ignoreTLS: searchParams.get('tls') === 'off',
@@ -94,57 +98,57 @@ async function open({ url, name }: Options): Promise<PooledConnection> {
     socketTimeout: FINAL_DOT_MS,
     maxResponseSize: MAX_REPLY,
   })
-  const line: PooledConnection = { connection, mails: 0, idle: undefined, lost: false }
-  connection.on('end', () => (line.lost = true))
-  connection.on('error', () => (line.lost = true))
+  const pooled: PooledConnection = { connection, sent: 0, idle: undefined, lost: false }
+  connection.on('end', () => (pooled.lost = true))
+  connection.on('error', () => (pooled.lost = true))
   try {
     await step(connection, (done) => connection.connect(done))
     const credentials = { user: decodeURIComponent(username), pass: decodeURIComponent(password) }
     if (username) await step(connection, (done) => connection.login({ credentials }, done))
-    return line
+    return pooled
   } catch (err) {
-    drop(line)
+    drop(pooled)
     throw err
   }
 }
 
-/** One step of opening a line. What ends the line ends the step: whoever waits for an answer then is told nothing. */
+/** One step of opening a connection. The end of the connection ends the step: nodemailer does not call back then. */
 function step(connection: SMTPConnection, start: (done: (err?: Error | null) => void) => void) {
   let timer: NodeJS.Timeout
-  let gone: () => void
+  let closed: () => void
   let failed: (err: Error) => void
   return new Promise<void>((resolve, reject) => {
     failed = reject
-    gone = () => setImmediate(reject, new Error('the connection was closed'))
-    timer = setTimeout(reject, COMMANDS_MS, new Error('no answer in time'))
+    closed = () => setImmediate(reject, new Error('the connection was closed'))
+    timer = setTimeout(reject, COMMANDS_MS, new Error('no reply in time'))
     connection.on('error', failed)
-    connection.on('end', gone)
+    connection.on('end', closed)
     start((err) => (err ? reject(err) : resolve()))
   }).finally(() => {
     clearTimeout(timer)
     connection.removeListener('error', failed)
-    connection.removeListener('end', gone)
+    connection.removeListener('end', closed)
   })
 }
 
-const hangUp = (line: PooledConnection) => {
-  line.lost = true
-  line.connection.quit()
+const hangUp = (pooled: PooledConnection) => {
+  pooled.lost = true
+  pooled.connection.quit()
 }
 
-const drop = (line: PooledConnection) => {
-  line.lost = true
-  line.connection.close()
+const drop = (pooled: PooledConnection) => {
+  pooled.lost = true
+  pooled.connection.close()
 }
 
-/** Where it was when it ended says what may be done with the line. */
+/** `phase` at the end decides whether the connection can be reused. */
 type SmtpAttempt = { outcome: SendOutcome; phase: 'commands' | 'body' | 'handed-over' }
 
-/** One mail on an open line. Where it was when something went wrong decides what that means. */
-function transmit(line: PooledConnection, mail: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
+/** Sends one message on an open connection. The phase in which an error occurs decides the outcome. */
+function transmit(pooled: PooledConnection, outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SmtpAttempt> {
   return new Promise((resolve) => {
     let phase: SmtpAttempt['phase'] = 'commands'
-    let over = false
+    let isOver = false
     let permit: Permit | undefined
     let timer = setTimeout(() => end(timedOut('the commands')), COMMANDS_MS)
     const wait = (ms: number, what: string) => {
@@ -152,57 +156,57 @@ function transmit(line: PooledConnection, mail: OutgoingMessage, handOver: () =>
       timer = setTimeout(() => end(timedOut(what)), ms)
     }
     const end = (outcome: SendOutcome) => {
-      over = true
+      isOver = true
       clearTimeout(timer)
-      line.connection.removeListener('error', failed)
-      line.connection.removeListener('end', gone)
+      pooled.connection.removeListener('error', failed)
+      pooled.connection.removeListener('end', closed)
       unwatch()
       resolve({ outcome, phase })
     }
     const timedOut = (what: string): SendOutcome =>
       phase === 'handed-over'
-        ? { is: 'unknown', error: `no answer to ${what} in time` }
-        : { is: 'not-sent', at: 'message', error: `no answer to ${what} in time` }
+        ? { is: 'unknown', error: `no reply to ${what} in time` }
+        : { is: 'not-sent', at: 'message', error: `no reply to ${what} in time` }
     const failed = (err: SmtpError) => end(phase === 'handed-over' ? afterHandOver(err) : notSent(err, stageOf(err)))
-    // A moment later: who says goodbye in a reply closes first, and the reply says why.
-    const gone = () => setImmediate(() => over || failed(new Error('the connection was closed')))
-    line.connection.on('error', failed)
-    line.connection.on('end', gone)
-    // Between the permit and the last byte lie some turns of the loop, in which a process may fall asleep.
-    const unwatch = watchWrites(line.connection, () => {
+    // Deferred: a server that replies and closes may close first, and the reply has the reason.
+    const closed = () => setImmediate(() => isOver || failed(new Error('the connection was closed')))
+    pooled.connection.on('error', failed)
+    pooled.connection.on('end', closed)
+    // Some turns of the event loop lie between the permit and the last byte, in which the process may be suspended.
+    const unwatch = watchWrites(pooled.connection, () => {
       if (phase !== 'handed-over' || permit?.()) return true
       phase = 'body'
       end({ is: 'withheld' })
       return false
     })
 
-    const body = bodyOf(mail.message, {
+    const body = bodyOf(outgoing.message, {
       started() {
         phase = 'body'
         wait(BODY_MS, 'the body')
       },
       async sent() {
         crash('body-sent')
-        // What was said about it meanwhile must stay true: then nothing may follow.
+        // After a timeout or error the outcome is reported already: nothing may follow.
         permit = await handOver()
-        if (!permit || over) return false
+        if (!permit || isOver) return false
         phase = 'handed-over'
-        wait(FINAL_DOT_MS, 'the end of the mail')
+        wait(FINAL_DOT_MS, 'the end of the message')
         return true
       },
       dropped: () => end({ is: 'withheld' }),
     })
-    const envelope = { from: mail.returnPath ?? mail.from, to: [mail.recipient], size: mail.message.length }
-    line.connection.send(envelope, body, (err, info) => {
+    const envelope = { from: outgoing.returnPath ?? outgoing.from, to: [outgoing.recipient], size: outgoing.message.length }
+    pooled.connection.send(envelope, body, (err, info) => {
       if (err) return failed(err as SmtpError)
-      if (phase !== 'handed-over') return end({ is: 'not-sent', at: 'message', error: 'it was answered before it had ended' })
+      if (phase !== 'handed-over') return end({ is: 'not-sent', at: 'message', error: 'the server replied before the end of the message' })
       crash('accepted')
       end({ is: 'accepted', response: info.response })
     })
   })
 }
 
-/** Asks before each write to the socket. What may not be written ends the connection. Returns how to stop asking. */
+/** Calls `mayWrite` before each write to the socket; false destroys the connection. Returns a function that removes the check. */
 function watchWrites(connection: SMTPConnection, mayWrite: () => boolean) {
   const { _socket: socket } = connection as unknown as { _socket: Socket }
   const write = socket.write
@@ -219,8 +223,8 @@ function watchWrites(connection: SMTPConnection, mayWrite: () => boolean) {
 type Hooks = { started(): void; sent(): Promise<boolean>; dropped(): void }
 
 /**
- * The last byte follows when the stream ends, and it ends only after the hand-over is on record. That is asked for when everything
- * before it has been taken from us, and not while megabytes still wait for a slow network.
+ * The message as a stream. Its end sends the last byte, so it ends only after the hand-over is marked. The mark is requested when everything
+ * before has been read, not while megabytes still wait for a slow network.
  */
 function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
   let position = 0
@@ -245,7 +249,7 @@ const afterHandOver = (err: SmtpError): SendOutcome => (isRefusal(err) ? refused
 
 function notSent(err: SmtpError, at: Stage): SendOutcome & { is: 'refused' | 'not-sent' } {
   if (isRefusal(err)) return refused(err, at)
-  // The server announced its limit in EHLO, so the message was not even offered.
+  // The server announced its limit in EHLO, so nodemailer did not even offer the message.
   if (/^Message size larger than allowed/.test(err.message))
     return { is: 'refused', at: 'sender', code: 552, response: `552 5.3.4 ${err.message}` }
   return { is: 'not-sent', at, error: describe(err) }
@@ -255,7 +259,7 @@ const isRefusal = ({ responseCode = 0 }: SmtpError) => responseCode >= 400 && re
 
 const STAGES: Record<string, Stage> = { 'MAIL FROM': 'sender', 'RCPT TO': 'recipient' }
 
-/** A 421 between the commands of a message has no command: like a lost connection it counts for the message under way. */
+/** A 421 between the commands of a message has no command: like a lost connection it concerns the message on the wire. */
 const stageOf = ({ command = '' }: SmtpError): Stage => STAGES[command] ?? 'message'
 
 const refused = (err: SmtpError, at: Stage): SendOutcome & { is: 'refused' } => ({
