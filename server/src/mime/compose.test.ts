@@ -28,7 +28,7 @@ const asLine = (text: string) =>
 
 const bytesOf = ({ content }: { content: ArrayBuffer | Uint8Array | string }) => Buffer.from(content as ArrayBuffer).toString('hex')
 
-test('another program reads from a mail exactly what went into it', async () => {
+test('another parser reads exactly what was composed', async () => {
   await fc.assert(
     fc.asyncProperty(anyMessage, async (given) => {
       const parsed = await parse(given)
@@ -67,7 +67,7 @@ test('another program reads from a mail exactly what went into it', async () => 
   )
 })
 
-test('every byte of a mail is one that any server takes: ASCII, CRLF, no long line, no dot that ends it', () => {
+test('every message is acceptable to any server: ASCII, CRLF, no long line, no terminating dot', () => {
   fc.assert(
     fc.property(anyMessage, (given) => {
       const source = messageSource(compose(given))
@@ -75,7 +75,7 @@ test('every byte of a mail is one that any server takes: ASCII, CRLF, no long li
       for (const line of source.split('\r\n')) {
         if (line.length > 998) expect.fail(`a line of ${line.length}`)
         if (line.startsWith('.')) expect.fail('a line that begins with a dot')
-        if (/^[ \t]+$/.test(line)) expect.fail('a line of nothing but space')
+        if (/^[ \t]+$/.test(line)) expect.fail('a line of white space only')
       }
     }),
     { numRuns: 400 },
@@ -102,7 +102,7 @@ const namesIn = (head: string) =>
     .filter(Boolean)
     .map((field) => field.slice(0, field.indexOf(':')))
 
-test('nothing that is put into a mail adds a header, ends the header or adds a part', async () => {
+test('no input adds a header, ends the header or adds a part', async () => {
   await fc.assert(
     fc.asyncProperty(anyMessage, async (given) => {
       const { head, body } = compose(given)
@@ -119,7 +119,7 @@ test('nothing that is put into a mail adds a header, ends the header or adds a p
   )
 })
 
-test('composing a mail twice gives the same bytes', () => {
+test('composing a message twice gives the same bytes', () => {
   fc.assert(
     fc.property(anyMessage, (given) => {
       expect(compose({ ...given, date: new Date(given.date) })).toEqual(compose(given))
@@ -128,7 +128,7 @@ test('composing a mail twice gives the same bytes', () => {
   )
 })
 
-test('a body full of what looks like the end of the mail, or like its parts, is still one body', async () => {
+test('a body that looks like the end of a message, or like its parts, stays one body', async () => {
   const { id } = plainMessage
   const html = [
     `--=_${id}-a`,
@@ -178,7 +178,7 @@ test('a name that looks like an address is a name', async () => {
   }
 })
 
-test('a header that a customer gives keeps its address and its link, whatever stands beside them', () => {
+test('a custom header keeps its address and its link, whatever surrounds them', () => {
   const headers = {
     'Reply-To': 'Jörg Müller <joerg@example.com>, Ada <ada@example.com>',
     'List-Unsubscribe': `<https://example.com/${'x'.repeat(900)}>, <mailto:u@example.com?subject=?>`,
@@ -189,12 +189,12 @@ test('a header that a customer gives keeps its address and its link, whatever st
   expect(head).not.toContain('other@example.com')
 })
 
-test('a header that is ours cannot be given again', () => {
+test('a reserved header cannot be set', () => {
   const headers = { subject: 'x', FROM: 'x@example.com', to: 'x@example.com', 'content-TYPE': 'text/plain', 'X-Sterna-ID': 'x' }
   expect(compose({ ...plainMessage, headers })).toEqual(compose(plainMessage))
 })
 
-test('a line break where none can be is refused, not sent', () => {
+test('a line break in a header value is refused, not sent', () => {
   const file: Attachment = { filename: 'a', contentType: 'image/png', contentId: 'a', inline: true, content: Buffer.from('a') }
   expect(() => compose({ ...plainMessage, headers: { 'X-A: b\r\nBcc': 'x@example.com' } })).toThrow()
   expect(() => compose({ ...plainMessage, to: { address: 'a@example.com>\r\nBcc: <x@example.com' } })).toThrow()
@@ -203,7 +203,7 @@ test('a line break where none can be is refused, not sent', () => {
   expect(() => compose({ ...plainMessage, attachments: [{ ...file, contentType: 'image/png\r\nX: y' }] })).toThrow()
 })
 
-test('a mail in a file is attached as a file, not as parts of this one', async () => {
+test('an attached message stays a file and does not become part of this one', async () => {
   const content = Buffer.from('Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nhello\r\n--x--\r\n')
   for (const contentType of ['message/rfc822', 'multipart/mixed', 'Message/Partial']) {
     const { attachments } = await parse({
@@ -215,7 +215,7 @@ test('a mail in a file is attached as a file, not as parts of this one', async (
   }
 })
 
-test('an address beyond ASCII is written as it is, for servers that take it, and nothing else is', async () => {
+test('a non-ASCII address is written unchanged, for servers with SMTPUTF8, and nothing else is', async () => {
   const given = { ...plainMessage, to: { name: 'Jürgen', address: 'jürgen@xn--mller-kva.example' }, html: 'ü', subject: 'ü' }
   const { head, body } = compose(given)
   expect(head.replace('jürgen@', '') + body).toMatch(/^[\x20-\x7e\t\r\n]+$/)
@@ -242,7 +242,7 @@ test.each([
   expect(structured(name, given)).toBe(`${name}: ${expected}`)
 })
 
-test('the longest URI in a structured header stays one, in a line of its own', () => {
+test('the longest URI in a structured header is not split, and has a line of its own', () => {
   const value = `<https://example.com/${'x'.repeat(997 - 22)}>`
   expect(compose({ ...plainMessage, headers: { 'List-Unsubscribe': value } }).head).toContain(`\r\nList-Unsubscribe:\r\n ${value}\r\n`)
 })
@@ -266,7 +266,7 @@ const nameIn = (head: 'Content-Disposition' | 'Content-Type', filename: string) 
   return new RegExp(`${head}: (?:attachment|image/png); (.*)\\r\\n`).exec(unfolded)![1]!
 }
 
-test('the name of a file beyond ASCII has no fallback that a parser could take instead', () => {
+test('a non-ASCII filename has no fallback that a parser could prefer', () => {
   expect(nameIn('Content-Disposition', 'logo 1.png')).toBe('filename="logo 1.png"')
   expect(nameIn('Content-Disposition', 'Grüße.png')).toBe(`filename*=UTF-8''Gr%C3%BC%C3%9Fe.png`)
   expect(nameIn('Content-Disposition', `${'ü'.repeat(20)}.png`)).toMatch(
@@ -276,7 +276,7 @@ test('the name of a file beyond ASCII has no fallback that a parser could take i
   expect(nameIn('Content-Type', 'Grüße.png')).toBe('name="=?UTF-8?B?R3LDvMOfZS5wbmc=?="')
 })
 
-test('no piece of the name of a file ends in the middle of a character', () => {
+test('no piece of a filename ends within a character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 20, maxLength: 255 }), (filename) => {
       const pieces = [...nameIn('Content-Disposition', `ü${filename}`).matchAll(/filename\*\d+\*=(?:UTF-8'')?(\S*?)(?:;|$)/g)]

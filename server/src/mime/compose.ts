@@ -3,7 +3,7 @@ import { BOUNDARY, base64Lines, encodeBody, filenameParameter, header, mailbox, 
 type Mailbox = { name?: string | null; address: string }
 export type Attachment = { filename: string; contentType: string; contentId: string | null; inline: boolean; content: Uint8Array }
 
-/** Everything a mail consists of. Times and ids come from its row, so that composing it twice gives the same bytes. */
+/** Everything a message consists of. Date and ids come from the row of the email, so that composing it twice gives the same bytes. */
 export type MessageFields = {
   id: string
   messageId: string
@@ -11,33 +11,33 @@ export type MessageFields = {
   from: Mailbox
   to: Mailbox
   replyTo: string | null
-  /** Named in the mail too: whoever complains about it sends it along, often without the envelope. */
+  /** Also written to a header: complaint reports contain the message, often without its envelope. */
   returnPath?: string | undefined
   subject: string
   html: string
   text: string
-  /** The customer's own, checked when they were accepted. */
+  /** Custom headers, validated when the email was accepted. */
   headers: Record<string, string>
   attachments: Attachment[]
 }
 
-/** In bytes, encoded: what a receiver may be expected to take. */
+/** Largest encoded message, in bytes: what receivers can be expected to accept. */
 export const MAX_MESSAGE = 40 * 1024 * 1024
 
-/** Both with CRLF line ends; the header without the empty line after it. */
+/** Both with CRLF line ends; `head` without the empty line after it. */
 export type ComposedMessage = { head: string; body: string }
 
-/** As it travels. */
+/** The message as sent. */
 export function bytesOf(composed: ComposedMessage) {
   const bytes = Buffer.allocUnsafe(sizeOf(composed))
   writeTo(bytes, composed)
   return bytes
 }
 
-/** A body is ASCII, a header need not be. */
+/** Size in bytes. A body is ASCII, a header need not be. */
 export const sizeOf = ({ head, body }: ComposedMessage) => Buffer.byteLength(head) + EMPTY_LINE.length + body.length
 
-/** Returns how many bytes that were. */
+/** Returns the number of bytes written. */
 export function writeTo(bytes: Buffer, { head, body }: ComposedMessage) {
   const end = bytes.write(head)
   bytes.write(EMPTY_LINE, end, 'latin1')
@@ -47,28 +47,28 @@ export function writeTo(bytes: Buffer, { head, body }: ComposedMessage) {
 
 const EMPTY_LINE = '\r\n'
 
-export function compose(mail: MessageFields): ComposedMessage {
-  const content = withAttachments(mail, withImages(mail, textAndHtml(mail)))
-  const own = Object.entries(mail.headers).filter(([name]) => !OURS.has(name.toLowerCase()))
-  const replyTo = mail.replyTo && !hasHeader(mail.headers, 'reply-to') ? [plainHeader('Reply-To', mail.replyTo)] : []
+export function compose(fields: MessageFields): ComposedMessage {
+  const content = withAttachments(fields, withImages(fields, textAndHtml(fields)))
+  const custom = Object.entries(fields.headers).filter(([name]) => !RESERVED.has(name.toLowerCase()))
+  const replyTo = fields.replyTo && !hasHeader(fields.headers, 'reply-to') ? [plainHeader('Reply-To', fields.replyTo)] : []
   const head = [
-    plainHeader('From', mailbox(mail.from)),
-    plainHeader('To', mailbox(mail.to)),
+    plainHeader('From', mailbox(fields.from)),
+    plainHeader('To', mailbox(fields.to)),
     ...replyTo,
-    header('Subject', mail.subject),
-    plainHeader('Date', mail.date.toUTCString().replace('GMT', '+0000')),
-    plainHeader('Message-ID', `<${mail.messageId}>`),
-    plainHeader('X-Sterna-Id', mail.id),
-    ...(mail.returnPath ? [plainHeader('X-Sterna-Return-Path', mail.returnPath)] : []),
-    ...own.map(([name, value]) => header(name, value)),
+    header('Subject', fields.subject),
+    plainHeader('Date', fields.date.toUTCString().replace('GMT', '+0000')),
+    plainHeader('Message-ID', `<${fields.messageId}>`),
+    plainHeader('X-Sterna-Id', fields.id),
+    ...(fields.returnPath ? [plainHeader('X-Sterna-Return-Path', fields.returnPath)] : []),
+    ...custom.map(([name, value]) => header(name, value)),
     plainHeader('MIME-Version', '1.0'),
     content.head,
   ]
   return { head: head.join(''), body: content.body }
 }
 
-/** A mail has one of each; what stands here twice is read differently by everyone. */
-const OURS = new Set([
+/** Headers that must occur once: mail programs disagree about duplicates. Custom ones are dropped. */
+const RESERVED = new Set([
   'from',
   'to',
   'subject',
@@ -116,10 +116,10 @@ function filePart({ filename, contentType, contentId, inline, content }: Attachm
   return { head: head.join(''), body: base64Lines(content) }
 }
 
-/** These must not be in base64, and a reader would look for parts and headers in them. As plain bytes they are a file like any other. */
+/** Such types must not be base64-encoded, and mail programs would parse parts and headers in them. As octet-stream they are plain files. */
 const isComposite = (contentType: string) => /^(multipart|message)\//i.test(contentType)
 
-/** The boundary cannot stand in a body, whatever is in there: see how bodies are encoded. */
+/** The boundary cannot occur in a body, whatever it contains: see `encodeBody`. */
 function multipart(kind: 'alternative' | 'related; type="multipart/alternative"' | 'mixed', name: string, parts: Part[]): Part {
   const boundary = BOUNDARY + name
   const body = parts.map((part) => `--${boundary}\r\n${part.head}\r\n${part.body}`).join('')

@@ -27,7 +27,7 @@ async function verify(source: string) {
   return results[0]!
 }
 
-test('another program finds every signature right', async () => {
+test('another implementation verifies every signature', async () => {
   await fc.assert(
     fc.asyncProperty(anyMessage, async (given) => {
       const result = await verify(await sign({ ...given, from: { ...given.from, address: 'ada@example.com' } }))
@@ -97,7 +97,7 @@ test.each(SIGNED)('a changed %s breaks the signature', async (name) => {
   expect((await verify(changed)).status.result).toBe('fail')
 })
 
-test.each(SIGNED)('a mail without its %s breaks the signature', async (name) => {
+test.each(SIGNED)('a message without its %s breaks the signature', async (name) => {
   const source = await sign(full)
   const changed = source.replace(new RegExp(`\\r\\n${name}: .*(\\r\\n .*)*`), '')
   expect(changed).not.toBe(source)
@@ -121,7 +121,7 @@ test('any changed, added or removed word of the body breaks the signature', asyn
   )
 })
 
-test('space that servers change on the way does not break it', async () => {
+test('changes of white space on the way do not break the signature', async () => {
   const source = await sign(full)
   const refolded = source.replace('\r\nReferences: ', '\r\nreferences:\r\n\t  ').replace(' \t world', '\t\tworld')
   expect(refolded).not.toBe(source)

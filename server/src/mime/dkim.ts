@@ -2,8 +2,8 @@ import { createHash, type KeyObject, sign } from 'node:crypto'
 import type { ComposedMessage } from './compose.ts'
 
 /**
- * Signed once more often than they occur, also where they do not occur at all: then nobody can add one on top, which some readers would
- * show instead of ours, without breaking the signature.
+ * Oversigned: listed once more than they occur, also if they do not occur at all. Otherwise a further one could be added without breaking the
+ * signature, and some mail programs would show it instead of ours.
  */
 const SIGNED = [
   'from',
@@ -19,12 +19,12 @@ const SIGNED = [
   'in-reply-to',
   'references',
 ]
-/** The same, but only where they occur: mailing lists add their own to a message that has none, and that must not break the signature. */
+/** Oversigned only where they occur: mailing lists add their own to a message without them, which must not break the signature. */
 const SIGNED_IF_PRESENT = ['list-id', 'list-unsubscribe', 'list-unsubscribe-post']
 
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
-/** The DKIM-Signature header of a mail (RFC 6376), relaxed in header and body. */
+/** The DKIM-Signature header of a message (RFC 6376), relaxed/relaxed. */
 export function dkimSignature({ head, body }: ComposedMessage, { domain, selector, key }: DkimKey, now: Date) {
   const fields = readFields(head)
   const names = [...SIGNED, ...SIGNED_IF_PRESENT.filter((name) => fields.has(name))]
@@ -45,7 +45,7 @@ export function dkimSignature({ head, body }: ComposedMessage, { domain, selecto
   return `${unsigned}${signature.toString('base64').replace(/.{70}/g, '$&\r\n ')}\r\n`
 }
 
-/** Fifteen names in one line would be longer than a header line should be. */
+/** Folds the list of names, which is too long for one header line. */
 function foldNames(names: string[]) {
   const lines = ['']
   for (const name of names) {
@@ -57,7 +57,7 @@ function foldNames(names: string[]) {
 
 const MAX_NAMES_LINE = 70
 
-/** The fields by lower-case name, each as it stands, from the last to the first: the order in which a verifier takes them. */
+/** Raw header fields by lower-case name, last to first: the order in which a verifier takes them. */
 function readFields(head: string) {
   const fields = new Map<string, string[]>()
   for (const field of head.split(/\r\n(?![ \t])/).reverse()) {
@@ -68,7 +68,7 @@ function readFields(head: string) {
   return fields
 }
 
-/** A name listed beyond the last field of that name adds nothing to the signed text. */
+/** An oversigned name adds nothing to the signed text. */
 const canonicalHeaders = (fields: Map<string, string[]>, names: string[]) =>
   names.flatMap((name) => (fields.get(name) ?? []).map((field) => `${canonicalHeader(field)}\r\n`)).join('')
 
@@ -92,5 +92,5 @@ function bodyHash(body: string) {
     .digest('base64')
 }
 
-/** As most bodies are; one look is many times faster than replacing what is not there. */
+/** True for most bodies; the test is many times faster than a replacement without a match. */
 const isCanonical = (body: string) => !/ [ \r]|\t/.test(body)

@@ -1,35 +1,35 @@
-/** How text travels in a mail: encoded words in headers, quoted-printable in bodies. Everything here is ASCII afterwards. */
+/** Encodes text for MIME: encoded words in headers, quoted-printable in bodies. The result is ASCII. */
 
 const CRLF = '\r\n'
 const MAX_LINE = 76
-/** What a receiver must take; a line beyond it may be cut. */
+/** RFC 5322 limit: longer lines may be cut. */
 const LONGEST_LINE = 998
-/** What nobody on the way may feel like breaking. */
+/** Longest line sent without encoding: servers on the way have no reason to break it. */
 const LONGEST_PLAIN = 900
 
 // Headers --------------------------------------------------------------------------------------------------------------
 
 const isAscii = (text: string) => /^[\x20-\x7e]*$/.test(text)
 
-/** A name or a value that would begin a line of its own. Nobody may get here with one: they are refused when they are accepted. */
+/** Prevents header injection. A last check: line breaks are refused when a request is validated. */
 const refuseBreaks = (text: string) => {
   if (/[\r\n\0]/.test(text)) throw new Error('a line break in a header')
   return text
 }
 
-/** Text for people as one line, without what nobody can see. */
+/** Human-readable text as one line, without invisible characters. */
 const oneLine = (text: string) =>
   text
     .replace(/[\r\n]+/g, ' ')
-    // The mark of a byte order: some readers drop it, some show it.
+    // Byte order mark: some mail programs drop it, some show it.
     .replaceAll('\ufeff', '')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to remove
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
 
-/** Headers with a grammar, most of them addresses, message ids or URIs in `<…>`, where blanks mean nothing and encoded words have no place. */
+/** Structured headers: mostly addresses, message ids or URIs in `<…>`, where white space is insignificant and encoded words are not allowed. */
 const STRUCTURED = /^(reply-to|references|in-reply-to|list-.*|errors-to|disposition-notification-to|return-receipt-to|feedback-id)$/i
 
-/** A header, folded. The value is text for people, such as a subject, or anything a customer gave. */
+/** A folded header. The value is human-readable text, such as a subject, or a custom header. */
 export function header(name: string, value: string) {
   return fold(`${refuseBreaks(name)}: ${encodeValue(name, oneLine(value))}`)
 }
@@ -42,16 +42,16 @@ function encodeValue(name: string, text: string) {
   return encodeText(text, LONGEST_LINE - name.length - 2)
 }
 
-/** A header whose value is written as it is: ours, or made of what was checked. */
+/** A folded header whose value is written unchanged: our own, or built from validated parts. */
 export const plainHeader = (name: string, value: string) => fold(refuseBreaks(`${name}: ${value}`))
 
-/** Breaks before a space, so that joining the lines again gives the same text. */
+/** Breaks before spaces, so that unfolding restores the same text. */
 function fold(line: string) {
   if (line.length <= MAX_LINE) return line + CRLF
   let folded = ''
   let length = 0
   for (const [index, word] of line.split(' ').entries()) {
-    // After the name only where nothing else helps: some readers take such a header for an empty one.
+    // Directly after the name only if unavoidable: some mail programs take such a header for an empty one.
     const mayBreak = index > 1 || (index === 1 && (word.startsWith('=?') || length + 1 + word.length > LONGEST_LINE))
     const breaks = mayBreak && length + 1 + word.length > MAX_LINE
     folded += index === 0 ? word : `${breaks ? CRLF : ''} ${word}`
@@ -60,7 +60,7 @@ function fold(line: string) {
   return folded + CRLF
 }
 
-/** Two spaces, or one at an end, would not survive folding. */
+/** False for double, leading or trailing spaces, which do not survive folding. */
 const isEvenlySpaced = (text: string) => !/^ | {2}| $/.test(text)
 
 function looksEncoded(text: string) {
@@ -68,7 +68,7 @@ function looksEncoded(text: string) {
   return from >= 0 && text.indexOf('?=', from + 2) >= 0
 }
 
-/** Encodes the words that need it and leaves the others alone, so that an address or a link in a header stays one. */
+/** Encodes only the words that need it, so that addresses and links in a header stay readable. */
 function encodeText(text: string, room: number) {
   if (!isEvenlySpaced(text)) return encodeWords(text)
   const lookAlike = looksEncoded(text)
@@ -90,10 +90,10 @@ function encodeText(text: string, room: number) {
   return out.join(' ')
 }
 
-/** One `<…>`, one quoted string, or the text between them. */
+/** A `<…>`, a quoted string, or the text between them. */
 const TOKENS = /<[^<>]*>|"(?:[^"\\]|\\.)*"|[^<"]+|./gs
 
-/** Collapses blanks and encodes names that need it; never anything in `<…>`. */
+/** Collapses white space and encodes display names; never anything in `<…>`. */
 function encodeStructured(text: string, holdsUris: boolean) {
   const tokens =
     text
@@ -103,21 +103,21 @@ function encodeStructured(text: string, holdsUris: boolean) {
   return tokens.map((token) => (token.startsWith('<') ? inBrackets(token, holdsUris) : encodeName(token))).join('')
 }
 
-/** A URI beyond ASCII has a form in ASCII. An address has none and stays as it is, for servers that take it. */
+/** Non-ASCII URIs are percent-encoded. Addresses have no ASCII form and stay unchanged, for servers with SMTPUTF8. */
 const inBrackets = (token: string, isUri: boolean) =>
   isUri ? token.replace(/[^\x21-\x7e]+/g, (part) => encodeURIComponent(part.toWellFormed())) : token
 
-/** A quoted string must not hold an encoded word, so its text is encoded without the quotes. */
+/** Encoded words are not allowed in quoted strings, so the text is encoded without quotes. */
 function encodeName(token: string) {
   if (token.startsWith('"') && !isAscii(token)) return encodeWords(token.slice(1, -1).replace(/\\(.)/gs, '$1'))
   const [, before, name, after] = /^([ ,;]*)(.*?)([ ,;]*)$/s.exec(token)!
   return before + encodeText(name!, LONGEST_LINE - 1) + after
 }
 
-/** 52 characters of base64 and 12 around them: short enough to stand behind "Subject:" in a line of 76. */
+/** Gives 52 characters of base64 and 12 around them: fits behind "Subject:" in a line of 76. */
 const BYTES_PER_WORD = 39
 
-/** As many encoded words as it takes; never through the middle of a character. */
+/** Splits text into encoded words, never within a character. */
 function encodeWords(text: string) {
   const words: string[] = []
   let from = 0
@@ -137,7 +137,7 @@ function encodeWords(text: string) {
   return words.map((word) => `=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`).join(' ')
 }
 
-/** A mailbox with its name. A name that looks like an address, or has a comma, must not be read as one. */
+/** An address with its display name, quoted or encoded so that a name with a comma or an address in it is not parsed as an address. */
 export function mailbox({ name, address }: { name?: string | null; address: string }) {
   const clean = oneLine(name ?? '').trim()
   if (!clean) return address
@@ -149,30 +149,30 @@ const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const canStandInQuotes = (text: string) => isAscii(text) && isEvenlySpaced(text) && !looksEncoded(text) && text.length <= 300
 
-/** An empty name is read as none by some programs, and a file without a name cannot be saved. */
-const nameOfFile = (given: string) => oneLine(given) || 'unnamed'
+/** Never empty: some mail programs read an empty name as none, and a file without a name cannot be saved. */
+const cleanFilename = (given: string) => oneLine(given) || 'unnamed'
 
 /**
- * The `filename` of Content-Disposition (RFC 2231). There is no plain `filename` beside the encoded one: some parsers, such as Python's,
- * take that and show a name full of underscores.
+ * The `filename` parameter of Content-Disposition (RFC 2231). Without a plain `filename` as fallback: some parsers, such as Python's, prefer
+ * it and show a name full of underscores.
  */
 export function filenameParameter(given: string) {
-  const name = nameOfFile(given)
+  const name = cleanFilename(given)
   if (canStandInQuotes(name)) return `filename=${quote(name)}`
   const pieces = percentEncoded(`UTF-8''`, name)
   return pieces.map((piece, index) => `filename*${pieces.length > 1 ? `${index}*` : ''}=${piece}`).join('; ')
 }
 
-/** The `name` of Content-Type as encoded words: for programs that know no RFC 2231. It is what mail programs write themselves. */
+/** The `name` parameter of Content-Type as encoded words, as mail programs write it: for those without RFC 2231. */
 export function nameParameter(given: string) {
-  const name = nameOfFile(given)
+  const name = cleanFilename(given)
   return `name=${canStandInQuotes(name) ? quote(name) : `"${encodeWords(name)}"`}`
 }
 
-/** Room for the value between `filename*12*=` and the end of the line. */
+/** Space for the value between `filename*12*=` and the end of the line. */
 const BYTES_PER_PIECE = 60
 
-/** In pieces that each hold whole characters: some programs decode each piece by itself. */
+/** Splits between characters only: some mail programs decode each piece separately. */
 function percentEncoded(charset: string, text: string) {
   const pieces = [charset]
   for (const character of text) {
@@ -192,18 +192,18 @@ export const base64Lines = ({ buffer, byteOffset, length }: Uint8Array) =>
     .toString('base64')
     .replace(/.{76}(?=.)/g, `$&${CRLF}`) + CRLF
 
-/** What every boundary of ours begins with. In quoted-printable it cannot stand: there `=` is `=3D`. */
+/** Prefix of all boundaries. It cannot occur in quoted-printable, where `=` is `=3D`. */
 export const BOUNDARY = '=_'
 
-/** Text as the body of a part, with the name of its encoding. */
+/** Encodes the text of a part and names the encoding. */
 export function encodeBody(given: string): { encoding: '7bit' | 'quoted-printable'; body: string } {
-  // Most bodies are like this, and one look at them is cheaper than all that the others need.
+  // True for most bodies, and the test is cheaper than the normalisation that others need.
   const simple = /^[\x20-\x7e\t\n]*$/.test(given)
   const text = simple ? given.replaceAll('\n', CRLF) : normaliseLines(given)
   return isPlain(text, simple) ? { encoding: '7bit', body: text } : { encoding: 'quoted-printable', body: quotedPrintable(text) }
 }
 
-/** Line breaks as mail has them, whatever they were; no other control characters. */
+/** CRLF line breaks, no other control characters, no byte order mark. */
 const normaliseLines = (text: string) =>
   text
     .replace(/\r\n?|\n/g, CRLF)
@@ -211,7 +211,7 @@ const normaliseLines = (text: string) =>
     .replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '')
     .replace(/^\ufeff+/, '')
 
-/** ASCII in lines that nobody on the way has a reason to touch: not long, no space at the end, no dot at the beginning. */
+/** ASCII that servers on the way have no reason to change: no long line, no space at the end of a line, no dot at its beginning. */
 function isPlain(text: string, isKnownAscii: boolean) {
   if (!isKnownAscii && /[^\x20-\x7e\t\r\n]/.test(text)) return false
   if (text.includes(`--${BOUNDARY}`)) return false
@@ -227,10 +227,10 @@ function isPlain(text: string, isKnownAscii: boolean) {
 const [TAB, LF, CR, SPACE, DOT, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x2e, 0x3d]
 const HEX = Buffer.from('0123456789ABCDEF')
 
-/** Quoted-printable, for text with CRLF line breaks. Byte by byte into one buffer: five times as fast as building a string. */
+/** Quoted-printable of text with CRLF line breaks. Writes bytes into one buffer: five times as fast as building a string. */
 function quotedPrintable(text: string) {
   const bytes = Buffer.from(text)
-  // Three for each byte, and a soft break for every 73 of those.
+  // Worst case: three per byte, and a soft break after every 73 of those.
   const out = Buffer.allocUnsafe(Math.ceil(bytes.length * 3 * (1 + 3 / 73)) + 3)
   let at = 0
   let column = 0
@@ -245,17 +245,17 @@ function quotedPrintable(text: string) {
     }
     const endsLine = index + 1 === bytes.length || (bytes[index + 1] === CR && bytes[index + 2] === LF)
     const isBlank = byte === SPACE || byte === TAB
-    let asItIs = isBlank ? !endsLine : byte > SPACE && byte < 0x7f && byte !== EQUALS
-    if (column + (asItIs ? 1 : 3) > (endsLine ? MAX_LINE : MAX_LINE - 1)) {
-      // A space before a soft break is followed by "=", so it is kept.
+    let isLiteral = isBlank ? !endsLine : byte > SPACE && byte < 0x7f && byte !== EQUALS
+    if (column + (isLiteral ? 1 : 3) > (endsLine ? MAX_LINE : MAX_LINE - 1)) {
+      // A space before a soft break is followed by "=", so it survives.
       out[at++] = EQUALS
       out[at++] = CR
       out[at++] = LF
       column = 0
     }
-    // A line that begins with a dot is one that every server on the way has to mask.
-    if (byte === DOT && column === 0) asItIs = false
-    if (asItIs) {
+    // Encoded, because every server on the way would have to dot-stuff the line.
+    if (byte === DOT && column === 0) isLiteral = false
+    if (isLiteral) {
       out[at++] = byte
       column++
     } else {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Attachment, ComposedMessage, MessageFields } from './compose.ts'
 
-/** Mails for tests: ordinary ones, and ones with everything in them that a mail can be broken with. */
+/** Messages for tests: an ordinary one, and arbitrary ones with everything that can break a message. */
 
 export const messageSource = ({ head, body }: ComposedMessage) => `${head}\r\n${body}`
 
@@ -94,7 +94,7 @@ const subject = fc.oneof(
   fc.constantFrom('x'.repeat(998), 'ab '.repeat(332), `${'ü'.repeat(997)}x`, ' '.repeat(998), '=?'.repeat(499), '🦜'.repeat(499)),
 )
 
-/** For headers with addresses, message ids or URIs; without line breaks, which are refused. */
+/** Values of structured headers; without line breaks, which are refused. */
 export const structuredValue = fc
   .oneof(
     anyText(12),
@@ -108,7 +108,7 @@ export const structuredValue = fc
       .toWellFormed(),
   )
 
-/** What an encoded word in it turns into depends on the reader, so there is none. */
+/** Without encoded words: mail programs decode them differently. */
 const filename = anyText(12).filter((name) => !/=\?[^?\s]+\?[qb]\?[^?]*\?=/i.test(name))
 
 const attachment: fc.Arbitrary<Attachment> = fc
@@ -128,7 +128,7 @@ const attachment: fc.Arbitrary<Attachment> = fc
     content: Buffer.from(content),
   }))
 
-/** Beginning like no header of ours, and like nothing that a parser treats as more than text. */
+/** Named unlike our own headers and unlike any that parsers treat specially. */
 const headers = fc.dictionary(
   fc.stringMatching(/^X-[A-Za-z0-9-]{1,74}$/).filter((name) => name.toLowerCase() !== 'x-sterna-id'),
   anyText(12),
