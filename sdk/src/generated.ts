@@ -98,7 +98,7 @@ export type Email = {
   projectId: string
   contactId: string | null
   messageId: string
-  /** As rendered; until then as written, with its variables. */
+  /** As rendered. Before that, as written, with its variables. */
   subject: string
   from: string
   fromName: string | null
@@ -117,12 +117,12 @@ export type Email = {
   clickedAt: string | null
   bouncedAt: string | null
   complainedAt: string | null
-  /** Handed over, and nobody has said yet what became of it. */
+  /** Since when the email is handed over without a reply. Null when the outcome is known. */
   outcomeUnknownSince: string | null
   opens: number
   clicks: number
   error: string | null
-  /** The class of `error`. docs/sending.md says which of them a resend may help. */
+  /** The class of `error`. docs/sending.md lists the classes for which a resend may help. */
   errorCode:
     | 'unsubscribed'
     | 'suppressed'
@@ -143,7 +143,7 @@ export type Email = {
     | 'throttled'
     | 'project_disabled' | null
   attempts: number
-  /** The failed email that this one repeats. */
+  /** The failed email of which this one is a resend. */
   resentFrom: string | null
   createdAt: string
   updatedAt: string
@@ -258,9 +258,9 @@ export type Project = {
 }
 
 export type Suppression = {
-  /** Nobody writes to it; null for a whole domain. */
+  /** The suppressed address. Null for a suppressed domain. */
   address: string | null
-  /** Nobody writes to any address there; null for a single address. */
+  /** The suppressed domain, with all its addresses. Null for a suppressed address. */
   domain: string | null
   reason: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
   createdAt: string
@@ -941,7 +941,7 @@ export interface Operations {
     }
   }
 
-  /** An email and its story */
+  /** Get an email with its timeline */
   'GET /emails/{id}': {
     params: {
       id: string
@@ -954,7 +954,7 @@ export interface Operations {
       projectId: string
       contactId: string | null
       messageId: string
-      /** As rendered; until then as written, with its variables. */
+      /** As rendered. Before that, as written, with its variables. */
       subject: string
       from: string
       fromName: string | null
@@ -983,12 +983,12 @@ export interface Operations {
       clickedAt: string | null
       bouncedAt: string | null
       complainedAt: string | null
-      /** Handed over, and nobody has said yet what became of it. */
+      /** Since when the email is handed over without a reply. Null when the outcome is known. */
       outcomeUnknownSince: string | null
       opens: number
       clicks: number
       error: string | null
-      /** The class of `error`. docs/sending.md says which of them a resend may help. */
+      /** The class of `error`. docs/sending.md lists the classes for which a resend may help. */
       errorCode:
         | 'unsubscribed'
         | 'suppressed'
@@ -1009,7 +1009,7 @@ export interface Operations {
         | 'throttled'
         | 'project_disabled' | null
       attempts: number
-      /** The failed email that this one repeats. */
+      /** The failed email of which this one is a resend. */
       resentFrom: string | null
       createdAt: string
       updatedAt: string
@@ -1024,7 +1024,7 @@ export interface Operations {
   /**
    * Resend a failed transactional email
    *
-   * As a new email with `resentFrom`. Possible for 7 days after the failure, as long as the data of the request is kept.
+   * Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.
    */
   'POST /emails/{id}/resend': {
     params: {
@@ -1360,7 +1360,7 @@ export interface Operations {
     }
   }
 
-  /** Mails kept in the sandbox, newest first */
+  /** List sandbox messages, newest first */
   'GET /sandbox/messages': {
     params: undefined
     query: {
@@ -1385,7 +1385,7 @@ export interface Operations {
     }
   }
 
-  /** A mail of the sandbox with its source */
+  /** Get a sandbox message with its source */
   'GET /sandbox/messages/{id}': {
     params: {
       id: string
@@ -1400,12 +1400,12 @@ export interface Operations {
       from: string
       subject: string
       createdAt: string
-      /** The mail as it would have been sent. */
+      /** The message as it would have been sent. */
       source: string
     }
   }
 
-  /** List whom nobody writes to, newest first */
+  /** List suppressions, newest first */
   'GET /suppressions': {
     params: undefined
     query: {
@@ -1425,9 +1425,9 @@ export interface Operations {
   }
 
   /**
-   * Write to an address or a domain no more
+   * Suppress an address or domain
    *
-   * 201 when it is new, 200 when it was there: then it keeps its reason.
+   * 201 when it is new. 200 when it was suppressed before; it keeps its reason.
    */
   'POST /suppressions': {
     params: undefined
@@ -1441,9 +1441,9 @@ export interface Operations {
   }
 
   /**
-   * Lift a suppression
+   * Remove a suppression
    *
-   * Of an address, or of a domain by its name. A contact that was unsubscribed with it stays so.
+   * Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.
    */
   'DELETE /suppressions/{address}': {
     params: {

@@ -5,23 +5,20 @@ import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
-/** Everything a feature needs to write to an account holder. */
+/** What a feature needs to send an email to a user of the installation. */
 export type AccountEmailDeps = {
   secrets: Secrets
   log: Log
   publicUrl: string
-  /** Whether this node knows a sender for account mails. If not, they are kept until a worker has one, or to be read with the CLI. */
+  /** Whether this node can send account emails. Otherwise they are kept until a worker can, or an operator reads them with the CLI. */
   isDelivered: boolean
 }
-/** Of each of these only the newest link works, so a later mail replaces an earlier one. Two invitations may be to two projects of one name. */
+/** Only the newest link of these works, so a later email replaces an earlier one. Invitations are not among them: they may be to two projects. */
 export const REPLACING_SUBJECTS = { verification: 'Confirm your email address', reset: 'Choose a new password' }
 
 type AccountEmail = { to: string; subject: string; lines: string[]; linkHours?: number }
 
-/**
- * Writes the mail in the caller's transaction: it exists exactly when its cause does. Its text holds a one-time link, so
- * it is sealed; the log names the mail, never the link.
- */
+/** Enqueues in the caller's transaction. The text has a one-time link, so it is stored encrypted and never logged. */
 export async function enqueueAccountEmail(
   tx: Tx,
   { secrets, log, isDelivered }: AccountEmailDeps,
@@ -34,7 +31,7 @@ export async function enqueueAccountEmail(
     values (${id}, ${to}, ${subject}, ${sealed}, ${isDelivered ? 'queued' : 'kept'}, ${randomBytes(16).toString('hex')},
       now() + make_interval(hours => ${linkHours}))
   `.execute(tx)
-  log.info({ mail: id, subject }, `account mail ${isDelivered ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
+  log.info({ mail: id, subject }, `account email ${isDelivered ? 'queued' : 'kept'}: read it with \`npm run sterna -- mail show ${id}\``)
 }
 
 export const listAccountEmails = (db: Db, limit: number) =>
@@ -46,7 +43,7 @@ export const listAccountEmails = (db: Db, limit: number) =>
   )
 
 export async function readAccountEmail(db: Db, secrets: Secrets, id: string) {
-  const mail = await maybeOne(
+  const row = await maybeOne(
     db,
     sql<{
       to: string
@@ -54,8 +51,8 @@ export async function readAccountEmail(db: Db, secrets: Secrets, id: string) {
       sealed: Buffer
     }>`select recipient as "to", subject, sealed_text as sealed from account_mails where id = ${id}`,
   )
-  return mail && { to: mail.to, subject: mail.subject, text: secrets.open('account-mail', mail.sealed) }
+  return row && { to: row.to, subject: row.subject, text: secrets.open('account-mail', row.sealed) }
 }
 
-/** Kept for a month: long enough to help someone by hand, and every link in them is dead by then. */
+/** Kept for a month: long enough for support, and all their links have expired by then. */
 export const dropOldAccountEmails = (tx: Tx) => sql`delete from account_mails where created_at < now() - interval '30 days'`.execute(tx)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, many, type Tx } from '../db/index.ts'
 import { REPLACING_SUBJECTS } from './account-email.ts'
 
-/** An account mail that a worker is about to send. */
+/** An account email that a worker is about to send. */
 export type ClaimedAccountEmail = {
   id: string
   recipient: string
@@ -15,12 +15,13 @@ export type ClaimedAccountEmail = {
 }
 type AccountEmailOutcome = { state: 'sent' | 'failed' | 'unknown' | 'queued'; error: string | null; waitSeconds?: number; failed?: boolean }
 
-/** Bounds one pass; the next one is a second later. */
+/** Bound of one pass. The next pass is a second later. */
 const MAX_QUEUED_AT_ONCE = 100
 
 /**
- * Queues what was kept for want of a sender, while its link still works. Of confirmations and resets only the latest is sent, because
- * it made the earlier link invalid. Invitations are all sent: nothing here tells which project they are for. `message_token` is null in mails of before they could be sent.
+ * Queues emails that were kept while no worker could send, if their link is still valid. Only the latest confirmation and reset is sent,
+ * because it invalidated the earlier links. Invitations are all sent: the rows do not say for which project. `message_token` is null in
+ * rows from before account emails could be sent.
  */
 export const queueKeptAccountEmails = (tx: Tx) =>
   sql`
@@ -44,7 +45,7 @@ export const claimAccountEmails = (tx: Tx, worker: number, limit: number) =>
     `,
   )
 
-/** What the dead had, and what this process has without knowing. */
+/** Emails claimed by dead workers, or by this one in a claim whose result it never received. */
 export const releaseUnheldAccountEmails = (tx: Tx, worker: number, held: string[]) =>
   sql`
     update account_mails m set state = case when handed_over_at is null then 'queued' else 'unknown' end, worker = null
@@ -52,7 +53,7 @@ export const releaseUnheldAccountEmails = (tx: Tx, worker: number, held: string[
       or not exists (select from senders s where s.worker = m.worker))
   `.execute(tx)
 
-/** Puts on record that it is about to be handed over. False: it must not be. */
+/** Records that the email is about to be handed over. False: it must not be. */
 export async function markAccountEmail(tx: Tx, worker: number, { id, attempts }: ClaimedAccountEmail) {
   const marked = await countAffected(
     tx,

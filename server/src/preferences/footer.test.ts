@@ -32,7 +32,7 @@ test.each([
   `<div style="opacity:0.9;font-size:0.8em;max-height:0">${LINK}</div>`,
   `<div style="line-height:0;overflow:hidden">${LINK}</div>`,
   `<p style="font-family:&quot;display&quot;">${LINK}</p>`,
-])('a link that a reader can see is enough: %s', (html) => {
+])('adds no footer when a link is visible: %s', (html) => {
   expect(add(html)).toBe(html)
 })
 
@@ -66,29 +66,29 @@ test.each([
   `<img src="${links.unsubscribeUrl}">`,
   `<p title='<a href="${links.unsubscribeUrl}">'>News</p>`,
   `<a href="${links.subscribeUrl}">Join</a>`,
-])('a link that no reader can see is not: %s', (html) => {
+])('adds a footer when the link is not visible: %s', (html) => {
   expect(add(html)).toBe(html + FOOTER)
 })
 
 test.each([
-  ['a comment', 'News', '<!-- unclosed </body>'],
-  ['a comment that looks closed', 'News', '<!-- a -- > </body>'],
-  ['a comment after the body', '<body>News', '</body></html><!-- more'],
-  ['a style', '<p>News</p>', '<style>p{}</body>'],
-  ['a script', '<p>News</p>', '<SCRIPT>"</body>"'],
-  ['a title', '', '<title>News <p>News</p></body>'],
-  ['a textarea', 'News', '<textarea></body></html>'],
-  ['a template', 'News', '<template><template></template></body>'],
-  ['a noscript', 'News', '<noscript><p>x</p></body>'],
-  ['a select', 'News', '<select><option>a</body>'],
+  ['comment', 'News', '<!-- unclosed </body>'],
+  ['comment that looks closed', 'News', '<!-- a -- > </body>'],
+  ['comment after the body', '<body>News', '</body></html><!-- more'],
+  ['style', '<p>News</p>', '<style>p{}</body>'],
+  ['script', '<p>News</p>', '<SCRIPT>"</body>"'],
+  ['title', '', '<title>News <p>News</p></body>'],
+  ['textarea', 'News', '<textarea></body></html>'],
+  ['template', 'News', '<template><template></template></body>'],
+  ['noscript', 'News', '<noscript><p>x</p></body>'],
+  ['select', 'News', '<select><option>a</body>'],
   ['plain text', 'News', '<plaintext></plaintext'],
-  ['a hidden element', 'News', '<div style="display:none">more<div></div></body>'],
-  ['a tag', 'News', '<a class="x" href='],
-  ['an attribute in quotes', 'News', '<a href="x>more</a></body>'],
-  ['an attribute in single quotes', 'News', "<img alt='x></body>"],
-  ['an end tag', 'News', '</div class="x></body>'],
-  ['a declaration', 'News', '<!doctype html'],
-])('%s that does not end does not hide the footer', (_, before, after) => {
+  ['hidden element', 'News', '<div style="display:none">more<div></div></body>'],
+  ['tag', 'News', '<a class="x" href='],
+  ['attribute in quotes', 'News', '<a href="x>more</a></body>'],
+  ['attribute in single quotes', 'News', "<img alt='x></body>"],
+  ['end tag', 'News', '</div class="x></body>'],
+  ['declaration', 'News', '<!doctype html'],
+])('an unclosed %s does not hide the footer', (_, before, after) => {
   expect(add(before + after)).toBe(before + FOOTER + after)
 })
 
@@ -99,11 +99,11 @@ test.each([
   ['<body><p title="</body>">News</p>', '</body >'],
   ['<body>1 < 2 <3 </ 4> ', '</body>'],
   ['News', ''],
-])('the footer stands before the end of the body, or at the end: %s', (before, after) => {
+])('the footer is inserted before the end of the body, or at the end: %s', (before, after) => {
   expect(add(before + after)).toBe(before + FOOTER + after)
 })
 
-test('another parser finds the footer as a link, whatever was left open before it', () => {
+test('another parser finds the link of the footer after any unclosed markup', () => {
   const piece = fc.constantFrom(
     ...['<!--', '-->', '<!', '<', '>', '"', "'", '</', '<a href="', '<a href=x>', '<p>', '</p>', '<div title=', ' ', 'x', '=', '</body>'],
     ...['<style>', '</style>', '<script>', '</script>', '<textarea>', '</textarea>', '<title>', '</title>', '<!-- x -->'],
@@ -127,18 +127,18 @@ test.each([
   ['', ''],
   ['', '<!-- </body>'],
   ['', '<style></body>'],
-])('beyond the bound of tags the footer still stands at the end of the body: %s%s', (before, after) => {
+])('above the tag limit the footer is still inserted at the end of the body: %s%s', (before, after) => {
   expect(add(before + MANY_TAGS + after)).toBe(before + MANY_TAGS + FOOTER + after)
 })
 
-test('beyond the bound of tags a link that a reader can see is enough, and one in a comment is not', () => {
+test('above the tag limit a visible link is enough, and one in a comment is not', () => {
   const shown = `${MANY_TAGS}<p>${LINK}</p></body>`
   expect(add(shown)).toBe(shown)
   for (const hidden of [`<!-- ${LINK} -->`, `<style>${LINK}</style>`, `<a href="${links.unsubscribeUrl}"></a>`])
     expect(add(`${MANY_TAGS}${hidden}</body>`)).toBe(`${MANY_TAGS}${hidden}${FOOTER}</body>`)
 })
 
-test('the HTML is read once, up to a bounded number of tags', () => {
+test('the HTML is parsed once, up to a limited number of tags', () => {
   const tags = '<b>x</b>'.repeat(20_000)
   expect(add(tags)).toHaveLength(tags.length + FOOTER.length)
   for (const nasty of ['<b style="opacity:0', '0', ';', '&#', 'x><!--', 'x><a x>'])

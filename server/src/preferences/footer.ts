@@ -11,14 +11,14 @@ type FooterInput = {
   sender: string
 }
 
-/** Every marketing email shows a link to unsubscribe: the author's, if a reader can see it, else ours. */
+/** Every marketing email has a visible unsubscribe link: the author's own, or else one in a footer. */
 export function withFooter({ type, html, links, language, sender }: FooterInput) {
   if (type !== 'MARKETING') return html
   const { holdsToken, end } = readVisible(html, [links.unsubscribeUrl, links.manageUrl].map(tokenOf))
   return holdsToken ? html : html.slice(0, end) + footerHtml(links.unsubscribeUrl, language, sender) + html.slice(end)
 }
 
-/** Looked for instead of the link: that may stand there encoded, as the target of another. */
+/** The token is searched for instead of the URL, which may be encoded as a parameter of another URL. */
 const tokenOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
 function footerHtml(url: string, language: Language, sender: string) {
@@ -29,7 +29,7 @@ ${text}<br><a href="${escapeHtml(url)}" style="color:#595959;text-decoration:und
 `
 }
 
-/** What mail programs make their own button of (RFC 8058). Who brings one of the two brings both. */
+/** Headers for the unsubscribe button of email clients (RFC 8058). An author who sets one of the two must set both. */
 export function unsubscribeHeaders(
   type: FooterInput['type'],
   { unsubscribeUrl }: PreferenceLinks,

@@ -5,24 +5,24 @@ import { KB } from '../lib/units.ts'
 
 export type Form = Record<string, unknown>
 
-/** A form has a field or two. */
+/** A form has one or two fields. */
 export const FORM_LIMIT = 64 * KB
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a form: what its content type said. */
+    /** Original content type of a form. */
     formType: string
   }
 }
 
 /**
- * In this scope a body may be of any type, or none: browsers, mail programs and scripts send what they like, and whoever wants to
- * leave must not fail at a header. What cannot be read says nothing.
+ * Accepts bodies of any content type in this scope: browsers, email clients and scripts differ, and a wrong header must not keep anybody
+ * from unsubscribing. A body that cannot be read counts as empty.
  */
 export function readForms(scope: App) {
   scope.decorateRequest('formType', '')
   scope.addHook('onRequest', (req, _reply, done) => {
-    // The framework refuses what it cannot read here. It is for us to read.
+    // Fastify would refuse an invalid content type before our parser runs.
     req.formType = req.headers['content-type'] ?? ''
     delete req.headers['content-type']
     done()

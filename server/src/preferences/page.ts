@@ -32,7 +32,7 @@ label :focus-visible{outline:0}
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
-/** Nothing is loaded and nothing runs; the form goes back to where it came from. Nobody keeps, lists or frames the page. */
+/** The page loads nothing, runs no scripts and posts only to itself. It must not be cached, indexed or framed. */
 export const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
@@ -43,7 +43,7 @@ export const PAGE_HEADERS = {
 
 type Page = { language: Language; title: string; sender?: string; content: string }
 
-/** The empty icon keeps browsers from asking for one. */
+/** The empty icon keeps browsers from requesting one. */
 const pageHtml = ({ language, title, sender, content }: Page) => `<!doctype html>
 <html lang="${language}">
 <head>
@@ -64,20 +64,20 @@ ${sender === undefined ? '' : `<p class="sender"><bdi>${escapeHtml(sender)}</bdi
 const fillText = (text: string, { email, sender }: Subscriber) =>
   text.replace(/\{(sender|address)\}/g, (_, name) => `<bdi>${escapeHtml(name === 'sender' ? sender : maskAddress(email))}</bdi>`)
 
-/** Enough for its owner to know it again. Whoever else got hold of the link learns little: not even how long it is. */
+/** Recognisable for the owner of the address. Others with the link learn little, not even its length. */
 export function maskAddress(address: string) {
   const [local = '', domain = ''] = address.split('@')
   const end = domain.slice(domain.lastIndexOf('.'))
-  return `${first(local)}•••@${first(domain)}•••${end}`
+  return `${firstCharacter(local)}•••@${firstCharacter(domain)}•••${end}`
 }
 
-/** A whole character, also where it takes two units. */
-const first = (text: string) => [...text][0] ?? ''
+/** A whole character, which may be a surrogate pair. */
+const firstCharacter = (text: string) => [...text][0] ?? ''
 
-/** What is true, or what one press of a button would make of it. `back` leads, from here, to the page that offers the opposite. */
-export function subscriptionPage(person: Subscriber, wanted: boolean, back: string) {
-  const texts = textsIn(person.language)
-  const done = person.subscribed === wanted
+/** Shows the current state, or a button to change it. `back` is the relative URL of the page for the opposite choice. */
+export function subscriptionPage(subscriber: Subscriber, wanted: boolean, back: string) {
+  const texts = textsIn(subscriber.language)
+  const done = subscriber.subscribed === wanted
   const title = wanted ? (done ? texts.subscribed : texts.subscribeAsk) : done ? texts.unsubscribed : texts.unsubscribeAsk
   const text = wanted ? (done ? texts.subscribedText : texts.subscribeText) : done ? texts.unsubscribedText : texts.unsubscribeText
   const [ask, opposite] = wanted ? [texts.subscribe, texts.unsubscribe] : [texts.unsubscribe, texts.subscribe]
@@ -85,33 +85,33 @@ export function subscriptionPage(person: Subscriber, wanted: boolean, back: stri
     ? `<p><a href="${escapeHtml(back)}">${escapeHtml(opposite)}</a></p>`
     : `<form method="post"><button type="submit">${escapeHtml(ask)}</button></form>`
   return pageHtml({
-    language: person.language,
+    language: subscriber.language,
     title,
-    sender: person.sender,
-    content: `<h1>${escapeHtml(title)}</h1>\n<p>${fillText(text, person)}</p>\n${wanted ? '' : stillSentNote(person)}${next}`,
+    sender: subscriber.sender,
+    content: `<h1>${escapeHtml(title)}</h1>\n<p>${fillText(text, subscriber)}</p>\n${wanted ? '' : stillSentNote(subscriber)}${next}`,
   })
 }
 
 const stillSentNote = ({ language }: Subscriber) => `<p class="soft">${escapeHtml(textsIn(language).stillSent)}</p>\n`
 
-export function preferencesPage(person: Subscriber, { saved }: { saved: boolean }) {
-  const texts = textsIn(person.language)
+export function preferencesPage(subscriber: Subscriber, { saved }: { saved: boolean }) {
+  const texts = textsIn(subscriber.language)
   const option = (value: boolean, label: string) =>
-    `<label><input type="radio" name="subscribed" value="${value}"${person.subscribed === value ? ' checked' : ''}> ${escapeHtml(label)}</label>`
+    `<label><input type="radio" name="subscribed" value="${value}"${subscriber.subscribed === value ? ' checked' : ''}> ${escapeHtml(label)}</label>`
   return pageHtml({
-    language: person.language,
+    language: subscriber.language,
     title: texts.manage,
-    sender: person.sender,
+    sender: subscriber.sender,
     content: `<h1>${escapeHtml(texts.manage)}</h1>
 ${saved ? `<p class="saved" role="status">${escapeHtml(texts.saved)}</p>\n` : ''}<form method="post">
 <fieldset>
-<legend>${fillText(texts.manageText, person)}</legend>
+<legend>${fillText(texts.manageText, subscriber)}</legend>
 ${option(true, texts.wanted)}
 ${option(false, texts.unwanted)}
 </fieldset>
 <button type="submit">${escapeHtml(texts.save)}</button>
 </form>
-${stillSentNote(person)}`,
+${stillSentNote(subscriber)}`,
   })
 }
 

@@ -14,63 +14,63 @@ import { failurePage, notFoundPage, PAGE_HEADERS, preferencesPage, subscriptionP
 import { changeSubscription, findSubscriber, type Subscriber } from './subscriber.ts'
 import { languageFor, languageOfBrowser } from './texts.ts'
 
-/** Wrong links a network may try per minute. */
-const MAX_WRONG = 100
-/** Uses of one link per minute and network. Not of all links: the mail programs of a whole provider unsubscribe from a few addresses. */
+/** Invalid links per minute and network. */
+const MAX_INVALID = 100
+/** Uses of one link per minute and network. Not of all links: a whole mailbox provider unsubscribes from a few addresses. */
 const MAX_USES = 60
 
 const config = { caller: 'anyone' as const }
 const options = { config, schema: { hide: true, params: z.object({ token: z.string() }) } }
-type Opened = Pick<FastifyRequest, 'id' | 'ip' | 'body'> & { params: { token: string } }
+type LinkRequest = Pick<FastifyRequest, 'id' | 'ip' | 'body'> & { params: { token: string } }
 
-/** In a scope of their own: bodies of any kind are read there and nowhere else. */
+/** In a scope of their own, the only one that accepts bodies of any content type. */
 export const preferenceRoutes = (app: App, deps: Deps) => app.register(async (scope) => addPages(scope, deps))
 
-/** The pages behind the links of a mail. They work without a script; whoever only looks, person or machine, changes nothing. */
+/** The pages behind the links in emails. They work without scripts, and GET changes nothing, because scanners follow links. */
 function addPages(scope: App, { db, secrets }: Deps) {
   readForms(scope)
   scope.setErrorHandler(replyWithPage)
-  const wrong = createWindowCounter({ limit: MAX_WRONG, windowMs: MINUTE })
+  const invalidLinks = createWindowCounter({ limit: MAX_INVALID, windowMs: MINUTE })
   const uses = createWindowCounter({ limit: MAX_USES, windowMs: MINUTE })
 
-  function identify({ ip, params: { token } }: Opened, purpose: Purpose): LinkOwner {
-    const holder = readPreferenceToken(secrets, purpose, token)
-    const [tally, key] = holder ? [uses, `${networkOf(ip)} ${holder.contactId}`] : [wrong, networkOf(ip)]
-    if (tally.count(key)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: tally.retryAfter(key) })
-    return holder ?? noSuchLink()
+  function identify({ ip, params: { token } }: LinkRequest, purpose: Purpose): LinkOwner {
+    const owner = readPreferenceToken(secrets, purpose, token)
+    const [counter, key] = owner ? [uses, `${networkOf(ip)} ${owner.contactId}`] : [invalidLinks, networkOf(ip)]
+    if (counter.count(key)) fail('RATE_LIMIT_EXCEEDED', { retryAfter: counter.retryAfter(key) })
+    return owner ?? noSuchLink()
   }
 
-  async function find(reply: FastifyReply, holder: LinkOwner): Promise<Subscriber> {
-    const found = await findSubscriber(db, holder)
+  async function find(reply: FastifyReply, owner: LinkOwner): Promise<Subscriber> {
+    const found = await findSubscriber(db, owner)
     if (found) reply.header('content-language', found.language)
     return found?.subscriber ?? noSuchLink()
   }
 
-  async function change(req: Opened, reply: FastifyReply, holder: LinkOwner, subscribed: boolean, by: Source['by']) {
-    await find(reply, holder)
-    await transact(db, (tx) => changeSubscription(tx, holder, subscribed, { by, details: { requestId: req.id } }))
-    return find(reply, holder)
+  async function change(req: LinkRequest, reply: FastifyReply, owner: LinkOwner, subscribed: boolean, by: Source['by']) {
+    await find(reply, owner)
+    await transact(db, (tx) => changeSubscription(tx, owner, subscribed, { by, details: { requestId: req.id } }))
+    return find(reply, owner)
   }
 
   for (const purpose of ['unsubscribe', 'subscribe'] as const) {
     const wanted = purpose === 'subscribe'
-    const print = (person: Subscriber, holder: LinkOwner) =>
-      subscriptionPage(person, wanted, `..${preferencePath(secrets, wanted ? 'unsubscribe' : 'subscribe', holder)}`)
+    const render = (subscriber: Subscriber, owner: LinkOwner) =>
+      subscriptionPage(subscriber, wanted, `..${preferencePath(secrets, wanted ? 'unsubscribe' : 'subscribe', owner)}`)
 
     scope.route({
       method: ['GET', 'HEAD'],
       url: `/${purpose}/:token`,
       ...options,
       handler: async (req, reply) => {
-        const holder = identify(req, purpose)
-        return reply.headers(PAGE_HEADERS).send(print(await find(reply, holder), holder))
+        const owner = identify(req, purpose)
+        return reply.headers(PAGE_HEADERS).send(render(await find(reply, owner), owner))
       },
     })
 
     scope.post(`/${purpose}/:token`, { ...options, bodyLimit: FORM_LIMIT }, async (req, reply) => {
-      const holder = identify(req, purpose)
-      const person = await change(req, reply, holder, wanted, wanted ? 'page' : sourceOf(req))
-      return reply.headers(PAGE_HEADERS).send(print(person, holder))
+      const owner = identify(req, purpose)
+      const subscriber = await change(req, reply, owner, wanted, wanted ? 'page' : sourceOf(req))
+      return reply.headers(PAGE_HEADERS).send(render(subscriber, owner))
     })
   }
 
@@ -83,28 +83,28 @@ function addPages(scope: App, { db, secrets }: Deps) {
   })
 
   scope.post('/manage/:token', { ...options, bodyLimit: FORM_LIMIT }, async (req, reply) => {
-    const holder = identify(req, 'manage')
-    const person = await change(req, reply, holder, readChoice(req), 'page')
-    return reply.headers(PAGE_HEADERS).send(preferencesPage(person, { saved: true }))
+    const owner = identify(req, 'manage')
+    const subscriber = await change(req, reply, owner, readChoice(req), 'page')
+    return reply.headers(PAGE_HEADERS).send(preferencesPage(subscriber, { saved: true }))
   })
 }
 
-/** Without the link: nothing that was sent is said back. */
+/** The token is not echoed. */
 const noSuchLink = (): never => fail('RESOURCE_NOT_FOUND', { message: 'No such link.', details: { resource: 'link' } })
 
-const formOf = ({ body }: Opened) => (body ?? {}) as Form
+const formOf = ({ body }: LinkRequest) => (body ?? {}) as Form
 
-/** Mail programs say that it was theirs (RFC 8058). */
-const sourceOf = (req: Opened): Source['by'] => (formOf(req)['List-Unsubscribe'] === 'One-Click' ? 'one-click' : 'page')
+/** Email clients send this field with their own unsubscribe button (RFC 8058). */
+const sourceOf = (req: LinkRequest): Source['by'] => (formOf(req)['List-Unsubscribe'] === 'One-Click' ? 'one-click' : 'page')
 
-function readChoice(req: Opened) {
+function readChoice(req: LinkRequest) {
   const { subscribed } = formOf(req)
   if (subscribed === undefined) invalid('subscribed', 'Required.', 'required')
   if (String(subscribed) !== 'true' && String(subscribed) !== 'false') invalid('subscribed', 'Must be true or false.', 'invalid_type')
   return String(subscribed) === 'true'
 }
 
-/** A page for people, in the language of whose link it was, or else of their browser; the envelope for everyone else. */
+/** An HTML page for browsers, in the language of the contact or else of the browser; the error envelope for other clients. */
 function replyWithPage(err: unknown, req: FastifyRequest, reply: FastifyReply) {
   const language = languageFor(reply.getHeader('content-language'), languageOfBrowser(req.headers['accept-language']))
   reply.removeHeader('content-language')

@@ -5,12 +5,12 @@ import { type Db, maybeOne, type Tx } from '../db/index.ts'
 import type { LinkOwner } from './link.ts'
 import { type Language, languageFor } from './texts.ts'
 
-/** The person who has the link, as a page needs to know them. */
+/** The owner of a link, as shown on its page. */
 export type Subscriber = { email: string; subscribed: boolean; sender: string; language: Language }
 
 type Row = { email: string | null; subscribed: boolean; locale: unknown; sender: string; language: string }
 
-/** Without `subscriber` when the contact is gone; undefined when the whole project is. A disabled project must let people go, too. */
+/** Without `subscriber` when the contact was deleted; undefined when the project was. A disabled project still allows unsubscribing. */
 export async function findSubscriber(
   db: Db,
   { projectId, contactId }: LinkOwner,

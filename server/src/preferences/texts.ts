@@ -1,4 +1,4 @@
-/** Everything a recipient reads, in the languages a project can have. `{sender}` and `{address}` are filled in. */
+/** All texts for recipients, in the languages a project can have. `{sender}` and `{address}` are placeholders. */
 type Texts = {
   unsubscribe: string
   unsubscribeAsk: string
@@ -16,13 +16,13 @@ type Texts = {
   unwanted: string
   save: string
   saved: string
-  /** Mails about orders, passwords and the like do not ask for a subscription. */
+  /** Transactional emails are sent without a subscription. */
   stillSent: string
   notFound: string
   notFoundText: string
   failed: string
   failedText: string
-  /** Beneath a mail, before the link. */
+  /** At the end of an email, before the link. */
   footer: string
 }
 
@@ -43,10 +43,10 @@ const en: Texts = {
   unwanted: 'Do not send me news',
   save: 'Save',
   saved: 'Your choice has been saved.',
-  stillSent: 'Messages about your account or your orders are sent in any case.',
+  stillSent: 'You will still receive emails about your account and your orders.',
   notFound: 'This link does not work',
   notFoundText: 'It may be incomplete or out of date. Please use the link in the latest email you received.',
-  failed: 'That did not work',
+  failed: 'Something went wrong',
   failedText: 'Nothing was changed. Please try again in a few minutes.',
   footer: 'You are receiving this email because you subscribed to news from {sender}.',
 }
@@ -284,14 +284,14 @@ export const textsIn = (language: Language) => TEXTS[language]
 
 const isLanguage = (text: string): text is Language => Object.hasOwn(TEXTS, text)
 
-/** `de-AT` and `de_AT` are German. What the contact reads counts first, then the project's language. */
+/** The locale of the contact first (`de-AT` and `de_AT` are German), then the language of the project. */
 export function languageFor(locale: unknown, projectLanguage: string): Language {
   const wanted = typeof locale === 'string' ? locale.trim().split(/[-_]/)[0]!.toLowerCase() : ''
   if (isLanguage(wanted)) return wanted
   return isLanguage(projectLanguage) ? projectLanguage : 'en'
 }
 
-/** The first of those a browser says its owner reads. */
+/** The first known language of an Accept-Language header. */
 export const languageOfBrowser = (accepted: string | undefined): Language =>
   (accepted ?? '')
     .slice(0, 500)

@@ -1,10 +1,10 @@
-/** The part of the HTML standard that decides what a reader can see: comments, raw text, attributes in quotes, and elements never shown. */
+/** The part of the HTML standard that decides what a reader can see: comments, raw text, quoted attributes, and elements that are never shown. */
 
 /** Elements whose content is text up to their own end tag. */
 const RAW = new Set(['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes'])
-/** Elements whose content is a fallback or never shown. A link among the options of a `select` is none. */
+/** Elements whose content is a fallback or never shown. A link inside a `select` cannot be clicked. */
 const UNSEEN = new Set(['template', 'noscript', 'svg', 'math', 'object', 'video', 'audio', 'canvas', 'select', 'datalist', 'plaintext'])
-/** Only these can be closed by the slash of their own tag. */
+/** The only elements that a slash at the end of their start tag closes. */
 const FOREIGN = new Set(['svg', 'math'])
 const VOID = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'track', 'wbr'])
 const ZERO = String.raw`0*(?:\.0*)?(?:[a-z]+|%)?\s*(?:;|!|$)`
@@ -16,36 +16,36 @@ const NO_HEIGHT = new RegExp(String.raw`(?:^|;)\s*(?:max-)?height\s*:\s*(?=[0.])
 const CLIPPED = /(?:^|;)\s*overflow(?:-y)?\s*:\s*hidden/i
 const FONT_SIZE = /(?:^|;)\s*font-size\s*:\s*([^;!]*)/gi
 const NO_SIZE = new RegExp(`^(?=[0.])${ZERO}`, 'i')
-/** Relative to the parent: such a part of nothing is nothing. */
+/** Sizes relative to the parent: zero inside of zero. */
 const RELATIVE_SIZE = /(?:\dem|%|larger|smaller|inherit|unset)\s*$/i
-/** Before the attributes are read. An ampersand may stand for any character of those words. */
+/** Cheap tests before attributes are parsed. An ampersand may encode any character of these words. */
 const MAY_HIDE = /hidden|display|visibility|opacity|&/i
 const MAY_SIZE = /font|&/i
 const MAY_SIZE_ZERO = /font-size\s*:\s*[0.]|&/i
 
-/** Bound of the work for one email: this runs on the main thread. A newsletter of 100 KB has 3,000 tags. */
+/** Bounds the time per email, because this runs on the main thread. A newsletter of 100 KB has 3,000 tags. */
 const MAX_TAGS = 20_000
 const MAX_ATTRIBUTES = 500
 
 type Tag = { name: string; closes: boolean; start: number; source: string }
-/** A comment, tag or raw element; without an end when nothing ends it. Only tags say more. */
+/** A comment, tag or raw element. `end` is undefined when it is not closed; `tag` is set for tags only. */
 type Markup = { start: number; end: number | undefined; tag?: Tag }
 type Unseen = { name: string; start: number; depth: number }
-/** An element that sets the size of its text, with the depth of elements of its name. */
+/** An element that sets a font size, with the nesting depth of elements of its name. */
 type Sized = { name: string; depth: number; isZero: boolean }
 
 /**
- * Whether a visible link or text holds one of these tokens, and where something can be added that a reader sees: before the last
- * `</body>`, or at the end, but always before a comment, tag or unseen element that does not end.
+ * Finds whether a visible link or text contains one of the tokens, and the position at which added HTML is visible: before the last
+ * `</body>`, or at the end, but always before an unclosed comment, tag or unseen element.
  */
 export function readVisible(html: string, tokens: string[]): { holdsToken: boolean; end: number } {
   const sought = tokens.filter((token) => html.includes(token))
   const holds = (text: string) => sought.some((token) => text.includes(token))
   const found = { holdsToken: true, end: html.length }
   let bodyEnd: number | undefined
-  /** The outermost unseen element that is open, with the depth of elements of its name. */
+  /** The outermost open unseen element, with the nesting depth of elements of its name. */
   let unseen: Unseen | undefined
-  /** Within a link that holds a token. It counts once there is something to click on. */
+  /** Inside a link that contains a token. It counts only with something to click on. */
   let inLink = false
   const sizes = createTextSizes()
 
@@ -91,7 +91,7 @@ function isUnseen(tag: Tag) {
 
 const hides = (style: string) => HIDING_STYLE.test(style) || (NO_HEIGHT.test(style) && CLIPPED.test(style))
 
-/** Whether text has the size zero here. Layouts set that on cells and give the text within a size of its own, so it hides no images. */
+/** Tracks whether text has size zero. Layouts set that on cells and give the text inside a size of its own, so it does not hide images. */
 function createTextSizes() {
   const open: Sized[] = []
   return {
@@ -110,7 +110,7 @@ function createTextSizes() {
   }
 }
 
-/** Of several sizes the last one counts. Undefined when there is none, or one that depends on the element around it. */
+/** The last size counts. Undefined when there is none, or when it is relative to the parent. */
 function setsZero(style: string) {
   const size = [...style.matchAll(FONT_SIZE)].at(-1)?.[1]?.trim()
   if (!size) return /(?:^|;)\s*font\s*:/i.test(style) ? false : undefined
@@ -119,8 +119,8 @@ function setsZero(style: string) {
 }
 
 /**
- * Reads on without looking at every tag: only at links, `</body>`, comments and elements whose content is text. The end is before a
- * comment or element that does not end.
+ * Continues without parsing every tag: only links, `</body>`, comments and raw text elements. `end` is before an unclosed comment or
+ * element.
  */
 function skim(html: string, from: number, holds?: (text: string) => boolean) {
   const skimmed = holds ? SKIMMED_WITH_LINKS : SKIMMED
@@ -149,7 +149,7 @@ const styleOf = (attributes: Map<string, string>) => decodeEntities(attributes.g
 
 const NAMED: Record<string, string> = { colon: ':', semi: ';', amp: '&', Tab: '\t', NewLine: '\n', nbsp: ' ', period: '.', excl: '!' }
 
-/** Numbers, and the names of characters that occur in styles. */
+/** Decodes numeric entities and the named ones that occur in styles. */
 function decodeEntities(value: string) {
   if (!value.includes('&')) return value
   return value.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|([a-z]{3,7})(?=;));?/gi, (entity, hex, decimal, name) => {
@@ -200,7 +200,7 @@ function readTag(html: string, start: number, closes: boolean): Markup {
 
 const COMMENT_END = /--!?>/g
 
-/** `<!-->` and `<!--->` are whole comments. */
+/** `<!-->` and `<!--->` are complete comments. */
 function endOfComment(html: string, start: number) {
   const short = /^-?>/.exec(html.slice(start + 4, start + 6))
   if (short) return start + 4 + short[0].length
@@ -220,7 +220,7 @@ function attributesOf({ source }: Tag) {
   return attributes
 }
 
-/** Returns the position behind the `>` that ends the tag, which is not one within quotes. Two attributes of one name: the first counts. */
+/** Returns the position after the `>` that ends the tag, skipping quoted ones. The first of two attributes with one name counts. */
 function readAttributes(html: string, from: number, into?: Map<string, string>): number | undefined {
   for (let at = from; at < html.length; ) {
     const code = html.charCodeAt(at)
@@ -250,7 +250,7 @@ function endOfName(html: string, from: number) {
   return at
 }
 
-/** The value behind the name of an attribute, empty when there is none. Undefined when its quotes do not close. */
+/** The value of an attribute, empty when it has none. Undefined when its quotes are not closed. */
 function readValue(html: string, nameEnd: number): { start: number; end: number; next: number } | undefined {
   let start = skipSpace(html, nameEnd)
   if (html.charCodeAt(start) !== EQUALS) return { start, end: start, next: start }

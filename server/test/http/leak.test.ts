@@ -235,7 +235,7 @@ describe('no secret', () => {
 
   test('is in the log at its lowest level, in any encoding', () => {
     const text = lines.join('')
-    for (const marker of ['responded', 'unexpected error', 'account mail kept', 'API keys regenerated', 'domain added', '/auth/login'])
+    for (const marker of ['responded', 'unexpected error', 'account email kept', 'API keys regenerated', 'domain added', '/auth/login'])
       expect(text).toContain(marker)
     expect(lines.length).toBeGreaterThan(30)
     expect(leaksIn(text)).toEqual([])

@@ -237,7 +237,7 @@ describe('a preference link', () => {
     const from = (ip: string, url: string) => sterna.call('GET', pathOf(url), { headers: { ...BROWSER, 'x-forwarded-for': ip } })
     for (let tried = 0; tried < 100; tried++) expect((await from('2001:db8::1', '/unsubscribe/x')).status).toBe(404)
     const refused = await from('2001:db8::ffff', '/manage/x')
-    expect([refused.status, titleOf(refused)]).toEqual([429, 'That did not work'])
+    expect([refused.status, titleOf(refused)]).toEqual([429, 'Something went wrong'])
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect((await from('2001:db8::1', links.unsubscribe)).status).toBe(200)
     expect((await from('2001:db8:1::1', '/unsubscribe/x')).status).toBe(404)
@@ -493,7 +493,7 @@ describe('the form of a page', () => {
       const answer = await post(links.manage, body, { ...headers, accept: 'application/json' })
       expect([answer.status, answer.body.error.errors]).toMatchObject([422, [{ field: 'subscribed', code }]])
       const page = await post(links.manage, body, headers)
-      expect([page.status, titleOf(page)]).toEqual([422, 'That did not work'])
+      expect([page.status, titleOf(page)]).toEqual([422, 'Something went wrong'])
     })
   })
 

@@ -17,7 +17,7 @@ export const Email = z
     projectId: z.uuid(),
     contactId: z.uuid().nullable(),
     messageId: z.string(),
-    subject: z.string().describe('As rendered; until then as written, with its variables.'),
+    subject: z.string().describe('As rendered. Before that, as written, with its variables.'),
     from: z.string(),
     fromName: z.string().nullable(),
     to: z.string(),
@@ -35,13 +35,16 @@ export const Email = z
     clickedAt: time,
     bouncedAt: time,
     complainedAt: time,
-    outcomeUnknownSince: time.describe('Handed over, and nobody has said yet what became of it.'),
+    outcomeUnknownSince: time.describe('Since when the email is handed over without a reply. Null when the outcome is known.'),
     opens: z.int(),
     clicks: z.int(),
     error: z.string().nullable(),
-    errorCode: z.enum(ERROR_CODE_LIST).nullable().describe('The class of `error`. docs/sending.md says which of them a resend may help.'),
+    errorCode: z
+      .enum(ERROR_CODE_LIST)
+      .nullable()
+      .describe('The class of `error`. docs/sending.md lists the classes for which a resend may help.'),
     attempts: z.int(),
-    resentFrom: z.uuid().nullable().describe('The failed email that this one repeats.'),
+    resentFrom: z.uuid().nullable().describe('The failed email of which this one is a resend.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
@@ -61,7 +64,7 @@ const TIMES = [
 ] as const
 type Row = Omit<EmailJson, (typeof TIMES)[number]> & Record<(typeof TIMES)[number], Date | null>
 
-/** The later the fact, the more it says; how sending ended counts first. */
+/** The outcome of sending counts first, then the latest fact. */
 const STATUS = sql`case
   when e.complained_at is not null then 'COMPLAINED'
   when e.bounced_at is not null or e.state = 'failed' and e.error_code = 'bounced' then 'BOUNCED'
@@ -94,7 +97,7 @@ export const EmailsQuery = CursorQuery.extend({
   status: z.enum(STATUSES).optional(),
 })
 
-/** Counted exactly up to here; a longer list is "many". */
+/** Totals are exact up to this number, and stop there. */
 const COUNT_UP_TO = 10_000
 
 /** Newest first. */
@@ -126,7 +129,7 @@ function emailFilter(
     ${status === undefined ? sql`` : sql`and ${INDEX_CONDITIONS[status] ?? sql`true`} and ${STATUS} = ${status}`}`
 }
 
-/** Conditions of partial indexes: without one, a rare status would be searched for among all emails of the project. */
+/** Conditions of partial indexes. Without one, a rare status would be searched among all emails of the project. */
 const INDEX_CONDITIONS: Partial<Record<string, RawBuilder<unknown>>> = {
   FAILED: sql`e.state = 'failed'`,
   SKIPPED: sql`e.state in ('skipped', 'cancelled')`,

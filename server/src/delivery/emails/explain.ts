@@ -7,7 +7,7 @@ type EmailFacts = {
   projectId: string
   project: string
   state: string
-  lane: number
+  priority: number
   failures: number
   crashes: number
   worker: number | null
@@ -17,7 +17,7 @@ type EmailFacts = {
   providerId: string | null
 }
 
-/** The whole story of a mail in words, for an operator who was asked where it is. Undefined when no mail has this id. */
+/** State and timeline of an email as text, for operators. Undefined when no email has this id. */
 export async function explainEmail(db: Db, id: string): Promise<string | undefined> {
   const facts = await findFacts(db, id)
   const email = facts && (await findEmail(db, facts.projectId, id))
@@ -36,29 +36,29 @@ export async function explainEmail(db: Db, id: string): Promise<string | undefin
     ['provider id', facts.providerId],
     ['crashes', facts.crashes || null],
   ]
-  const told = rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => `${name.padEnd(12)}${value}`)
-  const story = (await timelineOf(db, facts.projectId, email)).map(
+  const fields = rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => `${name.padEnd(12)}${value}`)
+  const timeline = (await timelineOf(db, facts.projectId, email)).map(
     ({ at, what, details }) => `${at}  ${what}${'reason' in details ? `: ${details.reason}` : ''}`,
   )
-  return [...told, '', ...story].join('\n')
+  return [...fields, '', ...timeline].join('\n')
 }
 
-/** One look into the index per project: an id alone does not say whose it is. */
+/** One index lookup per project: the primary key begins with the project. */
 const findFacts = (db: Db, id: string) =>
   maybeOne(
     db,
     sql<EmailFacts>`
-      select p.id as "projectId", p.name as project, e.state, e.lane, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
+      select p.id as "projectId", p.name as project, e.state, e.lane as priority, e.failures, e.crashes, e.worker, e.handed_over_at as "handedOverAt",
         e.due_at as "dueAt", e.retried_unknown as "retriedUnknown", e.provider_id as "providerId"
       from projects p cross join lateral (select * from emails where project_id = p.id and id = ${id}) as e
     `,
   )
 
-function describeState({ state, lane, worker, handedOverAt, dueAt, retriedUnknown }: EmailFacts) {
-  const again = retriedUnknown ? ', tried again after an attempt whose outcome nobody knew' : ''
-  if (state === 'queued') return `queued: the next free worker takes it from the ${lane === 0 ? 'transactional' : 'bulk'} lane${again}`
-  if (state === 'deferred') return `deferred: tried again from ${dueAt?.toISOString()}${again}`
-  if (state === 'sending') return `sending: worker ${worker} has it, ${handedOverAt ? 'handed over' : 'not yet handed over'}${again}`
-  if (state === 'unknown') return 'unknown: handed over, and no answer came; evidence or, after 15 minutes, the policy decides'
-  return `${state}${again}`
+function describeState({ state, priority, worker, handedOverAt, dueAt, retriedUnknown }: EmailFacts) {
+  const retried = retriedUnknown ? ', retried after an attempt with an unknown outcome' : ''
+  if (state === 'queued') return `queued: waits for a worker, ${priority === 0 ? 'transactional' : 'bulk'} priority${retried}`
+  if (state === 'deferred') return `deferred: next attempt after ${dueAt?.toISOString()}${retried}`
+  if (state === 'sending') return `sending: by worker ${worker}, ${handedOverAt ? 'handed over' : 'not yet handed over'}${retried}`
+  if (state === 'unknown') return 'unknown: handed over without a reply; resolved by evidence or, after 15 minutes, by policy'
+  return `${state}${retried}`
 }

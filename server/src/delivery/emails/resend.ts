@@ -14,13 +14,13 @@ type FailedEmail = {
   fromAddress: string
   hasContact: boolean
   hasRequestData: boolean
-  /** A resend that has not failed itself. */
+  /** The id of a resend that has not failed. */
   resentAs: string | null
 }
 
-/** Queues a failed transactional email again, as a new one. Returns its id; undefined when there is no such email. */
+/** Enqueues a copy of a failed transactional email. Returns its id; undefined when the email does not exist. */
 export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string; id: string }): Promise<string | undefined> {
-  // One resend at a time; in a statement of its own, so that the next one sees what the one before has made.
+  // One resend at a time. The lock is a statement of its own, so that the next statement sees the resend before it.
   await sql`select 1 from emails where project_id = ${projectId} and id = ${id} for update`.execute(tx)
   const email = await maybeOne(
     tx,
@@ -41,19 +41,18 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
 function assertResendable({ state, sourceType, hasContact, hasRequestData, resentAs }: FailedEmail) {
   if (sourceType !== 'TRANSACTIONAL') fail('CONFLICT', { message: 'Only transactional emails can be resent.' })
   if (state !== 'failed') fail('CONFLICT', { message: 'Only failed emails can be resent.' })
-  if (resentAs) fail('CONFLICT', { message: 'This email was resent already.', details: { emailId: resentAs } })
+  if (resentAs) fail('CONFLICT', { message: 'This email was already resent.', details: { emailId: resentAs } })
   if (!hasContact) fail('CONFLICT', { message: 'The contact was deleted.' })
-  if (!hasRequestData)
-    fail('CONFLICT', { message: `The data of the request is kept for ${KEPT_DAYS} days after a failure, and was cleared.` })
+  if (!hasRequestData) fail('CONFLICT', { message: `The data of the request was cleared ${KEPT_DAYS} days after the failure.` })
 }
 
 async function enqueueCopy(tx: Tx, { projectId, id, messageId }: { projectId: string; id: string; messageId: string }) {
-  const newEmail = newId()
+  const copyId = newId()
   await sql`
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id, resent_from)
-    select project_id, ${newEmail}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id
+    select project_id, ${copyId}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id
     from emails where project_id = ${projectId} and id = ${id}
   `.execute(tx)
-  await sql`select pg_notify(${QUEUE_CHANNEL}, lane::text) from emails where project_id = ${projectId} and id = ${newEmail}`.execute(tx)
-  return newEmail
+  await sql`select pg_notify(${QUEUE_CHANNEL}, lane::text) from emails where project_id = ${projectId} and id = ${copyId}`.execute(tx)
+  return copyId
 }

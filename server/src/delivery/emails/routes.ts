@@ -10,7 +10,7 @@ import { resendEmail } from './resend.ts'
 import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
 
-/** A rare status, or a campaign among many, is looked for row by row. */
+/** A rare status, or one campaign of many, is searched row by row. */
 const isFiltered = ({ query }: FastifyRequest) => {
   const { status, campaignId } = query as z.output<typeof EmailsQuery>
   return status !== undefined || campaignId !== undefined
@@ -34,7 +34,7 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags: ['Emails'],
-        summary: 'An email and its story',
+        summary: 'Get an email with its timeline',
         params: z.object({ id: Id('email') }),
         response: { 200: Email.extend({ timeline: z.array(TimelineEntry) }) },
       },
@@ -52,7 +52,7 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags: ['Emails'],
         summary: 'Resend a failed transactional email',
-        description: 'As a new email with `resentFrom`. Possible for 7 days after the failure, as long as the data of the request is kept.',
+        description: 'Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept.',
         params: z.object({ id: Id('email') }),
         response: { 201: Email },
       },
@@ -71,7 +71,7 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags: ['Sandbox'],
-        summary: 'Mails kept in the sandbox, newest first',
+        summary: 'List sandbox messages, newest first',
         querystring: CursorQuery,
         response: { 200: cursorList(SandboxMessage) },
       },
@@ -82,11 +82,11 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
   app.get(
     '/sandbox/messages/:id',
     {
-      // The source of one may have 40 MB.
+      // A source may have 40 MB.
       config: { ...config, slowRead: true },
       schema: {
         tags: ['Sandbox'],
-        summary: 'A mail of the sandbox with its source',
+        summary: 'Get a sandbox message with its source',
         params: z.object({ id: Id('message') }),
         response: { 200: SandboxMessageSource },
       },

@@ -13,7 +13,7 @@ export const SandboxMessage = z.object({
   subject: z.string(),
   createdAt: Timestamp,
 })
-export const SandboxMessageSource = SandboxMessage.extend({ source: z.string().describe('The mail as it would have been sent.') })
+export const SandboxMessageSource = SandboxMessage.extend({ source: z.string().describe('The message as it would have been sent.') })
 
 type Row = Omit<z.output<typeof SandboxMessage>, 'createdAt'> & { createdAt: Date }
 

@@ -12,7 +12,7 @@ const NewSuppression = z
   .object({ address: Address.optional(), domain: DomainName.optional() })
   .refine(({ address, domain }) => (address === undefined) !== (domain === undefined), {
     path: ['address'],
-    message: 'Give an address or a domain, one of the two.',
+    message: 'Set either address or domain.',
     params: { code: 'required' },
   })
   .meta({ oneOf: [{ required: ['address'] }, { required: ['domain'] }] })
@@ -27,7 +27,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'List whom nobody writes to, newest first',
+        summary: 'List suppressions, newest first',
         querystring: SuppressionsQuery,
         response: { 200: cursorList(Suppression) },
       },
@@ -41,8 +41,8 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Write to an address or a domain no more',
-        description: '201 when it is new, 200 when it was there: then it keeps its reason.',
+        summary: 'Suppress an address or domain',
+        description: '201 when it is new. 200 when it was suppressed before; it keeps its reason.',
         body: NewSuppression,
         response: { 200: Suppression, 201: Suppression },
       },
@@ -60,16 +60,16 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Lift a suppression',
-        description: 'Of an address, or of a domain by its name. A contact that was unsubscribed with it stays so.',
+        summary: 'Remove a suppression',
+        description: 'Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed.',
         params: z.object({ address: z.string() }),
         response: { 204: z.null().describe('No content') },
       },
     },
     async (req, reply) => {
       const address = parseSuppressed(req.params.address)
-      const lifted = address !== null && (await transact(db, (tx) => removeSuppression(tx, req.project.id, address)))
-      return lifted ? reply.status(204).send(null) : notFound('suppression', req.params.address)
+      const removed = address !== null && (await transact(db, (tx) => removeSuppression(tx, req.project.id, address)))
+      return removed ? reply.status(204).send(null) : notFound('suppression', req.params.address)
     },
   )
 }

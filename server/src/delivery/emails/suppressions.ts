@@ -8,8 +8,8 @@ import { SUPPRESSION_COLUMNS, SUPPRESSION_REASONS, type SuppressionRow } from '.
 
 export const Suppression = z
   .object({
-    address: z.string().nullable().describe('Nobody writes to it; null for a whole domain.'),
-    domain: z.string().nullable().describe('Nobody writes to any address there; null for a single address.'),
+    address: z.string().nullable().describe('The suppressed address. Null for a suppressed domain.'),
+    domain: z.string().nullable().describe('The suppressed domain, with all its addresses. Null for a suppressed address.'),
     reason: z.enum(SUPPRESSION_REASONS),
     createdAt: Timestamp,
   })
@@ -22,7 +22,7 @@ export const showSuppression = ({ address, reason, createdAt }: SuppressionRow):
 
 export const SuppressionsQuery = CursorQuery.extend({ reason: z.enum(SUPPRESSION_REASONS).optional() })
 
-/** Counted exactly up to here; a longer list is "many". */
+/** Totals are exact up to this number, and stop there. */
 const COUNT_UP_TO = 10_000
 
 /** Newest first. */

@@ -8,12 +8,12 @@ import type { Email } from './email.ts'
 
 export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
 
-/** Longer stories are cut; nobody reads so far. */
+/** Longer timelines are cut. */
 const MAX_EVENTS = 200
-/** Older months need not be looked into; but an id has the time of the machine that made it. */
+/** Events are read from the creation of the email on, which skips older partitions. Ids have the clock of the node that made them. */
 const MAX_CLOCK_SKEW_MS = HOUR
 
-/** What happened to a mail, in order: from its row, and from the events that name it. */
+/** What happened to an email, in order of time: from its row and its events. */
 export async function timelineOf(db: Db, projectId: string, email: z.output<typeof Email>): Promise<z.output<typeof TimelineEntry>[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
   const since = new Date(Date.parse(email.createdAt) - MAX_CLOCK_SKEW_MS)
@@ -26,17 +26,17 @@ export async function timelineOf(db: Db, projectId: string, email: z.output<type
     `,
   )
   const delays = await delaysOf(db, projectId, email.id)
-  const told = events.map(({ at, what, details }) => ({ at: at.toISOString(), what, details }))
+  const recorded = events.map(({ at, what, details }) => ({ at: at.toISOString(), what, details }))
   const unknown = email.outcomeUnknownSince ? [{ at: email.outcomeUnknownSince, what: 'outcome unknown', details: {} }] : []
-  const failing =
+  const deferred =
     email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
   const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
-  const all = [...queued, ...told, ...delays, ...unknown, ...failing, ...skipped]
+  const all = [...queued, ...recorded, ...delays, ...unknown, ...deferred, ...skipped]
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
 
-/** Told by the provider, perhaps twice: it has the mail and keeps trying. Nothing follows from it, so there is no event. */
+/** Reports that the provider keeps trying, each once, even if it was repeated. They change nothing, so they have no event. */
 async function delaysOf(db: Db, projectId: string, emailId: string) {
   const rows = await many(
     db,
