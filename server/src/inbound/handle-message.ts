@@ -4,7 +4,7 @@ import { applyInboundReport, applyQuotedReport } from '../delivery/feedback/inbo
 import { recordInboundEmail } from '../delivery/feedback/record-inbound.ts'
 import { findRecipient, type InboundRecipient, type Installation } from './recipient.ts'
 
-/** Hands a message over to what its recipients stand for. */
+/** Dispatches a message for each of its recipients. Returns the outcomes for the log. */
 export async function handleMessage(tx: Tx, installation: Installation, recipients: string[], inbound: InboundMessage) {
   const outcomes: InboundOutcome[] = []
   // Consistent lock order for two messages about the same emails: avoids deadlocks.

@@ -4,7 +4,7 @@ import { findOwner } from '../domains/verified.ts'
 import { readAddress } from '../lib/address.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
-/** What the address of a recipient stands for. */
+/** The kinds of addresses that receive messages. */
 export type InboundRecipient =
   /** The signed return path of this email. */
   | { is: 'return-path'; projectId: string; emailId: string }

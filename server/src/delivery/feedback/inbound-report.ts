@@ -43,5 +43,5 @@ export async function applyQuotedReport(tx: Tx, secrets: Secrets, inbound: Inbou
   return email ? applyInboundReport(tx, inbound, email) : 'ignored'
 }
 
-/** The same for a repeated report. Changing how it is computed would store reports again that an earlier version has stored. */
+/** The same for a repeated report. Its input keeps the key `mail`, so that reports stored by earlier versions are recognised. */
 const reportId = (content: object) => `smtp:${createHash('sha256').update(JSON.stringify(content)).digest('hex')}`

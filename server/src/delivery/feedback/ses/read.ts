@@ -92,7 +92,7 @@ function readSesEvent(json: unknown): ParsedNotification {
 
 const isUuid = (id: string | undefined): id is string => z.uuid().safeParse(id).success
 
-/** By our tags. Nobody else can set them: custom headers that set tags are refused when an email is accepted. */
+/** By our tags. Customers cannot set them: headers that set tags are refused when an email is accepted. */
 function emailOf({ mail }: SesEvent): NotifiedEmail | undefined {
   const [projectId] = mail.tags.projectId ?? []
   const [emailId] = mail.tags.emailId ?? []
