@@ -6,7 +6,7 @@ import { createLog } from '../server/src/lib/log.ts'
 import { sendBody } from '../server/src/send/body.ts'
 import { TrackBody } from '../server/src/track/routes.ts'
 
-// The floors: the framework with our options, which reads, checks and returns the body that the product takes, and nothing else.
+// The floors: the framework with our options, which parses, validates and returns the body of a real endpoint, and does nothing else.
 const app = Fastify(serverOptions({ config: { trustProxy: undefined }, log: createLog('warn') })).withTypeProvider<ZodTypeProvider>()
 app.setValidatorCompiler(compileValidator)
 app.setSerializerCompiler(serializerCompiler)

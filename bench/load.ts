@@ -6,19 +6,19 @@ export type Target = {
   url: string
   method?: 'GET' | 'POST'
   headers?: Headers
-  /** One, or one for each request: best taken from a list, for the load generator shares our cores. */
+  /** One body, or one per request: best taken from a list, as the load generator shares the cores. */
   body?: string | (() => string)
-  /** Headers that differ from request to request. */
+  /** Headers of a single request. */
   moreHeaders?: () => Headers
 }
 export type Measured = { perSecond: number; cpuMicros: number; p50: number; p99: number }
-/** A line of the table, with what it is compared to. */
+/** A line of the table, with the floor it is compared to. */
 export type Row = { name: string; measured: Measured; floor: Measured }
 export type Scale = { warmUpSeconds: number; runSeconds: number; runs: number }
 
 const CONNECTIONS = 64
 
-/** Median of several runs after a warm-up. A single failed request voids the measurement. */
+/** Median of several runs after a warm-up. A single failed request fails the measurement. */
 export async function measure(pid: number, target: Target, { warmUpSeconds, runSeconds, runs }: Scale): Promise<Measured> {
   await load(target, { duration: warmUpSeconds })
   const measured: Measured[] = []

@@ -6,7 +6,7 @@ const READY_MS = 60_000
 
 export type Node = { url: string; pid: number; stop(): Promise<void> }
 
-/** Runs a script of this folder as its own process, waits until it answers, and can stop it. */
+/** Runs a script of this folder as a process and waits until it responds. */
 export async function startScript(script: string, env: Record<string, string>): Promise<Node> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -15,7 +15,7 @@ export async function startScript(script: string, env: Record<string, string>): 
     env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'warn', PORT: String(port), PUBLIC_URL: url, ...env },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  await answers(`${url}/health`, child)
+  await untilReady(`${url}/health`, child)
   return {
     url,
     pid: child.pid!,
@@ -27,7 +27,7 @@ export async function startScript(script: string, env: Record<string, string>): 
   }
 }
 
-async function answers(url: string, child: ChildProcess) {
+async function untilReady(url: string, child: ChildProcess) {
   for (const deadline = Date.now() + READY_MS; Date.now() < deadline; ) {
     if (child.exitCode !== null) throw new Error(`the process to measure ended with ${child.exitCode}`)
     if (

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICK_MICROS = 10_000
 type Process = { pid: number; parent: number; name: string; own: number; reaped: number }
 
-/** User and system time of a process and of every PostgreSQL process under it, also of those that have ended. Linux only. */
+/** User and system time of a process and of all PostgreSQL processes below it, including those that have ended. Linux only. */
 export function cpuMicroseconds(pid: number): number {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -26,21 +26,21 @@ function readProcess(pid: string): Process[] {
     const [utime = 0, stime = 0, cutime = 0, cstime = 0] = fields.slice(11, 15)
     return [{ pid: Number(pid), parent: fields[1]!, name, own: utime + stime, reaped: cutime + cstime }]
   } catch {
-    return [] // ended while we looked
+    return [] // it has ended
   }
 }
 
-/** The largest resident memory of a process while it is watched, in MB. Linux only. */
+/** Peak resident memory of a process while it is watched, in MB. Linux only. */
 export function watchMemory(pid: number) {
   const resident = () => Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
   const before = resident()
-  let most = before
-  const timer = setInterval(() => (most = Math.max(most, resident())), 20)
+  let peak = before
+  const timer = setInterval(() => (peak = Math.max(peak, resident())), 20)
   return {
     before,
     stop() {
       clearInterval(timer)
-      return Math.max(most, resident())
+      return Math.max(peak, resident())
     },
   }
 }

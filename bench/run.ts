@@ -23,13 +23,13 @@ const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 
 const TITLE = `# Benchmark results
 
-The load generator runs on the same machine. CPU is user + system time of the server and all its PostgreSQL processes per request. Read
-the ratios; the seconds are this machine's, which at times is half as fast as at others: see the floors.
+The load generator runs on the same machine. CPU is user + system time of the server and all its PostgreSQL processes per request. Compare
+the ratios: the speed of this machine varies by a factor of two, as the floors show.
 `
 
 const FLOOR = 'floor: an echo with the same options and body'
 
-/** In this order. Those named on the command line, or all of them. */
+/** Run in this order: those named on the command line, or all of them. */
 const PARTS = {
   tracking: measureTracks,
   requests: measureRequests,
@@ -83,7 +83,7 @@ async function timeData() {
   })
 }
 
-/** By one worker, which does nothing else. */
+/** By one worker that does nothing else. */
 async function timeSending() {
   const sink = await startSink()
   await withProduct('api', { SMTP_URL: sink.url }, async (product) => {

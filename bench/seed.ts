@@ -5,23 +5,23 @@ import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 const CONTACTS = 1_000_000
 const PAGE = 100_000
 
-/** `BENCH_SCALE=0.01` is enough to try a change; 1 is what the published table stands for. */
+/** `BENCH_SCALE=0.01` is enough to try a change; the published table has scale 1. */
 export const scaled = (count: number, scale: number) => Math.max(1_000, Math.round(count * scale))
 
-/** Counts up in time like ours: what was made together lies together. */
+/** Ids that increase with time, like ours, so that rows of one time are stored together. */
 export const idAt = (milliseconds: string, hash = 'hash') =>
   `(lpad(to_hex((${milliseconds})::bigint), 12, '0') || '7' || substr(${hash}, 1, 3) || '8' || substr(${hash}, 4, 15))::uuid`
 
 export async function connectToBench(dataDir: string) {
   const running = await attachEmbedded(dataDir)
-  if (!running) throw new Error('the server to measure does not run')
+  if (!running) throw new Error('the server to measure is not running')
   const client = new pg.Client(running.url)
   client.on('error', () => {}) // the failing query reports it
   await client.connect()
   return client
 }
 
-/** Fills by set-based SQL. Addresses and data vary like real ones. */
+/** Inserts by set-based SQL. Addresses and data vary like real ones. */
 export async function seedContacts(client: pg.Client, projectId: string, scale: number) {
   const total = scaled(CONTACTS, scale)
   for (let from = 1; from <= total; from += PAGE) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { buildStale } from '../scripts/build.mjs'
 
-// The product as it ships, with one route more, and what the benchmark signs counts as signed by Amazon.
+// Sterna as it ships, with one more route, and with the benchmark's key in place of Amazon's certificate.
 await buildStale()
 const { start } = await import('../server/dist/main.js')
 const Data = z.record(z.string(), z.unknown()).meta({ maxProperties: 500 })

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-// The other side, as cheap as can be: takes every mail, looks into none, says how many when asked, and when the one asked for came.
+// A receiver that is as cheap as possible: accepts every message unread, and reports on request how many, and when an awaited one arrived.
 const END = Buffer.from('\r\n.\r\n')
 let taken = 0
 let awaited = ''
@@ -9,23 +9,23 @@ const server = createServer((socket) => {
   socket.setNoDelay(true)
   socket.on('error', () => {})
   socket.write('220 sink\r\n')
-  let inMail = false
+  let inMessage = false
   let isAwaited = false
   let text = Buffer.alloc(0)
   socket.on('data', (chunk) => {
     text = text.length ? Buffer.concat([text, chunk]) : chunk
     for (;;) {
-      const end = text.indexOf(inMail ? END : '\r\n')
+      const end = text.indexOf(inMessage ? END : '\r\n')
       if (end < 0) {
-        // The end may have begun.
-        if (inMail) text = text.subarray(-END.length)
+        // The terminator may have begun.
+        if (inMessage) text = text.subarray(-END.length)
         return
       }
-      const line = inMail ? '' : text.toString('latin1', 0, end)
-      text = text.subarray(end + (inMail ? END.length : 2))
-      if (inMail && isAwaited) process.send?.({ at: performance.timeOrigin + performance.now() })
-      isAwaited = inMail ? false : isAwaited || (awaited !== '' && line.includes(awaited) && /^rcpt/i.test(line))
-      inMail = inMail ? ended(socket) : obey(socket, line)
+      const line = inMessage ? '' : text.toString('latin1', 0, end)
+      text = text.subarray(end + (inMessage ? END.length : 2))
+      if (inMessage && isAwaited) process.send?.({ at: performance.timeOrigin + performance.now() })
+      isAwaited = inMessage ? false : isAwaited || (awaited !== '' && line.includes(awaited) && /^rcpt/i.test(line))
+      inMessage = inMessage ? ended(socket) : replyTo(socket, line)
     }
   })
 })
@@ -36,7 +36,7 @@ function ended(socket: Socket) {
   return false
 }
 
-function obey(socket: Socket, line: string) {
+function replyTo(socket: Socket, line: string) {
   const isData = /^data$/i.test(line)
   if (/^quit$/i.test(line)) socket.end('221 Bye\r\n')
   else socket.write(isData ? '354 Go on\r\n' : '250 Ok\r\n')

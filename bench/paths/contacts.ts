@@ -6,7 +6,7 @@ import { connectToBench, scaled, seedContacts } from '../seed.ts'
 export type Product = { url: string; pid: number; projectId: string; secretKey: string; publicKey: string; dataDir: string }
 export type Timing = { name: string; result: string }
 
-/** Requests under load: one upsert at a time, as an application sends them. */
+/** Requests under load: one contact per request, as applications send them. */
 export async function measureUpserts({ url, pid, secretKey }: Product, scale: Scale): Promise<[string, Measured][]> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${secretKey}` }
   const upsert = (email: () => string) => ({
@@ -50,7 +50,7 @@ export async function timeLargeProject(product: Product, scale: number): Promise
     { name: 'list, page 1,000', result: `${ms(thousandth)} (${(thousandth / first).toFixed(2)} × page 1)` },
     { name: 'search "gmail" (a fifth of all)', result: ms(await median(() => get('/contacts?search=gmail'))) },
     { name: 'search "a1b2c" (a handful)', result: ms(await median(() => get('/contacts?search=a1b2c'))) },
-    { name: 'search, nobody', result: ms(await median(() => get('/contacts?search=zzzzq'))) },
+    { name: 'search, no match', result: ms(await median(() => get('/contacts?search=zzzzq'))) },
     { name: 'fields', result: ms(await median(() => get('/contacts/fields'))) },
     { name: 'values of a field', result: ms(await median(() => get('/contacts/fields/city/values'), 3)) },
   ]
@@ -80,7 +80,7 @@ export async function timeImport(product: Product, scale: number): Promise<Timin
   }
 }
 
-/** How long others' writes wait, at most, while much is deleted from the large project. */
+/** The longest write of another client while much is deleted from the large project. */
 export async function timeDeletes(product: Product): Promise<Timing[]> {
   const { data } = (await (await call(product, '/contacts?limit=100')).json()) as { data: { id: string; email: string }[] }
   const emails = data.map(({ email }) => email)
@@ -100,7 +100,7 @@ export async function timeDeletes(product: Product): Promise<Timing[]> {
   ]
 }
 
-/** Four writers of contacts that are there, one request after the other each, until the work is done. */
+/** Four writers of existing contacts, each one request after the other, until the work is done. */
 async function longestWrite(product: Product, emails: string[], work: () => Promise<unknown>) {
   let longest = 0
   let writes = 0
@@ -144,25 +144,25 @@ async function finished(product: Product, path: string) {
 
 export async function send({ url, secretKey }: Product, method: string, path: string, body?: object) {
   const headers = { authorization: `Bearer ${secretKey}`, ...(body ? { 'content-type': 'application/json' } : {}) }
-  const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`)
-  return answer
+  const response = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+  if (!response.ok) throw new Error(`${method} ${path} responded ${response.status}: ${await response.text()}`)
+  return response
 }
 
 export async function call({ url, secretKey }: Product, path: string) {
-  const answer = await fetch(url + path, { headers: { authorization: `Bearer ${secretKey}` } })
-  if (!answer.ok) throw new Error(`${path} answered ${answer.status}`)
-  return answer
+  const response = await fetch(url + path, { headers: { authorization: `Bearer ${secretKey}` } })
+  if (!response.ok) throw new Error(`${path} responded ${response.status}`)
+  return response
 }
 
-/** The cursor of that page, found by walking there in the largest steps. */
+/** The cursor of a page, found by paging there in the largest steps. */
 async function pageAt(product: Product, page: number) {
   let cursor = ''
   for (let rows = 0; rows < page * 20; rows += 100) {
     const body = (await (await call(product, `/contacts?limit=100${cursor && `&cursor=${cursor}`}`)).json()) as { cursor: string }
     cursor = body.cursor
   }
-  // The cursor is for lists of this order, whatever their page size.
+  // A cursor is valid for this order with any page size.
   return cursor
 }
 

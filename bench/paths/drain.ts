@@ -7,15 +7,15 @@ import { cpuMicroseconds, watchMemory } from '../process.ts'
 import { connectToBench, idAt, scaled } from '../seed.ts'
 import { type Product, send, type Timing } from './contacts.ts'
 
-const MAILS = 20_000
-/** A new one each time: a domain has one owner, and each run is a project. */
+const EMAILS = 20_000
+/** A new domain per run: a domain has one owner, and each run has its own project. */
 const DOMAIN = `drain${Date.now()}.example`
 const MANY = 1_000_000
 const CONNECTIONS = 16
 const ROUNDS = 3
 const POLL_MS = 50
 const WITHIN_MS = 3_600_000
-/** What one of these mails weighs on the wire. */
+/** Size of a message on the wire. */
 const BYTES = 17_000
 
 const VARIABLES = Array.from({ length: 40 }, (_, n) => `<td style="padding:4px">{{ field${n} ?? "nothing" }}</td>\n`).join('')
@@ -34,7 +34,7 @@ export async function startSink() {
       const [{ taken }] = (await once(child, 'message')) as [{ taken: number }]
       return taken
     },
-    /** Ask first, then send. By the clock of the machine, in milliseconds. */
+    /** Arrival time of the next message to this address, in milliseconds since the epoch. Must be called before it is sent. */
     async arrival(address: string) {
       child.send({ await: address })
       const [{ at }] = (await once(child, 'message')) as [{ at: number }]
@@ -44,9 +44,9 @@ export async function startSink() {
   }
 }
 
-/** One worker against a queue of one content, and against a loop that only signs and pushes, in turns: the machine has moods. */
+/** One worker with a queue of one content, alternating with a loop that only signs and pushes, because the speed of the machine varies. */
 export async function timeDrain(product: Product, worker: Node, sink: Sink, scale: number): Promise<Timing[]> {
-  const count = scaled(MAILS, scale)
+  const count = scaled(EMAILS, scale)
   await ownDomain(product, DOMAIN)
   await drain(product, worker, sink, scaled(2_000, scale)) // warm up
   const rounds: { signed: number; unsigned: number; perSecond: number; cpu: number }[] = []
@@ -57,27 +57,27 @@ export async function timeDrain(product: Product, worker: Node, sink: Sink, scal
   const median = (of: (round: (typeof rounds)[number]) => number) => rounds.map(of).sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!
   const share = (of: (round: (typeof rounds)[number]) => number) => `${Math.round(median(of) * 100)} %`
   return [
-    { name: `floor: a loop that signs and pushes, median of ${ROUNDS}`, result: `${Math.round(median(({ signed }) => signed))} mails/s` },
-    { name: 'floor: a loop that only pushes', result: `${Math.round(median(({ unsigned }) => unsigned))} mails/s` },
+    { name: `floor: a loop that signs and pushes, median of ${ROUNDS}`, result: `${Math.round(median(({ signed }) => signed))} emails/s` },
+    { name: 'floor: a loop that only pushes', result: `${Math.round(median(({ unsigned }) => unsigned))} emails/s` },
     {
-      name: `drain ${count.toLocaleString('en')} mails, ${(BODY.length / 1024).toFixed(0)} KB, 40 variables, DKIM`,
-      result: `${Math.round(median(({ perSecond }) => perSecond))} mails/s, ${share(({ perSecond, signed }) => perSecond / signed)} of the signing loop, ${share(({ perSecond, unsigned }) => perSecond / unsigned)} of the other; ${Math.round(median(({ cpu }) => cpu))} µs CPU per mail`,
+      name: `drain ${count.toLocaleString('en')} emails, ${(BODY.length / 1024).toFixed(0)} KB, 40 variables, DKIM`,
+      result: `${Math.round(median(({ perSecond }) => perSecond))} emails/s, ${share(({ perSecond, signed }) => perSecond / signed)} of the signing loop, ${share(({ perSecond, unsigned }) => perSecond / unsigned)} of the other; ${Math.round(median(({ cpu }) => cpu))} µs CPU per email`,
     },
   ]
 }
 
-/** Whether a worker grows with its queue. */
+/** Whether the memory of a worker grows with its queue. */
 export async function watchDrain(product: Product, worker: Node, sink: Sink, scale: number): Promise<Timing> {
-  const most = async (count: number) => {
+  const peakOf = async (count: number) => {
     const memory = watchMemory(worker.pid)
     await drain(product, worker, sink, count)
     return memory.stop()
   }
-  const [few, many] = [await most(scaled(10_000, scale)), await most(scaled(MANY, scale))]
-  return { name: `memory while draining 10 k, then ${scaled(MANY, scale).toLocaleString('en')} mails`, result: `${few} MB, ${many} MB` }
+  const [few, many] = [await peakOf(scaled(10_000, scale)), await peakOf(scaled(MANY, scale))]
+  return { name: `memory while draining 10 k, then ${scaled(MANY, scale).toLocaleString('en')} emails`, result: `${few} MB, ${many} MB` }
 }
 
-/** What other parts have accepted waits in the kept folder, and would be sent, or refused, along with what is measured. */
+/** Deletes emails that other parts of the benchmark have queued in the same data folder: they would be sent along with the measured ones. */
 export async function emptyQueue({ dataDir }: Product) {
   const client = await connectToBench(dataDir)
   await client.query(`delete from emails where state in ('queued', 'deferred')`)
@@ -85,7 +85,7 @@ export async function emptyQueue({ dataDir }: Product) {
   await client.end()
 }
 
-/** Verified by our word: there is no DNS to ask. */
+/** Marked as verified without DNS. */
 export async function ownDomain(product: Product, domain: string) {
   await send(product, 'POST', '/domains', { domain })
   const client = await connectToBench(product.dataDir)
@@ -104,30 +104,30 @@ async function push(sink: Sink, count: number, signs: boolean) {
   return perSecond
 }
 
-/** From the first mail that arrives to the last. */
+/** Measures from the first message that arrives to the last. */
 async function drain(product: Product, worker: Node, sink: Sink, count: number) {
   const client = await connectToBench(product.dataDir)
   const before = await sink.taken()
-  await queueMails(client, product.projectId, count, 'TRANSACTIONAL').finally(() => client.end())
+  await queueEmails(client, product.projectId, count, 'TRANSACTIONAL').finally(() => client.end())
   await arrived(sink, before + 1)
   const startedAt = performance.now()
-  // The database belongs to the other process, which has nothing to do.
+  // The database is a child of the other, idle process.
   const cpu = () => cpuMicroseconds(product.pid) + cpuMicroseconds(worker.pid)
   const cpuBefore = cpu()
   const first = await sink.taken()
   await arrived(sink, before + count)
-  const mails = before + count - first
-  return { perSecond: mails / ((performance.now() - startedAt) / 1_000), cpu: (cpu() - cpuBefore) / mails }
+  const emails = before + count - first
+  return { perSecond: emails / ((performance.now() - startedAt) / 1_000), cpu: (cpu() - cpuBefore) / emails }
 }
 
 async function arrived(sink: Sink, count: number) {
   for (const end = Date.now() + WITHIN_MS; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, POLL_MS)))
     if ((await sink.taken()) >= count) return
-  throw new Error('the mails did not arrive in time')
+  throw new Error('the emails did not arrive in time')
 }
 
-/** As accepting leaves them: a content, contacts, and a row for each mail. */
-export async function queueMails(client: pg.Client, projectId: string, count: number, source: 'TRANSACTIONAL' | 'CAMPAIGN') {
+/** Inserts the rows that accepting a request inserts: a content, contacts and emails. */
+export async function queueEmails(client: pg.Client, projectId: string, count: number, source: 'TRANSACTIONAL' | 'CAMPAIGN') {
   const data = `jsonb_build_object(${Array.from({ length: 40 }, (_, n) => `'field${n}', 'value ${n} of ' || n`).join(', ')})`
   await client.query('begin')
   const content = await client.query(

@@ -23,14 +23,14 @@ export async function timeEvents(product: Product, scale: number): Promise<Timin
   return [
     { name: `events, page 1, ${total.toLocaleString('en')} events`, result: ms(first) },
     { name: 'events of one name, page 1', result: ms(await median(() => get('/events?limit=20&eventName=event%207'))) },
-    { name: 'events of a name that nothing has', result: ms(await median(() => get('/events?eventName=none'))) },
+    { name: 'events of a name without events', result: ms(await median(() => get('/events?eventName=none'))) },
     { name: 'names of events', result: ms(await median(() => get('/events/names'))) },
     { name: 'stats of events, all', result: ms(await median(() => get('/events/stats'))) },
     { name: 'stats of events, 30 days', result: ms(await median(() => get(`/events/stats?startDate=${since}`))) },
   ]
 }
 
-/** Filling takes minutes, so the project with its events stays for the next run of the same size. */
+/** Inserting takes minutes, so the project is kept for the next run of the same size. */
 async function keptLedger(product: Product, total: number): Promise<Product> {
   const note = join(product.dataDir, `ledger-${total}.json`)
   if (existsSync(note)) return { ...product, ...(JSON.parse(readFileSync(note, 'utf8')) as object) }
@@ -42,7 +42,7 @@ async function keptLedger(product: Product, total: number): Promise<Product> {
   return product
 }
 
-/** Those of the past months, as they would be there after so long. */
+/** The partitions of the past months, which an installation of that age would have. */
 async function makePartitions(dataDir: string) {
   const client = await connectToBench(dataDir)
   const log = createLog('warn')
@@ -66,7 +66,7 @@ async function seedEvents(client: pg.Client, projectId: string, total: number) {
   }
   await client.query(
     'insert into event_counts (project_id, name, day, count) select $1, name, id_day(id), count(*) from events where project_id = $1 and name like $2 group by 2, 3',
-    // The project has been tracked for before.
+    // Only these: other parts of the benchmark have tracked events of the project.
     [projectId, 'event %'],
   )
   await client.query('vacuum analyze events')

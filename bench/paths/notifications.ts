@@ -6,7 +6,7 @@ import type { Product, Timing } from './contacts.ts'
 
 const NOTIFICATIONS = 20_000
 
-/** What a provider tells, each told once: its signature is checked, and it is answered when it is kept. */
+/** Distinct notifications of a provider: each has its signature verified, and the response follows when it is stored. */
 export async function timeNotifications({ url }: Product, scale: number): Promise<Timing> {
   const amount = scaled(NOTIFICATIONS, scale)
   const bodies = Array.from({ length: amount }, () => JSON.stringify(signed({ Message: deliveryOf(randomUUID()) })))

@@ -9,29 +9,29 @@ const PARAGRAPH = '<p style="margin:0">Dear {{ first name ?? "customer" }}, your
 const VARIABLES_ONLY = `${PARAGRAPH.repeat(10)}${'<p>The quick brown fox jumps over the lazy dog.</p>\n'.repeat(17)}`
 const WITH_LOOP = `${PARAGRAPH.repeat(10)}{% for item in items %}<li>{{ item.name }}: {{ item.price | times: 2 }}</li>{% endfor %}${'<p>Lorem ipsum dolor sit amet.</p>\n'.repeat(170)}`
 
-/** Batches as the sender renders them, one after the other, with the template read once. */
+/** Batches as a worker renders them, one after the other, with the template compiled once. */
 export async function timeRendering(): Promise<Timing[]> {
   return [
-    { name: `render, ${size(VARIABLES_ONLY)}, 30 variables, main thread`, result: await perMail(VARIABLES_ONLY) },
-    { name: `render, ${size(WITH_LOOP)}, 30 variables and a loop of 10, threads`, result: await perMail(WITH_LOOP) },
+    { name: `render, ${size(VARIABLES_ONLY)}, 30 variables, main thread`, result: await perEmail(VARIABLES_ONLY) },
+    { name: `render, ${size(WITH_LOOP)}, 30 variables and a loop of 10, threads`, result: await perEmail(WITH_LOOP) },
   ]
 }
 
 const size = (body: string) => `${(body.length / 1024).toFixed(1)} KB`
 
-async function perMail(body: string) {
+async function perEmail(body: string) {
   const template = { subject: 'Hi {{ first name }}', body }
-  const recipients = Array.from({ length: BATCH }, (_, n) => someone(n))
+  const recipients = Array.from({ length: BATCH }, (_, n) => recipientAt(n))
   for (let warmUp = 0; warmUp < 10; warmUp++) await renderMails(template, recipients)
   const before = performance.now()
   for (let batch = 0; batch < BATCHES; batch++) {
     const failed = (await renderMails(template, recipients)).find(({ ok }) => !ok)
-    if (failed) throw new Error(`a mail was not rendered: ${JSON.stringify(failed)}`)
+    if (failed) throw new Error(`an email was not rendered: ${JSON.stringify(failed)}`)
   }
-  return `${(((performance.now() - before) / BATCH / BATCHES) * 1000).toFixed(1)} µs per mail`
+  return `${(((performance.now() - before) / BATCH / BATCHES) * 1000).toFixed(1)} µs per email`
 }
 
-const someone = (n: number): Recipient => ({
+const recipientAt = (n: number): Recipient => ({
   id: `contact-${n}`,
   email: `person${n}@bench.example`,
   subscribed: true,

@@ -4,19 +4,19 @@ import type { Product } from './contacts.ts'
 import { ownDomain } from './drain.ts'
 
 const EXISTING = 10_000
-/** A new one each time: a domain has one owner, and each run is a project. */
+/** A new domain per run: a domain has one owner, and each run has its own project. */
 const DOMAIN = `send${Date.now()}.example`
 const BODY = `<p>Hello {{ name ?? "there" }}</p>${'<p>The quick brown fox jumps over the lazy dog, and back again.</p>'.repeat(118)}`
 const SIZE = `${(BODY.length / 1024).toFixed(0)} KB`
 
 const requestFor = (n: number, body = BODY) =>
   JSON.stringify({ to: `reader${n}@bench.example`, from: `news@${DOMAIN}`, subject: 'Hello', body })
-const anyone = () => Math.floor(Math.random() * EXISTING)
+const randomContact = () => Math.floor(Math.random() * EXISTING)
 
-/** What the framework alone does with such a request. */
+/** The cost of such a request in the framework alone. */
 export const SEND_FLOOR = { name: `floor: an echo of the body of /v1/send, ${SIZE}`, body: requestFor(1) }
 
-/** One mail per request, accepted and written down; nobody sends them meanwhile. */
+/** One email per request, accepted and written; no worker sends them meanwhile. */
 export async function measureSending(product: Product, scale: Scale): Promise<[string, Measured][]> {
   await ownDomain(product, DOMAIN)
   const same = Array.from({ length: EXISTING }, (_, n) => requestFor(n))
@@ -26,14 +26,14 @@ export async function measureSending(product: Product, scale: Scale): Promise<[s
     headers: { 'content-type': 'application/json', authorization: `Bearer ${product.secretKey}` },
     body,
   })
-  // The number stands in front, so that no two bodies are alike and none costs the load generator much to make.
-  const own = () => same[anyone()]!.replace('"body":"', `"body":"${randomBytes(8).toString('hex')} `)
+  // A random prefix makes each body different at little cost for the load generator.
+  const own = () => same[randomContact()]!.replace('"body":"', `"body":"${randomBytes(8).toString('hex')} `)
   return [
     [
       `POST /v1/send, one recipient, ${SIZE}, the same body`,
       await measure(
         product.pid,
-        target(() => same[anyone()]!),
+        target(() => same[randomContact()]!),
         scale,
       ),
     ],

@@ -10,8 +10,8 @@ const REQUESTS = 1_000_000
 
 const bodyFor = (email: string) => JSON.stringify({ email, event: 'signed up', data: { plan: 'pro', seats: 3 } })
 const known = Array.from({ length: EXISTING }, (_, n) => bodyFor(`visitor${n}@bench.example`))
-const someone = () => known[Math.floor(Math.random() * EXISTING)]!
-const stranger = () => bodyFor(`${randomBytes(8).toString('hex')}@bench.example`)
+const knownBody = () => known[Math.floor(Math.random() * EXISTING)]!
+const newBody = () => bodyFor(`${randomBytes(8).toString('hex')}@bench.example`)
 
 const target = ({ url, publicKey }: Product, body: () => string): Target => ({
   url: `${url}/v1/track`,
@@ -26,20 +26,20 @@ export async function measureTracking(product: Product, scale: Scale): Promise<[
     measure(product.pid, { ...target(product, body), ...(headers ? { moreHeaders: headers } : {}) }, scale)
   const key = () => ({ 'idempotency-key': randomBytes(12).toString('hex') })
   return [
-    ['POST /v1/track, 10 k existing contacts', await track(someone)],
-    ['POST /v1/track, 10 k existing contacts, with a key', await track(someone, key)],
-    ['POST /v1/track, new contacts', await track(stranger)],
+    ['POST /v1/track, 10 k existing contacts', await track(knownBody)],
+    ['POST /v1/track, 10 k existing contacts, with a key', await track(knownBody, key)],
+    ['POST /v1/track, new contacts', await track(newBody)],
   ]
 }
 
-/** The most a node holds while it answers many requests: whether it grows with them. */
+/** Peak memory of a node during many requests: whether it grows with them. */
 export async function watchTracking(product: Product, scale: number): Promise<Timing> {
   const total = scaled(REQUESTS, scale)
-  const most = async (amount: number) => {
+  const peakOf = async (amount: number) => {
     const memory = watchMemory(product.pid)
-    await load(target(product, someone), { amount })
+    await load(target(product, knownBody), { amount })
     return memory.stop()
   }
-  const [early, late] = [await most(total / 10), await most((total * 9) / 10)]
+  const [early, late] = [await peakOf(total / 10), await peakOf((total * 9) / 10)]
   return { name: `memory while tracking ${total.toLocaleString('en')} events: first tenth, the rest`, result: `${early} MB, ${late} MB` }
 }

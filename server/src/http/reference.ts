@@ -10,7 +10,7 @@ type Operation = {
   responses?: Record<string, Body>
 }
 type Parameter = { name: string; in: string; required?: boolean; schema?: Schema }
-/** A `$ref` is one of the answers that hold nothing but the error envelope. */
+/** A `$ref` is a response that is only the error envelope. */
 type Body = { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> }
 type Schema = {
   $ref?: string
@@ -27,7 +27,7 @@ type Schema = {
 
 const CALLERS: Record<string, string> = { secretKey: 'secret key', publicKey: 'public key', session: 'session' }
 
-/** A page that needs no script: every operation of the document, grouped by tag, with its fields. */
+/** A page without scripts: all operations of the document, grouped by tag, with their fields. */
 export function printReference(document: object) {
   const { paths = {}, components = {} } = document as {
     paths?: Record<string, Record<string, Operation>>
