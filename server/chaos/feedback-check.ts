@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { Mail } from '../test/support/ses-event.ts'
+import type { EmailIds } from '../test/support/ses-event.ts'
 import { type Broken, type Check, checkAgreement, checkRules } from './check.ts'
 import type { FeedbackCall } from './feedback.ts'
 import type { Sent } from './load.ts'
 
-type Told = { id: string; mails: Mail[] }
+type Told = { id: string; mails: EmailIds[] }
 type Ledger = ReadonlyMap<string, Sent<FeedbackCall, true>>
 
 export const LOST = 'acknowledged, but nobody has it'

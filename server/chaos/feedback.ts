@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connect, many, one, transact } from '../src/db/index.ts'
 import { createLog } from '../src/lib/log.ts'
-import type { Mail } from '../test/support/ses-event.ts'
+import type { EmailIds } from '../test/support/ses-event.ts'
 import { PUBLIC_KEY, TOPIC } from '../test/support/sns-server.ts'
 import { feedbackChecks, LOST, TWICE } from './feedback-check.ts'
 import { feedbackFaults } from './feedback-faults.ts'
@@ -73,7 +73,7 @@ export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: 
 }
 
 type Db = ReturnType<typeof connect>
-type Project = { id: string; mails: Mail[] }
+type Project = { id: string; mails: EmailIds[] }
 
 /** By the sandbox, which says nothing of them later. */
 async function sendMails(db: Db, url: string, name: string, count: number): Promise<Project> {
@@ -98,7 +98,7 @@ async function sendMails(db: Db, url: string, name: string, count: number): Prom
   await until('the mails are sent', SENT_MS, isSent)
   const rows = await many(
     db,
-    sql<Mail>`
+    sql<EmailIds>`
       select id, project_id as "projectId", message_id as "messageId", contact_id as "contactId" from emails where project_id = ${project.id}
     `,
   )
@@ -107,7 +107,7 @@ async function sendMails(db: Db, url: string, name: string, count: number): Prom
 }
 
 /** A third of them are told of before anybody here knows that they were taken, a third after nobody answered. */
-const forgetAnswers = (db: Db, mails: Mail[]) =>
+const forgetAnswers = (db: Db, mails: EmailIds[]) =>
   transact(db, async (tx) => {
     const places = JSON.stringify(mails.map(({ projectId, id }, place) => ({ projectId, id, place })))
     const forgotten = sql`jsonb_to_recordset(${places}::jsonb) as m("projectId" uuid, id uuid, place int)`

@@ -1,4 +1,4 @@
-import { bounce, eventOf, type Mail } from '../test/support/ses-event.ts'
+import { bounce, type EmailIds, eventOf } from '../test/support/ses-event.ts'
 import { signed } from '../test/support/sns-server.ts'
 import type { Random } from './random.ts'
 
@@ -45,7 +45,7 @@ const MINUTE_MS = 60_000
 const BEGAN_AT = Date.now() - 12 * 60 * MINUTE_MS
 
 /** When it happened is what it says, not when it is heard. */
-function tell(mail: Mail, index: number, chapter: number) {
+function tell(mail: EmailIds, index: number, chapter: number) {
   const [kind, more] = storyOf(index).chapters[chapter]!
   const timestamp = new Date(BEGAN_AT + chapter * MINUTE_MS).toISOString()
   const part = PARTS[kind]
@@ -57,13 +57,13 @@ function tell(mail: Mail, index: number, chapter: number) {
 const PARTS: Record<string, string> = { Delivery: 'delivery', Bounce: 'bounce', Complaint: 'complaint', DeliveryDelay: 'deliveryDelay' }
 
 /** What is told first of every mail, then what is told second, and so on. */
-export const inOrder = (mails: Mail[]) =>
+export const inOrder = (mails: EmailIds[]) =>
   Array.from({ length: LONGEST }, (_, chapter) =>
     mails.flatMap((mail, index) => (chapter < storyOf(index).chapters.length ? [tell(mail, index, chapter)] : [])),
   )
 
 /** Something that was told before, under an id of its own. */
-export function echoOf(mails: Mail[], random: Random) {
+export function echoOf(mails: EmailIds[], random: Random) {
   const index = random.below(mails.length)
   return tell(mails[index]!, index, random.below(storyOf(index).chapters.length))
 }
@@ -74,7 +74,7 @@ const ECHO_SHARE = 0.2
 const REPEATS = { few: 3, many: 46, manyShare: 0.05 }
 
 /** The same, but each part told up to 46 times, in any order. */
-export function inDisorder(mails: Mail[], random: Random) {
+export function inDisorder(mails: EmailIds[], random: Random) {
   const echoes = mails.flatMap((mail, index) =>
     random.chance(ECHO_SHARE) ? storyOf(index).chapters.map((_, chapter) => tell(mail, index, chapter)) : [],
   )

@@ -122,8 +122,8 @@ describe('the number of contacts', () => {
       )
       .toBe(1)
     const recounting = transact(sterna.db, (tx) => recountContacts(tx, project.id))
-    // The recount either waits for the compaction or finishes without it.
-    await Promise.race([recounting, expect.poll(async () => (await one(sterna.db, waiting)).n).toBe(1)])
+    // The recount either waits for the compaction or finishes without it. The job of the worker may wait, too.
+    await Promise.race([recounting, expect.poll(async () => (await one(sterna.db, waiting)).n).not.toBe(0)])
     release()
     await Promise.all([compacting, recounting])
     expect((await project.contacts.list()).total).toBe(4)

@@ -168,7 +168,7 @@ describe('a field of any name', () => {
   })
 
   test.each(['data.', 'nobody', 'data.__proto__', '__proto__', 'data.constructor', "data.a'b", 'data.\u2028', 'a\nb'])(
-    '%j is empty when nobody has it',
+    '%j has no values if no contact has it',
     async (name) => {
       const project = await newProject()
       await project.add('ada@example.com', { plan: 'pro' })

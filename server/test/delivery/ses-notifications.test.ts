@@ -10,7 +10,7 @@ import { dropOldNotifications } from '../../src/delivery/feedback/ses/store.ts'
 import { newId } from '../../src/lib/id.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, useApp } from '../support/app.ts'
-import { bounce, eventOf, type Mail } from '../support/ses-event.ts'
+import { bounce, type EmailIds, eventOf } from '../support/ses-event.ts'
 import { CERTIFICATE, confirmation, createFakeSns, SUBSCRIBE, signed, TOPIC } from '../support/sns-server.ts'
 
 const sns = createFakeSns()
@@ -31,7 +31,7 @@ async function newShop() {
   const domain = `told${++shops}.example`
   await sterna.call('POST', '/domains', { key: project.sk, body: { domain } })
   const call = async (url: string) => (await sterna.call('GET', url, { key: project.sk })).body
-  async function send(count: number): Promise<Mail[]> {
+  async function send(count: number): Promise<EmailIds[]> {
     const to = Array.from({ length: count }, (_, index) => `m${index}@example.com`)
     const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi', subscribed: true }
     const answer = await sterna.call('POST', '/v1/send', { key: project.sk, body })
@@ -41,7 +41,7 @@ async function newShop() {
     })
     const mails = await many(
       sterna.db,
-      sql<Mail>`select id, project_id as "projectId", message_id as "messageId", contact_id as "contactId" from emails where project_id = ${project.id}`,
+      sql<EmailIds>`select id, project_id as "projectId", message_id as "messageId", contact_id as "contactId" from emails where project_id = ${project.id}`,
     )
     const byId = new Map(mails.map((mail) => [mail.id, mail]))
     return answer.body.data.emails.map(({ email }: { email: string }) => byId.get(email)!)
@@ -56,7 +56,7 @@ const settled = () =>
     const due = await many(sterna.db, sql`select id from provider_notifications where due_at <= now() limit 1`)
     expect(due).toEqual([])
   })
-const eventsOf = ({ id }: Mail) =>
+const eventsOf = ({ id }: EmailIds) =>
   many(sterna.db, sql<{ name: string; data: Record<string, unknown> }>`select name, data from events where email_id = ${id} order by id`)
 
 // Who may tell us anything ------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ describe('asking Amazon', () => {
 
 describe('told of a mail', () => {
   let shop: Shop
-  let mails: Mail[]
+  let mails: EmailIds[]
   let next = 0
   beforeEach(async () => {
     shop ??= await newShop()
@@ -269,9 +269,9 @@ describe('told of a mail', () => {
     'waits for a second try': sql`state = 'deferred', handed_over_at = null, due_at = now() + interval '1 hour'`,
     'is about to be tried again': sql`state = 'sending', handed_over_at = null, attempts = 2`,
   }
-  const putBack = (mail: Mail, place: keyof typeof PLACES) =>
+  const putBack = (mail: EmailIds, place: keyof typeof PLACES) =>
     sql`update emails set sent_at = null, ${PLACES[place]} where project_id = ${mail.projectId} and id = ${mail.id}`.execute(sterna.db)
-  const isSubscribed = async ({ contactId }: Mail) => (await shop.call(`/contacts/${contactId}`)).subscribed
+  const isSubscribed = async ({ contactId }: EmailIds) => (await shop.call(`/contacts/${contactId}`)).subscribed
 
   test.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('that %s, whatever it says is the word that it was taken', async (place) => {
     for (const kind of ['Send', 'Delivery', 'DeliveryDelay']) {
@@ -428,7 +428,7 @@ describe('told of a mail', () => {
   })
 
   test('that we do not know yet, it waits for a week and no longer', async () => {
-    const mail: Mail = { id: newId(), projectId: shop.id, messageId: 'x', contactId: '' }
+    const mail: EmailIds = { id: newId(), projectId: shop.id, messageId: 'x', contactId: '' }
     const body = signed({ Message: eventOf(mail, 'Delivery') })
     await post(body)
     const look = () =>

@@ -41,7 +41,7 @@ type Published = {
 }
 
 let names = 0
-const newName = () => `shop${++names}.example`
+const newName = () => `domain${++names}.example`
 
 const post = (project: Project, domain: string, more: object = {}) =>
   sterna.call('POST', '/domains', { key: project.sk, body: { domain, ...more } })

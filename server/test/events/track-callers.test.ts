@@ -11,7 +11,7 @@ describe('the caller of track', () => {
   test('is recorded with every change of a subscription', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: ADA })
-    await project.track({ email: ADA, event: 'e', subscribed: false }, { headers: { 'x-request-id': 'from-the-shop' } })
+    await project.track({ email: ADA, event: 'e', subscribed: false }, { headers: { 'x-request-id': 'from-the-website' } })
     await project.call('POST', '/events/track', { email: ADA, event: 'e', subscribed: true })
     const bySession = await project.owner.call('POST', '/events/track', {
       body: { email: ADA, event: 'e', subscribed: false },
@@ -19,7 +19,7 @@ describe('the caller of track', () => {
     })
     expect(bySession.status).toBe(200)
     expect(await project.contacts.consents()).toEqual([
-      { subscribed: false, source: 'public-key', details: { requestId: 'from-the-shop', network: '127.0.0.1' } },
+      { subscribed: false, source: 'public-key', details: { requestId: 'from-the-website', network: '127.0.0.1' } },
       { subscribed: true, source: 'secret-key', details: { requestId: expect.any(String) } },
       { subscribed: false, source: 'dashboard', details: { requestId: expect.any(String), userId: project.owner.id } },
     ])

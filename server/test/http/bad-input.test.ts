@@ -383,7 +383,7 @@ const payloadFor = ({ body }: Operation) =>
 
 describe('every parameter in a path', () => {
   test.each<[string, string | ((parameter: { operation: Operation; name: string }) => string)]>([
-    ['somebody else’s id', ({ operation, name }) => setting.ids[resourceOf(operation.path, name)]!.foreign],
+    ['a foreign id', ({ operation, name }) => setting.ids[resourceOf(operation.path, name)]!.foreign],
     ['a random id', () => randomUUID()],
     ['the nil id', '00000000-0000-0000-0000-000000000000'],
     ['an id and more', () => `${randomUUID()}0`],

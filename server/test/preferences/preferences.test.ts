@@ -418,9 +418,9 @@ describe('queued emails', () => {
     const to = Array.from({ length: 10 }, (_, index) => `contact${index}@example.com`)
     for (const email of to) await own.contact({ email })
     const answer = await own.call('POST', '/v1/send', { to, template: await own.template({}) })
-    const mails = answer.body.data.emails as { email: string; contact: Contact }[]
-    const links = await Promise.all(mails.map(({ contact }) => own.linksFor(contact)))
-    const all = () => Promise.all(mails.map(({ email }) => own.email(email)))
+    const sends = answer.body.data.emails as { email: string; contact: Contact }[]
+    const links = await Promise.all(sends.map(({ contact }) => own.linksFor(contact)))
+    const all = () => Promise.all(sends.map(({ email }) => own.email(email)))
     await eventually(async () => expect((await all()).map(({ status }) => status)).toContain('SENT'))
     await Promise.all(links.map(({ unsubscribe }) => at.call('POST', pathOf(unsubscribe), { body: ONE_CLICK, headers: FORM })))
     const left = Date.now()
@@ -428,7 +428,7 @@ describe('queued emails', () => {
     const skipped = (await all()).filter(({ error }) => error === 'unsubscribed')
     expect(skipped.length).toBeGreaterThan(4)
     const sent = (await all()).filter(({ status }) => status === 'SENT')
-    expect(sent.length + skipped.length).toBe(mails.length)
+    expect(sent.length + skipped.length).toBe(sends.length)
     expect(Math.max(...sent.map(({ sentAt }) => Date.parse(sentAt)))).toBeLessThan(left + 1_000)
   })
 })

@@ -96,8 +96,8 @@ export async function startSterna(env: Record<string, string> = {}) {
   return {
     url: node.url,
     async accountEmails() {
-      const mails = await listAccountEmails(db, 100)
-      return Promise.all(mails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))
+      const emails = await listAccountEmails(db, 100)
+      return Promise.all(emails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))
     },
     async stop() {
       await db.destroy()

@@ -1,14 +1,14 @@
 /** The ids of an email. */
-export type Mail = { id: string; projectId: string; messageId: string; contactId: string }
+export type EmailIds = { id: string; projectId: string; messageId: string; contactId: string }
 
 /** An event as Amazon SES writes it. */
-export const eventOf = (mail: Mail, eventType: string, more: object = {}, about: object = {}) =>
+export const eventOf = (email: EmailIds, eventType: string, more: object = {}, about: object = {}) =>
   JSON.stringify({
     eventType,
     mail: {
-      messageId: `ses-${mail.id}`,
-      tags: { emailId: [mail.id], projectId: [mail.projectId], 'ses:configuration-set': ['sterna'] },
-      commonHeaders: { messageId: `<${mail.messageId}>` },
+      messageId: `ses-${email.id}`,
+      tags: { emailId: [email.id], projectId: [email.projectId], 'ses:configuration-set': ['sterna'] },
+      commonHeaders: { messageId: `<${email.messageId}>` },
       ...about,
     },
     ...more,

@@ -95,7 +95,7 @@ export function useSmtpSending() {
   const statesOf = async (ids: string[]) => (await rowsOf(ids)).map(({ state }) => state)
   const inState = (ids: string[], state: string, withinMs?: number) =>
     until(`all are ${state}`, async () => (await statesOf(ids)).every((each) => each === state), withinMs)
-  const copiesOf = (id: string) => sink.messages.filter((mail) => mail.id === id)
+  const copiesOf = (id: string) => sink.messages.filter((message) => message.id === id)
 
   return {
     sink,

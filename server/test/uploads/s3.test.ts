@@ -28,15 +28,15 @@ afterAll(() => {
 })
 
 type Project = Awaited<ReturnType<typeof sterna.newProject>>
-let shop: Project
+let project: Project
 beforeAll(async () => {
-  shop = await sterna.newProject()
+  project = await sterna.newProject()
 })
 afterEach(() => {
   s3.outage.status = undefined
 })
 
-async function upload(content: Buffer, { sk } = shop) {
+async function upload(content: Buffer, { sk } = project) {
   const form = new FormData()
   form.append('image', new Blob([new Uint8Array(content)]), 'a.png')
   const response = new Response(form)

@@ -99,7 +99,7 @@ describe('the domain', () => {
     ['has only AAAA besides', { AAAA: ['2001:db8::1'], MX: [[1, 'mx.example']] }, { valid: true, hasWebsite: true }],
     ['has no website', { MX: [[1, 'mx.example']] }, { valid: true, hasWebsite: false, domainExists: true }],
     [
-      'says that it takes no mail',
+      'has an empty MX record',
       { MX: [[0, '.']] },
       { valid: false, hasMxRecords: false, reasons: ['The domain takes no mail: it says so by an empty MX record.'] },
     ],
