@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 
@@ -17,11 +18,15 @@ class CrashTestsApart extends BaseSequencer {
   }
 }
 
+/** `scripts/build.mjs` builds it before the tests. In watch mode it would go stale, so threads run from the sources there. */
+const bundle = process.argv.includes('run') ? { TEST_BUNDLE: fileURLToPath(new URL('server/dist', import.meta.url)) } : {}
+
 export default defineConfig({
   test: {
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
     globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
     sequence: { sequencer: CrashTestsApart },
+    env: bundle,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores: more files at once only makes each of them slower and their timings noisier.
