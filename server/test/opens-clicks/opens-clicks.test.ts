@@ -470,7 +470,7 @@ describe('an open or click', () => {
 
   test('that repeats a thousand times counts once for one reader, and a bounded number of times for many', async () => {
     const project = await newProject()
-    const [one, crowd] = await Promise.all([project.deliver(LINK), project.deliver(LINK)])
+    const [one, crowd] = [await (await newProject()).deliver(LINK), await project.deliver(LINK)]
     for (let round = 0; round < 3; round++) {
       await Promise.all(times(350, () => visit(one.pixel)))
       await Promise.all(times(60, (index) => visit(crowd.pixel, { from: `10.${round}.0.${index}` })))
