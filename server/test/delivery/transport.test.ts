@@ -12,15 +12,16 @@ import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { createSterna, SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { startDnsServer } from '../support/dns-server.ts'
-import { type Running, spawnNode, startNode } from '../support/process.ts'
+import { type LocalNode, startLocalNode } from '../support/local-node.ts'
+import { spawnNode, startNode } from '../support/process.ts'
 import { startSmtpServer } from '../support/smtp-server.ts'
 
-/** Nodes that were not given the same transport settings, as processes on one database. */
+/** Nodes with different transport settings on one database. Those whose output matters are processes, the others run in this one. */
 let sink: Awaited<ReturnType<typeof startSmtpServer>>
 let dns: Awaited<ReturnType<typeof startDnsServer>>
 let database: Awaited<ReturnType<typeof cloneDatabase>>
 let db: Pool
-const nodes: Running[] = []
+const nodes: { stop(): Promise<unknown> }[] = []
 
 beforeAll(async () => {
   sink = await startSmtpServer()
@@ -45,6 +46,17 @@ const environment = (env: Record<string, string>) => ({ DATABASE_URL: database.u
 const smtp = () => ({ SMTP_URL: sink.url })
 
 async function start(env: Record<string, string>) {
+  const node = await startLocalNode(environment(env))
+  nodes.push(node)
+  return node
+}
+
+async function stop(node: LocalNode) {
+  nodes.splice(nodes.indexOf(node), 1)
+  await node.stop()
+}
+
+async function startProcess(env: Record<string, string>) {
   const node = await startNode(environment(env))
   nodes.push(node)
   return node
@@ -58,32 +70,19 @@ async function refusedStart(env: Record<string, string>) {
   return node.output()
 }
 
-async function call(node: Running, method: string, path: string, { body, headers = {} }: { body?: object; headers?: object } = {}) {
-  const answer = await fetch(node.url + path, {
-    method,
-    headers: { ...(body ? { 'content-type': 'application/json' } : {}), ...headers } as Record<string, string>,
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  })
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as any }
-}
-
-async function newProject(node: Running) {
-  const signedUp = await call(node, 'POST', '/auth/signup', { body: { email: `p${Math.random()}@example.com`, password: 'correct horse' } })
-  const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
-  const { body } = await call(node, 'POST', '/users/@me/projects', { body: { name: 'Test' }, headers: { cookie } })
-  const headers = { authorization: `Bearer ${body.secret}` }
+async function newProject(node: LocalNode) {
+  const { id, sk: key } = await node.newProject()
   return {
-    id: body.id as string,
-    addDomain: (domain: string) => call(node, 'POST', '/domains', { body: { domain }, headers }),
-    check: (id: string) => call(node, 'GET', `/domains/${id}/verify`, { headers }),
-    domains: async () => (await call(node, 'GET', '/domains/project/current', { headers })).body,
+    id,
+    addDomain: (domain: string) => node.call('POST', '/domains', { body: { domain }, key }),
+    check: (domainId: string) => node.call('GET', `/domains/${domainId}/verify`, { key }),
+    domains: async () => (await node.call('GET', '/domains/project/current', { key })).body,
     send: (from: string, to: string | string[]) =>
-      call(node, 'POST', '/v1/send', { body: { to, from, subject: 'Hi', body: 'Hi', subscribed: true }, headers }),
+      node.call('POST', '/v1/send', { body: { to, from, subject: 'Hi', body: 'Hi', subscribed: true }, key }),
   }
 }
 
-const transportOf = async (node: Running) => (await call(node, 'GET', '/config')).body.features.email
+const transportOf = async (node: LocalNode) => (await node.call('GET', '/config')).body.features.email
 const setProof = (projectId: string, proof: 'dns' | 'sandbox') =>
   sql`
     update domains set status = 'verified', verified_by = ${proof}, verified_at = now(), next_check_at = 'infinity' where project_id = ${projectId}
@@ -110,7 +109,7 @@ describe('an API node without transport settings beside a worker that sends by S
     const project = await newProject(api)
     await project.addDomain('shop.example')
     await setProof(project.id, 'dns')
-    await worker.stop()
+    await stop(worker)
     expect((await project.send('news@shop.example', 'a@example.com')).status).toBe(200)
     // As a node of an older version does, which knows only its own settings.
     await setProof(project.id, 'sandbox')
@@ -139,7 +138,7 @@ test('a worker without SMTP_URL is refused beside one that has it, and every ema
   const first = await start({ ROLE: 'all', ...smtp() })
   const message = await refusedStart({ ROLE: 'worker' })
   expect(message).toMatch(/This node has neither SMTP_URL nor SES_REGION \(sandbox\), but the installation runs with SMTP_URL/)
-  expect(message).toContain(`sterna-api:${first.child.pid}`)
+  expect(message).toContain(`sterna-api:${process.pid}`)
   expect(message).toContain('stop all nodes first')
   expect(message).not.toMatch(/^\s+at /m)
 
@@ -167,7 +166,7 @@ test('a node that starts alone changes the transport, says so, and takes back wh
   const project = await newProject(trial)
   expect((await project.addDomain('shop.example')).body.status).toBe('verified')
   await stopAll()
-  const real = await start(smtp())
+  const real = await startProcess(smtp())
   expect(real.output()).toMatch(/"level":"warn".*"from":"sandbox","to":"smtp".*the transport of this installation has changed/)
   expect(await many(db, sql`select status, verified_by as "verifiedBy" from domains`)).toEqual([{ status: 'pending', verifiedBy: null }])
 })
