@@ -59,7 +59,7 @@ describe('sending', () => {
     await until('the campaign runs', () => bulk() > 200)
     const before: number[] = []
     for (let round = 0; round < 100; round++) {
-      const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.secret })
+      const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.sk })
       const accepted = sink.messages.length
       await until('it arrives', () => copiesOf(id!).length)
       before.push(Math.max(0, sink.messages.findIndex((mail) => mail.id === id) - accepted))

@@ -1,0 +1,66 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
+import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
+import { startSink } from '../support/smtp-server.ts'
+import { until } from '../support/until.ts'
+
+const { sterna, sink, project, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
+
+describe('sending', () => {
+  test('a refusal for now is tried again later, and counts; being too fast does not', async () => {
+    await startWorker()
+    const [later, fast] = [await send('t451@example.com'), await send('t454@example.com')]
+    await inState([...later, ...fast], 'deferred')
+    expect([(await rowsOf(later))[0], (await rowsOf(fast))[0]]).toMatchObject([
+      { failures: 1, worker: null },
+      { failures: 0, worker: null },
+    ])
+  })
+
+  test('who is told to slow down does, loses nothing, and catches up', { timeout: 60_000 }, async () => {
+    await startWorker()
+    sink.mood.refusal = '454'
+    const ids = await send(addresses('ok', 100))
+    await until('some were refused', async () => (await statesOf(ids)).includes('deferred'))
+    const before = sink.commands.length
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    const asked = sink.commands.slice(before).filter((line) => line.startsWith('RCPT')).length
+    expect(asked).toBeLessThan(40)
+    sink.mood.refusal = undefined
+    // The pace recovers by one email per second, so a part of them is enough to see that it does.
+    const kept = ids.slice(0, 30)
+    await sql`update emails set state = 'cancelled' where id = any(${ids.slice(30)}::uuid[]) and state in ('queued', 'deferred')`.execute(
+      sterna.db,
+    )
+    await inState(kept, 'sent', 40_000)
+    expect((await rowsOf(kept)).every(({ failures }) => failures === 0)).toBe(true)
+  })
+
+  test('who is not let in stops asking, and no mail fails for it', async () => {
+    const strict = await startSink({ refuseLogins: true })
+    await startWorker({ SMTP_URL: strict.url.replace('//', '//user:wrong@') })
+    const ids = await send(addresses('ok', 200))
+    await until('it was refused', () => strict.connections())
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect(strict.connections()).toBeLessThanOrEqual(20)
+    const rows = await rowsOf(ids)
+    expect(rows.filter(({ state, failures }) => state === 'failed' || failures)).toEqual([])
+    await strict.stop()
+  })
+
+  test('cut off before the dot, it was not sent; after it, nobody knows until there is evidence', async () => {
+    await startWorker()
+    const [before, after] = [await send('rst-data@example.com'), await send(['rst-dot@example.com', 'garbage@example.com'])]
+    await inState(before, 'deferred')
+    await inState(after, 'unknown')
+    expect(copiesOf(before[0]!)).toHaveLength(0)
+    const told = await sterna.db.transaction().execute((tx) =>
+      settleByEvidence(
+        tx,
+        after.map((id) => ({ projectId: project.id, id })),
+      ),
+    )
+    expect([told, await statesOf(after)]).toEqual([2, ['sent', 'sent']])
+  })
+})
