@@ -1,6 +1,6 @@
 import { type Attacker, attack, type Order } from './attacks.ts'
 
-// As a process of its own, so that making the load does not slow down the clients that measure.
+// A separate process, so that generating the load does not slow down the clients that measure.
 const attacker = JSON.parse(process.argv[2]!) as Attacker
 process.on('message', async (order: Order) => process.send!(await attack(attacker, order)))
 process.send!('ready')

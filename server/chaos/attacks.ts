@@ -1,10 +1,10 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** The attacking project, as the process that attacks knows it. */
+/** The project whose keys the attacking process uses. */
 export type Attacker = { url: string; secret: string; public: string; domain: string }
 export type Order = { attack: AttackName; requests: number }
-/** How the attacker was answered. `none`: the connection ended without an answer. */
+/** Responses to the attacker by status. `none`: the connection ended without a response. */
 export type Outcome = { statuses: Record<string, number>; largestAnswer: number; withoutRetryAfter: number }
 type Answer = { status: number; size: number; retryAfter: boolean }
 
@@ -46,7 +46,7 @@ type Request = {
   /** Keeps back the last part of the body for this long after the rest was written, then hangs up. */
   heldMs?: number
 }
-/** `every`: how many of the ordered requests make one of these. A large body is made once, emails anew for each request. */
+/** `every`: divides the number of requests, for expensive ones. A large body is built once, an email for each request. */
 type Attack = { concurrency: number; every?: number; make: (attacker: Attacker) => Request | (() => Request) }
 
 /** One shape of load for each way in which a project could slow down others. */
@@ -166,7 +166,7 @@ function call(agent: Agent, attacker: Attacker, { path, method, body, type, key 
   })
 }
 
-/** A node may refuse by the announced length: then the body would only get in the way of the answer. */
+/** A node may refuse by Content-Length; sending the body then would only delay its response. */
 async function hold(req: ClientRequest, body: Buffer, heldMs: number) {
   let answered = false
   req.once('response', () => (answered = true))

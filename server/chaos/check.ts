@@ -2,16 +2,16 @@ import { type RawBuilder, sql } from 'kysely'
 import { connect, many, type Tx } from '../src/db/index.ts'
 import { createLog } from '../src/lib/log.ts'
 
-/** A rule that does not hold, and where it does not. */
+/** A rule that does not hold, and its counterexamples. */
 export type Broken = { rule: string; cases: string[] }
 export type Check = (tx: Tx) => Promise<Broken[]>
 
-/** Events that follow from a change of a subscription. */
+/** Events of subscription changes. */
 export const FLIPS = sql`('contact.subscribed', 'contact.unsubscribed')`
-/** Of one rule these are enough to see what is wrong. */
+/** Counterexamples shown per rule. */
 const EXAMPLES = 5
 
-/** Looks at one moment of the database, which may go on changing. */
+/** Runs all checks in one snapshot of the database, which may keep changing. */
 export async function checkDatabase(url: string, checks: Check[]): Promise<Broken[]> {
   const db = connect({ url, max: 1, log: createLog('silent') })
   try {
@@ -30,7 +30,7 @@ export async function checkDatabase(url: string, checks: Check[]): Promise<Broke
   }
 }
 
-export const tell = ({ rule, cases }: Broken) => `${rule}: ${cases.length}, such as ${cases.slice(0, EXAMPLES).join(', ')}`
+export const describeBroken = ({ rule, cases }: Broken) => `${rule}: ${cases.length}, such as ${cases.slice(0, EXAMPLES).join(', ')}`
 
 /** Each statement returns the rows that break its rule. */
 export const checkRules =
@@ -44,10 +44,10 @@ export const checkRules =
     return broken
   }
 
-/** Contacts, events, consents and counters tell the same story, whatever was sent. */
+/** Contacts, events, consents and counters agree with each other, whatever was sent. */
 export const checkAgreement = (projectId: string) =>
   checkRules({
-    'counts of events that are not how many there are': sql`
+    'event counters that differ from the events': sql`
       select coalesce(c.name, e.name) as name, coalesce(c.day, e.day) as day, c.count as counted, e.count as there
       from (
         select name, day, sum(count) as count
@@ -61,7 +61,7 @@ export const checkAgreement = (projectId: string) =>
         on e.name = c.name and e.day = c.day
       where coalesce(c.count, 0) <> coalesce(e.count, 0)
     `,
-    'counts of contacts that are not how many there are': sql`
+    'contact counters that differ from the contacts': sql`
       select * from
         (select coalesce(sum(total), 0) as total, coalesce(sum(subscribed), 0) as subscribed
          from contact_counts where project_id = ${projectId}) counted,
@@ -73,13 +73,13 @@ export const checkAgreement = (projectId: string) =>
       select e.id, e.name from events e left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
       where e.project_id = ${projectId} and c.id is null
     `,
-    'the same change of a subscription twice in a row': sql`
+    'the same subscription change twice in a row': sql`
       select contact_id, id, name from (
         select contact_id, id, name, lag(name) over (partition by contact_id order by id) as before
         from events where project_id = ${projectId} and name in ${FLIPS}
       ) flips where name = before
     `,
-    'a subscription that is not what its last change says': sql`
+    'a subscription that differs from its last change': sql`
       select c.email, c.subscribed, f.name
       from (
         select distinct on (contact_id) contact_id, name
@@ -87,7 +87,7 @@ export const checkAgreement = (projectId: string) =>
       ) f join contacts c on c.project_id = ${projectId} and c.id = f.contact_id
       where c.subscribed <> (f.name = 'contact.subscribed')
     `,
-    'consents that are not the changes of the subscription': sql`
+    'consents that differ from the subscription changes': sql`
       select coalesce(c.contact_id, f.contact_id) as contact_id, c.history as consents, f.history as events
       from (
         select contact_id, array_agg(subscribed order by id) as history

@@ -19,22 +19,22 @@ export const feedbackChecks = (inOrder: Told, inDisorder: Told, sent: Ledger): C
   checkAgreement(inDisorder.id),
 ]
 
-/** However it was told, the same is true of each mail, of whom it went to, and of all together. */
+/** Whatever the order of the reports, emails, contacts and counters end up the same. */
 async function compare(tx: Tx, inOrder: Told, inDisorder: Told): Promise<Broken[]> {
   const [expected, found] = [await storiesOf(tx, inOrder), await storiesOf(tx, inDisorder)]
   const different = found.flatMap((story, index) => (story === expected[index] ? [] : [`${story} instead of ${expected[index]}`]))
   const [expectedSums, foundSums] = [await sumsOf(tx, inOrder.id), await sumsOf(tx, inDisorder.id)]
   return [
-    { rule: 'told in any order, it is another story than in order', cases: different },
+    { rule: 'reported in random order, an email ended differently', cases: different },
     {
-      rule: 'told in any order, the sums are others',
+      rule: 'reported in random order, the counters differ',
       cases: foundSums === expectedSums ? [] : [`${foundSums} instead of ${expectedSums}`],
     },
-    { rule: 'mails that were told of, and have not ended', cases: found.filter((story) => !/^(sent|failed) /.test(story)) },
+    { rule: 'reported, but not ended', cases: found.filter((story) => !/^(sent|failed) /.test(story)) },
   ]
 }
 
-/** Everything that can be seen of each mail and of whom it went to, without ids and the times of this run. */
+/** Everything recorded of each email and its contact, without ids and times of this run. */
 async function storiesOf(tx: Tx, { id: projectId, mails }: Told) {
   const rows = await many(
     tx,
@@ -107,9 +107,9 @@ async function checkKept(tx: Tx, sent: Ledger): Promise<Broken[]> {
   const isOdd = (error: string | null) => error !== null && error !== 'This kind of event has no effect.'
   return [
     { rule: LOST, cases: [...told].filter((id) => !kept.has(id)) },
-    { rule: 'kept, but not applied', cases: rows.filter(({ done }) => !done).map(({ id }) => id) },
+    { rule: 'stored, but not applied', cases: rows.filter(({ done }) => !done).map(({ id }) => id) },
     {
-      rule: 'nothing followed where something should have',
+      rule: 'applied without the effect it should have',
       cases: rows.flatMap(({ id, error }) => (isOdd(error) ? [`${id} ${error}`] : [])),
     },
   ]

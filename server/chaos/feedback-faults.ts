@@ -1,14 +1,14 @@
 import { type Faults, killBackend, killPostmaster } from './inject-faults.ts'
-import type { Cluster, Kept } from './nodes.ts'
+import type { Cluster, KeptNode } from './nodes.ts'
 import type { Random } from './random.ts'
 import { until } from './until.ts'
 
-/** Between two things that last, on the way of a notification. */
+/** Crash points between two durable steps of a notification. */
 const API_PLACES = ['notification-written', 'notification-kept']
 const WORKER_PLACE = 'notifications-applied'
 const SERVES_WITHIN_MS = 30_000
 
-/** What a machine, an operator or the kernel does to those who take notifications, who apply them, and to their database. */
+/** Faults of the API nodes that store notifications, the workers that apply them, and their database. */
 export function feedbackFaults({ main, api, workers, home, databaseUrl }: Cluster, random: Random): Faults {
   const apisServe = () => main.isServing() && api.isServing()
   const idle = () => workers.filter((worker) => worker.isServing())
@@ -20,19 +20,19 @@ export function feedbackFaults({ main, api, workers, home, databaseUrl }: Cluste
     await Promise.all([main.serving(), api.serving()])
     return random.pick([main, api])
   }
-  const killAt = (node: Kept, place: string, passes: number) => {
+  const killAt = (node: KeptNode, place: string, passes: number) => {
     node.endNextAt(`${place}:${passes}`)
     node.signal('SIGKILL')
   }
   const onApis = { possible: apisServe }
   const onWorkers = { possible: () => idle().length > 0, unnoticed: true }
   return {
-    'kill -9 of an API node, and again at a place': {
+    'kill -9 of an API node, and again at a crash point': {
       weight: 4,
       ...onApis,
       inject: async () => killAt(await someApi(), random.pick(API_PLACES), 1 + random.below(50)),
     },
-    'kill -9 of a worker, and again at a place': {
+    'kill -9 of a worker, and again at a crash point': {
       weight: 4,
       ...onWorkers,
       inject: async () => killAt(await someWorker(), WORKER_PLACE, 1 + random.below(3)),

@@ -9,7 +9,9 @@ const seed = readSeed()
 
 afterAll(destroyClusters)
 
-test(`what providers tell counts once, in any order, whatever is killed meanwhile (SEED=${seed})`, { timeout: 120_000 }, async () => {
+test(`every provider notification is applied once, in any order, whichever process is killed (SEED=${seed})`, {
+  timeout: 120_000,
+}, async () => {
   const run = await feedbackUnderFaults({ seed, mails: 200, perSecond: 400, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
   expect(run.problems).toEqual([])
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)

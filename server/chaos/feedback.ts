@@ -11,7 +11,7 @@ import { type Answer, type Call, post, type Sent, type Verdict } from './load.ts
 import { slowCommits, startCluster } from './nodes.ts'
 import { newProject } from './project.ts'
 import type { Random } from './random.ts'
-import { addressesOf, echoOf, inDisorder, inOrder, type Notification } from './stories.ts'
+import { addressesOf, echoOf, inDisorder, inOrder, type Notification } from './histories.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
 
@@ -22,12 +22,12 @@ const CLIENTS = 16
 const PER_REQUEST = 1_000
 const SENT_MS = 120_000
 const APPLIED_MS = 120_000
-/** Of so many mails the row is not there yet when the first news of them come. */
+/** Share of emails whose row is not committed when their first notification arrives. */
 const LATE_SHARE = 0.02
 
-/** The story of the same mails, once told in order and in peace, once in disorder while nodes and their database are killed. */
+/** Reports on the same emails twice: in order without faults, and in random order while nodes and their database are killed. */
 export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: Plan & { mails: number; perSecond: number }) {
-  let told = 0
+  let reported = 0
   let calmPerSecond = 0
   let deaths = () => [] as string[]
   const { broken, ...run } = await runUnderFaults<FeedbackCall, true>(plan, {
@@ -48,17 +48,17 @@ export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: 
     },
     async prepare({ main, api, databaseUrl }, random) {
       const db = connect({ url: databaseUrl, max: 2, log: createLog('silent') })
-      const [ordered, disordered] = [await sendMails(db, main.url, 'ordered', count), await sendMails(db, main.url, 'disordered', count)]
-      for (const { mails } of [ordered, disordered]) await forgetAnswers(db, mails)
-      calmPerSecond = await tellInOrder(db, [main.url, api.url], inOrder(ordered.mails))
+      const [ordered, disordered] = [await sendEmails(db, main.url, 'ordered', count), await sendEmails(db, main.url, 'disordered', count)]
+      for (const { mails } of [ordered, disordered]) await forgetOutcomes(db, mails)
+      calmPerSecond = await reportInOrder(db, [main.url, api.url], inOrder(ordered.mails))
       await slowCommits(databaseUrl)
       const late = await hide(db, disordered, random)
       const story = inDisorder(disordered.mails, random)
       return {
-        // Until the faults are over, too, nothing is told so often that it could not be missed.
-        next: () => callFor(story[told] ?? echoOf(disordered.mails, random), told++),
+        // Once all were sent, repetitions keep the load up until the faults are over.
+        next: () => callFor(story[reported] ?? echoOf(disordered.mails, random), reported++),
         judge,
-        enough: () => until('everything was told', plan.withinMs, () => told >= story.length),
+        enough: () => until('all notifications were sent', plan.withinMs, () => reported >= story.length),
         async settle() {
           await late.show()
           await untilApplied(db)
@@ -75,8 +75,8 @@ export async function feedbackUnderFaults({ mails: count, perSecond, ...plan }: 
 type Db = ReturnType<typeof connect>
 type Project = { id: string; mails: EmailIds[] }
 
-/** By the sandbox, which says nothing of them later. */
-async function sendMails(db: Db, url: string, name: string, count: number): Promise<Project> {
+/** Sent through the sandbox, which reports nothing on these addresses. */
+async function sendEmails(db: Db, url: string, name: string, count: number): Promise<Project> {
   const project = await newProject(url, name)
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${project.secret}` }
   const post = async (path: string, body: object) => {
@@ -95,7 +95,7 @@ async function sendMails(db: Db, url: string, name: string, count: number): Prom
   const isSent = async () =>
     (await one(db, sql<{ open: number }>`select count(*)::int as open from emails where project_id = ${project.id} and state <> 'sent'`))
       .open === 0
-  await until('the mails are sent', SENT_MS, isSent)
+  await until('the emails are sent', SENT_MS, isSent)
   const rows = await many(
     db,
     sql<EmailIds>`
@@ -106,12 +106,12 @@ async function sendMails(db: Db, url: string, name: string, count: number): Prom
   return { id: project.id, mails: ids.map((id) => byId.get(id)!) }
 }
 
-/** A third of them are told of before anybody here knows that they were taken, a third after nobody answered. */
-const forgetAnswers = (db: Db, mails: EmailIds[]) =>
+/** A third of the emails is reported on before the worker knows that they were accepted, a third after their outcome became unknown. */
+const forgetOutcomes = (db: Db, mails: EmailIds[]) =>
   transact(db, async (tx) => {
     const places = JSON.stringify(mails.map(({ projectId, id }, place) => ({ projectId, id, place })))
     const forgotten = sql`jsonb_to_recordset(${places}::jsonb) as m("projectId" uuid, id uuid, place int)`
-    // Old enough for all that happens to them.
+    // Before the times in their reports.
     await sql`update emails set created_at = now() - interval '1 day' where project_id = ${mails[0]!.projectId}`.execute(tx)
     await sql`
       update emails e set handed_over_at = now(), sent_at = null, unknown_since = case when m.place % 3 = 1 then now() end,
@@ -129,7 +129,7 @@ const forgetAnswers = (db: Db, mails: EmailIds[]) =>
     `.execute(tx)
   })
 
-/** As a row whose commit comes later than what the provider tells of it. */
+/** Hides rows, as if they were committed after their first notification. */
 async function hide(db: Db, { mails }: Project, random: Random) {
   const ids = mails.filter(() => random.chance(LATE_SHARE)).map(({ id }) => id)
   await sql`create table late_emails as select * from emails where id = any(${ids}::uuid[])`.execute(db)
@@ -137,10 +137,10 @@ async function hide(db: Db, { mails }: Project, random: Random) {
   return { show: () => sql`insert into emails select * from late_emails`.execute(db) }
 }
 
-/** Everybody waits until a chapter is told and done before the next begins. Returns how many were taken in a second. */
-async function tellInOrder(db: Db, urls: string[], chapters: Notification[][]) {
+/** Sends each round of notifications once the previous one is applied. Returns the rate at which they were accepted per second. */
+async function reportInOrder(db: Db, urls: string[], chapters: Notification[][]) {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
-  let tellingMs = 0
+  let reportingMs = 0
   for (const chapter of chapters) {
     const startedAt = performance.now()
     let next = 0
@@ -151,11 +151,11 @@ async function tellInOrder(db: Db, urls: string[], chapters: Notification[][]) {
       }
     }
     await Promise.all(Array.from({ length: CLIENTS }, (_, client) => tell(urls[client % urls.length]!)))
-    tellingMs += performance.now() - startedAt
+    reportingMs += performance.now() - startedAt
     await untilApplied(db)
   }
   agent.destroy()
-  return Math.round((chapters.flat().length / tellingMs) * 1_000)
+  return Math.round((chapters.flat().length / reportingMs) * 1_000)
 }
 
 const callFor = (body: Notification, place: number): FeedbackCall => ({
@@ -165,16 +165,16 @@ const callFor = (body: Notification, place: number): FeedbackCall => ({
   body,
 })
 
-/** Those that wait for a mail need not wait for their time. */
+/** Makes notifications that wait for their email due at once. */
 const untilApplied = (db: Db) =>
-  until('what was told is applied', APPLIED_MS, async () => {
+  until('all notifications are applied', APPLIED_MS, async () => {
     await sql`update provider_notifications set due_at = now() where due_at > now()`.execute(db)
     const { open } = await one(db, sql<{ open: number }>`select count(*)::int as open from provider_notifications where due_at is not null`)
     if (open) await sleep(50)
     return open === 0
   })
 
-/** The answer says nothing but that it was taken. */
+/** The response says only that the notification was stored. */
 function judge({ status, body }: Answer): Verdict<true> {
   return status === 200 && body?.success === true ? { acknowledged: true } : { wrong: `${status} ${JSON.stringify(body)}` }
 }

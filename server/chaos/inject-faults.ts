@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { birthOf, findServer, signalProcess } from '../src/db/embedded/processes.ts'
 import type { Counts } from './load.ts'
-import type { Cluster, Kept } from './nodes.ts'
+import type { Cluster, KeptNode } from './nodes.ts'
 import type { Random } from './random.ts'
 import { until } from './until.ts'
 
-/** `inject` does it, when that becomes possible, and returns once it is certain to have happened. */
+/** `inject` waits until the fault is possible, causes it, and returns once it has certainly happened. */
 type Fault = {
   weight: number
   possible?: () => boolean
   inject: () => Promise<unknown>
-  /** Clients of the API have nothing to do with it. */
+  /** API clients need not notice it. */
   unnoticed?: boolean
 }
 export type Faults = Record<string, Fault>
@@ -26,7 +26,7 @@ type Unleash = {
   count: number
   random: Random
   counts: Counts
-  /** So long it is calm between two faults at most, once calls succeed again. */
+  /** Longest pause between two faults, once calls succeed again. */
   calmMs: number
   until: number
   flow?: number
@@ -34,8 +34,8 @@ type Unleash = {
   injected: Record<string, number>
 }
 
-/** Injects that many faults at random moments, and notes how many of each kind. Throws when it cannot. */
-export async function unleash({ faults, count, random, counts, calmMs, until: deadline, flow = FLOW, say, injected }: Unleash) {
+/** Injects `count` faults at random moments and counts them by kind. Throws if one cannot be injected. */
+export async function injectFaults({ faults, count, random, counts, calmMs, until: deadline, flow = FLOW, say, injected }: Unleash) {
   const flows = async () => {
     const enough = counts.acknowledged + flow
     await until(`${flow} calls succeed`, RECOVERY_MS, () => counts.acknowledged >= enough)
@@ -62,16 +62,16 @@ function planFaults(faults: Faults, count: number, random: Random) {
   return rounds.flat().slice(0, count)
 }
 
-/** The first that need not wait for the effects of an earlier one to be over. */
+/** The first fault that need not wait for the effects of an earlier one. */
 function takeNext(planned: string[], faults: Faults) {
   const possible = planned.findIndex((kind) => faults[kind]!.possible?.() ?? true)
   return planned.splice(Math.max(possible, 0), 1)[0]!
 }
 
-/** What a machine, an operator or the kernel does to nodes and their PostgreSQL. */
+/** Faults of nodes and their PostgreSQL. */
 export function faultsOf({ main, api, home, databaseUrl }: Cluster, random: Random): Faults {
   const possible = () => main.isServing() && api.isServing()
-  const end = async (signal: NodeJS.Signals, ...nodes: Kept[]) => {
+  const end = async (signal: NodeJS.Signals, ...nodes: KeptNode[]) => {
     await Promise.all([main.serving(), api.serving()])
     for (const node of nodes) node.signal(signal)
   }
@@ -96,7 +96,7 @@ export async function killPostmaster(home: string) {
   await until('the postmaster is dead', FAULT_MS, () => birthOf(pid) !== birth)
 }
 
-/** One of them dead makes the postmaster end all others and repair what they shared. We see that on a connection of our own. */
+/** A killed backend makes the postmaster end all others and recover. A connection of our own shows when that has happened. */
 export const killBackend = (databaseUrl: string) =>
   until('a busy backend is killed', FAULT_MS, async () => {
     const observer = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 1_000, query_timeout: 1_000 })

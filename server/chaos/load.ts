@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from './random.ts'
 
 export type Call = { key: string; path: string; headers: Record<string, string>; body: object }
-// biome-ignore lint/suspicious/noExplicitAny: an answer may be anything; the judge of the suite says what it must be
+// biome-ignore lint/suspicious/noExplicitAny: a response may be anything; the suite's `judge` checks it
 export type Answer = { status: number; body: any }
 export type Verdict<Ack> = { acknowledged: Ack } | { wrong: string } | 'again'
-/** One call and all that its client knows of it. Without `ack` the client does not know whether it happened. */
+/** A call and what its client knows about it. Without `ack` the client does not know whether it took effect. */
 export type Sent<C extends Call, Ack> = { call: C; attempts: number; ack?: Ack }
-/** `failures` are answers that did not come, or said "not now"; not those that a client did not wait for. */
+/** `failures`: missing responses and 503s, except those a client did not wait for. */
 export type Counts = { acknowledged: number; failures: number; retriedCalls: number }
 
 type Options<C extends Call, Ack> = {
@@ -17,25 +17,25 @@ type Options<C extends Call, Ack> = {
   perSecond: number
   random: Random
   clients?: number
-  /** How many never come back when their first try fails. */
+  /** Share of calls that are not retried when their first attempt fails. */
   fickleShare?: number
   next: () => C
   judge: (answer: Answer) => Verdict<Ack>
 }
 
-/** Each has one connection to each node and one call at a time. */
+/** Each client has one connection to each node and one call at a time. */
 const CLIENTS = 64
 const PATIENCE_MS = 5_000
 const BACK_OFF_MS = { first: 10, most: 500 }
-/** After an outage clients catch up on what they could not send, but not on all of it at once. */
+/** After an outage clients catch up on at most this much. */
 const MAX_DEBT_MS = 1_000
-/** When nobody was answered for so long, that was an outage and no chance. */
+/** A longer time without any response counts as an outage. */
 const OUTAGE_MS = 250
-/** So many hang up while the first answer is under way, and ask again at once: twins. */
+/** Share of calls that hang up before the first response and repeat at once, so that both are under way together. */
 const HASTY = { share: 0.03, withinMs: 20 }
 const FICKLE_SHARE = 0.02
 
-/** Clients that send calls at a steady rate, each again and again until it is answered. */
+/** Clients that make calls at a steady rate and retry each until it gets a response. */
 export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
   const { urls, perSecond, random, clients = CLIENTS, fickleShare = FICKLE_SHARE, next, judge } = options
   const agent = new Agent({ keepAlive: true, maxSockets: clients })
@@ -66,7 +66,7 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
     for (const startedAt = performance.now(); ; ) {
       if (performance.now() > giveUpAt) return void wrong.push(`${record.call.key}: not answered after ${record.attempts} attempts`)
       const hasty = hangUpMs !== undefined && record.attempts === 0
-      // The next try goes to the next node: a key must hold on all of them.
+      // The next attempt goes to the next node: an idempotency key holds on all of them.
       const url = urls[(client + record.attempts++) % urls.length]!
       if (record.attempts === 2) counts.retriedCalls++
       const answer = await post(agent, url, record.call, hasty ? hangUpMs : PATIENCE_MS).catch(() => undefined)
@@ -96,7 +96,7 @@ export function startLoad<C extends Call, Ack>(options: Options<C, Ack>) {
     wrong,
     counts,
     waits,
-    /** Sends no more, and waits until those who still ask are answered. */
+    /** Starts no more calls, and waits until those under way have ended. */
     async stop(withinMs: number) {
       stopping = true
       giveUpAt = performance.now() + withinMs

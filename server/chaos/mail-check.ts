@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import type { Received } from '../test/support/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
-import type { MailAck, MailCall } from './mail.ts'
+import type { SendAck, SendCall } from './mail.ts'
 
-type Ledger = ReadonlyMap<string, Sent<MailCall, MailAck>>
+type Ledger = ReadonlyMap<string, Sent<SendCall, SendAck>>
 type Row = { id: string; state: string; error: string | null; messageId: string; address: string; retriedUnknown: boolean }
 
 export const LOST = 'accepted, but it neither arrived nor ended with a reason'
@@ -14,15 +14,15 @@ export const TWICE = 'arrived more often than it may'
 const UNKNOWN = 'outcome_unknown'
 const isRefused = ({ address, error }: Row) => address.startsWith('p550') && error?.startsWith('550')
 
-type Known = { projectId: string; sent: Ledger; received: ReceivedMessage[]; evidence: boolean }
+type Known = { projectId: string; sent: Ledger; received: Received[]; evidence: boolean }
 
 export const mailChecks = ({ projectId, ...known }: Known): Check[] => [
-  async (tx) => checkMails(await listMails(tx, projectId), known),
+  async (tx) => checkEmails(await listEmails(tx, projectId), known),
   checkEnds(projectId, known.evidence),
   checkAgreement(projectId),
 ]
 
-const listMails = (tx: Tx, projectId: string) =>
+const listEmails = (tx: Tx, projectId: string) =>
   many(
     tx,
     sql<Row>`
@@ -31,10 +31,10 @@ const listMails = (tx: Tx, projectId: string) =>
     `,
   )
 
-/** What clients were told, what there is, and what arrived. */
-function checkMails(rows: Row[], { sent, received, evidence }: Omit<Known, 'projectId'>) {
+/** Compares the responses to clients, the rows, and the messages that arrived. */
+function checkEmails(rows: Row[], { sent, received, evidence }: Omit<Known, 'projectId'>) {
   const byId = new Map(rows.map((row) => [row.id, row]))
-  const copies = new Map<string, ReceivedMessage[]>()
+  const copies = new Map<string, Received[]>()
   for (const mail of received) copies.set(mail.id, [...(copies.get(mail.id) ?? []), mail])
   const accepted = [...sent.values()].flatMap(({ ack }) => ack?.emails ?? [])
   const asked = new Set([...sent.values()].flatMap(({ call }) => call.body.to))
@@ -49,38 +49,38 @@ function checkMails(rows: Row[], { sent, received, evidence }: Omit<Known, 'proj
   for (const { address } of rows) addresses.set(address, (addresses.get(address) ?? 0) + 1)
   const tell = ({ id, state, error, address }: Row) => `${id} ${address} ${state} ${error ?? ''} ${JSON.stringify(copies.get(id) ?? [])}`
   return [
-    { rule: 'accepted, but there is no mail', cases: accepted.filter((id) => !byId.has(id)) },
+    { rule: 'accepted, but there is no email', cases: accepted.filter((id) => !byId.has(id)) },
     { rule: LOST, cases: rows.filter((row) => !isDone(row)).map(tell) },
     { rule: TWICE, cases: rows.filter((row) => (copies.get(row.id)?.length ?? 0) > mayArrive(row)).map(tell) },
-    { rule: 'arrived, but nobody asked for it', cases: [...copies.keys()].filter((id) => !byId.has(id)) },
-    { rule: 'a mail that nobody asked for', cases: rows.filter(({ address }) => !asked.has(address)).map(tell) },
-    { rule: 'one request, two mails', cases: [...addresses].filter(([, count]) => count > 1).map(([address]) => address) },
+    { rule: 'arrived, but there is no such email', cases: [...copies.keys()].filter((id) => !byId.has(id)) },
+    { rule: 'an email that no request asked for', cases: rows.filter(({ address }) => !asked.has(address)).map(tell) },
+    { rule: 'one recipient of a request, two emails', cases: [...addresses].filter(([, count]) => count > 1).map(([address]) => address) },
     {
-      rule: 'copies that are not the same, or not the mail of that name',
-      cases: rows.filter((row) => !isOneMail(row, copies.get(row.id) ?? [])).map(tell),
+      rule: 'copies that differ, or do not belong to their email',
+      cases: rows.filter((row) => !areOneMessage(row, copies.get(row.id) ?? [])).map(tell),
     },
   ]
 }
 
-const isOneMail = ({ messageId, address }: Row, copies: ReceivedMessage[]) =>
+const areOneMessage = ({ messageId, address }: Row, copies: Received[]) =>
   copies.every(
     ({ messageId: theirs, recipients, hash }) => theirs === `<${messageId}>` && recipients.join() === address && hash === copies[0]!.hash,
   )
 
-/** Given up as unknown, and then whoever had handed it over woke up and knew: only where nobody else tells in time. */
+/** Failed as unknown, until the frozen worker that had handed it over woke up with the response. Possible only without evidence. */
 const CORRECTED = sql`e.state = 'sent' and e.retried_unknown and t.names = array['email.failed', 'email.sent']`
 
 const checkEnds = (projectId: string, evidence: boolean) =>
   checkRules({
-    'a mail that has not ended': sql`
+    'an email that has not ended': sql`
       select id, to_address, state, error, worker, attempts, due_at from emails
       where project_id = ${projectId} and state not in ('sent', 'failed')
     `,
-    'a mail that has ended, but someone still has it or waits for it': sql`
+    'an email that has ended, but a worker still holds it or waits for it': sql`
       select id, state, worker, unknown_since, due_at from emails
       where project_id = ${projectId} and state in ('sent', 'failed') and (worker is not null or unknown_since is not null)
     `,
-    'a mail whose end was not told exactly once': sql`
+    'an email whose end was not recorded exactly once': sql`
       select e.id, e.state, t.names
       from emails e left join (
         select email_id, array_agg(name order by name) as names from events where project_id = ${projectId} and email_id is not null group by 1
@@ -89,7 +89,7 @@ const checkEnds = (projectId: string, evidence: boolean) =>
         array[case when e.error like '550%' then 'email.bounce' else 'email.' || e.state end]
         and not ${evidence ? sql`false` : CORRECTED}
     `,
-    'a refused address that still gets mail, or another that gets none': sql`
+    'a refused address that is not suppressed, or another that is': sql`
       select e.id, e.to_address, c.subscribed, s.address as suppressed
       from emails e
       join contacts c on c.project_id = e.project_id and c.id = e.contact_id

@@ -3,13 +3,14 @@ import { mailUnderFaults } from './mail.ts'
 import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 
+/** Every kind of fault, as often as its weight says. */
 const FAULTS = 20
 const WITHIN_MS = 100_000
 const seed = readSeed()
 
 afterAll(destroyClusters)
 
-test(`every accepted mail arrives exactly once, whatever is killed or frozen meanwhile (SEED=${seed})`, { timeout: 300_000 }, async () => {
+test(`every accepted email arrives exactly once, whichever process is killed or frozen (SEED=${seed})`, { timeout: 300_000 }, async () => {
   const run = await mailUnderFaults({ seed, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
   expect(run.problems).toEqual([])
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)

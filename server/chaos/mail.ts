@@ -11,7 +11,7 @@ import { isId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/process.ts'
-import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import type { Received } from '../test/support/smtp-server.ts'
 import type { Answer, Call, Sent, Verdict } from './load.ts'
 import { LOST, mailChecks, TWICE } from './mail-check.ts'
 import { mailFaults } from './mail-faults.ts'
@@ -21,21 +21,23 @@ import type { Random } from './random.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
 
-export type MailCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed?: boolean } }
-export type MailAck = { emails: string[] }
-/** With evidence, the receiver tells us what it has taken, once each, as providers do. */
+export type SendCall = Call & { body: { to: string[]; from: string; subject: string; body: string; subscribed?: boolean } }
+export type SendAck = { emails: string[] }
+/** With evidence, every message that arrived is reported once, as providers do. */
 type MailPlan = Plan & { evidence?: boolean; perSecond?: number }
 
-/** The same for all, as in any installation: links of a mail must not depend on who sends it. */
+/** The same for all nodes, as in any installation: links in a message must not depend on the worker that builds it. */
 const PUBLIC_URL = 'http://mail.chaos.example'
 const WORKERS = ['worker1', 'worker2', 'worker3']
 const MAX_RECIPIENTS = 3
 const EVIDENCE_MS = 100
-/** As late as providers are: mostly after the answer, at times before anybody knows that one is missing. */
+/** Delay of reports: mostly after the SMTP reply, sometimes before a worker knows that a reply is missing. */
 const LATENCY_MS = 700
 const SETTLE_MS = 180_000
+/** Requests that must succeed between two faults, each with up to three emails. */
+const FLOW = 40
 const REFUSED = 'p550'
-/** What receivers do, and how often. Addresses are used once, so what they do "once" they do to the first try. */
+/** Behaviour of the SMTP server by share of recipients. Each address is used once, so "…once" concerns the first attempt. */
 const BEHAVIOURS: [number, string][] = [
   [0.55, 'ok'],
   [0.3, 'delayed'],
@@ -46,12 +48,12 @@ const BEHAVIOURS: [number, string][] = [
   [0.01, 'rst-dotonce'],
   [0.01, 'garbageonce'],
 ]
-/** Only evidence ends these before the ten minutes that an answer may take. */
+/** Only evidence ends these before the ten minutes that a reply may take. */
 const HANGING: [number, string] = [0.005, 'hang-dot']
 
 export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan }: MailPlan) {
   const sink = await startSinkProcess()
-  const all: ReceivedMessage[] = []
+  const all: Received[] = []
   const received = () => {
     all.push(...sink.read())
     return all
@@ -59,8 +61,9 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
   try {
     let awake: () => Promise<unknown> = async () => {}
     let deaths = () => [] as string[]
-    const { broken, ...run } = await runUnderFaults<MailCall, MailAck>(plan, {
+    const { broken, ...run } = await runUnderFaults<SendCall, SendAck>(plan, {
       perSecond,
+      flow: FLOW,
       start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS }),
       faults(cluster, random) {
         const nemesis = mailFaults(cluster, random, sink.reset)
@@ -74,7 +77,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
         await verifyDomain(db, main.url, { ...project, domain: 'chaos.example' })
         const feed = evidence ? feedEvidence(db, project.id, sink.tail) : undefined
         return {
-          next: mailCalls(project.secret, random, evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS),
+          next: sendCalls(project.secret, random, evidence ? [HANGING, ...BEHAVIOURS] : BEHAVIOURS),
           judge: judgeSend,
           async settle() {
             await awake()
@@ -82,7 +85,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
             await feed?.stop()
             await db.destroy()
           },
-          checks: (sent: Map<string, Sent<MailCall, MailAck>>) =>
+          checks: (sent: Map<string, Sent<SendCall, SendAck>>) =>
             mailChecks({ projectId: project.id, sent, received: received(), evidence }),
         }
       },
@@ -96,7 +99,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
       duplicates: casesOf(TWICE),
       mails: copies.size,
       copies: all.length,
-      /** Also those of which the policy allows a second copy. */
+      /** Including those that the policy allows to arrive twice. */
       repeated: [...copies].filter(([, count]) => count > 1),
       deaths: deaths(),
     }
@@ -126,10 +129,10 @@ async function startSinkProcess() {
   }
 }
 
-/** Reads what has been added since the last time. Whole lines only: the last one may be half written. */
+/** Reads the lines added since the last call. The last one may be incomplete and is left for the next call. */
 function tail(file: string) {
   let position = 0
-  return (): ReceivedMessage[] => {
+  return (): Received[] => {
     const fd = openSync(file, 'r')
     const bytes = Buffer.alloc(fstatSync(fd).size - position)
     readSync(fd, bytes, 0, bytes.length, position)
@@ -146,12 +149,12 @@ function tail(file: string) {
 
 type Db = ReturnType<typeof connect>
 
-/** Tells of every mail once; again only when the telling itself failed. */
-function feedEvidence(db: Db, projectId: string, read: () => ReceivedMessage[]) {
-  let waiting: ReceivedMessage[] = []
+/** Reports every message once, and again only if that failed. */
+function feedEvidence(db: Db, projectId: string, read: () => Received[]) {
+  let waiting: Received[] = []
   return every(
     EVIDENCE_MS,
-    'tell what was taken',
+    'report messages that arrived',
     async () => {
       waiting.push(...read())
       const news = waiting.filter(({ at }) => Date.now() - at > LATENCY_MS)
@@ -168,9 +171,9 @@ function feedEvidence(db: Db, projectId: string, read: () => ReceivedMessage[]) 
   )
 }
 
-/** Those that wait for another try need not wait for its time. */
+/** Makes deferred emails due at once. */
 const untilSettled = (db: Db, projectId: string) =>
-  until('every mail has ended', SETTLE_MS, async () => {
+  until('every email has ended', SETTLE_MS, async () => {
     await sql`update emails set due_at = now() where project_id = ${projectId} and state = 'deferred' and due_at > now()`.execute(db)
     const { open } = await one(
       db,
@@ -182,10 +185,10 @@ const untilSettled = (db: Db, projectId: string) =>
     return open === 0
   })
 
-/** Each with a key of its own, to addresses that nobody else writes to. */
-function mailCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIOURS) {
+/** Each call has an idempotency key and recipients of its own. */
+function sendCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIOURS) {
   let last = 0
-  return (): MailCall => {
+  return (): SendCall => {
     const key = `chaos-${++last}`
     const to = Array.from(
       { length: 1 + random.below(MAX_RECIPIENTS) },
@@ -198,9 +201,9 @@ function mailCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIO
       body: {
         to,
         from: 'news@chaos.example',
-        subject: `Mail ${key}`,
+        subject: `Email ${key}`,
         body: `<p>Hello {{email}}, this is ${key}.</p>`,
-        // So that there is something to end when they are refused.
+        // A subscription that a refusal must end.
         ...(to.some((address) => address.startsWith(REFUSED)) ? { subscribed: true } : {}),
       },
     }
@@ -216,11 +219,11 @@ function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
   return how === 'delayed' ? `d${5 + random.below(200)}` : how
 }
 
-/** Only two answers say that it was accepted: the first, and the refusal of a repeat that names the first. */
-export function judgeSend({ status, body }: Answer): Verdict<MailAck> {
+/** Two responses acknowledge a call: the first, and the 409 of a repetition that names the first. */
+export function judgeSend({ status, body }: Answer): Verdict<SendAck> {
   const details = status === 409 ? body?.error?.details : undefined
   const emails = (details ?? body?.data)?.emails?.map(({ email }: { email: unknown }) => email)
   if ((status === 200 || details?.originalStatusCode === 200) && emails?.every(isId)) return { acknowledged: { emails } }
-  if (details?.originalStatusCode === null) return 'again' // the first is still under way
+  if (details?.originalStatusCode === null) return 'again' // the first is still running
   return { wrong: `${status} ${JSON.stringify(body)}` }
 }

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { buildStale } from '../../scripts/build.mjs'
 
-// The product, measured from inside. On SIGUSR2 it appends to METER_FILE what it measured since the last time.
+// The product, measured from inside. On SIGUSR2 it appends its measurements since the last signal to METER_FILE.
 process.setSourceMapsEnabled(true)
 await buildStale()
 const { start } = await import('../dist/main.js')

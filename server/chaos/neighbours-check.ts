@@ -1,7 +1,7 @@
 import { CAPACITY } from '../src/delivery/sender/capacity.ts'
 import type { Outcome } from './attacks.ts'
 
-/** What a node measured of itself. */
+/** Measurements from inside the node. */
 export type Measured = { maxRss: number; p99DelayMs: number; maxDelayMs: number }
 /** What the neighbours experienced in one phase of a run. */
 export type Phase = Measured & {
@@ -21,20 +21,20 @@ export type Phase = Measured & {
 }
 
 const MB = 1024 * 1024
-/** Hold on any machine. A quarter of a worker's places is kept for projects with few emails. */
+/** Bounds that hold on any machine. A quarter of a worker's slots is reserved for projects with few emails. */
 const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 0.75 * CAPACITY, heldBodies: 8 }
-/** Ratios and times: judged by the long run, where nothing else uses the machine. */
+/** Ratios and times. Only the long run judges these: nothing else uses the machine then. */
 const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
-/** Attacks of requests that break a documented limit. */
+/** Attacks whose requests break a documented limit. */
 const ILLEGAL = /^(validation errors|large events)/
-/** Refusals carry a reason; an internal error is none. */
+/** A refusal is expected, an internal error is not. */
 const mayAnswer = (status: string) => status === 'none' || Number(status) < 500 || status === '503'
 
 export const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const ratio = (value: number, idle: number) => value / Math.max(idle, 1)
 const megabytes = (bytes: number) => `${Math.round(bytes / MB)} MB`
 
-/** Rules about who is refused and what is held. */
+/** Rules about refusals, memory and slots. */
 export function judgeStructure(attack: string, phase: Phase): string[] {
   const { attacker, refused, missing, maxRss, slots } = phase
   const largest = attacker?.largestAnswer ?? 0

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import type { Random } from './random.ts'
 
 type Project = { url: string; secret: string; public: string; domain: string }
-/** A request of a neighbour and its answer. Status 0: there was none. */
+/** A request of a neighbour and its response. Status 0: there was none. */
 type Answered = { what: string; ms: number; status: number }
 type Accepted = { id: string; at: number }
 type Call = { what: string; method: string; key: string; body?: object }
@@ -11,7 +11,7 @@ type Call = { what: string; method: string; key: string; body?: object }
 const PATIENCE_MS = 60_000
 const CONTACTS = 200
 
-/** Projects that send, track and read at a steady rate, however long the answers take. */
+/** Projects that send, track and read at a steady rate, however long the responses take. */
 export function startNeighbours({ projects, perSecond, random }: { projects: Project[]; perSecond: number; random: Random }) {
   const agent = new Agent({ keepAlive: true })
   const pending = new Set<Promise<unknown>>()
@@ -48,7 +48,7 @@ export function startNeighbours({ projects, perSecond, random }: { projects: Pro
   }, 1_000 / perSecond)
 
   return {
-    /** What became of all requests since the last time, when those under way are answered. */
+    /** Responses and accepted emails since the last call, once no request is under way. */
     async take() {
       await Promise.all(pending)
       const taken = { answers, emails }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
+import { signalProcess } from '../src/db/embedded/processes.ts'
 import { connect, one } from '../src/db/index.ts'
 import { every } from '../src/lib/every.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -12,7 +13,7 @@ import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { ATTACK_NAMES, type Attacker, type AttackName, type Order, type Outcome } from './attacks.ts'
 import { cells, columns, judgeStructure, judgeTimes, type Measured, median, type Phase } from './neighbours-check.ts'
 import { type Neighbours, startNeighbours } from './neighbours-load.ts'
-import { type Kept, startCluster } from './nodes.ts'
+import { type KeptNode, startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import { createRandom } from './random.ts'
 import { type Relay, startRelay } from './relay-server.ts'
@@ -74,7 +75,7 @@ export async function neighboursUnderAttack({ attacks = ATTACK_NAMES, say = () =
     for (const attack of attacks) {
       const phase = await measure(scene, async () => {
         const outcome = await attacking.give({ attack, requests: plan.requests })
-        await sleep(plan.lastsMs) // emails go on after their request
+        await sleep(plan.lastsMs) // emails are sent after their request
         return outcome
       })
       phases[attack] = phase
@@ -108,7 +109,7 @@ function refuseSome(relay: Relay) {
   relay.addRule({ stage: 'rcpt', reply: '450 4.7.1 Too many messages to this mailbox', appliesTo: to('throttled') })
 }
 
-/** Large enough that looking at one of their fields takes the database some time. In batches: a statement has a time limit. */
+/** So large that reading one of their fields takes the database some time. In batches, because a statement has a time limit. */
 async function addBigContacts(db: Db, projectId: string, count: number) {
   for (let first = 1; first <= count; first += BIG_BATCH)
     await sql`
@@ -136,10 +137,10 @@ async function startAttacker(attacker: Attacker) {
 }
 
 /** Reads the node's measurements since the last call. It reports once its event loop is free. */
-function meterOf(node: Kept, file: string) {
+function meterOf(node: KeptNode, file: string) {
   let read = 0
   return async (): Promise<Measured> => {
-    process.kill(node.pid(), 'SIGUSR2')
+    signalProcess(node.pid(), 'SIGUSR2')
     const line = await until('the node reports its measurements', MEASURED_MS, () => linesOf(file)[read])
     read = linesOf(file).length
     return JSON.parse(line)

@@ -15,13 +15,13 @@ const AGAIN_MS = 100
 const OUTPUT_TAIL = 2_000
 const COMMIT_DELAY_MICROS = 10_000
 
-export type Kept = Awaited<ReturnType<typeof keepNode>>
+export type KeptNode = Awaited<ReturnType<typeof keepNode>>
 export type Cluster = {
-  main: Kept
-  api: Kept
-  workers: Kept[]
+  main: KeptNode
+  api: KeptNode
+  workers: KeptNode[]
   databaseUrl: string
-  /** Where the files of the database are. */
+  /** The folder of the database. */
   home: string
   problems: string[]
   survivors(): number[]
@@ -29,25 +29,25 @@ export type Cluster = {
 }
 
 const running = new Set<Cluster>()
-/** For a test that ran out of time. */
+/** For a test that timed out. */
 export const destroyClusters = () => Promise.all([...running].map((cluster) => cluster.destroy()))
 
 type Plan = {
   env?: Record<string, string>
-  /** What the API nodes are. */
+  /** Entry point of the API nodes. */
   entry?: Entry
-  /** Names of processes that do the work, beside the first node, which then does not; and what they are. */
+  /** Names of separate worker processes. The first node is then an API node only. */
   workers?: string[]
   worker?: Entry
-  /** One node with everything, and no other. */
+  /** A single node with every role. */
   single?: boolean
-  /** When what comes before the faults is to be as fast as it can: then `slowCommits` is for who has done that. */
+  /** For a suite with a long preparation, which calls `slowCommits` itself afterwards. */
   commitsAreFast?: boolean
 }
 
 /**
- * The product as a user runs it: one node with everything and the embedded PostgreSQL, and a second API node on the same
- * database. `problems` fills with what no node may do, whatever is done to the others.
+ * The product as a user runs it: one node with every role and the embedded PostgreSQL, and a second API node on the same
+ * database. `problems` collects what no node may do, such as ending by itself.
  */
 export async function startCluster({
   env: common = {},
@@ -61,7 +61,7 @@ export async function startCluster({
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
-  const nodes: Kept[] = []
+  const nodes: KeptNode[] = []
   const keep = async (name: string, env: Record<string, string>, entry = apiEntry) => {
     const node = await keepNode(name, entry, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...common, ...env }, { problems, births })
     nodes.push(node)
@@ -81,7 +81,7 @@ export async function startCluster({
     ...[findServer(home)].filter((pid) => pid !== undefined),
     ...findStrays(home).map(({ pid }) => pid),
   ]
-  /** Kills everything, and looks into the process table until nothing is left. */
+  /** Kills everything, and waits until the process table shows that nothing is left. */
   const destroy = async () => {
     for (const node of nodes) node.kill()
     await Promise.all(nodes.map((node) => node.ended))
@@ -116,8 +116,8 @@ export async function startCluster({
 }
 
 /**
- * As on a slow disk. What the operating system holds survives a kill -9, so without this only the microseconds before a commit is
- * handed to it would count: answers that went out too early were not noticed in 12 faults, and with it in 8.
+ * Slows commits down, as a slow disk does. Pages in the cache of the operating system survive a kill -9, so otherwise only the microseconds
+ * before the write matter: a response sent before its commit went unnoticed through 12 faults, and with this was found within 8.
  */
 export async function slowCommits(url: string) {
   const asAdmin = url.replace('//sterna:', '//postgres:')
@@ -126,7 +126,7 @@ export async function slowCommits(url: string) {
   await runSql(asAdmin, 'select pg_reload_conf()')
 }
 
-/** It is started again and again, and from its sources that takes three times as long. */
+/** Workers are restarted many times, and starting from the sources takes three times as long. */
 async function buildSender() {
   const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   await build({
@@ -139,17 +139,17 @@ async function buildSender() {
     target: 'node20',
     logLevel: 'warning',
   })
-  // It is ready when the database has all of them.
+  // A worker is ready once the database has all migrations.
   cpSync(pathOf('../src/db/migrations'), pathOf('./dist/migrations'), { recursive: true })
 }
 
 type Witness = { problems: string[]; births: Map<number, string | undefined> }
 
-/** Starts it again whenever it ends, as a process manager does, at the same address. */
+/** Restarts a node whenever it ends, as a process manager does, on the same port. */
 async function keepNode(name: string, entry: Entry, env: Record<string, string>, { problems, births }: Witness) {
   const port = String(await freePort())
   let current: Running
-  /** Where the next life, and where this one, is to end. */
+  /** Crash points of the next and of the current process. */
   let nextEnd: string | undefined
   let end: string | undefined
   const deaths: string[] = []
@@ -166,7 +166,7 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
         () => true,
         () => false,
       )
-      // A node that finds no database does not start; the manager tries again.
+      // Without a database a node does not start; then it is restarted.
       if (!started) current.child.kill('SIGKILL')
       else {
         nextEnd = undefined
@@ -180,12 +180,12 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
   function judge(started: boolean, code: number | null) {
     if (ending || !started) return
     const asPlanned = end !== undefined && current.child.signalCode === 'SIGKILL'
-    // Also on its way out.
+    // Also while it stops.
     if ((state === 'serving' || state === 'SIGTERM') && asPlanned) return void deaths.push(end!)
     if (state === 'serving') problems.push(withOutput(`${name} ended by itself with ${code}`))
     if (state === 'SIGTERM' && code !== 0) problems.push(withOutput(`${name} ended with ${code} after SIGTERM`))
   }
-  /** What it died of may be long before what it said last. */
+  /** The fatal error may be far above the end of the output. */
   const withOutput = (what: string) => {
     const output = current.output()
     const fatal = output.split('\n').filter((line) => line.includes('"level":"fatal"'))
@@ -205,14 +205,14 @@ async function keepNode(name: string, entry: Entry, env: Record<string, string>,
       state = signal
       current.child.kill(signal)
     },
-    /** Its next life ends, or stops, at that place. */
+    /** The next process ends, or freezes, at that crash point. */
     endNextAt(place: string) {
       nextEnd = place
     },
-    /** Places at which it ended as planned. */
+    /** Crash points at which it ended as planned. */
     deaths,
     pid: () => current.child.pid!,
-    /** For good. */
+    /** Kills it and does not restart it. */
     kill() {
       ending = true
       current.child.kill('SIGKILL')

@@ -1,6 +1,6 @@
 import { buildStale } from '../../scripts/build.mjs'
 
-// The product, but what this run signs counts as signed by Amazon. Only whoever starts it from code can say so: no setting does.
+// The product, but it trusts the key of this run instead of Amazon's. Only code can say so: no setting does.
 process.setSourceMapsEnabled(true)
 await buildStale()
 const { start } = await import('../dist/main.js')

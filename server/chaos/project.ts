@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Pool } from '../src/db/index.ts'
 
-/** Of someone who has just signed up. */
+/** Signs a user up, and creates a project. */
 export async function newProject(url: string, owner = 'chaos') {
   const post = (path: string, body: object, cookie = '') =>
     fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
@@ -10,7 +10,7 @@ export async function newProject(url: string, owner = 'chaos') {
   return (await (await post('/users/@me/projects', { name: 'Chaos' }, cookie)).json()) as { id: string; public: string; secret: string }
 }
 
-/** Adds a domain, and marks it as if its DNS records had been found. */
+/** Adds a domain, and marks it as verified by DNS. */
 export async function verifyDomain(db: Pool, url: string, project: { id: string; secret: string; domain: string }) {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${project.secret}` }
   await fetch(`${url}/domains`, { method: 'POST', headers, body: JSON.stringify({ domain: project.domain }) })

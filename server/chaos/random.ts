@@ -1,4 +1,4 @@
-/** The same numbers for the same seed, so that a run can be planned again. */
+/** Deterministic by seed, so that a run can be repeated. */
 export type Random = ReturnType<typeof createRandom>
 
 export function createRandom(seed: number) {

@@ -3,9 +3,9 @@ import { many, type Tx } from '../src/db/index.ts'
 import { groupBy } from '../src/lib/group-by.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
-import type { MailAck } from './mail.ts'
+import type { SendAck } from './mail.ts'
 import type { RelayCall } from './relay.ts'
-import type { Said, Stage, Taken } from './relay-server.ts'
+import type { AcceptedMessage, BadReply, Stage } from './relay-server.ts'
 
 type Row = {
   id: string
@@ -22,9 +22,9 @@ type Row = {
 }
 type Known = {
   projects: string[]
-  sent: ReadonlyMap<string, Sent<RelayCall, MailAck>>
-  said: Said[]
-  taken: Taken[]
+  sent: ReadonlyMap<string, Sent<RelayCall, SendAck>>
+  said: BadReply[]
+  taken: AcceptedMessage[]
   /** How many emails of one sender domain the same permanent refusal may end before the breaker stops it. */
   breakerLimit: number
   /** How often the relay may have to say the same about us before sending is paused, with the probes that follow. */
@@ -39,11 +39,11 @@ const UNKNOWN = 'outcome_unknown'
 const GIVE_UP_AFTER = 15
 /** Answers that may end an email: those about its recipient, and those about this one message. */
 const ABOUT_EMAIL = new Set<Stage>(['rcpt', 'data', 'dot'])
-const isAboutMessage = ({ stage, reply }: Said) => stage === 'mail' && /^(552 5\.3\.4|501) /.test(reply)
+const isAboutMessage = ({ stage, reply }: BadReply) => stage === 'mail' && /^(552 5\.3\.4|501) /.test(reply)
 const ABOUT_US = new Set<Stage>(['greeting', 'ehlo', 'starttls', 'auth'])
-const isPermanent = ({ reply }: Said) => reply.startsWith('5')
-const isUnknownRecipient = ({ stage, reply }: Said) => ABOUT_EMAIL.has(stage) && /^550 5\.1\.1 /.test(reply)
-const isUnanswered = ({ stage, reply }: Said) => stage === 'dot' && reply === ''
+const isPermanent = ({ reply }: BadReply) => reply.startsWith('5')
+const isUnknownRecipient = ({ stage, reply }: BadReply) => ABOUT_EMAIL.has(stage) && /^550 5\.1\.1 /.test(reply)
+const isUnanswered = ({ stage, reply }: BadReply) => stage === 'dot' && reply === ''
 
 export const relayChecks = (known: Known): Check[] => [
   async (tx) => checkEmails(await listEmails(tx, known.projects), known),
@@ -78,7 +78,7 @@ function checkEmails(rows: Row[], { sent, said, taken, breakerLimit, probeLimit 
     return `${row.id} ${row.address} ${row.state} ${row.error ?? ''} (copies ${copies.get(row.id) ?? 0}, failures ${row.failures}; ${answers.join('; ')})`
   }
 
-  const isReason = (row: Row) => (answer: Said) =>
+  const isReason = (row: Row) => (answer: BadReply) =>
     row.error?.includes(answer.reply) &&
     (isPermanent(answer) || row.failures >= GIVE_UP_AFTER) &&
     (ABOUT_EMAIL.has(answer.stage) || isAboutMessage(answer))

@@ -74,7 +74,7 @@ const REFUSALS: Record<string, Plan> = {
   'answers messages slowly': { stage: 'dot', slow: true },
 }
 
-/** A relay that is busy slows sending down to one email a second, and it takes a while to recover. */
+/** A throttling relay slows sending down to one email per second, and the pace takes a while to recover. */
 const MET_MS = 90_000
 const STOPPED_MS = 30_000
 /** How long a fault lasts after it was first met. */
@@ -82,11 +82,11 @@ const LASTS_MS = { least: 100, most: 1_500 }
 /** Long enough for a burst to be sent as a whole, were it not stopped. */
 const BURST_LASTS_MS = 1_200
 const SLOW_MS = { least: 200, most: 1_500 }
-/** Longer than a stopping worker used to wait for answers, and shorter than it may. */
+/** Less than the time a stopping worker waits for replies, and more than it once waited. */
 const SLOW_AT_STOP_MS = 6_000
 const WAITING_AT_STOP = 5
 const SOME = 0.3
-/** The parts of a session before there is an email: a new connection is needed to meet them. */
+/** Stages before the first email of a session: only a new connection reaches them. */
 const OPENING = new Set<Stage>(['connect', 'greeting', 'ehlo', 'starttls', 'auth'])
 
 type Known = {
@@ -105,8 +105,9 @@ export function relayFaults({ relay, domains, destinations, burst, cluster, rand
   let last = 0
   const later = (end: () => unknown, least = LASTS_MS.least) => {
     const ending = sleep(random.between(least, LASTS_MS.most)).then(end)
+    // `over` reports a failure; until then it must not count as unhandled.
+    ending.catch(() => {})
     endings.add(ending)
-    ending.finally(() => endings.delete(ending))
   }
 
   async function inject({ stage, scope = 'everything', slow, burst: bursts, reply, ...how }: Plan) {
@@ -155,7 +156,7 @@ export function relayFaults({ relay, domains, destinations, burst, cluster, rand
     inject: async () => later(relay.refuseConnections()),
   }
   faults['SIGTERM of all workers while answers are slow'] = { weight: 1, unnoticed: true, inject: stopWorkers }
-  /** Resolves when no fault is left. */
+  /** Resolves when no fault is left, and rejects if one could not be ended. */
   return { faults, over: () => Promise.all(endings) }
 }
 

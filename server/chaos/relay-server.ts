@@ -21,8 +21,8 @@ export type Rule = {
 export type Handle = { met: () => number; remove: () => void }
 
 /** An answer other than the good one. `reply` is empty when the relay hung up. */
-export type Said = Envelope & { at: number; stage: Stage; reply: string }
-export type Taken = Envelope & { at: number; id: string; messageId: string }
+export type BadReply = Envelope & { at: number; stage: Stage; reply: string }
+export type AcceptedMessage = Envelope & { at: number; id: string; messageId: string }
 
 type Session = Envelope & { socket: Socket; inMessage: boolean; busy: boolean; retired: boolean; received: Buffer }
 
@@ -52,8 +52,8 @@ const STAGE_OF: Record<string, Stage> = {
 export async function startRelay() {
   const rules = new Map<Rule, number>()
   const open = new Map<Socket, Session>()
-  const said: Said[] = []
-  const taken: Taken[] = []
+  const said: BadReply[] = []
+  const taken: AcceptedMessage[] = []
   let connections = 0
 
   const ruleFor = (stage: Stage, envelope: Envelope) =>

@@ -9,7 +9,7 @@ const seed = readSeed()
 
 afterAll(destroyClusters)
 
-test(`every accepted email arrives once or ends by an answer about itself, however the relay behaves (SEED=${seed})`, {
+test(`every accepted email arrives once or ends by a reply about itself, however the relay behaves (SEED=${seed})`, {
   timeout: 600_000,
 }, async () => {
   const run = await relayUnderFaults({ seed, faults: FAULTS, calmMs: 100, withinMs: WITHIN_MS })

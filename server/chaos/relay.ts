@@ -3,7 +3,7 @@ import { connect, many, one } from '../src/db/index.ts'
 import { every } from '../src/lib/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import type { Call, Sent } from './load.ts'
-import { judgeSend, type MailAck } from './mail.ts'
+import { judgeSend, type SendAck } from './mail.ts'
 import { startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import type { Random } from './random.ts'
@@ -19,7 +19,7 @@ type Tenant = { id: string; secret: string; domain: string; undeliverable: boole
 const PUBLIC_URL = 'http://mail.chaos.example'
 const WORKERS = ['worker1', 'worker2']
 const TENANTS = ['alpha', 'beta', 'gamma', 'delta']
-/** Sends half of its emails to addresses that cannot be delivered to, in each way there is. */
+/** Sends half of its emails to undeliverable addresses of every kind. */
 const CARELESS = 'delta'
 const CARELESS_SHARE = 0.5
 const DESTINATIONS = ['one.example', 'two.example', 'three.example']
@@ -35,7 +35,7 @@ const CLOCK_MS = 100
 /** Waits of minutes and hours pass within seconds. */
 const CLOCK = { speed: 120, longestWaitSeconds: 0.5 }
 
-/** Answers to recipients that no fault brings about. */
+/** Replies to recipients that are undeliverable without any fault. */
 const UNDELIVERABLE: Record<string, { reply: string; untilTheEnd: boolean }> = {
   nobody: { reply: '550 5.1.1 Recipient address rejected: User unknown', untilTheEnd: true },
   denied: { reply: '554 5.7.1 Relay access denied', untilTheEnd: false },
@@ -49,7 +49,7 @@ export async function relayUnderFaults(plan: Plan) {
   try {
     const bursts: string[] = []
     let faultsAreOver: () => Promise<unknown> = async () => {}
-    const { broken, ...run } = await runUnderFaults<RelayCall, MailAck>(plan, {
+    const { broken, ...run } = await runUnderFaults<RelayCall, SendAck>(plan, {
       perSecond: PER_SECOND,
       flow: FLOW,
       start: () => startCluster({ env: { SMTP_URL: relay.url, PUBLIC_URL }, workers: WORKERS }),
@@ -86,7 +86,7 @@ export async function relayUnderFaults(plan: Plan) {
               await db.destroy()
             })
           },
-          checks: (sent: Map<string, Sent<RelayCall, MailAck>>) =>
+          checks: (sent: Map<string, Sent<RelayCall, SendAck>>) =>
             relayChecks({
               projects: tenants.map(({ id }) => id),
               sent,
@@ -153,7 +153,7 @@ function relayCalls(tenants: Tenant[], random: Random, nextBurst: () => string |
 
 type Db = ReturnType<typeof connect>
 
-/** Once for each deferral: afterwards the wait is short enough. */
+/** Changes each deferral once: afterwards its wait is short enough. */
 const shortenWaits = (db: Db) =>
   sql`
     update emails set due_at = updated_at + least((due_at - updated_at) / ${CLOCK.speed}, make_interval(secs => ${CLOCK.longestWaitSeconds}))
@@ -179,7 +179,7 @@ const countOpen = async (db: Db) =>
     )
   ).open
 
-/** Why it takes so long. */
+/** Open emails and pauses, to explain a timeout. */
 async function describeOpen(db: Db) {
   const states = await many(
     db,

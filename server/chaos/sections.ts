@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
-/** Puts a section of results in place of the one of that name, and leaves the others as they are. */
+/** Replaces the section of that name and leaves the others as they are. */
 export function keepSection(file: URL, title: string, name: string, section: string) {
   const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
   const parts = new Map(

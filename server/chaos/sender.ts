@@ -10,8 +10,8 @@ import { outgoingEmail } from '../src/worker.ts'
 import { buildWorkerApp } from '../src/worker-app.ts'
 
 /**
- * Seconds instead of minutes, so that what follows from them happens while a test looks; but longer than the database is away when it
- * was killed, or the evidence would come too late through no fault of ours.
+ * Seconds instead of minutes, so that timeouts happen during a test; but longer than a killed database takes to recover, or evidence
+ * would come too late through no fault of ours.
  */
 const TIMING = {
   leaseMs: 2_000,
@@ -20,7 +20,7 @@ const TIMING = {
   pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
 }
 
-// A process that only sends, the way workers do.
+// A process that only sends, as workers do.
 const stops: (() => Promise<unknown>)[] = []
 process.once('SIGTERM', async () => {
   for (const stop of stops.toReversed()) await stop()
@@ -37,7 +37,7 @@ const deps = { config, db, secrets: deriveSecrets(readMasterKey(config)), log }
 const presence = await announce({ url, kind: 'worker', log })
 stops.push(presence.leave)
 const app = await buildWorkerApp(deps, { accepting: true })
-// Before anything is sent: a place to end at must not come before the first answer.
+// Before anything is sent: the process must be ready before it reaches a crash point.
 await app.listen({ host, port })
 stops.push(() => app.close())
 const way = outgoingEmail(deps)

@@ -1,6 +1,6 @@
 import { startSmtpServer } from '../test/support/smtp-server.ts'
 
-// The other side, as a process of its own: what it has taken is in its log, whatever happens to those who sent it.
+// The SMTP server as a separate process. Its log has every message it accepted, whatever happens to the workers.
 const [port, logFile] = process.argv.slice(2)
 const sink = await startSmtpServer({ port: Number(port), logFile: logFile! })
 process.on('SIGUSR2', sink.reset)

@@ -16,7 +16,7 @@ export const trackChecks = (projectId: string, sent: Ledger): Check[] => [
   checkAgreement(projectId),
 ]
 
-/** What clients know against what happened: acknowledged exactly once and as told, everything else at most once. */
+/** Acknowledged calls took effect exactly once and as acknowledged, all others at most once. */
 const checkEvents =
   (projectId: string, sent: Ledger): Check =>
   async (tx) => {

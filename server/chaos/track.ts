@@ -8,7 +8,7 @@ import { type Plan, runUnderFaults } from './suite.ts'
 import { LOST, TWICE, trackChecks } from './track-check.ts'
 
 export type TrackCall = Call & { body: { email: string; event: string; subscribed?: boolean; data: { key: string } } }
-/** A refused repeat is told the event, not the contact. */
+/** The 409 of a repetition names the event, not the contact. */
 export type TrackAck = { event: string; contact?: string }
 
 const PER_SECOND = 500
@@ -31,7 +31,7 @@ async function prepare({ main }: Cluster, random: Random) {
   }
 }
 
-/** Each with a key of its own, over few contacts, some of whom change their mind. */
+/** Each call has an idempotency key of its own. Contacts are few, and some calls change their subscription. */
 function trackCalls(publicKey: string, random: Random) {
   let last = 0
   return (): TrackCall => {
@@ -50,11 +50,11 @@ function trackCalls(publicKey: string, random: Random) {
   }
 }
 
-/** Only two answers say that it happened: the first, and the refusal of a repeat that names the first. */
+/** Two responses acknowledge a call: the first, and the 409 of a repetition that names the first. */
 function judge({ status, body }: Answer): Verdict<TrackAck> {
   if (status === 200 && isId(body?.data?.event)) return { acknowledged: { event: body.data.event, contact: body.data.contact } }
   const details = status === 409 ? body?.error?.details : undefined
   if (details?.originalStatusCode === 200 && isId(details.event)) return { acknowledged: { event: details.event } }
-  if (details?.originalStatusCode === null) return 'again' // the first is still under way
+  if (details?.originalStatusCode === null) return 'again' // the first is still running
   return { wrong: `${status} ${JSON.stringify(body)}` }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const POLL_MS = 10
 
-/** Asks again and again. Says what it waited for when that does not come in time. */
+/** Polls until the answer is truthy, and fails with `what` after `withinMs`. */
 export async function until<T>(what: string, withinMs: number, ask: () => T | Promise<T>): Promise<NonNullable<T>> {
   for (const end = Date.now() + withinMs; ; await sleep(POLL_MS)) {
     const answer = await ask()

@@ -12,11 +12,13 @@ const PATIENCE = { timeout: 40_000, interval: 50 }
 const folder = newTestFolder()
 const dataDir = join(folder, 'data')
 let npm: ChildProcess | undefined
-let server: number | undefined
+let server: { pid: number; birth: string | undefined } | undefined
 
 afterEach(() => {
   npm?.kill('SIGKILL')
-  if (server && birthOf(server)) process.kill(server, 'SIGKILL')
+  // Its pid may belong to another process by now.
+  if (server?.birth && birthOf(server.pid) === server.birth) process.kill(server.pid, 'SIGKILL')
+  server = undefined
 })
 afterAll(() => destroyTestFolder(folder))
 
@@ -40,7 +42,7 @@ async function npmStart(shell: string) {
   const readPid = () => (output.includes('Sterna is ready') ? Number(/"pid":(\d+)/.exec(output)?.[1]) : 0)
   await expect.poll(readPid, PATIENCE).toBeGreaterThan(0)
   const pid = readPid()
-  server = pid
+  server = { pid, birth: birthOf(pid) }
   const postgres = findServer(join(dataDir, 'postgres'))!
   expect(birthOf(postgres)).toBeDefined()
   return { npm: child, output: () => output, isRunning: () => [pid, postgres].filter((each) => birthOf(each)) }
