@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
-import type { Received } from '../test/support/smtp-server.ts'
+import type { ReceivedMessage } from '../test/support/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { SendAck, SendCall } from './mail.ts'
@@ -14,7 +14,7 @@ export const TWICE = 'arrived more often than it may'
 const UNKNOWN = 'outcome_unknown'
 const isRefused = ({ address, error }: Row) => address.startsWith('p550') && error?.startsWith('550')
 
-type Known = { projectId: string; sent: Ledger; received: Received[]; evidence: boolean }
+type Known = { projectId: string; sent: Ledger; received: ReceivedMessage[]; evidence: boolean }
 
 export const mailChecks = ({ projectId, ...known }: Known): Check[] => [
   async (tx) => checkEmails(await listEmails(tx, projectId), known),
@@ -34,7 +34,7 @@ const listEmails = (tx: Tx, projectId: string) =>
 /** Compares the responses to clients, the rows, and the messages that arrived. */
 function checkEmails(rows: Row[], { sent, received, evidence }: Omit<Known, 'projectId'>) {
   const byId = new Map(rows.map((row) => [row.id, row]))
-  const copies = new Map<string, Received[]>()
+  const copies = new Map<string, ReceivedMessage[]>()
   for (const mail of received) copies.set(mail.id, [...(copies.get(mail.id) ?? []), mail])
   const accepted = [...sent.values()].flatMap(({ ack }) => ack?.emails ?? [])
   const asked = new Set([...sent.values()].flatMap(({ call }) => call.body.to))
@@ -62,7 +62,7 @@ function checkEmails(rows: Row[], { sent, received, evidence }: Omit<Known, 'pro
   ]
 }
 
-const areOneMessage = ({ messageId, address }: Row, copies: Received[]) =>
+const areOneMessage = ({ messageId, address }: Row, copies: ReceivedMessage[]) =>
   copies.every(
     ({ messageId: theirs, recipients, hash }) => theirs === `<${messageId}>` && recipients.join() === address && hash === copies[0]!.hash,
   )

@@ -11,7 +11,7 @@ import { isId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/process.ts'
-import type { Received } from '../test/support/smtp-server.ts'
+import type { ReceivedMessage } from '../test/support/smtp-server.ts'
 import type { Answer, Call, Sent, Verdict } from './load.ts'
 import { LOST, mailChecks, TWICE } from './mail-check.ts'
 import { mailFaults } from './mail-faults.ts'
@@ -53,7 +53,7 @@ const HANGING: [number, string] = [0.005, 'hang-dot']
 
 export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan }: MailPlan) {
   const sink = await startSinkProcess()
-  const all: Received[] = []
+  const all: ReceivedMessage[] = []
   const received = () => {
     all.push(...sink.read())
     return all
@@ -132,7 +132,7 @@ async function startSinkProcess() {
 /** Reads the lines added since the last call. The last one may be incomplete and is left for the next call. */
 function tail(file: string) {
   let position = 0
-  return (): Received[] => {
+  return (): ReceivedMessage[] => {
     const fd = openSync(file, 'r')
     const bytes = Buffer.alloc(fstatSync(fd).size - position)
     readSync(fd, bytes, 0, bytes.length, position)
@@ -150,8 +150,8 @@ function tail(file: string) {
 type Db = ReturnType<typeof connect>
 
 /** Reports every message once, and again only if that failed. */
-function feedEvidence(db: Db, projectId: string, read: () => Received[]) {
-  let waiting: Received[] = []
+function feedEvidence(db: Db, projectId: string, read: () => ReceivedMessage[]) {
+  let waiting: ReceivedMessage[] = []
   return every(
     EVIDENCE_MS,
     'report messages that arrived',

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
-import { startSink } from '../support/smtp-server.ts'
+import { startSmtpServer } from '../support/smtp-server.ts'
 import { until } from '../support/until.ts'
 
 const { sterna, sink, project, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
@@ -20,14 +20,14 @@ describe('sending', () => {
 
   test('who is told to slow down does, loses nothing, and catches up', { timeout: 60_000 }, async () => {
     await startWorker()
-    sink.mood.refusal = '454'
+    sink.outage.refusal = '454'
     const ids = await send(addresses('ok', 100))
     await until('some were refused', async () => (await statesOf(ids)).includes('deferred'))
     const before = sink.commands.length
     await new Promise((resolve) => setTimeout(resolve, 3_000))
     const asked = sink.commands.slice(before).filter((line) => line.startsWith('RCPT')).length
     expect(asked).toBeLessThan(40)
-    sink.mood.refusal = undefined
+    sink.outage.refusal = undefined
     // The pace recovers by one email per second, so a part of them is enough to see that it does.
     const kept = ids.slice(0, 30)
     await sql`update emails set state = 'cancelled' where id = any(${ids.slice(30)}::uuid[]) and state in ('queued', 'deferred')`.execute(
@@ -38,7 +38,7 @@ describe('sending', () => {
   })
 
   test('who is not let in stops asking, and no mail fails for it', async () => {
-    const strict = await startSink({ refuseLogins: true })
+    const strict = await startSmtpServer({ refuseLogins: true })
     await startWorker({ SMTP_URL: strict.url.replace('//', '//user:wrong@') })
     const ids = await send(addresses('ok', 200))
     await until('it was refused', () => strict.connections())

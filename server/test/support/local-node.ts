@@ -15,7 +15,7 @@ const log = createLog('silent')
 /** A node of any role inside this process: it joins the installation as the product does, and starts in a tenth of the time. */
 export async function startLocalNode(env: { DATABASE_URL: string; ROLE?: 'all' | 'api' | 'worker' } & Record<string, string>) {
   const config = loadConfig({ SECRET_KEY, ...env })
-  const { role, mailMode: transport } = config
+  const { role, transportKind: transport } = config
   const url = env.DATABASE_URL
   const db = connect({ url, max: 4, log })
   const deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
