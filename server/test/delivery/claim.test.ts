@@ -10,8 +10,8 @@ const MAY_GO_FIRST = 100
 
 const { sink, sterna, newProject, workers, startWorker, send, inState, copiesOf } = useSmtpSending()
 
-describe('sending', () => {
-  test('taking mails from the queue leads past none that were sent', { timeout: 90_000 }, async () => {
+describe('claiming', () => {
+  test('reads no rows of emails that were sent', { timeout: 90_000 }, async () => {
     const [pattern] = await send(addresses('ok', 1))
     const campaign = await many(
       sterna.db,
@@ -22,7 +22,7 @@ describe('sending', () => {
       `,
     )
     const ids = campaign.map(({ id }) => id)
-    // What the planner knows is of a time when all mails there were waited: then the primary key looked as good.
+    // Statistics from a time when all emails were queued: then the primary key looks as good to the planner.
     await sql`delete from emails where id <> all(${ids}::uuid[])`.execute(sterna.db)
     await sql`alter table emails set (autovacuum_enabled = off)`.execute(sterna.db)
     await sql`vacuum full analyze emails`.execute(sterna.db)
@@ -39,11 +39,11 @@ describe('sending', () => {
     const worker = await startWorker()
     await inState(ids, 'sent', 60_000)
     workers.pop()
-    await worker.stop('SIGTERM') // what it has read is counted by then
+    await worker.stop('SIGTERM') // by then its reads are in the statistics
     expect(((await walked()) - before) / ids.length).toBeLessThan(10)
   })
 
-  test('a campaign of one does not hold up the mails of another', { timeout: 60_000 }, async () => {
+  test('serves the emails of one project during a campaign of another', { timeout: 60_000 }, async () => {
     const domain = `${newId()}.example`
     const other = await newProject(domain)
     const [pattern] = await send(addresses('ok', 1))

@@ -6,8 +6,8 @@ import { until } from '../support/until.ts'
 
 const { project, sterna, workers, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 
-describe('sending', () => {
-  test('what a killed process had handed over is unknown, and the rest goes out by another', async () => {
+describe('after a crash', () => {
+  test('emails that the killed worker had handed over are unknown, and another worker sends the rest', async () => {
     const first = await startWorker()
     const handedOver = await send('hang-dot@example.com')
     await until('it is handed over', () => copiesOf(handedOver[0]!).length)
@@ -29,7 +29,7 @@ describe('sending', () => {
     expect(new Set(await statesOf(arrived))).toEqual(new Set(['sent']))
   })
 
-  test('what processes died with goes alone after a wait, and is given up when they die of it again and again', async () => {
+  test('emails of crashed workers are sent alone after a wait, and fail after several crashes', async () => {
     const [innocent, poison] = [(await send('ok@example.com'))[0]!, (await send('ok@example.com'))[0]!]
     await sql`update emails set crashes = 3 where id = ${innocent}`.execute(sterna.db)
     const longAgo = sql`now() - interval '1 hour'`
@@ -46,7 +46,7 @@ describe('sending', () => {
     expect((await rowsOf([poison]))[0]).toMatchObject({ error: 'Sending it ended the process, several times.' })
   })
 
-  test('what goes alone does not hold up the others while its answer is awaited', async () => {
+  test('an email that is sent alone does not delay others while it waits for its reply', async () => {
     const [slow] = await send('hang-dot@example.com')
     await sql`update emails set crashes = 3 where id = ${slow}`.execute(sterna.db)
     await startWorker()

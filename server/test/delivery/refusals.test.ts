@@ -7,8 +7,8 @@ import { until } from '../support/until.ts'
 
 const { sterna, sink, project, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 
-describe('sending', () => {
-  test('a refusal for now is tried again later, and counts; being too fast does not', async () => {
+describe('a worker', () => {
+  test('retries a temporary refusal and counts it as a failure, unless it is throttled', async () => {
     await startWorker()
     const [later, fast] = [await send('t451@example.com'), await send('t454@example.com')]
     await inState([...later, ...fast], 'deferred')
@@ -18,7 +18,7 @@ describe('sending', () => {
     ])
   })
 
-  test('who is told to slow down does, loses nothing, and catches up', { timeout: 60_000 }, async () => {
+  test('slows down when it is throttled, loses nothing, and catches up', { timeout: 60_000 }, async () => {
     await startWorker()
     sink.outage.refusal = '454'
     const ids = await send(addresses('ok', 100))
@@ -37,7 +37,7 @@ describe('sending', () => {
     expect((await rowsOf(kept)).every(({ failures }) => failures === 0)).toBe(true)
   })
 
-  test('who is not let in stops asking, and no mail fails for it', async () => {
+  test('stops asking when its login is refused, and no email fails', async () => {
     const strict = await startSmtpServer({ refuseLogins: true })
     await startWorker({ SMTP_URL: strict.url.replace('//', '//user:wrong@') })
     const ids = await send(addresses('ok', 200))
@@ -49,7 +49,7 @@ describe('sending', () => {
     await strict.stop()
   })
 
-  test('cut off before the dot, it was not sent; after it, nobody knows until there is evidence', async () => {
+  test('knows that an email was not sent when cut off before the dot; after it, only evidence decides', async () => {
     await startWorker()
     const [before, after] = [await send('rst-data@example.com'), await send(['rst-dot@example.com', 'garbage@example.com'])]
     await inState(before, 'deferred')

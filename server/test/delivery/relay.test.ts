@@ -203,7 +203,7 @@ describe('MAIL FROM refused', () => {
 })
 
 describe('a refused recipient', () => {
-  test('whom the relay does not relay to stops no other email, and its attempts count', async () => {
+  test('that the relay does not relay to stops no other email, and its attempts count', async () => {
     const [a, b] = [await newProject(), await newProject()]
     sink.script.RCPT = (address) => (address.startsWith('relay') ? `554 5.7.1 <${address}>: Relay access denied` : undefined)
     const [stuck] = await a.send(['relay@elsewhere.example'])

@@ -5,7 +5,7 @@ import { useSmtpSending } from '../support/smtp-sending.ts'
 
 const { sterna, project, send } = useSmtpSending()
 
-test('files are kept for a week after the last mail with them has ended', async () => {
+test('attachments are kept for a week after the last email with them has ended', async () => {
   const attachments = [{ filename: 'a.txt', content: 'aGVsbG8=', contentType: 'text/plain' }]
   const sendFile = async () => (await send('ok@example.com', { attachments }))[0]!
   const [ended, open] = [await sendFile(), await sendFile()]

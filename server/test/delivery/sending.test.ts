@@ -12,7 +12,7 @@ const LOOKS_EVERY_MS = 1_000
 const { sterna, sink, project, environment, send, rowsOf, inState, copiesOf } = useSmtpSending({ sharedWorker: true })
 
 describe('sending', () => {
-  test('what was accepted arrives once, by its own name, and is sent', async () => {
+  test('delivers every accepted email once, with its Message-ID', async () => {
     const ids = await send(addresses('ok', 50))
     await inState(ids, 'sent')
     expect(ids.map((id) => copiesOf(id).length)).toEqual(ids.map(() => 1))
@@ -24,7 +24,7 @@ describe('sending', () => {
     expect(copiesOf(ids[0]!)[0]!.recipients).toHaveLength(1)
   })
 
-  test('a mail that nobody queues behind is sent because it is there, not at the next look', async () => {
+  test('begins as soon as an email is queued, not at the next poll', async () => {
     await inState(await send(addresses('ok', 20)), 'sent')
     const waits: number[] = []
     for (let round = 0; round < 40; round++) {
@@ -38,7 +38,7 @@ describe('sending', () => {
     expect(waits[20], `request to 250: p95 ${waits[37]} ms, max ${waits[39]} ms`).toBeLessThan(LOOKS_EVERY_MS / 3)
   })
 
-  test('a refusal for good ends that mail and its address, and no other', async () => {
+  test('ends an email and its address by a permanent refusal, and no other', async () => {
     const refused = addresses('p550', 5)
     const [bad, good] = [await send(refused), await send(addresses('ok', 45))]
     await inState(bad, 'failed')
@@ -50,7 +50,7 @@ describe('sending', () => {
     expect((await rowsOf([again!]))[0]!.error).toBe('suppressed')
   })
 
-  test('mails to account holders leave the same way, from the address of the installation', async () => {
+  test('delivers account emails from the address of the installation', async () => {
     const account = await startLocalNode({ ...environment(), MAIL_FROM: 'Post office <post@office.example>', ROLE: 'all' })
     const email = `new${Date.now()}@example.com`
     await account.call('POST', '/auth/signup', { body: { email, password: 'correct horse' } })
@@ -66,7 +66,7 @@ describe('sending', () => {
     expect([mine().length, (await states()).length]).toEqual([1, 1])
   })
 
-  test('the command line tells the story of a mail', async () => {
+  test('is explained by the command line', async () => {
     const ids = await send('p550@example.com')
     await inState(ids, 'failed')
     const story = (await explainEmail(sterna.db, ids[0]!))!

@@ -85,7 +85,7 @@ describe('what Amazon SNS has signed for our topic', () => {
     expect(Object.fromEntries(new URL(url!).searchParams)).toEqual({ Action: 'ConfirmSubscription', TopicArn: TOPIC, Token: 'abc123' })
   })
 
-  test('says that a subscription has ended, and we do not renew it', async () => {
+  test('that a subscription has ended does not renew it', async () => {
     expect(outcome(await post(confirmation({ Type: 'UnsubscribeConfirmation' })))).toEqual([200])
     expect(sns.confirmed).toEqual([])
   })
@@ -182,7 +182,7 @@ describe('anything else changes nothing and fetches nothing', () => {
     await refused(signed({ Message: 'x'.repeat(260 * 1024) }), 413)
     await refused(new URLSearchParams(good()).toString(), 415, 'application/x-www-form-urlencoded')
   })
-  test('and is told the operator: at once, then once a minute with how many there were', async () => {
+  test('and is logged at once, then once a minute with the count', async () => {
     const now = performance.now.bind(performance)
     let later = 60_001
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
@@ -202,7 +202,7 @@ describe('anything else changes nothing and fetches nothing', () => {
       clock.mockRestore()
     }
   })
-  test('text elsewhere: only this route takes JSON that says it is text', async () => {
+  test('text elsewhere: only this route accepts JSON with a text content type', async () => {
     const answer = await sterna.call('POST', '/auth/login', { body: '{}', headers: { 'content-type': 'text/plain' } })
     expect(answer.status).toBe(415)
   })
@@ -253,7 +253,7 @@ describe('asking Amazon', () => {
 
 // What follows --------------------------------------------------------------------------------------------------------------
 
-describe('told of a mail', () => {
+describe('a notification about an email', () => {
   let shop: Shop
   let mails: EmailIds[]
   let next = 0
@@ -273,7 +273,7 @@ describe('told of a mail', () => {
     sql`update emails set sent_at = null, ${PLACES[place]} where project_id = ${mail.projectId} and id = ${mail.id}`.execute(sterna.db)
   const isSubscribed = async ({ contactId }: EmailIds) => (await shop.call(`/contacts/${contactId}`)).subscribed
 
-  test.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('that %s, whatever it says is the word that it was taken', async (place) => {
+  test.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('that %s is evidence that it was accepted', async (place) => {
     for (const kind of ['Send', 'Delivery', 'DeliveryDelay']) {
       const mail = newMail()
       await putBack(mail, place)
@@ -292,7 +292,7 @@ describe('told of a mail', () => {
     expect((await eventsOf(mail)).map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
   })
 
-  test('late, it happened when it says, but not before there was a mail nor in the future', async () => {
+  test('has the time of its event, but not before the email was created nor in the future', async () => {
     const createdAt = new Date(Date.now() - 3 * 86_400_000).toISOString()
     const deliveredAt = async (timestamp: unknown) => {
       const mail = newMail()
@@ -310,7 +310,7 @@ describe('told of a mail', () => {
       expect(Date.now() - Date.parse(await deliveredAt(unbelievable))).toBeLessThan(30_000)
   })
 
-  test('a bounce for good unsubscribes and suppresses; one that may pass is told only', async () => {
+  test('of a hard bounce unsubscribes and suppresses; one of a soft bounce is only recorded', async () => {
     const [hard, soft, odd] = [newMail(), newMail(), newMail()]
     await tell(eventOf(hard, 'Bounce', bounce('Permanent')))
     await tell(eventOf(soft, 'Bounce', bounce('Transient', 'smtp; 452 mailbox full')))
@@ -344,7 +344,7 @@ describe('told of a mail', () => {
     expect([await isSubscribed(complained), await isSubscribed(pleased)]).toEqual([false, true])
   })
 
-  test('a delay is in its story, and nowhere else', async () => {
+  test('of a delay is in its timeline only', async () => {
     const mail = newMail()
     const delay = {
       delayType: 'MailboxFull',
@@ -397,7 +397,7 @@ describe('told of a mail', () => {
     expect(reason.length).toBeLessThanOrEqual(500)
   })
 
-  test('by somebody else’s name, nothing follows', async () => {
+  test('with a forged id has no effect', async () => {
     const [ours, victim] = [newMail(), newMail()]
     const before = await shop.email(victim.id)
     const spoofed = [

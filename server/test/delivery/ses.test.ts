@@ -63,7 +63,7 @@ describe('the SES transport', () => {
   const allowed = () => true
   const yes = async () => allowed
 
-  test('hands a mail over as it was made, to one recipient, with our ids as tags', async () => {
+  test('hands a message over unchanged, to one recipient, with our ids as tags', async () => {
     const mail = mailTo('ada@example.com')
     const outcome = await createTransport().send(mail, yes)
     const taken = ses.messages.at(-1)!
@@ -77,7 +77,7 @@ describe('the SES transport', () => {
     })
   })
 
-  test('a mail to an account holder has no tags: nobody keeps its story', async () => {
+  test('an account email has no tags: it has no timeline', async () => {
     await createTransport().send({ ...mailTo('ada@example.com'), projectId: null }, yes)
     expect(ses.messages.at(-1)!.tags).toEqual({})
   })
@@ -98,7 +98,7 @@ describe('the SES transport', () => {
     ['bad', { action: 'fail', about: 'recipient', repeatable: true }],
     ['s500', { action: 'retry', about: 'recipient' }],
     ['s503', { action: 'retry', about: 'recipient' }],
-  ])('what is refused as %s is asked once, and means what it says', async (how, meaning) => {
+  ])('a refusal as %s is not retried, and is classified by its code', async (how, meaning) => {
     const before = ses.requests.length
     const outcome = await createTransport().send(mailTo(`${how}@example.com`), yes)
     expect(ses.requests.length - before).toBe(1)
@@ -106,7 +106,7 @@ describe('the SES transport', () => {
     expect(classify(outcome)).toEqual({ ...meaning, reason: expect.stringMatching(/^\d{3} \w+: ./) })
   })
 
-  test.each(['hang', 'reset', 'garbage', 's502', 's504'])('after %s nobody knows, and nobody tries again by itself', async (how) => {
+  test.each(['hang', 'reset', 'garbage', 's502', 's504'])('after %s the outcome is unknown, and the client does not retry', async (how) => {
     const before = ses.requests.length
     expect(await createTransport().send(mailTo(`${how}@example.com`), yes)).toMatchObject({ is: 'unknown' })
     expect(ses.requests.length - before).toBe(1)
@@ -128,7 +128,7 @@ describe('the SES transport', () => {
     expect(ses.requests.length).toBe(before)
   })
 
-  test('nobody there is a mail not sent', async () => {
+  test('an email is not sent when nothing listens', async () => {
     for (const endpoint of ['http://127.0.0.1:1', 'http://ses.invalid'])
       expect(await createTransport(endpoint).send(mailTo('ada@example.com'), yes)).toMatchObject({ is: 'not-sent' })
   })
@@ -147,7 +147,7 @@ describe('the SES transport', () => {
     expect(handOver).toHaveBeenCalledTimes(1)
   })
 
-  test('the quota of the account is what it says, and a day that is used up stops everything', async () => {
+  test('the quota of the account is read, and a used-up daily quota stops sending', async () => {
     const { quota } = createTransport()
     expect(await quota!()).toEqual({ perSecond: 1_000, stopped: null })
     ses.account.SendQuota.SentLast24Hours = 50_000
@@ -202,7 +202,7 @@ describe('with SES', () => {
     ])
   })
 
-  test('a domain is verified when Amazon says so, whatever DNS says here', async () => {
+  test('a domain is verified when Amazon has verified it, whatever DNS contains', async () => {
     const project = await sterna.newProject()
     const domain = await add(project)
     const [first, second, third] = domain.records
@@ -246,7 +246,7 @@ describe('with SES', () => {
     expect((await post(project, name)).status).toBe(201)
   })
 
-  test('removing a domain removes what Amazon knows of it, as soon as it can be told', async () => {
+  test('removing a domain removes its identity at Amazon, as soon as Amazon can be reached', async () => {
     const project = await sterna.newProject()
     const domain = await addVerified(project)
     expect((await sterna.call('DELETE', `/domains/${domain.id}`, { key: project.sk })).status).toBe(204)
@@ -284,7 +284,7 @@ describe('with SES', () => {
     expect(ses.identities.get(name)).toMatchObject({ Tags: [{ Value: project.id }], Verified: false })
   })
 
-  test('names that were published before anybody was told prove nothing for who adds the domain now', async () => {
+  test('DNS records that were published earlier do not verify the domain for the project that adds it now', async () => {
     const project = await sterna.newProject()
     const name = newName()
     ses.state.tokens = ['t1', 't2', 't3']
@@ -317,7 +317,7 @@ describe('with SES', () => {
     return { project, domain, send, email }
   }
 
-  test('a mail goes out once, unsigned by us, under its ids, and its provider’s id is kept', async () => {
+  test('an email is sent once, unsigned by us, with its ids as tags, and the id of the provider is kept', async () => {
     const { project, domain, send, email } = await newShop()
     const id = await send('ada@example.com')
     await soon(async () => expect(await email(id)).toMatchObject({ status: 'SENT', attempts: 1 }))
@@ -344,7 +344,7 @@ describe('with SES', () => {
     expect(ses.messages.filter(({ tags }) => tags.emailId === reset)).toHaveLength(1)
   })
 
-  test('what was taken and answered with a failure is not sent again once Amazon has told of it', async () => {
+  test('an email that was accepted with an error response is not sent again once Amazon has reported it', async () => {
     const { project, send, email } = await newShop()
     const [told, untold] = [await send('broken@example.com'), await send('broken@example.com')]
     const copies = (id: string) => ses.messages.filter(({ tags }) => tags.emailId === id).length
@@ -359,7 +359,7 @@ describe('with SES', () => {
     expect(await email(told)).toMatchObject({ status: 'SENT', attempts: 1, error: null })
   })
 
-  test('no more mails leave than Amazon allows in a second', async () => {
+  test('no more emails leave per second than Amazon allows', async () => {
     ses.account.SendQuota.MaxSendRate = 5
     const database = await cloneDatabase()
     const slow = await startApp(database.url, { env })

@@ -4,8 +4,8 @@ import { until } from '../support/until.ts'
 
 const { sink, workers, startWorker, send, statesOf, inState, copiesOf } = useSmtpSending()
 
-describe('sending', () => {
-  test('a process that is asked to stop ends what it has handed over, and gives the rest back', async () => {
+describe('a worker that is asked to stop', () => {
+  test('settles the emails it has handed over, and gives the rest back', async () => {
     const first = await startWorker()
     const ids = await send(addresses('d200', 150))
     await until('some are sent', async () => (await statesOf(ids)).includes('sent'))
@@ -17,7 +17,7 @@ describe('sending', () => {
     expect(ids.map((id) => copiesOf(id).length)).toEqual(ids.map(() => 1))
   })
 
-  test('a process that is asked to stop waits for a slow answer to what it handed over, so that it need not be sent twice', async () => {
+  test('waits for a slow reply to an email it has handed over, so that it need not be sent twice', async () => {
     const worker = await startWorker()
     const ids = await send('d6000@example.com')
     await until('it is handed over', () => copiesOf(ids[0]!).length)
@@ -26,7 +26,7 @@ describe('sending', () => {
     expect(await statesOf(ids)).toEqual(['sent'])
   })
 
-  test('a process that is asked to stop does not wait for ever for an answer', { timeout: 60_000 }, async () => {
+  test('does not wait for a reply for ever', { timeout: 60_000 }, async () => {
     const worker = await startWorker()
     const ids = await send('hang-dot@example.com')
     await until('it is handed over', () => copiesOf(ids[0]!).length)
@@ -35,7 +35,7 @@ describe('sending', () => {
     expect(await statesOf(ids)).toEqual(['unknown'])
   })
 
-  test('a process that is asked to stop gives back at once what it has not handed over, however long the relay hesitates', async () => {
+  test('gives back at once the emails it has not handed over, however slow the relay is', async () => {
     const worker = await startWorker()
     sink.script.RCPT = () => new Promise(() => {})
     const ids = await send(addresses('ok', 3))

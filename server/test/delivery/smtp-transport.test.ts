@@ -26,7 +26,7 @@ describe('the SMTP transport', () => {
   const allowed = () => true
   const yes = async () => allowed
 
-  test('hands each mail over with one recipient and the envelope it was given, on a line that is kept', async () => {
+  test('hands each message over with one recipient and its envelope, on a connection that is kept', async () => {
     const { sink, smtp } = await open()
     for (const name of ['a', 'b', 'c']) expect(await smtp.send(mailTo(`${name}@example.com`), yes)).toMatchObject({ is: 'accepted' })
     expect(sink.messages.map(({ sender, recipients }) => [sender, recipients])).toEqual(
@@ -56,7 +56,7 @@ describe('the SMTP transport', () => {
     ['slow', { is: 'accepted' }],
     ['multi', { is: 'accepted' }],
     ['d50', { is: 'accepted' }],
-  ])('to %s says what became of it, and the next mail is not hurt', async (how, outcome) => {
+  ])('returns the outcome of a message to %s, and the next message is not affected', async (how, outcome) => {
     for (const extensions of [[], ['PIPELINING']]) {
       const { sink, smtp } = await open({ extensions })
       await smtp.send(mailTo('a@example.com'), yes)
@@ -74,14 +74,14 @@ describe('the SMTP transport', () => {
     ['may not leave', async () => undefined],
     ['may no longer leave when its last byte is written', async () => () => false],
     ['cannot be put on record', () => Promise.reject(new Error('no database'))],
-  ] as [string, () => Promise<Permit | undefined>][])('what %s does not leave', async (_, handOver) => {
+  ] as [string, () => Promise<Permit | undefined>][])('does not send a message that %s', async (_, handOver) => {
     const { sink, smtp } = await open()
     expect(await smtp.send(mailTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
     expect(await smtp.send(mailTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
     expect(sink.messages.map(({ recipients }) => recipients[0])).toEqual(['b@example.com'])
   })
 
-  test('a line that the other side closed while it was idle costs no mail its try', async () => {
+  test('costs no message its attempt when the server closed an idle connection', async () => {
     const { sink, smtp } = await open({ idleMs: 200 })
     for (let round = 0; round < 10; round++) {
       expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
@@ -90,14 +90,14 @@ describe('the SMTP transport', () => {
     expect(sink.messages).toHaveLength(10)
   })
 
-  test('a login that is refused is told as such, and leaves no connection behind', async () => {
+  test('reports a refused login, and leaves no connection behind', async () => {
     const { sink } = await open({ refuseLogins: true })
     const smtp = createSmtpTransport({ url: sink.url.replace('//', '//user:wrong@'), name: 'sender.example' })
     expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'refused', code: 535 })
     await until('the connection is gone', () => sink.openConnections() === 0)
   })
 
-  test('a password crosses no network in clear, unless the URL says so', async () => {
+  test('sends no password in clear text over a network, unless the URL allows it', async () => {
     const { sink } = await open({ refuseLogins: true })
     // This machine, spelt in a way that is not taken for it.
     const url = sink.url.replace('//127.0.0.1', '//user:secret@[::ffff:127.0.0.1]')
@@ -111,7 +111,7 @@ describe('the SMTP transport', () => {
     expect((await saidBy(sink.url.replace('//', '//user:secret@').replace('?tls=off', ''))).login).toBe(true)
   })
 
-  test('a server that goes while it is greeted, or was never there, is a mail not sent', async () => {
+  test('reports a message as not sent when the server goes away during the greeting, or is not there', async () => {
     const { sink, smtp } = await open({ silent: true })
     const sent = smtp.send(mailTo('a@example.com'), yes)
     await until('it is connected', () => sink.connections())
@@ -121,7 +121,7 @@ describe('the SMTP transport', () => {
     expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'not-sent' })
   })
 
-  test('the hand-over is asked for when the body has left, not while a slow network has yet to take it', async () => {
+  test('asks for the hand-over when the body has left, not while a slow network still transmits it', async () => {
     const { sink, smtp } = await open({ stopAtData: true })
     let asked = false
     const sent = smtp.send(mailTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => {

@@ -65,7 +65,7 @@ beforeAll(async () => {
 })
 
 describe('a suppression by hand', () => {
-  test('of an address keeps every mail away, until it is lifted', async () => {
+  test('of an address skips every email, until it is removed', async () => {
     const added = await shop.add({ address: ' Grace@Example.com ' })
     expect([added.status, added.body]).toEqual([
       201,
@@ -81,7 +81,7 @@ describe('a suppression by hand', () => {
     expect((await shop.lift('grace@example.com')).status).toBe(404)
   })
 
-  test('of a domain keeps away what goes to anyone there, and nobody else', async () => {
+  test('of a domain skips the emails to all its addresses, and no others', async () => {
     const added = await shop.add({ domain: 'Blocked.example' })
     expect([added.status, added.body]).toMatchObject([201, { address: null, domain: 'blocked.example', reason: 'MANUAL' }])
     expect((await shop.add({ domain: 'blocked.example' })).status).toBe(200)
@@ -118,7 +118,7 @@ describe('a suppression by hand', () => {
     expect(issues(await shop.add(body))).toEqual([422, [issue]])
   })
 
-  test('holds for a mail that is queued already', async () => {
+  test('holds for an email that is already queued', async () => {
     const id = await shop.send('delay@example.net')
     await soon(async () => expect((await shop.email(id)).timeline.at(-1).what).toBe('deferred'))
     await shop.add({ domain: 'example.net' })
@@ -173,7 +173,7 @@ describe('what came back for good', () => {
   test.each([
     ['bounce', 'BOUNCE'],
     ['complaint', 'COMPLAINT'],
-  ])('by a %s suppresses the address and unsubscribes the contact, and says why', async (what, reason) => {
+  ])('by a %s suppresses the address and unsubscribes the contact, with the reason', async (what, reason) => {
     const own = await newShop()
     const address = `${what}@example.com`
     const contact = (await own.call('POST', '/contacts', { email: address, subscribed: true })).body
@@ -231,7 +231,7 @@ describe('what came back for a while', () => {
     expect((await own.email(id)).timeline.map(({ what }: { what: string }) => what)).toContain('email.bounce')
   })
 
-  test('counts once for each mail, however often it is told', async () => {
+  test('counts once for each email, however often it is reported', async () => {
     const { own, sent } = await newReader()
     const id = await sent()
     await times(6, () => own.hear(id, FULL))
@@ -249,7 +249,7 @@ describe('what came back for a while', () => {
     expect(await own.list()).toHaveLength(1)
   })
 
-  test('does not count when something was delivered later, in whatever order that is told', async () => {
+  test('does not count when a later email was delivered, in whatever order they are reported', async () => {
     const { own, sent } = await newReader()
     const at = (minutesAgo: number) => new Date(Date.now() - minutesAgo * 60_000).toISOString()
     const mails: string[] = []
@@ -287,7 +287,7 @@ describe('what came back for a while', () => {
     expect(await own.list()).toEqual([])
   })
 
-  test('counts also when two are told at once', async () => {
+  test('counts when two are reported at once', async () => {
     const { own, sent, full } = await newReader()
     await times(3, full)
     const [one, two] = [await sent(), await sent()]
@@ -303,7 +303,7 @@ describe('what came back for a while', () => {
     expect(await own.list()).toHaveLength(1)
   })
 
-  test('of a mail that nobody knows says nothing', async () => {
+  test('of an unknown email has no effect', async () => {
     const { own } = await newReader()
     await own.hear('00000000-0000-7000-8000-000000000000', FULL)
     expect(await own.events('email.bounce')).toEqual([])

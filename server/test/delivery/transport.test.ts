@@ -121,7 +121,7 @@ describe('an API node without transport settings beside a worker that sends by S
   })
 })
 
-test('before any worker has said how email leaves, domains stay pending; a sandbox then verifies them', async () => {
+test('before any worker has set the transport, domains stay pending; a sandbox then verifies them', async () => {
   const api = await start({ ROLE: 'api' })
   const project = await newProject(api)
   const added = await project.addDomain('shop.example')
@@ -161,7 +161,7 @@ test('an API node with another transport is refused, one with the same is not', 
   await start({ ROLE: 'api', ...smtp() })
 })
 
-test('a node that starts alone changes the transport, says so, and takes back what only the sandbox had verified', async () => {
+test('a node that starts alone changes the transport, logs it, and resets domains that only the sandbox had verified', async () => {
   const trial = await start({})
   const project = await newProject(trial)
   expect((await project.addDomain('shop.example')).body.status).toBe('verified')
@@ -186,7 +186,7 @@ test('an API node without access to Amazon SES adds and checks no domain of an i
   await sterna.app.close()
 })
 
-test('when two nodes with different transports start at the same moment, exactly one gets in', async () => {
+test('when two nodes with different transports start at the same moment, exactly one joins', async () => {
   const log = createLog('silent')
   await checkSecret(db, deriveSecrets(SECRET_KEY))
   const join = (transport: 'smtp' | 'ses' | 'sandbox') =>

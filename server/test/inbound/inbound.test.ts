@@ -102,8 +102,8 @@ async function changes(work: () => Promise<unknown>) {
 
 // The return path --------------------------------------------------------------------------------------------------------
 
-describe('the return path of a mail', () => {
-  test('names it, signed, in the envelope and in the mail, and fits into an address', async () => {
+describe('the return path of an email', () => {
+  test('names the email, signed, in the envelope and in the message, and fits into an address', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     expect(mail.returnPath).toMatch(/^bounce\+[0-9a-v]{56}@bounces\.example$/)
@@ -123,7 +123,7 @@ describe('the return path of a mail', () => {
     expect(domainWith({ BOUNCE_DOMAIN: BOUNCES })).toBeUndefined()
   })
 
-  test('any mail is found again in whatever case, and by no other spelling', async () => {
+  test('identifies its email in any letter case, and in no other spelling', async () => {
     const { id: projectId } = await newShop()
     const { id: otherId } = await newShop()
     const find = (text: string) => findReturnPath(sterna.db, sterna.secrets, text)
@@ -153,7 +153,7 @@ describe('a report to the return path', () => {
     ['Exim', exim, /^smtp; 550 5\.1\.1 No such user here$/],
     ['Exchange', exchange, /^smtp;550 5\.1\.10 RESOLVER\.ADR\.RecipientNotFound/],
     ['Gmail', gmail, /^smtp; 550-5\.1\.1 The email account .* gsmtp$/],
-  ])('of %s ends the mail and its address', async (_, shape, reason) => {
+  ])('of %s ends the email and its address', async (_, shape, reason) => {
     const shop = await newShop()
     const mail = await shop.send()
     expect(await bounceTo(mail, shape(mail))).toMatch(/^250 /)
@@ -186,7 +186,7 @@ describe('a report to the return path', () => {
   test.each([
     ['there is no such domain', failed('5.4.4')],
     ['there is nobody, by a code that says less', failed('5.5.0', 'smtp; 550 5.5.0 Requested action not taken: mailbox unavailable')],
-  ])('that says that %s is one for good', async (_, group) => {
+  ])('that %s is a hard bounce', async (_, group) => {
     const shop = await newShop()
     const mail = await shop.send()
     await bounceTo(mail, report([group])(mail))
@@ -210,7 +210,7 @@ describe('a report to the return path', () => {
     expect((await shop.get(`/emails/${mail.id}`)).status).toBe('SENT')
   })
 
-  test('of a delay is told in the story of the mail, and nothing follows', async () => {
+  test('of a delay is in the timeline of the email, and has no other effect', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     await bounceTo(
@@ -229,7 +229,7 @@ describe('a report to the return path', () => {
     expect((await shop.get(`/emails/${mail.id}`)).status).toBe('DELIVERED')
   })
 
-  test('does not end an address that passes mail on to several, of which one failed', async () => {
+  test('does not end an address that forwards to several, of which one failed', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     await bounceTo(
@@ -252,7 +252,7 @@ describe('a report to the return path', () => {
     expect((await shop.get(`/contacts/${(await shop.get(`/emails/${mail.id}`)).contactId}`)).subscribed).toBe(false)
   })
 
-  test('before anybody has said that the mail was taken is evidence that it was', async () => {
+  test('on an email of unknown outcome is evidence that it was accepted', async () => {
     const shop = await newShop()
     const mail = await shop.send(`hang-dot+${newId()}@example.com`)
     expect(await bounceTo(mail, postfix(mail))).toMatch(/^250 /)
@@ -260,7 +260,7 @@ describe('a report to the return path', () => {
     expect((await shop.eventsOf(mail.id)).map(({ name }) => name)).toEqual(['email.sent', 'email.bounce'])
   })
 
-  test('works when somebody on the way wrote the address in capitals', async () => {
+  test('works when a relay wrote the address in capitals', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     expect(await deliver(port, { to: mail.returnPath.toUpperCase(), message: postfix(mail) })).toMatch(/^250 /)
@@ -285,7 +285,7 @@ describe('a report to the return path', () => {
     expect(changed).toBe(false)
   })
 
-  test('keeps some of what was said of a mail, not whatever anybody likes to say of it', async () => {
+  test('is recorded a bounded number of times for an email', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     const client = await connectSmtp(port)
@@ -319,7 +319,7 @@ describe('a report that is not signed changes nothing', () => {
     expect(changed).toBe(false)
   })
 
-  test('to an address of the project, whatever it says', async () => {
+  test('to an address of the project, whatever it contains', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     const changed = await changes(async () => {
@@ -341,7 +341,7 @@ describe('a complaint', () => {
     ['that names the envelope', (mail: Reported) => ({ fields: `Original-Mail-From: <${mail.returnPath}>\n` })],
     ['with the mail as it was delivered', (mail: Reported) => ({ header: `Return-Path: <${mail.returnPath}>\n` })],
     ['with the mail as it was sent', (mail: Reported) => ({ header: `X-Sterna-Return-Path: ${mail.returnPath}\n` })],
-  ])('%s ends the mail and its address', async (_, how) => {
+  ])('%s ends the email and its address', async (_, how) => {
     const shop = await newShop()
     const mail = await shop.send()
     const { to = `fbl@${BOUNCES}`, ...rest } = how(mail) as { to?: string; fields?: string; header?: string }
@@ -425,8 +425,8 @@ JVBERi0xLjQK
 --m--
 `
 
-describe('other mail to a verified domain', () => {
-  test('is an event with all that it says, and a mail of its own', async () => {
+describe('another message to a verified domain', () => {
+  test('is recorded as an event with its content, and as a received email', async () => {
     const shop = await newShop()
     await sterna.call('POST', '/contacts', { key: shop.sk, body: { email: 'grace@example.com' } })
     expect(await deliver(port, { from: 'grace@example.com', to: `Help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
@@ -465,7 +465,7 @@ describe('other mail to a verified domain', () => {
     expect((await shop.get('/emails?limit=10')).data).toHaveLength(1)
   })
 
-  test('makes nobody a contact', async () => {
+  test('creates no contact', async () => {
     const shop = await newShop()
     await deliver(port, { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER })
     expect((await shop.received())[0]).toMatchObject({ contactId: null, from: 'grace@example.com' })
@@ -558,7 +558,7 @@ describe('other mail to a verified domain', () => {
     ['a list', 'x@example.com', 'List-Id: <list.example.com>\n'],
     ['ourselves', 'x@example.com', 'X-Sterna-Id: 1\n'],
     ['nobody', '', ''],
-  ])('from %s says so, for those who would answer it', async (_, from, header) => {
+  ])('from %s is marked as automatic, so that workflows need not answer it', async (_, from, header) => {
     const shop = await newShop()
     await deliver(port, { from, to: `help@${shop.domain}`, message: header + LETTER })
     expect((await shop.received())[0]).toMatchObject({ automatic: true })
@@ -604,7 +604,7 @@ describe('the listener', () => {
     return Object.assign(client, { extensions })
   }
 
-  test('passes nothing on, asks nobody to sign in, and offers no encryption that would be none', async () => {
+  test('relays nothing, offers no login, and no encryption without a certificate', async () => {
     const shop = await newShop()
     const client = await greeted()
     expect(client.greeting).toMatch(/^220 bounces\.example /)
@@ -668,7 +668,7 @@ describe('the listener', () => {
     })
   })
 
-  test('takes a bounded number of mails for a project in a minute, and any number of reports', async () => {
+  test('accepts a bounded number of messages for a project per minute, and any number of reports', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     const own = await listen({ limits: { messagesPerMinute: 2 } })
@@ -713,7 +713,7 @@ describe('the listener', () => {
     expect(await shop.received()).toHaveLength(2)
   })
 
-  test('takes mail for the postmaster without a domain', async () => {
+  test('accepts messages for the postmaster without a domain', async () => {
     const client = await greeted()
     await client.say('MAIL FROM:<>')
     expect(await client.say('RCPT TO:<Postmaster>')).toMatch(/^250 /)
@@ -769,7 +769,7 @@ describe('the listener', () => {
     expect(await deliver(port, { to, message: LETTER })).toMatch(/^250 /)
   })
 
-  test('says 451 while nothing can be committed, and the same message counts once when it comes again', async () => {
+  test('replies 451 while nothing can be committed, and the same message counts once when it is sent again', async () => {
     const shop = await newShop()
     const mail = await shop.send()
     const client = await greeted((await listen()).port)
@@ -786,7 +786,7 @@ describe('the listener', () => {
     expect([(await shop.bouncesOf(mail.id)).length, (await shop.received()).length]).toEqual([1, 1])
   })
 
-  test('says 451 while the database is away', async () => {
+  test('replies 451 while the database is down', async () => {
     const shop = await newShop()
     const own = await listen()
     const client = await greeted(own.port)
@@ -860,7 +860,7 @@ describe('the listener', () => {
     expect(node.output()).toBe('')
   })
 
-  test('does not start where it cannot listen, and says why', async () => {
+  test('does not start where it cannot listen, with the reason', async () => {
     const config = { host: '127.0.0.1', keyFile: undefined, certFile: undefined }
     const base = { db: sterna.db, secrets: sterna.secrets, log, bounceDomain: BOUNCES, name: BOUNCES }
     await expect(startListener({ ...base, inbound: { ...config, port } })).rejects.toThrow(/Port \d+ is in use/)

@@ -76,7 +76,7 @@ test('contacts are counted anew on request, and the totals are right again', asy
   expect((await sterna(['contacts', 'recount', 'nonsense'])).code).not.toBe(0)
 })
 
-test('account mails can be read, with their links', async () => {
+test('account emails can be read, with their links', async () => {
   await fetch(`${node.url}/auth/signup`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -98,7 +98,7 @@ test.each([
   [['project', 'create', '--name', 'x', '--owner', 'nobody@example.com'], /no account has the address/],
   [['mail', 'show', 'x'], /no account email has this id/],
   [['user', 'create', '--colour', 'red'], /Unknown option '--colour'/],
-])('%j says what is wrong and how to call it', async (args, message) => {
+])('%j prints the mistake and the usage', async (args, message) => {
   const { code, output } = await sterna(args)
   expect(code).toBe(1)
   expect(output).toMatch(message)
@@ -125,7 +125,7 @@ test.each([[['--help']], [['-h']], [['help']], [['user', 'create', '--help']], [
   },
 )
 
-test('migrate says when there is nothing to do', async () => {
+test('migrate reports when there is nothing to do', async () => {
   expect(await sterna(['migrate'])).toEqual({ code: 0, output: 'The database is up to date.\n' })
 })
 
@@ -145,7 +145,7 @@ const NO_BUCKET = {
   S3_SECRET_ACCESS_KEY: 'key',
 }
 
-test('doctor says what failed and how to fix it', async () => {
+test('doctor prints what failed and how to fix it', async () => {
   const port = await freePort()
   const other = createServer((_req, res) => res.writeHead(404).end()).listen(port, '127.0.0.1')
   await once(other, 'listening')

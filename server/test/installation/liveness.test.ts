@@ -69,7 +69,7 @@ async function newStage(undo: Undo) {
 }
 
 describe('a worker whose liveness connection loses every packet', () => {
-  test('claims no email and no job until it has its lock back, and then goes on', async ({ onTestFinished: undo }) => {
+  test('claims no email and no job until it has its lock back, and then continues', async ({ onTestFinished: undo }) => {
     const { proxy, db, startWorkerBehindProxy, newSender, holders, loseLock } = await newStage(undo)
     const { presence, sterna } = await startWorkerBehindProxy({}, TIMING)
     const { id, send } = await newSender(sterna)
@@ -98,7 +98,7 @@ describe('a worker whose liveness connection loses every packet', () => {
     await expect.poll(jobs, PATIENCE).toEqual([])
   })
 
-  test('gets its lock back although the server still believes in the lost connection', async ({ onTestFinished: undo }) => {
+  test('gets its lock back although the server still holds the lost connection', async ({ onTestFinished: undo }) => {
     const { proxy, holders } = await newStage(undo)
     const presence = await announce({ url: proxy.url, kind: 'worker', log, timing: TIMING })
     undo(presence.leave)
@@ -113,7 +113,7 @@ describe('a worker whose liveness connection loses every packet', () => {
     expect(after).not.toEqual([before])
   })
 
-  test('has its emails taken back once, not again and again', async ({ onTestFinished: undo }) => {
+  test('has its emails recovered once, not repeatedly', async ({ onTestFinished: undo }) => {
     const { database, proxy, db, startWorkerBehindProxy, newSender, loseLock } = await newStage(undo)
     // It greets nobody, so that the emails stay in the worker's hands.
     const sink = await startSmtpServer({ silent: true })
@@ -150,7 +150,7 @@ describe('a worker whose liveness connection loses every packet', () => {
     expect(await states()).toEqual([{ state: 'sending', crashes: 1, count: 5 }])
   })
 
-  test('stays without its lock when the installation sends another way meanwhile', async ({ onTestFinished: undo }) => {
+  test('stays without its lock when the transport of the installation changes meanwhile', async ({ onTestFinished: undo }) => {
     const { proxy, db, holders, loseLock } = await newStage(undo)
     const setTransport = (transport: string) => sql`update instance set transport = ${transport}`.execute(db)
     await checkSecret(db, deriveSecrets(SECRET_KEY))

@@ -50,12 +50,12 @@ describe('several nodes on one PostgreSQL server', () => {
       body: '{}',
     })
 
-  test('a worker answers for its health and for nothing else', async () => {
+  test('a worker serves its health and nothing else', async () => {
     expect((await fetch(`${worker.url}/health`)).status).toBe(200)
     expect((await fetch(`${worker.url}/config`)).status).toBe(404)
   })
 
-  test('from the moment a rotation answers every node refuses the old pair', async () => {
+  test('every node refuses the old keys from the moment a rotation responds', async () => {
     let { id, public: pk, secret: sk, cookie } = await newProject()
     for (let round = 0; round < 10; round++) {
       const [rotating, other] = round % 2 ? [nodes[1]!, nodes[0]!] : [nodes[0]!, nodes[1]!]
@@ -160,7 +160,7 @@ describe('starting and stopping', () => {
     ['a bad value', () => ({ ROLE: 'boss' }), /ROLE: /],
     ['no SECRET_KEY', () => ({ SECRET_KEY: '' }), /SECRET_KEY is required with DATABASE_URL/],
     ['no database', () => ({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }), /ECONNREFUSED/],
-  ])('a start with %s ends with a clear line', async (_, change, message) => {
+  ])('a start with %s fails with a clear message', async (_, change, message) => {
     const database = await cloneDatabase()
     const node = await startNode({ DATABASE_URL: database.url })
     const second = await spawnNode({ DATABASE_URL: database.url, ...change(node) })
@@ -191,7 +191,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('one that is killed midway leaves nothing half-done, and the next goes on', async () => {
+  test('one that is killed midway leaves nothing half-finished, and the next continues', async () => {
     const database = await cloneDatabase({ empty: true })
     const admin = new pg.Client(database.url)
     await admin.connect()

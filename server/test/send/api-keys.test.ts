@@ -8,7 +8,7 @@ const { sterna, newProject, quiet, expectNothingOf } = useSending()
 const second = useSecondNode(sterna)
 
 describe('a key', () => {
-  test('of the wrong kind, or of nobody, is refused', () =>
+  test('of the wrong kind, or that is unknown, is refused', () =>
     expectNothingOf(async () => {
       for (const sk of [quiet.pk, `sk_${'0'.repeat(64)}`, quiet.sk.toUpperCase(), quiet.sk.replace('sk_', 'pk_')])
         expect(outcome(await quiet.send({}, { sk }))).toEqual([401, 'INVALID_API_KEY'])

@@ -104,7 +104,7 @@ describe('attachments', () => {
     ])
   })
 
-  test('are as many and as large as the installation says, but the whole mail fits 40 MB', async () => {
+  test('are limited by the settings of the installation, and by 40 MB for the whole message', async () => {
     const large = await startApp(sterna.url, { env: { ...ENV, MAX_ATTACHMENTS: '2', MAX_ATTACHMENT_MB: '30' } })
     try {
       const megabytes = (size: number) => file({ content: Buffer.alloc(size * 1024 * 1024).toString('base64') })

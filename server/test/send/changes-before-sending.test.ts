@@ -8,7 +8,7 @@ import { ADA, file, type Project, useHeldEmails, useSending } from '../support/s
 const { sterna, newProject, busy } = useSending()
 const { hold, release } = useHeldEmails(sterna)
 
-describe('between the request and the mail', () => {
+describe('between the request and sending', () => {
   async function meanwhile(change: (project: Project) => Promise<unknown>, more: (project: Project) => Promise<object> = async () => ({})) {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: ADA, subscribed: true })
@@ -24,7 +24,7 @@ describe('between the request and the mail', () => {
   const unsubscribe = async (project: Project) => project.call('PATCH', `/contacts/${(await project.contact()).id}`, { subscribed: false })
   const marketing = async (project: Project) => ({ template: await project.template({ type: 'MARKETING' }) })
 
-  test('a contact may go: the mail is skipped, and its record has no contact', async () => {
+  test('a contact may be deleted: the email is skipped, and has no contact', async () => {
     const { project, answer } = await meanwhile(async (each) => each.call('DELETE', `/contacts/${(await each.contact()).id}`))
     const [mail] = await project.ended(answer)
     expect(mail).toMatchObject({ status: 'SKIPPED', error: 'contact_deleted', contactId: null, to: ADA })
@@ -39,7 +39,7 @@ describe('between the request and the mail', () => {
     expect((await skipped.project.names()).filter((name) => name.startsWith('email.'))).toEqual([])
   })
 
-  test('an address may bounce elsewhere: the mail is skipped', async () => {
+  test('an address may be suppressed: the email is skipped', async () => {
     const { project, answer } = await meanwhile((each) =>
       sql`insert into suppressions (project_id, address, reason) values (${each.id}, ${ADA}, 'bounce')`.execute(sterna.db),
     )
@@ -47,14 +47,14 @@ describe('between the request and the mail', () => {
     expect((await project.call('GET', '/sandbox/messages')).body.data).toEqual([])
   })
 
-  test('a domain may go: the mail fails', async () => {
+  test('a domain may be removed: the email fails', async () => {
     const { project, answer } = await meanwhile((each) => each.call('DELETE', `/domains/${each.domainId}`))
     expect((await project.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'domain_not_verified' })
     const [failed] = (await project.events()).filter(({ name }) => name === 'email.failed')
     expect(failed!.data).toMatchObject({ reason: 'domain_not_verified', subject: 'Hi' })
   })
 
-  test('a project may be disabled: the mail waits', async () => {
+  test('a project may be disabled: the email waits', async () => {
     const { project, answer, id } = await meanwhile((each) =>
       sql`update projects set disabled = true where id = ${each.id}`.execute(sterna.db),
     )
@@ -91,7 +91,7 @@ describe('between the request and the mail', () => {
     await eventually(async () => expect(await left()).toEqual([]))
   })
 
-  test('a project may be reset: its mails and messages are gone, and it can send again', async () => {
+  test('a project may be reset: its emails and messages are gone, and it can send again', async () => {
     const project = await newProject()
     await project.ended(await project.send({ attachments: [file()] }))
     await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
@@ -104,13 +104,13 @@ describe('between the request and the mail', () => {
     expect((await project.ended(await project.send()))[0]).toMatchObject({ status: 'SENT' })
   })
 
-  test('a mail of more than 40 MB fails, with the reason', async () => {
+  test('a message of more than 40 MB fails, with the reason', async () => {
     const data = { x: { value: '€'.repeat(60_000), persistent: false } }
     const answer = await busy.send({ body: '{% for n in (1..80) %}{{x}}{% endfor %}', data })
     expect((await busy.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'The message is larger than 40 MB.' })
   })
 
-  test('a mail that cannot be rendered fails, with the reason', async () => {
+  test('an email that cannot be rendered fails, with the reason', async () => {
     const answer = await busy.send({ subject: '{{x}}', data: { x: { value: 'x'.repeat(999), persistent: false } } })
     expect((await busy.ended(answer))[0]).toMatchObject({ status: 'FAILED', error: 'The rendered subject is longer than 998 characters.' })
   })

@@ -33,7 +33,7 @@ describe('contacts', () => {
     expect(total).toBe(after ? 1 : 0)
   })
 
-  test('get what the rules of data say, and the mail sees all of it', async () => {
+  test('are updated by the rules of `data`, and the template sees all of it', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: ADA, data: { kept: 'k', gone: 'g', same: 'e', code: 'old' } })
     const mail = await project.deliver({
@@ -71,7 +71,7 @@ describe('contacts', () => {
     })
   })
 
-  test('changed by a later request do not change the mail of an earlier one', async () => {
+  test('changed by a later request do not change the email of an earlier one', async () => {
     const project = await newProject()
     await hold(project)
     const answers = []

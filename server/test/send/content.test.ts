@@ -47,7 +47,7 @@ describe('the content', () => {
       expect(issues(await quiet.send({ body: '{% include "secrets" %}' }))).toEqual([['body', 'custom']])
     }))
 
-  test('arrives as it was given, whatever it consists of', async () => {
+  test('arrives unchanged, whatever characters it contains', async () => {
     const body = 'a\n.\nMAIL FROM:<x@y.example>\r.\r..\n.\r\n=3D é 🦜 \u2028\u0085 &amp; <b>x</b>\t \n'
     const answer = await busy.send({ subject: 'Ünï 🦜 \u2028 \u0085 =?UTF-8?Q?x?=', body })
     const [mail] = await busy.ended(answer)
@@ -89,7 +89,7 @@ describe('the content', () => {
   })
 })
 
-test('those who say nearly the same at the same time say what is theirs', async () => {
+test('concurrent requests with nearly the same body each keep their own', async () => {
   const project = await newProject()
   // They differ where a quick look does not see it.
   const bodyOf = (letter: string) => `<p>${'a'.repeat(100)}${letter}${'a'.repeat(300)}</p>`
@@ -106,7 +106,7 @@ test('those who say nearly the same at the same time say what is theirs', async 
   expect(wanted.map(({ to }) => bodies.get(to))).toEqual(wanted.map(({ body }) => body))
 })
 
-test('those who say the same at the same time share it, and everyone else says what is theirs', async () => {
+test('concurrent requests with the same content share it, all others keep their own', async () => {
   const project = await newProject()
   const template = await project.template({ subject: 'Shared', body: '<p>shared</p>' })
   const file = { filename: 'a.txt', content: 'YQ==', contentType: 'text/plain' }

@@ -110,7 +110,7 @@ describe('the name of the sender', () => {
     ['`name`, when there is none before <address>', () => ({ from: `<${address()}>`, name: 'Of name' }), 'Of name'],
   ])('is %s', async (_, more, name) => expect(await fromOf(more())).toEqual({ address: address(), name }))
 
-  test('is the template’s when the template has the sender, whatever `name` says', async () => {
+  test('is that of the template when the template has the sender, whatever `name` is', async () => {
     const template = await project.template({ from: address(), fromName: 'Of the template' })
     expect(await fromOf({ template, from: undefined, name: 'Of name' })).toEqual({ address: address(), name: 'Of the template' })
     expect(await fromOf({ template, from: address(), name: 'Of name' })).toEqual({ address: address(), name: 'Of name' })

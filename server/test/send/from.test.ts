@@ -5,7 +5,7 @@ import { useSending } from '../support/sending.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
 
-describe('the sender', () => {
+describe('the from address', () => {
   test.each<[string, object, { name: string; local: string }]>([
     ['a text and nothing else: the project', { from: 'a@{d}' }, { name: 'Test', local: 'a' }],
     ['a name of its own', { from: { name: 'Own', email: 'a@{d}' }, name: 'Old' }, { name: 'Own', local: 'a' }],
@@ -25,7 +25,7 @@ describe('the sender', () => {
     expect(mail.from).toEqual({ name: expected.name.replace('{d}', busy.domain), address: `${expected.local}@${busy.domain}` })
   })
 
-  test('of a template counts before the project, behind the request', async () => {
+  test('of a template goes before the project and behind the request', async () => {
     const template = await busy.template({ from: `t@${busy.domain}`, fromName: 'Of the template' })
     expect((await busy.deliver({ template, from: `a@${busy.domain}` })).from!.name).toBe('Of the template')
     expect((await busy.deliver({ template, from: `a@${busy.domain}`, name: 'Old' })).from!.name).toBe('Old')
@@ -35,7 +35,7 @@ describe('the sender', () => {
     })
   })
 
-  test('is on a domain that this project has verified, and on no other', async () => {
+  test('is on a verified domain of this project', async () => {
     const removed = await newProject()
     await removed.call('DELETE', `/domains/${removed.domainId}`)
     await expectNothingOf(async () => {
@@ -65,7 +65,7 @@ describe('the sender', () => {
     )
   })
 
-  test('does not pose as another', () => {
+  test('has no other address in its name', () => {
     const own = `a@${quiet.domain}`
     return expectRefused([
       ['another address as the name before an address', { from: `ceo@bank.com <${own}>` }, [['from', 'custom']]],

@@ -7,7 +7,7 @@ import { ADA, BOB, file, times, useSending } from '../support/sending.ts'
 const { busy, expectRefused } = useSending()
 
 describe('headers', () => {
-  test('of the caller are in the mail, as given', async () => {
+  test('of the request are in the message, unchanged', async () => {
     const headers = {
       'X-Order': '42',
       'x-long': 'word '.repeat(190).trim(),
@@ -28,7 +28,7 @@ describe('headers', () => {
     expect(mail.headers.filter(({ key }) => key.startsWith('list-unsubscribe'))).toHaveLength(2)
   })
 
-  test('of the caller may say where replies go', async () => {
+  test('of the request may set Reply-To', async () => {
     const mail = await busy.deliver({ headers: { 'reply-TO': 'Help <help@x.example>, other@x.example' }, reply: BOB })
     expect(mail.replyTo).toEqual([
       { name: 'Help', address: 'help@x.example' },
@@ -43,7 +43,7 @@ describe('headers', () => {
     await expectRefused([['51', { headers: { ...headers, 'X-More': 'v' } }, [['headers', 'too_big']]]])
   })
 
-  test('that are ours are refused in any spelling', () =>
+  test('that Sterna sets itself are refused in any spelling', () =>
     expectRefused(
       [
         ...['From', 'Sender', 'To', 'Cc', 'Bcc', 'Return-Path', 'Received', 'DKIM-Signature', 'Date', 'Message-ID', 'MIME-Version'],
@@ -58,7 +58,7 @@ describe('headers', () => {
       ),
     ))
 
-  test('with names or values that break the mail are refused', () =>
+  test('with names or values that break the message are refused', () =>
     expectRefused([
       ...['X-A\r\nX-B', 'X-A\n', '\rX', 'a b', 'a:', 'é', 'X(a)', 'X@a', 'x'.repeat(77), ' X', 'X\t', '"X"', 'X,'].map(
         (name): [string, object, [string, string][]] => [name, { headers: { [name]: 'v' } }, [[`headers.${name}`, 'invalid_string']]],
@@ -77,7 +77,7 @@ describe('headers', () => {
     ]))
 })
 
-test('whatever is accepted arrives as it was given, in its own header', async () => {
+test('every accepted value arrives unchanged, in its own header', async () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 120 }).filter((each) => !/[{}]/.test(each) && each.trim() === each)
   const breaking = fc.constantFrom('\r\n', '\n', '\r', '\0', '\u2028', '"', ',', '<', '>', '@', '=?', '?=', ';', '\t', '\\')
   const nasty = fc.array(fc.oneof(text, breaking, text), { minLength: 1, maxLength: 6 }).map((parts) => parts.join(''))

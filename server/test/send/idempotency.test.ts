@@ -9,7 +9,7 @@ const { sterna, newProject, quiet, expectNothingOf } = useSending()
 const second = useSecondNode(sterna)
 
 describe('an Idempotency-Key', () => {
-  test('lets one of fifty at once through, over two nodes, and tells the others which mails it made', async () => {
+  test('lets one of fifty concurrent requests to two nodes through, and answers the others with its emails', async () => {
     const project = await newProject()
     const answers = await Promise.all(
       times(50, (index) => project.send({ to: [ADA, BOB] }, { key: 'order-1', at: index % 2 ? second.sterna : sterna })),
@@ -32,7 +32,7 @@ describe('an Idempotency-Key', () => {
     expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(2)
   })
 
-  test('is the project’s, whichever endpoint took it', async () => {
+  test('belongs to the project, whichever endpoint used it', async () => {
     const [project, other] = [await newProject(), await newProject()]
     const track = (key: string) =>
       sterna.call('POST', '/v1/track', { key: project.pk, body: { email: ADA, event: 'x' }, headers: { 'idempotency-key': key } })
@@ -44,7 +44,7 @@ describe('an Idempotency-Key', () => {
     expect(outcome(await other.send({}, { key: 'a' }))).toEqual([200])
   })
 
-  test('is not burnt by a refusal or a failure of ours', async () => {
+  test('is not used up by a refusal or an internal error', async () => {
     const project = await newProject()
     const marketing = await project.template({ type: 'MARKETING' })
     expect((await project.send({ subject: '' }, { key: 'k' })).status).toBe(422)
@@ -66,7 +66,7 @@ describe('an Idempotency-Key', () => {
     expect(await project.keys()).toBe(1)
   })
 
-  test('is taken over when it has expired, and not before', async () => {
+  test('may be used again when it has expired, and not before', async () => {
     const project = await newProject()
     await project.send({}, { key: 'k' })
     const age = (interval: string) =>
@@ -78,7 +78,7 @@ describe('an Idempotency-Key', () => {
     expect((await project.send({}, { key: 'k' })).status).toBe(409)
   })
 
-  test('that is none is refused', () =>
+  test('that is malformed is refused', () =>
     expectNothingOf(async () => {
       for (const key of ['', 'x'.repeat(256), 'a\tb', 'a\x7f', 'é'])
         expect([key, outcome(await quiet.send({}, { key }))]).toEqual([key, [400, 'BAD_REQUEST']])

@@ -10,7 +10,7 @@ import { type Email, type Project, times, useHeldEmails, useSending } from '../s
 const { sterna, newProject, quiet } = useSending()
 const { hold } = useHeldEmails(sterna)
 
-describe('the list of mails', () => {
+describe('the list of emails', () => {
   test('is newest first, by pages, with filters', async () => {
     const project = await newProject()
     const sent = await project.send({ to: times(25, (index) => `r${index}@example.com`) })

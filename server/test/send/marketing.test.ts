@@ -12,7 +12,7 @@ describe('marketing', () => {
     return template
   }
 
-  test.each(['MARKETING', 'HEADLESS'])('(%s) to one who is not subscribed is refused, and nothing is written', async (type) => {
+  test.each(['MARKETING', 'HEADLESS'])('(%s) to an unsubscribed contact is refused, and nothing is written', async (type) => {
     const project = await newProject()
     const template = await marketing(project, type)
     await project.call('POST', '/contacts', { email: BOB, subscribed: false })
@@ -24,13 +24,13 @@ describe('marketing', () => {
           [400, 'CONTACT_UNSUBSCRIBED'],
         ])
       }
-      // Whoever is to be unsubscribed by this very request gets nothing either.
+      // Nor does a contact that this request unsubscribes.
       expect(outcome(await project.send({ to: 'carl@example.com', template, subscribed: false }))).toEqual([400, 'CONTACT_UNSUBSCRIBED'])
     })
     expect((await project.contacts()).total).toBe(2)
   })
 
-  test.each(['MARKETING', 'HEADLESS'])('(%s) to several skips those who are not subscribed, and says so', async (type) => {
+  test.each(['MARKETING', 'HEADLESS'])('(%s) to several contacts skips those that are not subscribed, with the reason', async (type) => {
     const project = await newProject()
     const template = await marketing(project, type)
     await project.call('POST', '/contacts', { email: ADA, subscribed: true })
@@ -52,7 +52,7 @@ describe('marketing', () => {
     expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(1)
   })
 
-  test('with `subscribed: true` counts the choice first', async () => {
+  test('with `subscribed: true` subscribes first', async () => {
     const project = await newProject()
     const template = await marketing(project, 'MARKETING')
     await project.call('POST', '/contacts', { email: BOB, subscribed: false })
@@ -61,7 +61,7 @@ describe('marketing', () => {
     expect(await project.names()).toEqual(expect.arrayContaining(['contact.subscribed']))
   })
 
-  test('of several requests at once each counts for itself', async () => {
+  test('of concurrent requests is decided for each request', async () => {
     const project = await newProject()
     const template = await marketing(project, 'MARKETING')
     const answers = await Promise.all(
@@ -72,7 +72,7 @@ describe('marketing', () => {
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(times(40, (index) => (index % 2 ? 200 : 400)))
-    // The same person, in the same moment: once with their consent, once without.
+    // The same contact at the same time, with and without consent.
     const twins = await Promise.all([
       project.send({ to: [ADA, 'p1@example.com'], template }),
       project.send({ to: ADA, template, subscribed: true }),
@@ -82,7 +82,7 @@ describe('marketing', () => {
     expect((await project.ended(twins[1]!))[0]!.status).toBe('SENT')
   })
 
-  test('goes to subscribers, and transactional mail to everyone', async () => {
+  test('goes to subscribers, and transactional email to every contact', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: BOB, subscribed: false })
     expect(outcome(await project.send({ to: BOB }))).toEqual([200])

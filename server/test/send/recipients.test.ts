@@ -5,8 +5,8 @@ import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/sending.ts'
 
 const { newProject, busy, expectRefused } = useSending()
 
-describe('an answer', () => {
-  test('comes with the contact and the mail of every recipient, and the mail arrives', async () => {
+describe('a request', () => {
+  test('returns the contact and the email of every recipient, and the email arrives', async () => {
     const project = await newProject({ name: 'Ada’s Shop' })
     const answer = await project.send({
       to: ' Ada@Example.com',
@@ -116,7 +116,7 @@ describe('an answer', () => {
     ['a name with another address in it', { name: 'A <b@y.example>', email: ADA }, [{ name: 'A <b@y.example>', address: ADA }]],
     ['a name with quotes and a comma', { name: '"A", \\B\\', email: ADA }, [{ name: '"A", \\B\\', address: ADA }]],
     ['a name in another script', { name: 'Ада 🦜', email: ADA }, [{ name: 'Ада 🦜', address: ADA }]],
-  ])('to %s is in its order, one mail each', async (_, to, expected) => {
+  ])('to %s returns one email for each, in the same order', async (_, to, expected) => {
     const answer = await busy.send({ to })
     expect(answer.body.data.emails.map(({ contact }: { contact: { email: string } }) => contact.email)).toEqual(
       expected.map(({ address }) => address),
@@ -127,7 +127,7 @@ describe('an answer', () => {
     expect(parsed.map((each) => each.to)).toEqual(expected.map((mailbox) => [mailbox]))
   })
 
-  test('to a thousand recipients is one contact and one mail for each', async () => {
+  test('to a thousand recipients makes one contact and one email for each', async () => {
     const project = await newProject()
     const to = times(1_000, (index) => `r${index}@example.com`)
     const answer = await project.send({ to })
@@ -139,7 +139,7 @@ describe('an answer', () => {
 })
 
 describe('recipients are refused', () => {
-  test('as a whole when one of them is no address, and nothing is done', () =>
+  test('together when one of them is not an address, and nothing is written', () =>
     expectRefused([
       ['missing', { to: undefined }, [['to', 'required']]],
       ['null', { to: null }, [['to', 'invalid_type']]],

@@ -4,7 +4,7 @@ import { ADA, TIME, useSending } from '../support/sending.ts'
 
 const { newProject, busy } = useSending()
 
-describe('addresses of the sandbox that behave', () => {
+describe('in the sandbox, an email to', () => {
   const keys = ['campaignId', 'emailId', 'from', 'messageId', 'sourceType', 'subject', 'templateId', 'workflowExecutionId']
   async function tell(to: string, status: string) {
     const project = await newProject()
@@ -36,19 +36,19 @@ describe('addresses of the sandbox that behave', () => {
     return { project, mail, events, what: (mail.timeline as { what: string }[]).map(({ what }) => what) }
   }
 
-  test('anybody: it is sent', async () => {
+  test('any other address is sent', async () => {
     const { events, mail, what } = await tell(ADA, 'SENT')
     expect(events.map(({ name }) => name)).toEqual(['email.sent'])
     expect(events[0]!.data.sentAt).toBe(mail.sentAt)
     expect(what).toEqual(['queued', 'email.sent'])
   })
 
-  test.each(['constructor', '__proto__'])('%s@: it is sent like to anybody', async (local) => {
+  test.each(['constructor', '__proto__'])('%s@ is sent like to any other address', async (local) => {
     const { events } = await tell(`${local}@example.com`, 'SENT')
     expect(events.map(({ name }) => name)).toEqual(['email.sent'])
   })
 
-  test('delivered@: it is delivered', async () => {
+  test('delivered@ is delivered', async () => {
     const { project, events, mail, what } = await tell('delivered+1@example.com', 'DELIVERED')
     expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
     expect(events[1]!.data.deliveredAt).toBe(mail.deliveredAt)
@@ -56,7 +56,7 @@ describe('addresses of the sandbox that behave', () => {
     expect((await project.contact('delivered+1@example.com')).subscribed).toBe(true)
   })
 
-  test('bounce@: it comes back, and nobody writes to it any more', async () => {
+  test('bounce@ bounces, and the address is suppressed', async () => {
     const { project, events, mail } = await tell('bounce@example.com', 'BOUNCED')
     expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.bounce', 'contact.unsubscribed'])
     expect(events[1]!.data).toMatchObject({ bounceType: 'Permanent', reason: expect.stringContaining('550') })
@@ -69,17 +69,17 @@ describe('addresses of the sandbox that behave', () => {
     expect((await project.call('GET', '/contacts?subscribed=true')).body.total).toBe(0)
   })
 
-  test('complaint@: they complain, and nobody writes to them any more', async () => {
+  test('complaint@ gets a complaint, and the address is suppressed', async () => {
     const { project, events } = await tell('complaint@example.com', 'COMPLAINED')
     expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.delivery', 'email.complaint', 'contact.unsubscribed'])
     expect(events[3]!.data).toEqual({ reason: 'complaint' })
     const [again] = await project.ended(await project.send({ to: 'complaint@example.com' }))
     expect(again).toMatchObject({ status: 'SKIPPED', error: 'suppressed' })
-    // Of another project they may be a happy reader.
+    // Suppressions of one project do not affect another.
     expect((await busy.ended(await busy.send({ to: 'bounce-no@example.com' })))[0]!.status).toBe('SENT')
   })
 
-  test('delay@: it is tried again later', async () => {
+  test('delay@ is retried later', async () => {
     const project = await newProject()
     const id = (await project.send({ to: 'delay@example.com' })).body.data.emails[0].email
     const mail = await eventually(async () => {
@@ -93,7 +93,7 @@ describe('addresses of the sandbox that behave', () => {
     expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(0)
   })
 
-  test('refuse@: it bounces at once, the reason is kept, and the address gets no more emails', async () => {
+  test('refuse@ bounces at once with the reason, and the address is suppressed', async () => {
     const { project, mail } = await tell('refuse@example.com', 'BOUNCED')
     const events = await eventually(async () => {
       const told = (await project.events()).reverse()

@@ -8,7 +8,7 @@ import { ADA, BOB, TIME, times, UUID7, useSending } from '../support/sending.ts'
 const { sterna, newProject, quiet } = useSending()
 
 describe('the sandbox', () => {
-  test('lists what would have been sent, newest first, with its source', async () => {
+  test('lists messages, newest first, with their source', async () => {
     const project = await newProject()
     for (const to of [ADA, BOB, 'c@example.com']) await project.ended(await project.send({ to, subject: 'To {{email}}' }))
     const { body } = await project.call('GET', '/sandbox/messages?limit=2')

@@ -9,7 +9,7 @@ const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useS
 const { hold, release } = useHeldEmails(sterna)
 
 describe('a template', () => {
-  test('does not leave under the address of somebody else as its name: not by the project, nor by an older template', async () => {
+  test('never has an address of another domain as its display name, neither from the project nor from an older template', async () => {
     const nameOf = async (project: Project, more: object = {}) => (await project.deliver(more)).from
     const named = await newProject({ name: 'Billing of ceo@bank.com' })
     expect(await nameOf(named)).toEqual({ name: 'Billing of', address: `hello@${named.domain}` })
@@ -61,7 +61,7 @@ describe('a template', () => {
     await expectRefused([['no sender', { template, from: undefined }, [['from', 'required']]]])
   })
 
-  test('of nobody, of somebody else, or deleted is not found', async () => {
+  test('that is unknown, deleted or of another project is not found', async () => {
     const foreign = await busy.template()
     const deleted = await quiet.template()
     await quiet.call('DELETE', `/templates/${deleted}`)
@@ -74,7 +74,7 @@ describe('a template', () => {
     })
   })
 
-  test('changed after the request does not change the mail', async () => {
+  test('changed after the request does not change the email', async () => {
     const project = await newProject()
     await hold(project)
     const template = await project.template()
