@@ -45,11 +45,7 @@ describe('access to contacts', () => {
     ]
     for (const [method, url, body] of writes)
       expect(await project.call(method, url, body)).toMatchObject({ status: 403, body: { error: { code: 'PROJECT_DISABLED' } } })
-    const upload = await sterna.call('POST', '/contacts/import', {
-      key: project.sk,
-      headers: { 'content-type': 'multipart/form-data; boundary=cut' },
-      body: '--cut\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\nnew@example.com\r\n--cut--\r\n',
-    })
+    const upload = await project.contacts.upload('email\nnew@example.com')
     expect(upload).toMatchObject({ status: 403, body: { error: { code: 'PROJECT_DISABLED' } } })
     expect(await sterna.digest({ except: ['attempts', 'job_workers'] })).toBe(before)
 

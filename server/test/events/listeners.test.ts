@@ -102,9 +102,7 @@ describe('listeners', () => {
   test('get reactions to imports and bulk jobs', async () => {
     const project = await newProject()
     await listen(project, ['contact', 'event:contact.unsubscribed'])
-    const form = { 'content-type': 'multipart/form-data; boundary=cut' }
-    const file = `--cut\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\na@example.com\nb@example.com\n\r\n--cut--\r\n`
-    await sterna.call('POST', '/contacts/import', { key: project.sk, headers: form, body: file })
+    await project.contacts.upload('email\na@example.com\nb@example.com\n')
     await project.jobsDone()
     expect(await reactionNames(project)).toEqual(['contact', 'contact'])
     const { data } = (await project.call('GET', '/contacts')).body

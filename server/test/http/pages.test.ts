@@ -2,13 +2,12 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { useApp } from '../support/app.ts'
+import { times } from '../support/times.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const MB = 1024 * 1024
 /** The limit of a page, one more row, and the JSON around. */
 const MAX_PAGE = MB + 75 * 1024
-
-const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
 
 type Row = { id: string }
 

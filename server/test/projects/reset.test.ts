@@ -84,17 +84,13 @@ test('rows written after a reset stay', async () => {
   await isOver()
   await project.track({ email: 'ada@example.com', event: 'new' })
   await project.sent({ to: 'bob@example.com' })
-  expect(await project.eventNames()).toEqual(['email.sent', 'new'])
+  expect(await project.events.names()).toEqual(['email.sent', 'new'])
 })
 
 test('a reset stops an import and removes its contacts', async () => {
   const project = await newSendingProject(sterna)
   const rows = Array.from({ length: 20_000 }, (_, index) => `person${index}@example.com`)
-  const { status } = await sterna.call('POST', '/contacts/import', {
-    key: project.sk,
-    headers: { 'content-type': 'multipart/form-data; boundary=cut' },
-    body: `--cut\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\n${rows.join('\n')}\r\n--cut--\r\n`,
-  })
+  const { status } = await project.contacts.upload(`email\n${rows.join('\n')}`)
   expect(status).toBe(202)
   await eventually(async () =>
     expect((await many(sterna.db, sql`select 1 from contacts where project_id = ${project.id} limit 1`)).length).toBe(1),

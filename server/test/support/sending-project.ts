@@ -11,8 +11,7 @@ export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnTy
   const project = await sterna.newProject(owner)
   await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { tracking: 'DISABLED' } })
   const domain = `sender${++projects}.example`
-  const call = (method: string, url: string, body?: unknown, headers: Record<string, string> = {}) =>
-    sterna.call(method, url, { key: project.sk, headers, ...(body === undefined ? {} : { body }) })
+  const { call } = project
   const { id: domainId } = (await call('POST', '/domains', { domain })).body as { id: string }
   const sendBody = (more: object = {}) => ({
     to: 'ada@example.com',
@@ -21,18 +20,15 @@ export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnTy
     body: '<p>Hi</p>',
     ...more,
   })
-  const send = (more: object = {}, { key }: { key?: string } = {}) =>
-    call('POST', '/v1/send', sendBody(more), key === undefined ? {} : { 'idempotency-key': key })
+  const send = (more: object = {}, options: { key?: string } = {}) => project.send(sendBody(more), options)
   const email = async (id: string) => (await call('GET', `/emails/${id}`)).body
   return {
     ...project,
     domain,
     domainId,
-    call,
     sendBody,
     send,
     email,
-    track: (body: object) => sterna.call('POST', '/v1/track', { key: project.pk, body }),
     template: async (more: object = {}): Promise<string> => {
       const answer = await call('POST', '/templates', { name: 'T', subject: 'S', body: '<p>B</p>', type: 'TRANSACTIONAL', ...more })
       expect(outcome(answer)).toEqual([201])
@@ -54,6 +50,5 @@ export async function newSendingProject(sterna: Sterna, owner?: Awaited<ReturnTy
       const { id } = data.find((each: { emailId: string }) => each.emailId === emailId)
       return (await call('GET', `/sandbox/messages/${id}`)).body.source
     },
-    eventNames: async (): Promise<string[]> => (await call('GET', '/events?limit=100')).body.data.map(({ name }: { name: string }) => name),
   }
 }
