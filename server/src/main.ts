@@ -162,22 +162,22 @@ function exitOnSignals(stop: () => Promise<void>, abort: () => void, log: Log) {
     }, DRAIN_MS).unref()
     stop().then(() => process.exit(code))
   }
-  let asked = false
-  let askedAt = 0
+  let stopping = false
+  let signalledAt = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (asked && performance.now() - askedAt < SAME_SIGNAL_MS) return
-      if (asked) exitNow()
-      asked = true
-      askedAt = performance.now()
+      if (stopping && performance.now() - signalledAt < SAME_SIGNAL_MS) return
+      if (stopping) exitNow()
+      stopping = true
+      signalledAt = performance.now()
       drain({ signal }, 0)
     })
   }
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
       log.fatal({ err }, event)
-      if (!asked) drain({ event }, 1)
-      asked = true
+      if (!stopping) drain({ event }, 1)
+      stopping = true
     })
   }
 }

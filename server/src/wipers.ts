@@ -17,7 +17,7 @@ import type { Wiper } from './projects/wipe.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 
-/** What a project reset or deletion removes, in this order: rows that refer to others come after them. */
+/** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
 export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeJobs,

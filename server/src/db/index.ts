@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, sql, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
 import type { Schema } from './schema.ts'
@@ -11,6 +11,8 @@ export type Pool = Kysely<Schema>
 export type Tx = Transaction<Schema>
 /** For reads that may run on either. */
 export type Db = Pool | Tx
+/** Rows by table, as a select returns them. */
+export type Rows = { [Table in keyof Schema]: Selectable<Schema[Table]> }
 
 export function connect({ url, max, log }: { url: string; max: number; log: Log }): Pool {
   const pool = new pg.Pool({
@@ -129,13 +131,13 @@ export async function transactAtOnce<Queries extends RawBuilder<unknown>[]>(db: 
   try {
     const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
     stream.cork()
-    const answers = Promise.allSettled([client.query('begin'), ...requests.map((each) => client.query(each)), client.query('commit')])
+    const replies = Promise.allSettled([client.query('begin'), ...requests.map((each) => client.query(each)), client.query('commit')])
     stream.uncork()
-    const results = (await answers).map((answer) => {
-      if (answer.status === 'fulfilled') return answer.value
+    const results = (await replies).map((reply) => {
+      if (reply.status === 'fulfilled') return reply.value
       // An error of PostgreSQL leaves the connection usable; any other error does not.
-      if (!(answer.reason as { severity?: string }).severity) lost ??= answer.reason
-      throw answer.reason
+      if (!(reply.reason as { severity?: string }).severity) lost ??= reply.reason
+      throw reply.reason
     })
     return results.slice(1, -1).map(({ rows }) => rows) as RowsOf<Queries>
   } finally {

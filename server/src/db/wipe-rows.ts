@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { countAffected, type Tx } from './index.ts'
 import type { Schema } from './schema.ts'
 
-/** Of a project reset or deletion: rows created up to `before` (`infinity`: all), at most `limit` in one transaction. */
+/** A chunk of a project reset or deletion: at most `limit` rows that were created up to `before` (`infinity`: all). */
 export type WipeScope = { projectId: string; before: string; limit: number }
 
 type Selection = {

@@ -50,16 +50,16 @@ function compile(schema: Schema, where: string[], known: Known): Checks {
   const seen = known.get(schema)
   if (seen) return seen
   // Recursive schemas find this placeholder, which calls the compiled checks.
-  const own: Checks = { size: (...args) => made.size?.(...args), storable: (...args) => made.storable(...args) }
+  const own: Checks = { size: (...args) => compiled.size?.(...args), storable: (...args) => compiled.storable(...args) }
   known.set(schema, own)
-  const made = make(schema as z.core.$ZodTypes, where, known)
-  known.set(schema, made)
-  return made
+  const compiled = compileNew(schema as z.core.$ZodTypes, where, known)
+  known.set(schema, compiled)
+  return compiled
 }
 
 const LEAF: Checks = { size: undefined, storable: findUnstorable }
 
-function make(schema: z.core.$ZodTypes, where: string[], known: Known): Checks {
+function compileNew(schema: z.core.$ZodTypes, where: string[], known: Known): Checks {
   const { def } = schema._zod
   switch (def.type) {
     case 'object':

@@ -70,7 +70,7 @@ const CONNECTION_LOST = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT']
 const PG_CONNECTION_LOST =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-/** The database cannot be reached or does not answer in time: the caller may try again. */
+/** The database cannot be reached or does not respond in time: the caller may try again. */
 function isUnavailable(err: unknown) {
   const { code = '', message = '', syscall } = err as NodeJS.ErrnoException
   return syscall === 'connect' || CONNECTION_LOST.includes(code) || PG_CONNECTION_LOST.test(message) || isServerUnavailable(err)

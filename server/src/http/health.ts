@@ -18,7 +18,7 @@ const Checks = z.object({ accepting: z.boolean(), database: z.boolean(), migrati
 export function healthRoutes(app: App, { db, config }: Deps, readiness: Readiness) {
   const startedAt = performance.now()
   // Not authenticated and not limited, so the database is probed at most once a second.
-  const probe = remember(PROBE_MS, () => inTime(canWrite(db)))
+  const probe = throttle(PROBE_MS, () => inTime(canWrite(db)))
   // Migrations only move forward: once the schema is current, it stays so for this process.
   let migrated = false
 
@@ -71,10 +71,11 @@ function inTime(probe: Promise<boolean>): Promise<boolean> {
   return Promise.race([probe.catch(() => false), late])
 }
 
-function remember<T>(ms: number, ask: () => Promise<T>) {
-  let asked = { at: Number.NEGATIVE_INFINITY, answer: undefined as Promise<T> | undefined }
+/** Runs `work` at most once per `ms`; calls in between get the last result. */
+function throttle<T>(ms: number, work: () => Promise<T>) {
+  let last = { at: Number.NEGATIVE_INFINITY, result: undefined as Promise<T> | undefined }
   return () => {
-    if (!asked.answer || performance.now() - asked.at > ms) asked = { at: performance.now(), answer: ask() }
-    return asked.answer!
+    if (!last.result || performance.now() - last.at > ms) last = { at: performance.now(), result: work() }
+    return last.result!
   }
 }

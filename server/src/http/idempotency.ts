@@ -95,10 +95,10 @@ async function findOriginals(tx: Tx, lost: Pick<KeyClaim, 'projectId' | 'key'>[]
     tx,
     sql<Original>`
       select k.project_id as "projectId", k.key, k.request, k.status_code as "statusCode", k.result, k.created_at as "createdAt",
-        (select jsonb_agg(jsonb_build_object('contact', jsonb_build_object('id', e.contact_id, 'email', e.to_address), 'email', made.id)
-           order by made.position)
-         from jsonb_array_elements_text(k.result -> 'emails') with ordinality as made(id, position)
-         left join emails e on e.project_id = k.project_id and e.id = made.id::uuid) as emails
+        (select jsonb_agg(jsonb_build_object('contact', jsonb_build_object('id', e.contact_id, 'email', e.to_address), 'email', created.id)
+           order by created.position)
+         from jsonb_array_elements_text(k.result -> 'emails') with ordinality as created(id, position)
+         left join emails e on e.project_id = k.project_id and e.id = created.id::uuid) as emails
       from idempotency_keys k
       where (k.project_id, k.key) in (
         select * from unnest(${lost.map(({ projectId }) => projectId)}::uuid[], ${lost.map(({ key }) => key)}::text[]))

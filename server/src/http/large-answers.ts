@@ -3,12 +3,13 @@ import type { FastifyRequest } from 'fastify'
 import { createCache } from '../lib/cache.ts'
 import { AppError, fail } from '../lib/errors.ts'
 import { createSharedSemaphore } from '../lib/shares.ts'
+import { KB, MINUTE } from '../lib/units.ts'
 import type { App } from './server.ts'
 
-/** Bytes from which an answer counts as large. */
-const LARGE = 256 * 1024
-/** For this long after a large answer, the same read of the same project is expected to be large again. */
-const REMEMBERED_MS = 60_000
+/** Bytes from which a response counts as large. */
+const LARGE = 256 * KB
+/** For this long after a large response, the same read of the same project is expected to be large again. */
+const REMEMBERED_MS = MINUTE
 const MAX_REMEMBERED = 1_000
 /** Large reads that run at once on this node, one for each project. */
 const AT_ONCE = 4
@@ -16,7 +17,7 @@ const MAX_WAITING = 16
 const MAX_WAIT_MS = 10_000
 
 /**
- * Reads that recently had large answers run one at a time per project. Such an answer takes the database and this process tens of
+ * Reads that recently had large responses run one at a time per project. Such a response takes the database and this process tens of
  * milliseconds each; a few at once would delay the requests of all other projects.
  */
 export function limitLargeAnswers(app: App) {
@@ -40,7 +41,7 @@ export function limitLargeAnswers(app: App) {
     route.handler = function (req, reply) {
       if (!large.has(keyOf(req))) return handler.call(this, req, reply)
       return share(req.project.id, async () => {
-        // The client may have gone while the request waited; its answer would not be read.
+        // The client may have disconnected while the request waited.
         if (req.socket.destroyed) fail('REQUEST_TIMEOUT')
         return handler.call(this, req, reply)
       })

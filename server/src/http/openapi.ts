@@ -2,10 +2,10 @@ import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { Config } from '../lib/config.ts'
-import { nameStatus, responsesOf } from './answers.ts'
 import type { Caller } from './auth.ts'
 import { portablePattern } from './portable-pattern.ts'
 import { printReference } from './reference.ts'
+import { nameStatus, responsesOf } from './responses.ts'
 import type { App } from './server.ts'
 
 /** A header that a route reads. Documented only: a schema would be validated on every request. */

@@ -61,16 +61,16 @@ function printOperation(
   )
   const table = inputs.length + fields.length ? `<table><tbody>${[...inputs, ...fields].join('')}</tbody></table>` : ''
   const all = Object.entries(operation.responses ?? {})
-  const answers = all
+  const responses = all
     .filter(([, response]) => !response.$ref)
     .map(
       ([status, response]) =>
         `<p class="answer"><b>${status}</b> <code>${html(printType(schemaOf(response, schemas), schemas))}</code></p>`,
     )
   const errors = all.filter(([status, response]) => response.$ref && status !== 'default').map(([status]) => status)
-  if (errors.length) answers.push(`<p class="answer"><b>${errors.join(', ')}</b> <code>Error</code></p>`)
+  if (errors.length) responses.push(`<p class="answer"><b>${errors.join(', ')}</b> <code>Error</code></p>`)
   return `<article><h3><span class="${method.toLowerCase()}">${method}</span> <code>${html(path)}</code></h3>
-<p>${html(operation.summary ?? '')} <small>${callers}</small></p>${operation.description ? `<p>${html(operation.description)}</p>` : ''}${table}${answers.join('')}</article>`
+<p>${html(operation.summary ?? '')} <small>${callers}</small></p>${operation.description ? `<p>${html(operation.description)}</p>` : ''}${table}${responses.join('')}</article>`
 }
 
 function printField(

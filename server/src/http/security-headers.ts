@@ -12,8 +12,8 @@ type Headers = Record<string, string>
 export async function securityHeaders(config: Config): Promise<{ pages: Headers; data: Headers }> {
   // Responses contain keys and personal data. Cacheable files override this.
   const pages = { ...(await headersOf(config)), 'cache-control': 'no-store' }
-  const kept = Object.entries(pages).filter(([name]) => FOR_DATA.has(name))
-  return { pages, data: { ...Object.fromEntries(kept), 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" } }
+  const forData = Object.entries(pages).filter(([name]) => FOR_DATA.has(name))
+  return { pages, data: { ...Object.fromEntries(forData), 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" } }
 }
 
 const FOR_DATA = new Set(['cache-control', 'strict-transport-security', 'x-content-type-options', 'x-frame-options', 'referrer-policy'])

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, type Db, maybeOne, one, type Tx } from '../db/index.ts'
+import { countAffected, type Db, maybeOne, one, type Rows, type Tx } from '../db/index.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { enqueue, type Jobs } from './enqueue.ts'
@@ -25,11 +25,8 @@ export const JobView = z
 
 export const Queued = z.object({ message: z.string(), jobId: z.uuid() })
 
-type Row = {
-  id: string
-  type: string
+type Row = Pick<Rows['jobs'], 'id' | 'type' | 'progress'> & {
   state: (typeof STATES)[number]
-  progress: number
   result: Record<string, unknown> | null
   failedReason: string | null
   createdAt: Date
@@ -181,7 +178,7 @@ export const readFileSlice = async (db: Db, { projectId, jobId }: JobId, { from,
     )
   )?.piece
 
-export type RowError = { row: number; subject: string; error: string }
+export type RowError = Pick<Rows['job_errors'], 'row' | 'subject' | 'error'>
 
 export async function saveErrors(tx: Tx, { projectId, jobId }: JobId, errors: RowError[]) {
   if (!errors.length) return

@@ -40,7 +40,7 @@ test.each([
   [{ SMTP_URL: 'http://relay.example.com' }, /SMTP_URL: must look like smtp:/],
   [{ SMTP_URL: 'relay.example.com:25' }, /SMTP_URL: must look like smtp:/],
   [{ SMTP_URL: 'smtp://' }, /SMTP_URL: must look like smtp:/],
-  [{ SES_REGION: 'Frankfurt' }, /SES_REGION: must be a region/],
+  [{ SES_REGION: 'Frankfurt' }, /SES_REGION: must be an AWS region/],
   [{ SES_REGION: 'eu-central-1', SES_ENDPOINT: 'ftp://ses.example' }, /SES_ENDPOINT: /],
   [{ SES_REGION: 'eu-central-1', SES_CONFIGURATION_SET: 'a set' }, /SES_CONFIGURATION_SET: must be the name/],
   [{ SES_CONFIGURATION_SET: 'sterna' }, /also set SES_REGION/],

@@ -15,9 +15,9 @@ const IDLE_MS = 5_000
  * client never retries: a second request could be a second email.
  */
 export function createSesClient({ region, endpoint }: SesConfig, { connectMs, replyMs }: Timeouts) {
-  let made: Promise<{ sdk: Sdk; client: SESv2Client }> | undefined
+  let created: Promise<{ sdk: Sdk; client: SESv2Client }> | undefined
 
-  async function make() {
+  async function create() {
     const sdk = await import('@aws-sdk/client-sesv2')
     const agent = { keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS }
     const client = new sdk.SESv2Client({
@@ -38,9 +38,9 @@ export function createSesClient({ region, endpoint }: SesConfig, { connectMs, re
   }
 
   return {
-    ready: () => (made ??= make()),
+    ready: () => (created ??= create()),
     async close() {
-      const { client } = (await made) ?? {}
+      const { client } = (await created) ?? {}
       client?.destroy()
     },
   }

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type { Selectable } from 'kysely'
-import type { Schema } from '../db/schema.ts'
+import type { Rows } from '../db/index.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 export type Keys = { public: string; secret: string }
-type SealedKeys = Pick<Selectable<Schema['projects']>, 'public_key_sealed' | 'secret_key_sealed'>
-export type StoredKeys = SealedKeys & Pick<Selectable<Schema['projects']>, 'public_key_hash' | 'secret_key_hash'>
+type SealedKeys = Pick<Rows['projects'], 'public_key_sealed' | 'secret_key_sealed'>
+export type StoredKeys = SealedKeys & Pick<Rows['projects'], 'public_key_hash' | 'secret_key_hash'>
 
 export const newKeys = (): Keys => ({ public: `pk_${randomBytes(32).toString('hex')}`, secret: `sk_${randomBytes(32).toString('hex')}` })
 

@@ -1,7 +1,6 @@
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Db, Tx } from '../db/index.ts'
-import type { Schema } from '../db/schema.ts'
+import type { Db, Rows, Tx } from '../db/index.ts'
 import type { Role } from '../http/auth.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -38,7 +37,7 @@ export const Project = z
   })
   .meta({ id: 'Project' })
 
-type Row = Selectable<Schema['projects']>
+type Row = Rows['projects']
 type ProjectJson = z.output<typeof Project>
 
 /** One line, because it is used in the subjects of account emails. */

@@ -7,7 +7,7 @@ import { isWrongPassword } from '../sql-state.ts'
 import { findBinaries, prepareBinaries } from './binaries.ts'
 import { type Cluster, clusterUrl, createCluster, dataFolder, setDatabasePassword, sweepDrafts } from './cluster.ts'
 import { findHome, type Home, hasCluster, openHome, SYSTEM_FOLDER, serverUser, writePointer } from './home.ts'
-import { alreadyRunning, askServer, takeOwnership } from './owner.ts'
+import { alreadyRunning, probeServer, takeOwnership } from './owner.ts'
 import { readPidFile, socketFolderFor, stopProcess } from './postmaster.ts'
 import { findServer } from './processes.ts'
 import { startLockHolder, takeStartLock } from './startlock.ts'
@@ -45,10 +45,10 @@ export const attachEmbedded = (dataDir: string): Promise<{ url: string } | null>
       const socketFolder = readPidFile(folder)?.socketFolder
       const password = readPassword(dataDir)
       const url = socketFolder && password && clusterUrl({ password, socketFolder })
-      if (url && (await askServer(url)).owner) return { url }
+      if (url && (await probeServer(url)).owner) return { url }
       if (!startLockHolder(lockFolder(folder))) return null
     }
-    throw new ConfigError('Sterna is running on this DATA_DIR, but its database does not answer.')
+    throw new ConfigError('Sterna is running on this DATA_DIR, but its database does not respond.')
   })
 
 async function start(home: Home, { log, signal, unlock }: Omit<Start, 'dataDir'> & { unlock(): void }): Promise<Embedded> {
@@ -89,10 +89,10 @@ async function prepare(home: Home, { log, signal }: Omit<Start, 'dataDir'>): Pro
 }
 
 function refuseOtherVersion(folder: string, major: number) {
-  const made = readFileSync(join(dataFolder(folder), 'PG_VERSION'), 'utf8').trim()
-  if (made === String(major)) return
+  const created = readFileSync(join(dataFolder(folder), 'PG_VERSION'), 'utf8').trim()
+  if (created === String(major)) return
   throw new ConfigError(
-    `The database in ${folder} was created by PostgreSQL ${made}; this version of Sterna has PostgreSQL ${major}, which cannot read it. ` +
+    `The database in ${folder} was created by PostgreSQL ${created}; this version of Sterna has PostgreSQL ${major}, which cannot read it. ` +
       'Nothing was changed. Dump it with the version of Sterna that created it and restore the dump, or set DATABASE_URL.',
   )
 }
@@ -106,7 +106,7 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
   const left = readPidFile(folder)
   const url = clusterUrl({ ...cluster, socketFolder: left?.socketFolder || cluster.socketFolder })
   const running = findServer(folder)
-  if ((await askDead(url)).answers && !running) {
+  if ((await probeDead(url)).responds && !running) {
     throw new ConfigError(
       `A PostgreSQL server runs on ${folder} that is not visible from here: in another container, or as another user? Stop it first.`,
     )
@@ -118,11 +118,11 @@ async function clearLeftovers(cluster: Cluster, log: Logger) {
 }
 
 /** We hold the start lock, so the owner should be dead, and PostgreSQL should notice soon; if it does not, the owner is alive. */
-async function askDead(url: string) {
+async function probeDead(url: string) {
   for (const end = Date.now() + OWNER_GRACE_MS; ; await sleep(20)) {
-    const answer = await askServer(url)
-    if (!answer.owner) return answer
-    if (Date.now() > end) throw alreadyRunning(answer.owner)
+    const server = await probeServer(url)
+    if (!server.owner) return server
+    if (Date.now() > end) throw alreadyRunning(server.owner)
   }
 }
 

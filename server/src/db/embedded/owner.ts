@@ -26,14 +26,14 @@ export async function takeOwnership(url: string): Promise<Owner> {
 }
 
 /** Whether a server responds, and the pid of the Sterna that owns it. */
-export async function askServer(url: string): Promise<{ answers: boolean; owner?: number }> {
+export async function probeServer(url: string): Promise<{ responds: boolean; owner?: number }> {
   const client = newClient(url, 'sterna-visitor')
   try {
     await client.connect()
-    return { answers: true, owner: await findOwner(client) }
+    return { responds: true, owner: await findOwner(client) }
   } catch (err) {
     // Any other error ("starting up", wrong password, timeout) comes from a running server.
-    return { answers: !['ECONNREFUSED', 'ENOENT'].includes((err as NodeJS.ErrnoException).code ?? '') }
+    return { responds: !['ECONNREFUSED', 'ENOENT'].includes((err as NodeJS.ErrnoException).code ?? '') }
   } finally {
     await client.end().catch(() => {})
   }
