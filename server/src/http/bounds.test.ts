@@ -67,7 +67,7 @@ test('a list that is refused plainly has the message and nothing else', () => {
   expect(check({ ids: ['a', 'b', 'c'] }, { isSuspect: false })).toMatchObject({ message: 'Give 1 to 2 ids.', statusCode: 400, plain: true })
 })
 
-test('what cannot be stored is refused in known fields only', () => {
+test('values that cannot be stored are refused in known fields only', () => {
   const check = boundsOf(z.object({ name: z.string(), data: z.unknown(), items: z.array(z.object({ id: z.int() })).max(5) }))
   const bad = { text: 'a\0b' }
   expect(check({ name: 'a', unknown: bad, items: [{ id: 1, unknown: bad }], other: 1e300 }, true)).toBeUndefined()

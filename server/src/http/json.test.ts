@@ -17,7 +17,7 @@ test('a value that can be stored is read as JSON.parse reads it', () => {
   )
 })
 
-test('any bytes at all are read or refused, never crash', () => {
+test('any bytes are parsed or refused, without a crash', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
@@ -46,7 +46,7 @@ const numbers = fc
   .tuple(fc.constantFrom('', '-'), digits(25), fc.option(digits(20)), fc.option(fc.tuple(fc.constantFrom('e', 'E', 'e+', 'E-'), digits(3))))
   .map(([sign, whole, fraction, exponent]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`)
 
-test('a number is refused exactly when it is beyond what is exact, wherever it stands', () => {
+test('a number is refused exactly when it is inexact, at any position', () => {
   const places = [
     (text: string) => `{"a":${text}}`,
     (text: string) => `{"a":[true,${text} ,"1e400"]}`,
@@ -68,11 +68,11 @@ test('100,000 values are read, one more is refused before the body is parsed', (
   expect(readStorableJson(Buffer.from(list(100_000)))).toHaveLength(100_000)
   const refused = expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', statusCode: 413 })
   expect(() => readStorableJson(Buffer.from(list(100_001)))).toThrow(refused)
-  // Not valid JSON either, which only parsing would find out.
+  // Also invalid JSON, which only parsing would detect.
   expect(() => readStorableJson(Buffer.from(list(100_001).slice(0, -1)))).toThrow(refused)
 })
 
-test('commas inside strings are no values', () => {
+test('commas inside strings do not count as values', () => {
   expect(readStorableJson(Buffer.from(JSON.stringify({ a: ','.repeat(200_000) })))).toEqual({ a: ','.repeat(200_000) })
 })
 

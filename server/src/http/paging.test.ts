@@ -6,7 +6,7 @@ import { readCursor, writeCursor } from './paging.ts'
 const secrets = deriveSecrets('a secret key for tests only, 32+ characters')
 const position = fc.array(fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)), { maxLength: 4 })
 
-test('a cursor gives back the position it was made of', () => {
+test('a cursor contains the position it was written with', () => {
   fc.assert(
     fc.property(fc.string(), position, (scope, at) => {
       expect(readCursor(secrets, scope, writeCursor(secrets, scope, at))).toEqual(JSON.parse(JSON.stringify(at)))

@@ -8,7 +8,7 @@ const text = fc.oneof(
   fc.string({ unit: 'grapheme' }).map((local) => `${local}@example.com`),
 )
 
-test('reading an address twice changes nothing more', () => {
+test('reading an address is idempotent', () => {
   fc.assert(
     fc.property(text, (given) => {
       const read = readAddress(given)
@@ -17,7 +17,7 @@ test('reading an address twice changes nothing more', () => {
   )
 })
 
-test('what is read never holds a character that could start another header, address or command', () => {
+test('a valid address never contains a character that could start another header, address or command', () => {
   fc.assert(
     fc.property(text, (given) => {
       const read = readAddress(given)
@@ -40,7 +40,7 @@ test.each([
   expect(withoutOtherAddresses(name, 'ada@example.com')).toBe(expected)
 })
 
-test('a display name without other addresses shows none', () => {
+test('withoutOtherAddresses leaves no other address in a display name', () => {
   const piece = fc.constantFrom('a', '@', '.', ' ', '<', '>', '"', '＠', 'b.c', '@d.e', 'x@y.z')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {

@@ -17,7 +17,7 @@ const answerOf = ({ id }: Item) => `answer ${id}`
 const settle = () => vi.advanceTimersByTimeAsync(0)
 const wait = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
-/** A batcher whose runs end when the test says so, with what became of every call. */
+/** A batcher whose runs the test ends, with the result of every call. */
 function newBench(limits: Partial<typeof LIMITS> = {}) {
   const all: Run[] = []
   const open = new Set<Run>()
@@ -87,7 +87,7 @@ describe('a batch', () => {
     expect(byWeight.sizes()).toEqual([2])
   })
 
-  test('leaves an item that would make it too heavy to the next', async () => {
+  test('leaves an item that would exceed its weight to the next batch', async () => {
     const bench = newBench()
     bench.submit(60)
     bench.submit(60)
@@ -96,7 +96,7 @@ describe('a batch', () => {
     expect(bench.ids()).toEqual([[0], [1]])
   })
 
-  test('of one item that is heavier than a batch may be runs all the same, alone', async () => {
+  test('runs an item alone that exceeds the weight of a batch', async () => {
     const bench = newBench()
     bench.submit(1)
     bench.submit(500)
@@ -109,7 +109,7 @@ describe('a batch', () => {
     expect(bench.answers.get(1)).toBe('answer 1')
   })
 
-  test('that is ready while every lane is taken goes when one is free', async () => {
+  test('that is ready while all lanes are busy starts when one is free', async () => {
     const bench = newBench({ lanes: 1 })
     for (let n = 0; n < 9; n++) bench.submit()
     await wait(100)
@@ -122,7 +122,7 @@ describe('a batch', () => {
     expect(bench.sizes()).toEqual([4, 4, 1])
   })
 
-  test('hands every caller its own outcome', async () => {
+  test('gives every caller its own outcome', async () => {
     const bench = newBench()
     for (let n = 0; n < 4; n++) bench.submit()
     bench.all[0]!.finish([{ value: 'a' }, { error: new Error('b') }, { value: 'c' }, { error: new AppError('CONFLICT') }])
@@ -136,7 +136,7 @@ describe('a batch', () => {
     expect(bench.all).toHaveLength(1)
   })
 
-  test('that fails as a whole fails for each of its callers, and nobody tries again', async () => {
+  test('that fails as a whole fails for each caller, without a retry', async () => {
     const bench = newBench()
     for (let n = 0; n < 4; n++) bench.submit()
     bench.all[0]!.fail(SYSTEM_FAULT)
@@ -145,7 +145,7 @@ describe('a batch', () => {
     expect(bench.all).toHaveLength(1)
   })
 
-  test('of one item that is at fault fails with that, without another try', async () => {
+  test('of one failing item fails with its error, without a retry', async () => {
     const bench = newBench()
     bench.submit()
     await wait(5)
@@ -155,7 +155,7 @@ describe('a batch', () => {
     expect(bench.all).toHaveLength(1)
   })
 
-  test('that is tried again in parts takes no lane from the others', async () => {
+  test('that is retried in parts occupies no lane', async () => {
     const bench = newBench({ lanes: 1 })
     for (let n = 0; n < 8; n++) bench.submit()
     bench.all[0]!.fail(ITEM_FAULT)
@@ -165,7 +165,7 @@ describe('a batch', () => {
     expect(bench.open.size).toBe(3)
   })
 
-  test('whose half meets a fault of the system fails in that half only', async () => {
+  test('whose half meets a system failure fails in that half only', async () => {
     const bench = newBench()
     for (let n = 0; n < 4; n++) bench.submit()
     bench.all[0]!.fail(ITEM_FAULT)
@@ -178,7 +178,7 @@ describe('a batch', () => {
   })
 })
 
-describe('too much at once', () => {
+describe('a call beyond the limits', () => {
   const refusal = (submit: () => unknown) => {
     try {
       submit()
@@ -188,21 +188,21 @@ describe('too much at once', () => {
     return undefined
   }
 
-  test('is refused with a time to come back, and taken again when there is room', async () => {
+  test('is refused with a retry time, and accepted when there is room again', async () => {
     const bench = newBench({ maxPending: 3, maxItems: 3 })
     for (let n = 0; n < 3; n++) bench.submit()
     expect(refusal(() => bench.submit())).toMatchObject({ code: 'SERVICE_UNAVAILABLE', statusCode: 503, retryAfter: 1 })
     bench.all[0]!.finish()
     await settle()
     expect(refusal(() => bench.submit())).toBeUndefined()
-    // Who was refused is no longer counted.
+    // Refused calls no longer count.
     await wait(5)
     bench.all[1]!.finish()
     await settle()
     await bench.drain()
   })
 
-  test('is too much weight too, counted until it is answered', async () => {
+  test('is refused by weight too, which counts until the result', async () => {
     const bench = newBench({ maxPendingWeight: 150, maxWeight: 80 })
     bench.submit(100)
     expect(refusal(() => bench.submit(51))).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfter: 1 })
@@ -213,7 +213,7 @@ describe('too much at once', () => {
     expect(refusal(() => bench.submit(100))).toBeUndefined()
   })
 
-  test('is never one item alone, however heavy', async () => {
+  test('is never refused when it is the only one, however heavy', async () => {
     const bench = newBench({ maxPendingWeight: 10 })
     expect(refusal(() => bench.submit(1_000))).toBeUndefined()
     expect(bench.sizes()).toEqual([1])
@@ -221,7 +221,7 @@ describe('too much at once', () => {
 })
 
 describe('draining', () => {
-  test('is done at once when nothing is waiting, also afterwards', async () => {
+  test('ends at once when nothing is pending, also a second time', async () => {
     const bench = newBench()
     await bench.drain()
     bench.submit()
@@ -231,7 +231,7 @@ describe('draining', () => {
     await bench.drain()
   })
 
-  test('is done when the last one is answered, not before, also when it is answered by an error', async () => {
+  test('ends when the last call has its result, also when that is an error', async () => {
     const bench = newBench()
     let done = false
     for (let n = 0; n < 5; n++) bench.submit()
@@ -249,7 +249,7 @@ describe('draining', () => {
     expect(bench.answers.size).toBe(5)
   })
 
-  test('by several at once is done for each of them', async () => {
+  test('ends for several callers at once', async () => {
     const bench = newBench()
     bench.submit()
     let done = 0
@@ -262,7 +262,7 @@ describe('draining', () => {
   })
 })
 
-describe('whatever happens', () => {
+describe('in any order of events', () => {
   type Step = { do: 'submit'; weight: number } | { do: 'end'; which: number; how: 'finish' | 'system' } | { do: 'wait'; ms: number }
   const step: fc.Arbitrary<Step> = fc.oneof(
     { weight: 5, arbitrary: fc.record({ do: fc.constant('submit' as const), weight: fc.constantFrom(0, 1, 20, 50, 99, 100, 101, 400) }) },
@@ -282,7 +282,7 @@ describe('whatever happens', () => {
     lanes: fc.integer({ min: 1, max: 3 }),
   })
 
-  test('batches keep their limits and their order, lanes are not exceeded, and everyone is answered once', async () => {
+  test('batches keep limits, lanes and order, and every call gets one result', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (given, steps) => {
         const bench = newBench(given)
@@ -292,7 +292,7 @@ describe('whatever happens', () => {
           if (each.do === 'submit') submitted.push(bench.submit(each.weight))
           else if (each.do === 'wait') {
             await wait(each.ms)
-            // Whoever has waited long enough while a lane was free is on the way.
+            // Items that waited long enough while a lane was free have started.
             const waiting = submitted.length - bench.sizes().reduce((sum, size) => sum + size, 0)
             if (each.ms >= LIMITS.maxWaitMs && bench.open.size < given.lanes) expect(waiting).toBe(0)
           } else {
@@ -328,7 +328,7 @@ describe('whatever happens', () => {
     )
   })
 
-  test('only the guilty fail, whoever and however many they are', async () => {
+  test('only the failing items fail, however many', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.boolean(), { minLength: 1, maxLength: 60 }),
@@ -351,7 +351,7 @@ describe('whatever happens', () => {
           expect(items.map(({ id }) => bench.answers.get(id))).toEqual(
             items.map((item) => (item.guilty ? ITEM_FAULT.message : answerOf(item))),
           )
-          // Each innocent was done exactly once, each of the guilty never.
+          // Every other item succeeded exactly once, every failing item never.
           expect(done.sort((a, b) => a - b)).toEqual(items.filter(({ guilty }) => !guilty).map(({ id }) => id))
           for (const { items: batch } of bench.all)
             expect(batch.map(({ id }) => id)).toEqual(batch.map(({ id }) => id).sort((a, b) => a - b))
@@ -362,7 +362,7 @@ describe('whatever happens', () => {
     )
   })
 
-  test('one who is guilty costs few batches more', async () => {
+  test('one failing item costs few additional batches', async () => {
     const bench = newBench({ maxItems: 200, maxWeight: 1_000 })
     for (let n = 0; n < 200; n++) bench.submit(1, { guilty: n === 77 })
     while (bench.answers.size < 200) {

@@ -4,7 +4,7 @@ import { loadConfig } from './config.ts'
 
 const SECRET_KEY = 'x'.repeat(32)
 
-test('without anything set it is one process on this machine with its own database', () => {
+test('the defaults are one process on this machine with an embedded database', () => {
   expect(loadConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 3000,
@@ -14,7 +14,7 @@ test('without anything set it is one process on this machine with its own databa
   })
 })
 
-test('an empty variable is one that is not set', () => {
+test('an empty variable counts as not set', () => {
   expect(loadConfig({ PORT: '', DATABASE_URL: '', SECRET_KEY: '' })).toEqual(loadConfig({}))
 })
 
@@ -64,11 +64,11 @@ test.each([
   expect(loadConfig({ TRUST_PROXY: given }).trustProxy).toEqual(read)
 })
 
-test('links never end in two slashes', () => {
+test('a URL has no trailing slash', () => {
   expect(loadConfig({ PUBLIC_URL: 'https://mail.example.com//' }).publicUrl).toBe('https://mail.example.com')
 })
 
-test('a bucket needs four things; where it is and how others reach it may be said', () => {
+test('a bucket needs four settings; its endpoint and public URL are optional', () => {
   const needed = { S3_BUCKET: 'pictures', S3_REGION: 'auto', S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'key' }
   const s3 = { bucket: 'pictures', region: 'auto', accessKeyId: 'id', secretAccessKey: 'key' }
   expect(loadConfig({}).s3).toBeUndefined()
@@ -86,7 +86,7 @@ test.each([
   [{ SES_REGION: 'us-gov-west-1' }, 'ses'],
   [{ ROLE: 'worker' }, 'sandbox'],
   [{ ROLE: 'api', SMTP_URL: 'smtp://localhost' }, 'smtp'],
-  // Whatever the installation uses.
+  // Adopts the transport of the installation.
   [{ ROLE: 'api' }, undefined],
 ])('%j means that mail leaves by %s', (env, mode) => {
   expect(loadConfig(env).transportKind).toBe(mode)

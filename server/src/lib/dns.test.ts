@@ -18,19 +18,19 @@ test('a record is found, its strings joined', async () => {
   expect(await dns.lookUp('TXT', 'split.example', 2_000)).toEqual({ is: 'found', records: ['v=DKIM1; k=rsa; p=AAABBB', 'another'] })
 })
 
-test('a name without such a record differs from a name that is not there', async () => {
+test('a name without such a record differs from a missing name', async () => {
   server.set('plain.example', { A: ['192.0.2.1'] })
   expect(await dns.lookUp('MX', 'plain.example', 2_000)).toEqual({ is: 'none' })
   expect(await dns.lookUp('MX', 'nowhere.example', 2_000)).toEqual({ is: 'missing' })
 })
 
-test('an answer too large for a datagram comes over TCP', async () => {
+test('a reply that is too large for a datagram is read over TCP', async () => {
   server.set('large.example', 'truncated')
   const outcome = await dns.lookUp('TXT', 'large.example', 2_000)
   expect(outcome.is === 'found' && outcome.records.length).toBe(300)
 })
 
-test('a chain of names that leads nowhere is no record', async () => {
+test('a CNAME chain without an end is no record', async () => {
   server.set('loop.example', 'loop')
   expect(await dns.lookUp('TXT', 'loop.example', 2_000)).toEqual({ is: 'none' })
 })
@@ -43,18 +43,18 @@ test.each(['servfail', 'refused', 'garbage', 'hang'] as const)('%s says nothing 
   expect(performance.now() - start).toBeLessThan(1_000)
 })
 
-test('a server that is not there says nothing about the record', async () => {
+test('an unreachable server gives an unknown outcome', async () => {
   const gone = await startDnsServer()
   await gone.stop()
   expect((await createDns({ servers: [gone.address] }).lookUp('TXT', 'any.example', 1_000)).is).toBe('unknown')
 })
 
-test('a name that is no name harms nobody', async () => {
+test('an invalid name does not throw', async () => {
   for (const name of ['', '.', 'a..b', 'x'.repeat(64), `${'a.'.repeat(200)}example`, 'ü.example'])
     expect(['unknown', 'missing', 'none']).toContain((await dns.lookUp('TXT', name, 1_000)).is)
 })
 
-test('what is recalled was asked once, however many want it, and a new look-up sees what changed', async () => {
+test('recall shares one lookup, and lookUp sees changes', async () => {
   server.set('often.example', { TXT: ['first'] })
   const outcomes = await Promise.all(Array.from({ length: 50 }, () => dns.recall('TXT', 'often.example', 2_000)))
   server.set('often.example', { TXT: ['second'] })
@@ -65,7 +65,7 @@ test('what is recalled was asked once, however many want it, and a new look-up s
   expect(await dns.lookUp('TXT', 'often.example', 2_000)).toEqual({ is: 'found', records: ['second'] })
 })
 
-test('types of a name are recalled apart', async () => {
+test('record types are cached separately', async () => {
   server.set('apart.example', { TXT: ['text'], MX: [[5, 'mx.example']] })
   expect(await dns.recall('TXT', 'apart.example', 2_000)).toEqual({ is: 'found', records: ['text'] })
   expect(await dns.recall('MX', 'apart.example', 2_000)).toMatchObject({ is: 'found', records: [{ exchange: 'mx.example', priority: 5 }] })

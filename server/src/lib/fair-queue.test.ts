@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createFairQueue } from './fair-queue.ts'
 
-/** A queue whose work ends when the test says so. */
+/** A queue whose work the test ends. */
 function controlled(options: Partial<Parameters<typeof createFairQueue>[0]> = {}) {
   const queue = createFairQueue({ slots: 4, maxWaiting: 100, maxWaitMs: 10_000, ...options })
   const started: string[] = []
@@ -96,7 +96,7 @@ test('work that fails frees its slot', async () => {
   expect(await next).toBe('done')
 })
 
-test('what waits is bounded in all, and to half of that for one key', async () => {
+test('waiting work is bounded, and one key has at most half of it', async () => {
   const { submit } = controlled({ slots: 1, maxWaiting: 4 })
   const quietly = (work: Promise<void>) => work.catch((err) => err.code)
   void submit('a', 'a0')
@@ -107,7 +107,7 @@ test('what waits is bounded in all, and to half of that for one key', async () =
   expect(held).toHaveLength(4)
 })
 
-test('what waits too long is refused, and the others still get their turn', async () => {
+test('work that waits too long is refused, and other work still runs', async () => {
   const { started, submit, end } = controlled({ slots: 1, maxWaitMs: 20 })
   void submit('a', 'a0')
   await expect(submit('a', 'a1')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { isId, newId } from './id.ts'
 
-test('a hundred thousand ids are different, count up, and are version 7', () => {
+test('a hundred thousand ids are unique, increasing UUIDs of version 7', () => {
   const ids = Array.from({ length: 100_000 }, () => newId())
   expect(new Set(ids).size).toBe(ids.length)
   expect(ids).toEqual([...ids].sort())
   expect(ids.every((id) => isId(id) && /^.{14}7.{4}[89ab]/.test(id))).toBe(true)
 })
 
-test('an id begins with its time, and a clock that steps back does not turn the order', () => {
+test('an id starts with its time, and a clock that steps back keeps the order', () => {
   const at = Date.UTC(2040, 0, 1)
   const first = newId(at)
   expect(Number.parseInt(first.replaceAll('-', '').slice(0, 12), 16)).toBe(at)

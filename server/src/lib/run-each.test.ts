@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runEach } from './run-each.ts'
 
-test('a step that fails is logged by its name, and the later ones run', async () => {
+test('a step that fails is logged with its name, and the later steps run', async () => {
   const ran: string[] = []
   const logged: unknown[] = []
   const failure = new Error('statement timeout')

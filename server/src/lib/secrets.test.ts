@@ -6,7 +6,7 @@ import { deriveSecrets, SIGNATURE_LENGTH } from './secrets.ts'
 const MASTER = 'a master key of more than 32 characters'
 const secrets = deriveSecrets(MASTER)
 
-test('a signature is the start of an HMAC-SHA256 with the key of its purpose, whatever is signed', () => {
+test('a signature is the start of an HMAC-SHA256 with the key of its purpose', () => {
   const key = Buffer.from(hkdfSync('sha256', MASTER, 'sterna', 'sterna/hash/open-token', 32))
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
@@ -22,6 +22,6 @@ test('a signature is the start of an HMAC-SHA256 with the key of its purpose, wh
   expect(SIGNATURE_LENGTH * 6).toBeGreaterThanOrEqual(128)
 })
 
-test('signatures of two purposes have nothing in common', () => {
+test('signatures of two purposes differ', () => {
   expect(secrets.sign('open-token', 'x')).not.toBe(secrets.sign('click-token', 'x'))
 })

@@ -4,7 +4,7 @@ import { createSemaphore } from './semaphore.ts'
 
 const settle = () => new Promise((done) => setImmediate(done))
 
-/** Work that ends when told to. */
+/** Work that the test ends. */
 function work(log: string[], name: string) {
   let end = () => {}
   const ended = new Promise<void>((done) => {
@@ -21,7 +21,7 @@ function work(log: string[], name: string) {
   }
 }
 
-test('two run, the others wait in line, and a failure gives its turn away too', async () => {
+test('two run, the others wait in order, and a failure frees its slot', async () => {
   const inTurn = createSemaphore(2)
   const begun: string[] = []
   const [a, bad, c, d] = ['a', 'bad', 'c', 'd'].map((name) => work(begun, name)) as [Work, Work, Work, Work]
@@ -36,7 +36,7 @@ test('two run, the others wait in line, and a failure gives its turn away too', 
 })
 type Work = ReturnType<typeof work>
 
-test('never more than allowed run at once, all run, and in order, however long each takes', async () => {
+test('the limit holds, all work runs, and it starts in order, however long each piece takes', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { createSharedSemaphore } from './shares.ts'
 
-/** Work that ends when it is told to; says what runs, in the order in which it began. */
+/** Work that the test ends; records what runs, in the order of its start. */
 function newBench(options: Partial<Parameters<typeof createSharedSemaphore>[0]> = {}) {
   const share = createSharedSemaphore({
     total: 3,
@@ -38,7 +38,7 @@ test('one owner runs its share at once, and the others still run', async () => {
   expect(await Promise.all(work)).toEqual(['a1', 'a2', 'a3', 'b1'])
 })
 
-test('a free place goes to the owner that has the fewest, however long another has waited', async () => {
+test('a free slot goes to the owner that holds the fewest, however long another has waited', async () => {
   const { start, end, begun } = newBench({ total: 2 })
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1']) start(name)
   await end('a1')
@@ -47,7 +47,7 @@ test('a free place goes to the owner that has the fewest, however long another h
   expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3'])
 })
 
-test('beyond what may wait it is refused at once, for that owner only', async () => {
+test('an owner with too much waiting work is refused at once, other owners are not', async () => {
   const { start, begun } = newBench()
   for (const name of ['a1', 'a2', 'a3', 'a4']) start(name)
   await expect(start('a5')).rejects.toThrow('refused')
@@ -55,7 +55,7 @@ test('beyond what may wait it is refused at once, for that owner only', async ()
   expect(begun).toContain('b1')
 })
 
-test('what has waited too long is refused and never begins', async () => {
+test('work that waits too long is refused and never starts', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const { start, end, begun } = newBench({ maxWaitMs: 1_000 })
@@ -72,7 +72,7 @@ test('what has waited too long is refused and never begins', async () => {
   }
 })
 
-test('work that fails gives its place back', async () => {
+test('work that fails frees its slot', async () => {
   const share = createSharedSemaphore({ total: 1, each: 1, maxWaiting: 1, maxWaitMs: 1_000, refusal: () => new Error('refused') })
   await expect(share('a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   expect(await share('a', async () => 'done')).toBe('done')
