@@ -1,5 +1,5 @@
 import type { Recipient } from '../../server/src/templates/language/variables.ts'
-import { renderMails } from '../../server/src/templates/render.ts'
+import { renderEmails } from '../../server/src/templates/render.ts'
 import type { Timing } from './contacts.ts'
 
 const BATCH = 200
@@ -22,10 +22,10 @@ const size = (body: string) => `${(body.length / 1024).toFixed(1)} KB`
 async function perEmail(body: string) {
   const template = { subject: 'Hi {{ first name }}', body }
   const recipients = Array.from({ length: BATCH }, (_, n) => recipientAt(n))
-  for (let warmUp = 0; warmUp < 10; warmUp++) await renderMails(template, recipients)
+  for (let warmUp = 0; warmUp < 10; warmUp++) await renderEmails(template, recipients)
   const before = performance.now()
   for (let batch = 0; batch < BATCHES; batch++) {
-    const failed = (await renderMails(template, recipients)).find(({ ok }) => !ok)
+    const failed = (await renderEmails(template, recipients)).find(({ ok }) => !ok)
     if (failed) throw new Error(`an email was not rendered: ${JSON.stringify(failed)}`)
   }
   return `${(((performance.now() - before) / BATCH / BATCHES) * 1000).toFixed(1)} µs per email`

@@ -15,7 +15,7 @@ import { nearestFolder } from './lib/make-folder.ts'
 import { readMasterKey } from './lib/master-key.ts'
 import { isLocalHost } from './lib/network.ts'
 import { deriveSecrets } from './lib/secrets.ts'
-import { folderOf, openStorage } from './uploads/storage.ts'
+import { openStorage, uploadFolderOf } from './uploads/storage.ts'
 
 type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 
@@ -130,7 +130,7 @@ function checkKeyFile(path: string) {
 
 async function checkUploads(config: Config) {
   const { s3, role } = config
-  const place = s3 ? `bucket ${s3.bucket}` : folderOf(config)
+  const place = s3 ? `bucket ${s3.bucket}` : uploadFolderOf(config)
   try {
     await openStorage(config).check()
   } catch (err) {

@@ -8,7 +8,7 @@ import { joinNodes } from './db/join.ts'
 import { migrate } from './db/migrate.ts'
 import { type Database, openDatabase } from './db/open.ts'
 import { announce, type Presence } from './db/presence.ts'
-import { followMode } from './domains/sync-with-transport.ts'
+import { syncWithTransport } from './domains/sync-with-transport.ts'
 import type { Readiness } from './http/health.ts'
 import type { App, Deps } from './http/server.ts'
 import { type Config, ConfigError, loadConfig } from './lib/config.ts'
@@ -71,7 +71,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     log,
     transport,
     announce: () => announce({ url: database.url, kind, transport, log }),
-    follow: followMode,
+    follow: syncWithTransport,
   })
   undo.push({ step: 'presence', run: presence.leave })
   const stopWorker = config.role === 'api' ? async () => {} : await startWorkerProcess(deps, { url: database.url, presence })

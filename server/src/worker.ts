@@ -13,7 +13,7 @@ import { createSesTransport } from './delivery/transport/ses.ts'
 import { createSmtpTransport } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
-import { forgetIdentity } from './domains/forget-identity.ts'
+import { removeIdentity } from './domains/remove-identity.ts'
 import { mergeDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
@@ -38,7 +38,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
   'domains.check-due': () => checkDueDomains({ db, config, log }),
-  'domains.remove-identity': ({ domain }) => forgetIdentity({ db, config }, domain),
+  'domains.remove-identity': ({ domain }) => removeIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => removeContactEvents(db, what),
   'projects.wipe': (wipe) => wipeProject(db, wipe, { wipers: WIPERS, sweep: sweepEvents }),

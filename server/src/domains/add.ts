@@ -16,60 +16,60 @@ type Deps = { db: Pool; secrets: Secrets; dns: Dns; log: Log; identities: Identi
 type NewDomain = { projectId: string; name: string }
 type DomainClaim = { id: string; projectId: string; isVerified: boolean; isGone: boolean; inSandbox: boolean }
 
-/** Only the installation knows: a node without transport settings would take any installation for a sandbox. */
+/** Read from the installation's row: a node without transport settings would take every installation for a sandbox. */
 const inSandbox = sql<boolean>`exists (select from instance where transport = 'sandbox')`
 
 const MAX_DOMAINS = 500
 const LOOKUP_MS = 4_000
 
 /**
- * One project holds a name. Whoever adds it first holds it, but only verification makes that final: until then another
- * project takes it over by publishing a record that only it can know of. So nobody keeps a name from its owner.
+ * A name belongs to one project at a time: the first one that adds it. Only verification makes that final. Until then another project
+ * can take the name over by publishing a record that only it knows, so that a project cannot block the name of another owner.
  */
-export async function addDomain(port: Deps, wanted: NewDomain): Promise<DomainRow> {
-  const holder = await findHolder(port.db, wanted.name)
-  if (holder && !(await mayReplace(port, wanted, holder))) return refuse(port, wanted, holder)
+export async function addDomain(deps: Deps, wanted: NewDomain): Promise<DomainRow> {
+  const claim = await findClaim(deps.db, wanted.name)
+  if (claim && !(await mayReplace(deps, wanted, claim))) return refuse(deps, wanted, claim)
   const key = await newDkimKey()
-  const row = await transact(port.db, async (tx) => {
-    if (holder) await dropClaim(tx, holder)
-    return insertDomain(tx, port, { ...wanted, ...key })
+  const row = await transact(deps.db, async (tx) => {
+    if (claim) await deleteClaim(tx, claim)
+    return insertDomain(tx, deps, { ...wanted, ...key })
   })
-  if (!row) return refuse(port, wanted, await findHolder(port.db, wanted.name))
-  if (holder) port.log.info({ domain: wanted.name, projectId: wanted.projectId, from: holder.projectId }, 'domain taken over')
-  return port.identities ? introduce(port, port.identities, row, wanted) : row
+  if (!row) return refuse(deps, wanted, await findClaim(deps.db, wanted.name))
+  if (claim) deps.log.info({ domain: wanted.name, projectId: wanted.projectId, from: claim.projectId }, 'domain taken over')
+  return deps.identities ? registerIdentity(deps, deps.identities, row, wanted) : row
 }
 
-/** To Amazon SES, which says what to publish. Should that fail, it is as if the domain had never been added. */
-async function introduce(port: Deps, identities: Identities, row: DomainRow, wanted: NewDomain): Promise<DomainRow> {
+/** Registers the domain with Amazon SES, which names the records to publish. If that fails, the domain is removed again. */
+async function registerIdentity(deps: Deps, identities: Identities, row: DomainRow, wanted: NewDomain): Promise<DomainRow> {
   try {
     const identity = await identities.ensure(row).catch(explainToCaller)
-    if (await isPublished(port.dns, row, identity)) await requireClaim(port, wanted)
-    return await transact(port.db, (tx) => keepIdentity(tx, row, identity))
+    if (await isPublished(deps.dns, row, identity)) await requireChallenge(deps, wanted)
+    return await transact(deps.db, (tx) => saveIdentity(tx, row, identity))
   } catch (err) {
-    await transact(port.db, (tx) => removeDomain(tx, { ...row, usesSes: true }))
+    await transact(deps.db, (tx) => removeDomain(tx, { ...row, usesSes: true }))
     throw err
   }
 }
 
 /**
- * Amazon may give a domain that it has known before the same names again. Published before anybody here was told of them, they prove
- * who had the domain then, not who adds it now.
+ * Amazon SES may assign the same record names to a domain that it has known before. Records published before this project was shown
+ * them prove who owned the domain then, not who adds it now.
  */
 async function isPublished(dns: Dns, { domain }: DomainRow, { tokens }: Identity) {
   const found = await Promise.all(tokens.map((token) => dns.lookUp('CNAME', `${token}._domainkey.${domain}`, LOOKUP_MS)))
   return found.some(({ is }) => is === 'found')
 }
 
-async function requireClaim({ dns, secrets }: Deps, wanted: NewDomain) {
-  if (await hasPublishedClaim({ dns, secrets }, wanted)) return
+async function requireChallenge({ dns, secrets }: Deps, wanted: NewDomain) {
+  if (await hasPublishedChallenge({ dns, secrets }, wanted)) return
   fail('FORBIDDEN', {
-    message: 'The records of this domain were published for somebody before.',
-    details: { record: claimFor(secrets, wanted) },
+    message: 'The records of this domain were already published for an earlier owner.',
+    details: { record: challengeFor(secrets, wanted) },
     suggestion: 'If the domain is yours, publish the record in details and add the domain again.',
   })
 }
 
-async function keepIdentity(tx: Tx, { projectId, id }: DomainRow, { tokens, zone }: Identity) {
+async function saveIdentity(tx: Tx, { projectId, id }: DomainRow, { tokens, zone }: Identity) {
   const row = await maybeOne(
     tx,
     sql<DomainRow>`
@@ -78,11 +78,11 @@ async function keepIdentity(tx: Tx, { projectId, id }: DomainRow, { tokens, zone
       returning ${DOMAIN_COLUMNS}
     `,
   )
-  return row ?? fail('CONFLICT', { message: 'The domain was removed meanwhile.' })
+  return row ?? fail('CONFLICT', { message: 'The domain was removed while it was being added.' })
 }
 
-/** Over all projects, which is the question. */
-const findHolder = (db: Db, name: string) =>
+/** Across all projects: a name is unique in the installation. */
+const findClaim = (db: Db, name: string) =>
   maybeOne(
     db,
     sql<DomainClaim>`
@@ -93,40 +93,41 @@ const findHolder = (db: Db, name: string) =>
     `,
   )
 
-async function mayReplace({ dns, secrets }: Deps, wanted: NewDomain, holder: DomainClaim) {
-  if (holder.projectId === wanted.projectId) return false
-  if (holder.isGone) return true
-  if (holder.isVerified || holder.inSandbox) return false
-  return hasPublishedClaim({ dns, secrets }, wanted)
+async function mayReplace({ dns, secrets }: Deps, wanted: NewDomain, claim: DomainClaim) {
+  if (claim.projectId === wanted.projectId) return false
+  if (claim.isGone) return true
+  if (claim.isVerified || claim.inSandbox) return false
+  return hasPublishedChallenge({ dns, secrets }, wanted)
 }
 
-async function hasPublishedClaim({ dns, secrets }: Pick<Deps, 'dns' | 'secrets'>, wanted: NewDomain) {
-  const claim = claimFor(secrets, wanted)
-  const published = await dns.lookUp('TXT', claim.name, LOOKUP_MS)
-  return published.is === 'found' && published.records.includes(claim.value)
+async function hasPublishedChallenge({ dns, secrets }: Pick<Deps, 'dns' | 'secrets'>, wanted: NewDomain) {
+  const challenge = challengeFor(secrets, wanted)
+  const published = await dns.lookUp('TXT', challenge.name, LOOKUP_MS)
+  return published.is === 'found' && published.records.includes(challenge.value)
 }
 
-/** Proves to us, and to nobody else, that this project's people control the domain. */
-const claimFor = (secrets: Secrets, { projectId, name }: NewDomain) => ({
+/** The record that proves that this project controls the domain. Only this installation can compute its value. */
+const challengeFor = (secrets: Secrets, { projectId, name }: NewDomain) => ({
   type: 'TXT',
   name: `_sterna-challenge.${name}`,
   value: `sterna-domain=${secrets.hash('domain-claim', `${projectId} ${name}`).toString('base64url')}`,
 })
 
-function refuse({ secrets }: Deps, wanted: NewDomain, holder: DomainClaim | undefined): never {
-  if (!holder) return fail('CONFLICT', { message: `A project has at most ${MAX_DOMAINS} domains.` })
-  if (holder.projectId === wanted.projectId) return fail('CONFLICT', { message: 'This project has this domain already.' })
+function refuse({ secrets }: Deps, wanted: NewDomain, claim: DomainClaim | undefined): never {
+  if (!claim) return fail('CONFLICT', { message: `A project has at most ${MAX_DOMAINS} domains.` })
+  if (claim.projectId === wanted.projectId) return fail('CONFLICT', { message: 'This project has this domain already.' })
   const message = 'Another project has this domain.'
-  if (holder.isVerified) return fail('FORBIDDEN', { message })
+  if (claim.isVerified) return fail('FORBIDDEN', { message })
   return fail('FORBIDDEN', {
     message,
-    details: { record: claimFor(secrets, wanted) },
-    suggestion: 'It has not proven that it owns the domain. If you do, publish the record in details and add the domain again.',
+    details: { record: challengeFor(secrets, wanted) },
+    suggestion:
+      'That project has not proven that it owns the domain. If you own it, publish the record in details and add the domain again.',
   })
 }
 
-/** Checked again here: it may have been verified while we looked, and then it stays. */
-const dropClaim = (tx: Tx, { projectId, id }: DomainClaim) =>
+/** Checked again in the transaction: a claim that was verified meanwhile stays. */
+const deleteClaim = (tx: Tx, { projectId, id }: DomainClaim) =>
   sql`
     delete from domains where project_id = ${projectId} and id = ${id}
       and (${isProven} is not true or exists (select from projects where id = ${projectId} and deleted_at is not null))

@@ -5,40 +5,40 @@ import { enqueue } from '../jobs/enqueue.ts'
 import type { Config } from '../lib/config.ts'
 import { createDns } from '../lib/dns.ts'
 import type { Log } from '../lib/log.ts'
-import { BEGUN_COLUMNS, finishCheck, isUnderWay, type StartedCheck } from './check.ts'
-import { siteOf } from './records.ts'
+import { finishChecks, isCheckRunning, STARTED_CHECK_COLUMNS, type StartedCheck } from './check.ts'
+import { sendingMethodOf } from './records.ts'
 import { createIdentities } from './ses-identity.ts'
-import { followMode } from './sync-with-transport.ts'
+import { syncWithTransport } from './sync-with-transport.ts'
 
-/** Each asks a few questions at once, and a batch ends with its slowest answer: 10,000 domains are checked within 5 minutes. */
+/** Domains checked concurrently. A check makes a few lookups, and a batch ends with its slowest reply: 10,000 domains take 5 minutes. */
 const BATCH = { dns: 100, ses: 10 }
-const WORK_MS = 5_000
+const MAX_RUN_MS = 5_000
 
-/** Checks what is due, a batch at a time. The rest is a new job, so that a worker that wants to stop waits for a batch only. */
+/** Checks due domains in batches. The rest is left to a new job, so that a stopping worker waits for one batch at most. */
 export async function checkDueDomains({ db, config, log }: { db: Pool; config: Config; log: Log }) {
   const transport = await readTransport(db)
-  if (transport) await transact(db, (tx) => followMode(tx, transport))
+  if (transport) await transact(db, (tx) => syncWithTransport(tx, transport))
   if (transport === 'sandbox' || transport !== config.transportKind) return
   const identities = config.ses && createIdentities(config.ses)
-  const port = { db, log, dns: createDns({ servers: config.dnsServers }), site: siteOf(config), identities }
-  for (const deadline = performance.now() + WORK_MS; performance.now() < deadline; ) {
-    const begun = await transact(db, (tx) => beginDue(tx, identities ? BATCH.ses : BATCH.dns))
-    if (!begun.length) return
-    await finishCheck(port, begun, { all: false })
+  const deps = { db, log, dns: createDns({ servers: config.dnsServers }), method: sendingMethodOf(config), identities }
+  for (const deadline = performance.now() + MAX_RUN_MS; performance.now() < deadline; ) {
+    const started = await transact(db, (tx) => startDueChecks(tx, identities ? BATCH.ses : BATCH.dns))
+    if (!started.length) return
+    await finishChecks(deps, started, { all: false })
   }
   await transact(db, (tx) => enqueue(tx, 'domains.check-due', {}, { key: 'domains.check-due' }))
 }
 
-/** Due again in 5 minutes, should this process die before it settles what it found. */
-const beginDue = (tx: Tx, limit: number) =>
+/** Due again in 5 minutes, in case this process dies before it stores the result. */
+const startDueChecks = (tx: Tx, limit: number) =>
   many(
     tx,
     sql<StartedCheck>`
       update domains set check_number = check_number + 1, check_began_at = now(), next_check_at = now() + interval '5 minutes'
       where (project_id, id) in (
-        -- Null is what an older version writes for a domain that it gives up.
-        select project_id, id from domains where (next_check_at <= now() or next_check_at is null) and ${isUnderWay} is not true
+        -- Older versions write null for a domain that they give up.
+        select project_id, id from domains where (next_check_at <= now() or next_check_at is null) and ${isCheckRunning} is not true
         order by next_check_at limit ${limit} for update skip locked)
-      returning ${BEGUN_COLUMNS}
+      returning ${STARTED_CHECK_COLUMNS}
     `,
   )

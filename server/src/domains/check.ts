@@ -9,129 +9,129 @@ import { DOMAIN_COLUMNS, type DomainRow, findDomain } from './domain.ts'
 import { findRecords, judgeRecord, type RecordFinding, recordsFor, type SendingMethod, type Verdict } from './records.ts'
 import { ForeignIdentity, type Identities, type Identity } from './ses-identity.ts'
 
-/** `identities` where Amazon SES sends: then it is asked whether a domain is proven. */
-type Deps = { db: Pool; dns: Dns; site: SendingMethod; log: Log; identities: Identities | undefined }
-/** A check that began: what the domain was then, and the number under which the result is settled. */
+/** With `identities`, Amazon SES decides whether a domain is proven. */
+type Deps = { db: Pool; dns: Dns; method: SendingMethod; log: Log; identities: Identities | undefined }
+/** The domain as it was when the check started, and the number under which the result is stored. */
 export type StartedCheck = DomainRow & { checkNumber: number; failures: number; pendingSeconds: number }
-type Found = { verdict: Verdict; findings: RecordFinding[]; identity?: Identity | undefined }
-type Next = { status: DomainRow['status']; failures: number; lastError: string | null }
+type CheckResult = { verdict: Verdict; findings: RecordFinding[]; identity?: Identity | undefined }
+type NextState = { status: DomainRow['status']; failures: number; lastError: string | null }
 
-export const BEGUN_COLUMNS = sql`
+export const STARTED_CHECK_COLUMNS = sql`
   ${DOMAIN_COLUMNS}, check_number as "checkNumber", failures, extract(epoch from now() - pending_since)::float8 as "pendingSeconds"`
 
-/** A little less than 5 minutes, because the clock of the jobs ticks once a minute. */
-const CHECK_AGAIN_SECONDS = 270
-/** Checks in a row that must miss a record before a verified domain is none any more. */
-const PATIENCE = 3
+/** A little less than 5 minutes, because scheduled jobs run once a minute. */
+const CHECK_INTERVAL_SECONDS = 270
+/** Consecutive failed checks after which a verified domain is pending again. */
+const MAX_FAILURES = 3
 const FAILED_AFTER = (30 * DAY) / SECOND
-/** Longer than any check takes. One that has not ended by then died with its process. */
-const CHECK_ENDS_SECONDS = 30
-/** Between two looks at a check of another process; the wait doubles up to the maximum. */
-const LOOK_AFTER_MS = 100
-const MAX_LOOK_AFTER_MS = 1_000
+/** Longer than any check takes: a check that is still running by then died with its process. */
+const CHECK_TIMEOUT_SECONDS = 30
+/** Poll interval while another process runs the check; it doubles up to the maximum. */
+const POLL_MS = 100
+const MAX_POLL_MS = 1_000
 
 /**
- * Asks DNS for all records. While another check is under way, its result is the answer. Undefined when the domain is gone. Requests for
- * the same domain share one promise: a DNS server that never answers would otherwise let them fill the pool with looks at one row.
+ * Looks up all records now, or waits for the result of a check that is already running. Undefined when the domain was removed. Requests for
+ * the same domain share one promise: with a DNS server that never replies they would otherwise exhaust the pool by polling one row.
  */
-export function createCheckNow(port: Omit<Deps, 'site'>) {
-  const underWay = new Map<string, Promise<DomainRow | undefined>>()
-  return (row: DomainRow, site: SendingMethod) => {
-    const known = underWay.get(row.id)
+export function createCheckNow(deps: Omit<Deps, 'method'>) {
+  const running = new Map<string, Promise<DomainRow | undefined>>()
+  return (row: DomainRow, method: SendingMethod) => {
+    const known = running.get(row.id)
     if (known) return known
-    const checking = checkNow({ ...port, site }, row).finally(() => underWay.delete(row.id))
-    underWay.set(row.id, checking)
+    const checking = checkNow({ ...deps, method }, row).finally(() => running.delete(row.id))
+    running.set(row.id, checking)
     return checking
   }
 }
 
-async function checkNow(port: Deps, row: DomainRow): Promise<DomainRow | undefined> {
+async function checkNow(deps: Deps, row: DomainRow): Promise<DomainRow | undefined> {
   for (;;) {
-    const begun = await transact(port.db, (tx) => begin(tx, row))
-    if (begun) return (await finishCheck(port, [begun], { all: true }))[0] ?? findDomain(port.db, row.projectId, row.id)
-    const ended = await awaitCheck(port.db, row)
+    const started = await transact(deps.db, (tx) => startCheck(tx, row))
+    if (started) return (await finishChecks(deps, [started], { all: true }))[0] ?? findDomain(deps.db, row.projectId, row.id)
+    const ended = await awaitCheck(deps.db, row)
     if (ended !== 'given up') return ended
   }
 }
 
-/** Began, has not ended, and can still end. */
-export const isUnderWay = sql`(
-  check_began_at > coalesce(last_checked_at, '-infinity') and check_began_at > now() - make_interval(secs => ${CHECK_ENDS_SECONDS}))`
+/** Started, not finished, and not timed out. */
+export const isCheckRunning = sql`(
+  check_began_at > coalesce(last_checked_at, '-infinity') and check_began_at > now() - make_interval(secs => ${CHECK_TIMEOUT_SECONDS}))`
 
-const begin = (tx: Tx, { projectId, id }: DomainRow) =>
+const startCheck = (tx: Tx, { projectId, id }: DomainRow) =>
   maybeOne(
     tx,
     sql<StartedCheck>`
       update domains set check_number = check_number + 1, check_began_at = now()
-      where project_id = ${projectId} and id = ${id} and ${isUnderWay} is not true
-      returning ${BEGUN_COLUMNS}
+      where project_id = ${projectId} and id = ${id} and ${isCheckRunning} is not true
+      returning ${STARTED_CHECK_COLUMNS}
     `,
   )
 
-/** Waits for the check that another process has under way, without a connection between two looks. */
+/** Waits for the check of another process. Holds no connection between two polls. */
 async function awaitCheck(db: Pool, { projectId, id }: DomainRow): Promise<DomainRow | undefined | 'given up'> {
-  for (let wait = LOOK_AFTER_MS; ; wait = Math.min(2 * wait, MAX_LOOK_AFTER_MS)) {
+  for (let wait = POLL_MS; ; wait = Math.min(2 * wait, MAX_POLL_MS)) {
     const row = await maybeOne(
       db,
-      sql<DomainRow & { underWay: boolean | null; hasEnded: boolean }>`
-        select ${DOMAIN_COLUMNS}, ${isUnderWay} as "underWay", last_checked_at >= check_began_at as "hasEnded"
+      sql<DomainRow & { running: boolean | null; hasEnded: boolean }>`
+        select ${DOMAIN_COLUMNS}, ${isCheckRunning} as "running", last_checked_at >= check_began_at as "hasEnded"
         from domains where project_id = ${projectId} and id = ${id}
       `,
     )
     if (!row || row.hasEnded) return row
-    if (!row.underWay) return 'given up'
+    if (!row.running) return 'given up'
     await sleep(wait)
   }
 }
 
 /**
- * Ends checks that began: asks for each, and stores the results in one statement. Holds no transaction while it waits for answers.
- * Returns the domains that are still there and for which no later check began. `all`: also look for records that are not required.
+ * Looks up the records of each domain and stores the results in one statement. Holds no transaction while it waits for replies. Returns
+ * the domains that still exist and for which no later check has started. `all`: also look up records that are not required.
  */
-export async function finishCheck(port: Deps, begun: StartedCheck[], { all }: { all: boolean }): Promise<DomainRow[]> {
-  const { log } = port
+export async function finishChecks(deps: Deps, started: StartedCheck[], { all }: { all: boolean }): Promise<DomainRow[]> {
+  const { log } = deps
   const ended = await Promise.all(
-    begun.map(async (each) => {
-      const found = port.identities ? await askSes(port, port.identities, each, all) : await askDns(port, each, all)
+    started.map(async (each) => {
+      const found = deps.identities ? await askSes(deps, deps.identities, each, all) : await askDns(deps, each, all)
       return { ...each, ...found, next: nextState(each, found.verdict) }
     }),
   )
-  const rows = await settleAll(port, ended)
-  const before = new Map(begun.map(({ id, status }) => [id, status]))
+  const rows = await settleAll(deps, ended)
+  const before = new Map(started.map(({ id, status }) => [id, status]))
   for (const { id, domain, projectId, status } of rows) {
-    if (status !== before.get(id)) log.info({ domain, projectId, from: before.get(id), to: status }, 'domain changed its state')
+    if (status !== before.get(id)) log.info({ domain, projectId, from: before.get(id), to: status }, 'domain status changed')
   }
   return rows
 }
 
-/** Of a verified domain only what keeps it verified, unless somebody wants to see all; the rest is as it was found last. */
-async function askDns({ dns, site }: Deps, begun: StartedCheck, all: boolean): Promise<Found> {
-  const records = recordsFor(begun, site)
-  const isSettled = begun.status === 'verified' && begun.verifiedBy !== 'sandbox'
+/** For a verified domain only the required records are looked up, unless `all` is set; the other findings are kept. */
+async function askDns({ dns, method }: Deps, started: StartedCheck, all: boolean): Promise<CheckResult> {
+  const records = recordsFor(started, method)
+  const isSettled = started.status === 'verified' && started.verifiedBy !== 'sandbox'
   const asked = all || !isSettled ? records : records.filter(({ required }) => required)
   const fresh = await findRecords(dns, asked)
   const isFresh = ({ type, name }: RecordFinding) => fresh.some((each) => each.type === type && each.name === name)
-  return { findings: [...fresh, ...begun.findings.filter((finding) => !isFresh(finding))], verdict: judgeRecord(asked, fresh) }
+  return { findings: [...fresh, ...started.findings.filter((finding) => !isFresh(finding))], verdict: judgeRecord(asked, fresh) }
 }
 
-/** What DNS says is shown beside it, and says what is missing. Whether the domain may send, only Amazon can say. */
-async function askSes(port: Deps, identities: Identities, begun: StartedCheck, all: boolean): Promise<Found> {
+/** Amazon SES decides whether the domain may send. The DNS findings are shown with it and explain what is missing. */
+async function askSes(deps: Deps, identities: Identities, started: StartedCheck, all: boolean): Promise<CheckResult> {
   try {
-    const identity = await identities.ensure(begun)
-    if (!all && begun.verifiedBy === 'ses' && identity.state === 'verified')
-      return { identity, findings: begun.findings, verdict: { is: 'proven' } }
-    const { findings, verdict } = await askDns(port, { ...begun, sesTokens: identity.tokens, sesZone: identity.zone }, true)
+    const identity = await identities.ensure(started)
+    if (!all && started.verifiedBy === 'ses' && identity.state === 'verified')
+      return { identity, findings: started.findings, verdict: { is: 'proven' } }
+    const { findings, verdict } = await askDns(deps, { ...started, sesTokens: identity.tokens, sesZone: identity.zone }, true)
     return { identity, findings, verdict: verdictOf(identity, verdict) }
   } catch (err) {
     if (err instanceof ForeignIdentity) return { findings: [], verdict: { is: 'missing', why: err.message } }
-    port.log.warn({ err, domain: begun.domain }, 'could not ask Amazon SES about a domain')
-    return { findings: begun.findings, verdict: { is: 'unknown', why: 'Amazon SES could not be asked just now.' } }
+    deps.log.warn({ err, domain: started.domain }, 'could not read a domain identity from Amazon SES')
+    return { findings: started.findings, verdict: { is: 'unknown', why: 'Amazon SES could not be reached.' } }
   }
 }
 
 function verdictOf({ state }: Identity, published: Verdict): Verdict {
   if (state === 'verified') return { is: 'proven' }
-  if (state === 'unknown') return { is: 'unknown', why: 'Amazon SES could not look the records up just now.' }
+  if (state === 'unknown') return { is: 'unknown', why: 'Amazon SES could not look up the records.' }
   if (published.is !== 'proven') return { is: 'missing', why: published.why }
   const isLate = state === 'given-up'
   return {
@@ -142,23 +142,23 @@ function verdictOf({ state }: Identity, published: Verdict): Verdict {
   }
 }
 
-/** No answer changes nothing. One miss does not take a verification away, three in a row do. Whatever it is, it is checked again. */
-export function nextState(now: Pick<StartedCheck, 'status' | 'verifiedBy' | 'failures' | 'pendingSeconds'>, verdict: Verdict): Next {
+/** A lookup without a reply changes nothing. A verified domain loses its status after three failures in a row. Every domain is checked again. */
+export function nextState(now: Pick<StartedCheck, 'status' | 'verifiedBy' | 'failures' | 'pendingSeconds'>, verdict: Verdict): NextState {
   if (verdict.is === 'proven') return { status: 'verified', failures: 0, lastError: null }
   const isProven = now.status === 'verified' && now.verifiedBy !== 'sandbox'
   const status = isProven ? 'verified' : now.status === 'failed' ? 'failed' : 'pending'
   const lastError = verdict.why
   if (verdict.is === 'unknown') return { status, failures: now.failures, lastError }
   const failures = now.failures + 1
-  if (isProven) return { status: failures < PATIENCE ? 'verified' : 'pending', failures, lastError }
+  if (isProven) return { status: failures < MAX_FAILURES ? 'verified' : 'pending', failures, lastError }
   return { status: now.pendingSeconds > FAILED_AFTER ? 'failed' : status, failures, lastError }
 }
 
-type Ended = StartedCheck & Found & { next: Next }
+type FinishedCheck = StartedCheck & CheckResult & { next: NextState }
 
-/** A batch holds domains of many projects. If the database refuses the data of one, the others are settled one by one. */
-async function settleAll({ db, log, identities }: Deps, ended: Ended[]): Promise<DomainRow[]> {
-  const store = (some: Ended[]) => transact(db, (tx) => settle(tx, some, identities ? 'ses' : 'dns'))
+/** A batch holds domains of many projects. If the database rejects the data of one, they are stored one by one. */
+async function settleAll({ db, log, identities }: Deps, ended: FinishedCheck[]): Promise<DomainRow[]> {
+  const store = (some: FinishedCheck[]) => transact(db, (tx) => settle(tx, some, identities ? 'ses' : 'dns'))
   try {
     return await store(ended)
   } catch (err) {
@@ -176,7 +176,7 @@ async function settleAll({ db, log, identities }: Deps, ended: Ended[]): Promise
   return rows
 }
 
-function settle(tx: Tx, ended: Ended[], proof: 'dns' | 'ses') {
+function settle(tx: Tx, ended: FinishedCheck[], proof: 'dns' | 'ses') {
   const given = ended.map(({ projectId, id, checkNumber, next, findings, identity }) => ({
     projectId,
     id,
@@ -201,7 +201,7 @@ function settle(tx: Tx, ended: Ended[], proof: 'dns' | 'ses') {
           last_error = c."lastError",
           findings = c.findings,
           last_checked_at = now(),
-          next_check_at = now() + make_interval(secs => ${CHECK_AGAIN_SECONDS}),
+          next_check_at = now() + make_interval(secs => ${CHECK_INTERVAL_SECONDS}),
           updated_at = case when d.status <> c.status then now() else d.updated_at end
         from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as c(
           "projectId" uuid, id uuid, "checkNumber" int, status text, failures int, "lastError" text, findings jsonb, tokens jsonb, zone text)

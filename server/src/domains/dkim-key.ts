@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const generate = promisify(generateKeyPair)
 
-/** An RSA key pair of its own for each domain, made off the event loop (about 100 ms); both halves as base64 of DER. */
+/** A new RSA key pair, one per domain. Generated off the event loop (about 100 ms); both keys are DER in base64. */
 export async function newDkimKey() {
   const { publicKey, privateKey } = await generate('rsa', {
     modulusLength: 2048,

@@ -15,16 +15,16 @@ const DomainRecord = z.object({
   status: z
     .enum(['pending', 'found', 'missing', 'mismatch', 'unknown', 'sandbox'])
     .describe(
-      '`pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation.',
+      '`pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email.',
     ),
-  found: z.array(z.string()).describe('What is published there.'),
+  found: z.array(z.string()).describe('Values published under this name.'),
 })
 
-const facts = {
+const commonFields = {
   status: z.enum(STATUSES),
   verified: z.boolean(),
   verifiedBy: z.enum(['dns', 'ses', 'sandbox']).nullable(),
-  notice: z.string().nullable().describe('Says so when the domain counts as verified only because no mail leaves this installation.'),
+  notice: z.string().nullable().describe('Set when the domain counts as verified only because this installation sends no email.'),
   records: z.array(DomainRecord),
   lastCheckedAt: Timestamp.nullable(),
   lastError: z.string().nullable(),
@@ -34,7 +34,7 @@ export const Domain = z
   .object({
     id: z.uuid(),
     domain: z.string(),
-    ...facts,
+    ...commonFields,
     dkimTokens: z.array(z.string()),
     projectId: z.uuid(),
     createdAt: Timestamp,
@@ -43,7 +43,7 @@ export const Domain = z
   })
   .meta({ id: 'Domain' })
 
-export const Checked = z.object({ domain: z.string(), tokens: z.array(z.string()), ...facts }).meta({ id: 'DomainCheck' })
+export const DomainCheck = z.object({ domain: z.string(), tokens: z.array(z.string()), ...commonFields }).meta({ id: 'DomainCheck' })
 
 export type DomainRow = {
   id: string
@@ -69,7 +69,7 @@ export const DOMAIN_COLUMNS = sql`
   dkim_public_key as "dkimPublicKey", ses_tokens as "sesTokens", ses_zone as "sesZone", findings, last_error as "lastError", last_checked_at as "lastCheckedAt",
   created_at as "createdAt", updated_at as "updatedAt"`
 
-/** More than `add.ts` lets a project have. */
+/** Above the limit of `add.ts`. */
 const LIST_LIMIT = 1_000
 
 export const findDomain = (db: Db, projectId: string, id: string) =>
@@ -79,16 +79,16 @@ export const listDomains = (db: Db, projectId: string) =>
   many(db, sql<DomainRow>`select ${DOMAIN_COLUMNS} from domains where project_id = ${projectId} order by domain limit ${LIST_LIMIT}`)
 
 const SANDBOX_NOTICE =
-  'Verified only because no mail leaves this installation. Once it has a mail transport, the records must be published and are checked.'
+  'Verified only because this installation sends no email. Once it has a transport, the records must be published and are checked.'
 
-function showFacts(row: DomainRow, site: SendingMethod) {
+function showCommonFields(row: DomainRow, method: SendingMethod) {
   const inSandbox = row.verifiedBy === 'sandbox'
   return {
     status: row.status,
     verified: row.status === 'verified',
     verifiedBy: row.verifiedBy,
     notice: inSandbox ? SANDBOX_NOTICE : null,
-    records: recordsFor(row, site).map(({ isMetBy, ...record }) => {
+    records: recordsFor(row, method).map(({ isMatchedBy, ...record }) => {
       const finding = row.findings.find(({ type, name }) => type === record.type && name === record.name)
       return {
         ...record,
@@ -103,19 +103,19 @@ function showFacts(row: DomainRow, site: SendingMethod) {
 
 const tokensOf = (row: DomainRow, { usesSes }: SendingMethod) => (usesSes ? row.sesTokens : [row.dkimSelector])
 
-export const showDomain = (row: DomainRow, site: SendingMethod): z.output<typeof Domain> => ({
+export const showDomain = (row: DomainRow, method: SendingMethod): z.output<typeof Domain> => ({
   id: row.id,
   domain: row.domain,
-  ...showFacts(row, site),
-  dkimTokens: tokensOf(row, site),
+  ...showCommonFields(row, method),
+  dkimTokens: tokensOf(row, method),
   projectId: row.projectId,
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString(),
   verifiedAt: row.verifiedAt?.toISOString() ?? null,
 })
 
-export const showCheck = (row: DomainRow, site: SendingMethod): z.output<typeof Checked> => ({
+export const showCheck = (row: DomainRow, method: SendingMethod): z.output<typeof DomainCheck> => ({
   domain: row.domain,
-  tokens: tokensOf(row, site),
-  ...showFacts(row, site),
+  tokens: tokensOf(row, method),
+  ...showCommonFields(row, method),
 })

@@ -2,10 +2,10 @@ import { getDomain } from 'tldts'
 import { z } from 'zod'
 import { readDomain } from '../lib/address.ts'
 
-/** Room for the longest name that is published below a domain: a selector and `_domainkey`. */
+/** Leaves room for the longest name published below a domain: a selector and `_domainkey`. */
 const MAX_LENGTH = 220
 
-/** A domain that someone can own and publish records under, in any spelling; read as lower-case ASCII (IDNA). */
+/** A registrable domain or a name below one, in any spelling; read as lower-case ASCII (IDNA). */
 export const DomainName = z
   .string()
   .max(1_000)
@@ -17,12 +17,12 @@ export const DomainName = z
       ? 'Must be a domain name such as example.com.'
       : name.length > MAX_LENGTH
         ? `Must have at most ${MAX_LENGTH} characters.`
-        : 'This is a public suffix: nobody can own it.'
+        : 'This is a public suffix, which cannot be owned.'
     context.addIssue({ code: 'invalid_format', format: 'hostname', message, input: text })
     return z.NEVER
   })
 
-/** The name itself, then its parents down to the one that is registered. What is registered under a shared suffix stops there. */
+/** The name and its parents up to the registered domain. Names under a shared suffix (such as `github.io`) stop below that suffix. */
 export function selfAndParents(name: string): string[] {
   const registered = getDomain(name, { allowPrivateDomains: true }) ?? name
   const labels = name.split('.')

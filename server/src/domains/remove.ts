@@ -4,7 +4,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { fail } from '../lib/errors.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 
-/** Removes a domain and its key; what Amazon SES knows of it follows. Undefined when the project has none with this id. */
+/** Removes a domain and its key, and enqueues the removal of its identity at Amazon SES. Undefined when the project has no such domain. */
 export async function removeDomain(tx: Tx, { projectId, id, usesSes }: { projectId: string; id: string; usesSes: boolean }) {
   const removed = await maybeOne(
     tx,
@@ -15,5 +15,5 @@ export async function removeDomain(tx: Tx, { projectId, id, usesSes }: { project
   return removed
 }
 
-/** Campaigns ask here, once they exist, whether one that is scheduled or being sent has its sender on the domain. */
+/** Extension point for campaigns: whether a scheduled or running one sends from this domain. */
 const isSendingFrom = async (_tx: Tx, _domain: DomainRow) => false

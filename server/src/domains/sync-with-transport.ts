@@ -4,11 +4,11 @@ import type { TransportKind } from '../lib/config.ts'
 import { proofOf } from './proof.ts'
 
 /**
- * Brings the status of all domains in line with the transport. In the sandbox every domain counts as verified; with a real transport,
- * a domain that was not proven to it is pending again. What may be sent does not depend on it: `isProven` is asked about each email.
+ * Updates the status of all domains after a change of the transport. In the sandbox every domain counts as verified; with a real transport
+ * a domain that is not proven for it is pending again. Sending does not depend on the status: `isProven` is checked for each email.
  */
-export const followMode = (tx: Tx, mode: TransportKind) =>
-  mode === 'sandbox'
+export const syncWithTransport = (tx: Tx, transport: TransportKind) =>
+  transport === 'sandbox'
     ? sql`
         update domains set status = 'verified', verified_by = 'sandbox', verified_at = now(), last_error = null, failures = 0,
           check_number = check_number + 1, updated_at = now()
@@ -17,5 +17,5 @@ export const followMode = (tx: Tx, mode: TransportKind) =>
     : sql`
         update domains set status = 'pending', verified_by = null, verified_at = null, pending_since = now(), failures = 0,
           next_check_at = now(), check_number = check_number + 1, updated_at = now()
-        where verified_by <> ${proofOf(mode)}
+        where verified_by <> ${proofOf(transport)}
       `.execute(tx)

@@ -9,7 +9,7 @@ type SenderDomain = { id: string; domain: string; dkimSelector: string }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1)
 
-/** Fails unless this project may send as that address. */
+/** Fails unless the project may send from the address. */
 export async function assertVerified(db: Db, projectId: string, address: string): Promise<void> {
   const sender = { projectId, address }
   if ((await findVerified(db, [sender]))(sender)) return
@@ -21,15 +21,15 @@ export async function assertVerified(db: Db, projectId: string, address: string)
   })
 }
 
-/** Fails as a whole unless each project may send as its address. Both lists are as long, and no pair comes twice. */
+/** Fails as a whole unless each project may send from its address. Pairs must be unique. */
 export const requireVerified = (senders: Sender[]) => sql`${prepared}
   select ${orFail(sql`count(*) = ${senders.length}`)}
   from domains d join ${listed(senders.map(({ projectId, address }) => ({ projectId, name: domainOf(address) })))}
     on s.project = d.project_id and s.name = d.domain
   where ${isProven}`
 
-/** Whose domain this is, proven. At most one project has a name. */
-export const findOwner = (db: Db, domain: string) =>
+/** The project for which the domain is proven. A name belongs to at most one project. */
+export const findDomainOwner = (db: Db, domain: string) =>
   maybeOne(
     db,
     sql<{ projectId: string; isDisabled: boolean }>`
@@ -38,7 +38,7 @@ export const findOwner = (db: Db, domain: string) =>
     `,
   )
 
-/** Tells which verified domain each of these may send with; asked in one question. The exact one: a sub-domain is another domain. */
+/** Returns a lookup of the verified domain of each sender, read in one query. Exact matches only: a subdomain is another domain. */
 export async function findVerified(db: Db, senders: Sender[]): Promise<(sender: Sender) => SenderDomain | undefined> {
   const nameOf = (address: string) => domainOf(readAddress(address) ?? '')
   const named = senders.map(({ projectId, address }) => ({ projectId, name: nameOf(address) }))

@@ -3,7 +3,7 @@ import { many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 
-/** A reset keeps domains. Of a deleted project they go, and what Amazon SES knows of them follows. */
+/** A reset keeps domains; a deletion removes them and enqueues the removal of their identities at Amazon SES. */
 export async function wipeDomains(tx: Tx, scope: WipeScope) {
   const which = sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`
   const gone = await many(

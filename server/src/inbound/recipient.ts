@@ -1,6 +1,6 @@
 import type { Db } from '../db/index.ts'
 import { findReturnPath } from '../delivery/message/return-path.ts'
-import { findOwner } from '../domains/verified.ts'
+import { findDomainOwner } from '../domains/verified.ts'
 import { readAddress } from '../lib/address.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
@@ -27,6 +27,6 @@ export async function findRecipient(db: Db, { secrets, bounceDomain }: Installat
   if (email) return { is: 'return-path', ...email }
   const [local = '', domain = ''] = address.split('@')
   if (domain === bounceDomain) return OPERATOR_NAMES.has(local) ? { is: 'operator' } : undefined
-  const owner = await findOwner(db, domain)
+  const owner = await findDomainOwner(db, domain)
   return owner && { is: 'project', address, ...owner }
 }

@@ -1,19 +1,19 @@
 import { type Handler, Parser, type ParserOptions } from 'htmlparser2'
 
-/** Elements nested deeper are read as empty elements: their words and attributes count, their nesting does not. */
+/** Elements nested deeper are treated as empty elements: their text and attributes are read, their nesting is ignored. */
 export const MAX_ELEMENT_DEPTH = 200
 
 /**
- * The HTML parser in linear time. The library searches its stack of open elements for every closing tag, found or not, and moves
- * the whole stack for every opening one: 1,990 open elements and a million stray closing tags take it four seconds. Here the stack
- * has at most 200 elements, and it is searched only for names that are open; each search then pays for itself by what it pops.
+ * HTML parser in linear time. The library searches its stack of open elements for every closing tag, found or not, and shifts
+ * the whole stack for every opening tag: 1,990 open elements and a million stray closing tags take four seconds. Here the stack
+ * has at most 200 elements and is searched only for names that are open, so that each search pops what it found.
  */
 export class HtmlParser extends Parser {
   readonly #state: State
 
   constructor(handler: Partial<Handler>, options: ParserOptions = {}) {
     const state: State = { phase: 'in-tag', depth: 0, open: new Map(), isEmpty: false, endsEmpty: false }
-    super({ ...handler, ...counting(state, handler) }, options)
+    super({ ...handler, ...countOpen(state, handler) }, options)
     this.#state = state
   }
 
@@ -29,7 +29,7 @@ export class HtmlParser extends Parser {
     this.#state.phase = 'in-tag'
   }
 
-  /** The library asks before it pushes an element, at the end of its tag, and before it searches for a closing tag's element. */
+  /** Called by the library before it pushes an element, at the end of its tag, and before it searches the element of a closing tag. */
   protected override isVoidElement(name: string) {
     const state = this.#state
     if (state.phase === 'opening') {
@@ -37,13 +37,13 @@ export class HtmlParser extends Parser {
       return state.isEmpty
     }
     if (state.phase === 'in-tag') {
-      // The name is empty for a form in a form, which the library leaves out.
+      // The name is empty for a form within a form, which the library ignores.
       state.endsEmpty = state.isEmpty && name !== ''
       return state.endsEmpty
     }
     state.isEmpty = !state.open.has(name)
     if (!state.isEmpty || name !== 'p') return state.isEmpty
-    // A stray </p> is an empty paragraph: the library opens one next.
+    // A stray </p> is an empty paragraph, which the library opens next.
     state.phase = 'opening'
     return false
   }
@@ -52,15 +52,15 @@ export class HtmlParser extends Parser {
 type State = {
   phase: 'opening' | 'in-tag' | 'closing'
   depth: number
-  /** How many elements of each name are open. */
+  /** Number of open elements by name. */
   open: Map<string, number>
-  /** The current tag opens nothing. */
+  /** The current tag opens no element. */
   isEmpty: boolean
-  /** The next end of an element belongs to such a tag. */
+  /** The next closing event belongs to such a tag. */
   endsEmpty: boolean
 }
 
-function counting(state: State, { onopentagname, onclosetag }: Partial<Handler>): Partial<Handler> {
+function countOpen(state: State, { onopentagname, onclosetag }: Partial<Handler>): Partial<Handler> {
   const { open } = state
   return {
     onopentagname(name) {

@@ -143,7 +143,7 @@ test('lines of preformatted text keep their words and spaces, in any chunks', ()
   )
 })
 
-test('words that are seen stay, in their order', () => {
+test('visible words are kept in their order', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom('p', 'b', 'li', 'td', 'a', 'div', 'span'), fc.stringMatching(/^[a-z]{1,8}$/))),
@@ -155,7 +155,7 @@ test('words that are seen stay, in their order', () => {
   )
 })
 
-/** Twice the time for twice the length would do; this leaves room for a busy machine and none for a square. */
+/** Leaves room for a busy machine, and none for quadratic time. */
 test.each<[string, string]>([
   ['words', 'word '],
   ['paragraphs', '<p>word</p>'],
@@ -193,7 +193,7 @@ test.each(['\n', ' ', 'x\n', '\t', '<b> </b>', '<br>'])(
   },
 )
 
-test('HTML beyond a megabyte is read up to there, and no link of it is noted', () => {
+test('HTML of more than a megabyte is converted up to there, and none of its links is returned', () => {
   const html = `<p>Start</p><a href="https://example.com">x</a>${'<p>word</p>'.repeat(200_000)}<p>End</p>`
   const { text, links, end } = readHtml(html)
   expect(text).toMatch(/^Start\n\nx \(https:\/\/example.com\)\n\nword/)
@@ -202,13 +202,13 @@ test('HTML beyond a megabyte is read up to there, and no link of it is noted', (
   expect([links, end]).toEqual([[], html.length])
 })
 
-test('HTML of exactly a megabyte is read to its end, and not cut inside a character beyond it', () => {
+test('HTML of exactly a megabyte is converted to its end, and longer HTML is not cut within a character', () => {
   const whole = `${'x'.repeat(MAX_READ - 30)}<a href="https://e.example">`
   expect(readHtml(whole.padEnd(MAX_READ)).links).toHaveLength(1)
   expect(toText(`${'x'.repeat(MAX_READ - 1)}🦜🦜`)).toBe(`${'x'.repeat(MAX_READ - 1)}\n`)
 })
 
-test('links in elements that nest deeper than the parser follows are still noted', () => {
+test('links in elements nested deeper than the limit of the parser are still returned', () => {
   const { text, links } = readHtml(`${'<div>'.repeat(1_000)}<a href="https://example.com">Shop</a>${'</div>'.repeat(1_000)}`)
   expect(links.map(({ target }) => target)).toEqual(['https://example.com'])
   expect(text).toContain('Shop')

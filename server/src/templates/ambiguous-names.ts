@@ -2,10 +2,10 @@ import { tokenize } from './language/tokenize.ts'
 
 const WORDS = /^[\p{L}\p{N}_]+(?: +[\p{L}\p{N}_]+)+$/u
 const OPERATOR = /(?:^not| and| or| contains) /
-/** Names are short; what is longer is an expression. */
+/** Names are short; longer text is an expression. */
 const MAX_NAME = 255
 
-/** Outputs that look like a field with a name of several words, but are read as an expression, with the line they stand in. */
+/** Outputs that look like a field name of several words but are parsed as an expression, with their lines. */
 export function findAmbiguousNames(source: string): { name: string; line: number }[] {
   const found: { name: string; line: number }[] = []
   let line = 1

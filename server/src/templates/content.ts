@@ -6,7 +6,7 @@ import { describeProblem, type TemplateSource } from './rendered-email.ts'
 
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 
-/** Subject and body as templates, for everything that holds a mail. */
+/** Subject and body as template sources, for every request that has them. */
 export const Subject = z
   .string()
   .min(1)
@@ -15,7 +15,7 @@ export const Subject = z
 export const Body = z.string().min(1).max(MAX_SOURCE)
 export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 
-/** Refuses with each field that is no template, and where in it. */
+/** Fails with every invalid field and the position of its error. */
 export async function assertRenderable(projectId: string, { subject = '', body = '' }: Partial<TemplateSource>) {
   const problems = await checkTemplate({ subject, body }, projectId)
   if (!problems.length) return

@@ -11,7 +11,7 @@ import { inspectTemplate } from './render.ts'
 import { describeProblem, type SyntaxProblem, type TemplateSource } from './rendered-email.ts'
 import type { TYPES } from './template.ts'
 
-export const Issue = z.object({
+export const LintIssue = z.object({
   code: z.enum([
     'syntax_error',
     'missing_variable',
@@ -25,11 +25,11 @@ export const Issue = z.object({
   ]),
   severity: z.enum(['error', 'warning', 'info']),
   message: z.string(),
-  line: z.int().optional().describe('In the body.'),
+  line: z.int().optional().describe('Line of the body.'),
 })
-type Issue = z.output<typeof Issue>
+type Issue = z.output<typeof LintIssue>
 
-/** Above this Gmail cuts a mail off and hides the rest behind a link. */
+/** Gmail clips larger emails and hides the rest behind a link. */
 const CLIPPED_BYTES = 102 * KB
 const MAX_ISSUES = 200
 
@@ -40,7 +40,7 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
     ...(await unknownFields(db, projectId, references)).map((path) => ({
       code: 'missing_variable' as const,
       severity: 'warning' as const,
-      message: `No contact has ever had "${path}", and there is no fallback: write {{ ${path} ?? "…" }}.`,
+      message: `No contact has a field "${path}", and there is no fallback: write {{ ${path} ?? "…" }}.`,
     })),
     ...ambiguousNames(template),
     ...lintHtml(template.body),
@@ -50,11 +50,11 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
     issues.push({
       code: 'too_large',
       severity: 'warning',
-      message: `The body has ${Math.round(size / 1024)} KB. Gmail hides what is beyond 102 KB.`,
+      message: `The body has ${Math.round(size / 1024)} KB. Gmail clips emails larger than 102 KB.`,
     })
   }
   if (template.type === 'MARKETING' && !references.some(({ path }) => path[0] === 'unsubscribeUrl' || path[0] === 'manageUrl')) {
-    const message = 'There is no link to {{ unsubscribeUrl }}; a footer with one will be added.'
+    const message = 'There is no link to {{ unsubscribeUrl }}; a footer with one is added.'
     issues.push({ code: 'no_unsubscribe_link', severity: 'info', message })
   }
   return issues.slice(0, MAX_ISSUES)
@@ -67,7 +67,7 @@ const toIssue = (problem: SyntaxProblem): Issue => ({
   ...(problem.field === 'body' ? { line: problem.line } : {}),
 })
 
-/** Used without a fallback, and never seen on any contact of the project. */
+/** Fields that are used without a fallback and that no contact of the project ever had. */
 async function unknownFields(db: Db, projectId: string, references: Reference[]) {
   const needed = references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
   const keys = [...new Set(needed.map(([key]) => key!))]
@@ -83,15 +83,15 @@ const ambiguousNames = ({ subject, body }: TemplateSource): Issue[] =>
   [...findAmbiguousNames(subject).map(({ name }) => ({ name })), ...findAmbiguousNames(body)].map(({ name, ...place }) => ({
     code: 'ambiguous_name',
     severity: 'warning',
-    message: `"${name}" is read as an expression, not as the name of a field. For the field write {{ data["${name}"] }}.`,
+    message: `"${name}" is parsed as an expression, not as a field name. For the field write {{ data["${name}"] }}.`,
     ...place,
   }))
 
-/** Stands for what a variable will print. */
-const FILLED_IN = '\ue000'
-const ALL_FILLED_IN = /\ue000+/g
+/** Placeholder for the output of a variable. */
+const OUTPUT = '\ue000'
+const ALL_OUTPUTS = /\ue000+/g
 
-/** Links and images, in the order of the text. */
+/** Checks links and images, in the order of the source. */
 function lintHtml(body: string): Issue[] {
   const issues: Issue[] = []
   const line = lineCounter(body)
@@ -102,15 +102,15 @@ function lintHtml(body: string): Issue[] {
       if (issues.length >= MAX_ISSUES) return
       if (name === 'img' && alt === undefined) add('image_without_alt', 'warning', 'An image has no alt text.')
       if (name !== 'a' || (href === undefined && (anchor !== undefined || id !== undefined))) return
-      const problem = judgeLink(href)
+      const problem = findLinkProblem(href)
       if (problem) add(...problem)
     },
   })
-  parser.end(masked(body))
+  parser.end(maskTags(body))
   return issues
 }
 
-/** For places in rising order, so that a long text is gone through once and not once per issue. */
+/** Positions must be ascending, so that a long text is read once and not once per issue. */
 function lineCounter(text: string) {
   let line = 1
   let next = text.indexOf('\n')
@@ -120,31 +120,31 @@ function lineCounter(text: string) {
   }
 }
 
-/** The same text without tags, letter by letter: quotes in them would end the attribute they stand in. */
-const masked = (body: string) =>
+/** Replaces each character of a tag, because quotes in it would end the attribute around it. Positions stay the same. */
+const maskTags = (body: string) =>
   tokenize(body)
     .map(({ kind, start, end }) => {
       const text = body.slice(start, end)
       if (kind === 'text' || kind === 'raw') return text
-      return text.replace(/[^\n]/g, kind === 'output' ? FILLED_IN : ' ')
+      return text.replace(/[^\n]/g, kind === 'output' ? OUTPUT : ' ')
     })
     .join('')
 
-function judgeLink(href = ''): [Issue['code'], Issue['severity'], string] | undefined {
+function findLinkProblem(href = ''): [Issue['code'], Issue['severity'], string] | undefined {
   const link = href.trim()
-  if (link === '' || link === '#') return ['empty_link', 'warning', 'A link leads nowhere.']
-  if (link.startsWith(FILLED_IN) || link.startsWith('#')) return undefined
-  const shown = link.replace(ALL_FILLED_IN, '…').slice(0, 100)
+  if (link === '' || link === '#') return ['empty_link', 'warning', 'A link has no target.']
+  if (link.startsWith(OUTPUT) || link.startsWith('#')) return undefined
+  const shown = link.replace(ALL_OUTPUTS, '…').slice(0, 100)
   const url = parseUrl(link)
-  if (!url) return ['broken_link', 'error', `"${shown}" is not a complete address.`]
+  if (!url) return ['broken_link', 'error', `"${shown}" is not a complete URL.`]
   if (url.protocol === 'http:') return ['insecure_link', 'warning', `"${shown}" is not encrypted: use https.`]
   const known = ['https:', 'mailto:', 'tel:', 'sms:', 'webcal:'].includes(url.protocol)
-  return known ? undefined : ['broken_link', 'error', `Mail programs do not open "${shown}".`]
+  return known ? undefined : ['broken_link', 'error', `Email clients do not open "${shown}".`]
 }
 
 function parseUrl(link: string) {
   try {
-    return new URL(link.replace(ALL_FILLED_IN, 'x'))
+    return new URL(link.replace(ALL_OUTPUTS, 'x'))
   } catch {
     return undefined
   }

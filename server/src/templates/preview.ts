@@ -10,7 +10,7 @@ import { preferenceLinks } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
 import { outgoingHtml, resolveFromName } from './outgoing-html.ts'
-import { inspectTemplate, renderMail, textOf } from './render.ts'
+import { inspectTemplate, renderEmail, textOf } from './render.ts'
 import type { TemplateSource } from './rendered-email.ts'
 import type { TYPES } from './template.ts'
 
@@ -37,7 +37,7 @@ export async function previewTemplate(
   template: PreviewedTemplate,
   recipient: Recipient,
 ): Promise<z.output<typeof Preview>> {
-  const rendered = await renderMail(template, recipient, { projectId })
+  const rendered = await renderEmail(template, recipient, { projectId })
   if (!rendered.ok) return invalid('body', rendered.reason)
   const html = outgoingHtml(await envelopeOf(db, projectId, template), recipient, rendered.html)
   const [converted, { references }] = await Promise.all([textOf(html, projectId), inspectTemplate(template, projectId)])

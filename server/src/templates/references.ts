@@ -1,7 +1,7 @@
 import { prepare, type Reference } from './language/prepare.ts'
 import type { TemplateSource } from './rendered-email.ts'
 
-/** Every variable of the recipient that the mail uses, of a template that can be read. */
+/** All variables of the recipient that a valid template uses. */
 export const referencesOf = ({ subject, body }: TemplateSource): Reference[] => [
   ...prepare(subject, { html: false }).references,
   ...prepare(body, { html: true }).references,

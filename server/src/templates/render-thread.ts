@@ -1,5 +1,5 @@
 import { readHtml } from '../mime/html-to-text.ts'
-import { compile, sentence, TooLongError } from './language/compile.ts'
+import { compile, TooLongError, toSentence } from './language/compile.ts'
 import { TURN_MS } from './language/limits.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
@@ -16,14 +16,14 @@ import {
   type TemplateSource,
 } from './rendered-email.ts'
 
-// Runs in a thread of the pool. Whatever a template does here, it does to this thread, which can be killed.
+// Runs in a thread of the pool, which can be killed if a template takes too much time or memory.
 
 type Work = { template: TemplateSource; recipients: Recipient[]; progress: Int32Array }
 
 /**
- * Renders for one recipient after the other, and says in `progress` for which, so that the one that takes too long is known. Returns
- * the results of the first ones only when these took long: others wait for this thread, and what is returned is not lost should
- * the thread be killed at a later recipient.
+ * Renders the recipients in order and stores the index of the current one in `progress`, which identifies a recipient that takes too long.
+ * May return the results of the first recipients only, when these took long: other projects wait for this thread, and returned results are
+ * not lost if the thread is killed at a later recipient.
  */
 export function render({ template, recipients, progress }: Work): Rendered[] {
   Atomics.store(progress, 0, COMPILING)
@@ -81,12 +81,21 @@ function explain(err: Error): string {
   if (cause.message === 'template render limit exceeded') return RENDER_FAILURES.time
   if (cause.message === 'memory alloc limit exceeded' || cause.message === 'Invalid string length') return RENDER_FAILURES.memory
   if (cause instanceof RangeError) return RENDER_FAILURES.memory
-  return sentence(cause.message)
+  return toSentence(cause.message)
 }
 
-// The first use of anything costs many times what later ones do. No mail should be killed for being the first.
+// Warm-up: first calls take many times as long as later ones, and must not make the first email exceed its time limit.
 const SAMPLE = '<p>{% for i in (1..9) %}{% if i > 3 %}{{ email ?? "you" | upcase }}{% endif %}{% endfor %}<a href="{{ id }}">x</a></p>'
-const NOBODY = { id: '', email: '', subscribed: true, createdAt: '', unsubscribeUrl: '', subscribeUrl: '', manageUrl: '', data: {} }
-const WORK = { template: { subject: SAMPLE, body: SAMPLE }, recipients: Array<Recipient>(20).fill(NOBODY) }
+const SAMPLE_RECIPIENT = {
+  id: '',
+  email: '',
+  subscribed: true,
+  createdAt: '',
+  unsubscribeUrl: '',
+  subscribeUrl: '',
+  manageUrl: '',
+  data: {},
+}
+const WORK = { template: { subject: SAMPLE, body: SAMPLE }, recipients: Array<Recipient>(20).fill(SAMPLE_RECIPIENT) }
 render({ ...WORK, progress: new Int32Array(new SharedArrayBuffer(4)) })
 readHtml(SAMPLE)

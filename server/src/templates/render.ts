@@ -2,20 +2,20 @@ import { AppError } from '../lib/errors.ts'
 import { createFairQueue } from '../lib/fair-queue.ts'
 import { createProgress, createThreadPool, spareCores, watchProgress } from '../lib/thread-pool.ts'
 import { createYield } from '../lib/yield-to-loop.ts'
-import { type Simple, simplify } from './language/fast-path.ts'
+import { compileFastPath, type FastPath } from './language/fast-path.ts'
 import {
   COMPILE_MS,
-  MAX_PROCESSED_HERE,
-  MAX_PROCESSED_PER_CALL,
-  MAX_SOURCE_HERE,
-  MAX_VARIABLES_HERE,
+  MAX_FAST_PROCESSED,
+  MAX_FAST_PROCESSED_PER_CALL,
+  MAX_FAST_SOURCE,
+  MAX_FAST_VARIABLES,
   RENDER_MS,
   TEXT_MS,
   THREAD_HEAP_MB,
   WAIT_MS,
 } from './language/limits.ts'
 import { prepare } from './language/prepare.ts'
-import { createRecent } from './language/source-cache.ts'
+import { createSourceCache } from './language/source-cache.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import type { Recipient } from './language/variables.ts'
 import {
@@ -30,56 +30,56 @@ import {
   WAITING,
 } from './rendered-email.ts'
 
-/** Asked for a reason not to try before each attempt in a thread, so that a template that keeps timing out is given up. */
+/** Called before each attempt in a thread. A reason to refuse it ends a template that keeps timing out. */
 type Guard = { refusal: () => string | undefined; timedOut: (reason: string) => void }
 
 type Options = {
-  /** Projects share the threads. Calls without one share a turn. */
+  /** Projects share the threads fairly. Calls without a project share one turn. */
   projectId?: string
-  /** Lower ones first. */
+  /** Lower values first. */
   priority?: number
   guard?: Guard
-  /** Asked before each attempt in a thread. True: the caller no longer wants the results, and gets a StoppedError. */
+  /** Called before each attempt in a thread. True: the caller no longer needs the results, and gets a StoppedError. */
   isStopped?: () => boolean
 }
 
 export class StoppedError extends Error {}
 
-/** A mail that cannot be rendered is a result like any other. */
-export async function renderMail(template: TemplateSource, recipient: Recipient, options: Options = {}): Promise<Rendered> {
-  const [rendered] = await renderMails(template, [recipient], options)
+/** Does not throw if the email cannot be rendered: the result has the reason. */
+export async function renderEmail(template: TemplateSource, recipient: Recipient, options: Options = {}): Promise<Rendered> {
+  const [rendered] = await renderEmails(template, [recipient], options)
   return rendered!
 }
 
 /**
- * One template for many. A recipient whose mail takes too long or too much fails alone, with the reason; all others are rendered.
- * Templates that only fill in variables are rendered here, all others in threads that can be killed.
+ * Renders one template for many recipients. A recipient that exceeds a limit fails alone, with the reason. Templates that only fill in
+ * variables are rendered on the main thread, all others in threads that can be killed.
  */
-export async function renderMails(template: TemplateSource, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
-  if (isLargeLiteral(template.body)) return renderAround(template, recipients, options)
-  const simple = simpleOf(template)
+export async function renderEmails(template: TemplateSource, recipients: Recipient[], options: Options = {}): Promise<Rendered[]> {
+  if (isLargeLiteral(template.body)) return renderSubjectOnly(template, recipients, options)
+  const simple = fastPathOf(template)
   if (!simple) return renderInThreads(template, recipients, options)
-  const results = await renderHere(simple, recipients)
+  const results = await renderFast(simple, recipients)
   const tooLong = recipients.filter((_, index) => !results[index])
   const others = tooLong.length ? await renderInThreads(template, tooLong, options) : []
   return results.map((result) => result ?? others.shift()!)
 }
 
-/** A body without tags is the same for every recipient and may be of any size: only the subject is rendered. */
-async function renderAround({ subject, body }: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
-  const results = await renderMails({ subject, body: '' }, recipients, options)
+/** A body without tags is the same for every recipient and may have any size, so only the subject is rendered. */
+async function renderSubjectOnly({ subject, body }: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
+  const results = await renderEmails({ subject, body: '' }, recipients, options)
   return results.map((result) => (result.ok ? { ...result, html: body } : result))
 }
 
 export const hasTags = (source: string) => source.includes('{{') || source.includes('{%')
 
-/** Not for small ones: what is known of those is found without reading them in full. */
-const isLargeLiteral = (source: string) => source.length > MAX_SOURCE_HERE && !hasTags(source)
+/** False for small bodies: these are cached, and found there without reading them in full. */
+const isLargeLiteral = (source: string) => source.length > MAX_FAST_SOURCE && !hasTags(source)
 
-/** What is wrong with a template, if anything. Nothing is rendered. */
+/** Syntax errors of a template. Renders nothing. */
 export async function checkTemplate(template: TemplateSource, projectId?: string): Promise<SyntaxProblem[]> {
   if (isLargeLiteral(template.body)) return checkTemplate({ ...template, body: '' }, projectId)
-  if (simpleOf(template)) return []
+  if (fastPathOf(template)) return []
   const known = checked.get(keyOf(template))
   if (known) return known
   const { problems } = await inspectTemplate(template, projectId)
@@ -87,10 +87,10 @@ export async function checkTemplate(template: TemplateSource, projectId?: string
   return problems
 }
 
-/** The same, and which variables it uses if nothing is wrong. */
+/** Syntax errors of a template, or the variables it uses if there are none. */
 export async function inspectTemplate(template: TemplateSource, projectId?: string): Promise<Inspection> {
   const outcome = await inTurn(projectId, () => runInThread<Inspection>('inspect', { template }))
-  return outcome.done ?? Promise.reject(new Error(`a template could not be read: ${outcome.reason}`))
+  return outcome.done ?? Promise.reject(new Error(`a template could not be parsed: ${outcome.reason}`))
 }
 
 /** The text part of an email with this HTML. In a thread, because HTML of a megabyte takes a noticeable part of a second. */
@@ -99,58 +99,61 @@ export async function textOf(html: string, projectId: string): Promise<{ ok: tru
   return outcome.done === undefined ? { ok: false, reason: outcome.reason } : { ok: true, text: outcome.done }
 }
 
-// What is known of templates -------------------------------------------------------------------------------------------
+// Cache ----------------------------------------------------------------------------------------------------------------
 
-const RECENT = { entries: 1_000, bytes: 20_000_000 }
+const CACHE_LIMITS = { entries: 1_000, bytes: 20_000_000 }
 const BYTES_PER_VARIABLE = 500
-const simples = { subject: createRecent<KnownTemplate>({ ...RECENT, bytes: 2_000_000 }), body: createRecent<KnownTemplate>(RECENT) }
-type KnownTemplate = { render: Simple | undefined }
-const checked = createRecent<SyntaxProblem[]>(RECENT)
+const fastPaths = {
+  subject: createSourceCache<CachedFastPath>({ ...CACHE_LIMITS, bytes: 2_000_000 }),
+  body: createSourceCache<CachedFastPath>(CACHE_LIMITS),
+}
+type CachedFastPath = { render: FastPath | undefined }
+const checked = createSourceCache<SyntaxProblem[]>(CACHE_LIMITS)
 
 const keyOf = ({ subject, body }: TemplateSource) => `${subject}\n${body}`
 
-type SimpleMail = { subject: Simple; body: Simple }
+type FastEmail = { subject: FastPath; body: FastPath }
 
-function simpleOf({ subject, body }: TemplateSource): SimpleMail | undefined {
-  const parts = { subject: simplified(subject, 'subject'), body: simplified(body, 'body') }
-  return parts.subject && parts.body ? (parts as SimpleMail) : undefined
+function fastPathOf({ subject, body }: TemplateSource): FastEmail | undefined {
+  const parts = { subject: cachedFastPath(subject, 'subject'), body: cachedFastPath(body, 'body') }
+  return parts.subject && parts.body ? (parts as FastEmail) : undefined
 }
 
-function simplified(source: string, part: keyof typeof simples): Simple | undefined {
-  const known = simples[part].get(source)
+function cachedFastPath(source: string, part: keyof typeof fastPaths): FastPath | undefined {
+  const known = fastPaths[part].get(source)
   if (known) return known.render
-  const render = readSimple(source, part === 'body')
-  simples[part].set(source, { render }, 2 * source.length + (render ? BYTES_PER_VARIABLE * countVariables(source) : 0))
+  const render = readFastPath(source, part === 'body')
+  fastPaths[part].set(source, { render }, 2 * source.length + (render ? BYTES_PER_VARIABLE * countVariables(source) : 0))
   return render
 }
 
 const countVariables = (source: string) => source.split('{{').length - 1
 
-function readSimple(source: string, html: boolean) {
-  // Reading thousands of tags takes a tenth of a second: not here.
-  if (source.length > MAX_SOURCE_HERE || source.includes('{%') || countVariables(source) > MAX_VARIABLES_HERE) return undefined
+function readFastPath(source: string, html: boolean) {
+  // Parsing thousands of tags takes a tenth of a second: too long for the main thread.
+  if (source.length > MAX_FAST_SOURCE || source.includes('{%') || countVariables(source) > MAX_FAST_VARIABLES) return undefined
   try {
-    return simplify(prepare(source, { html }), { html })
+    return compileFastPath(prepare(source, { html }), { html })
   } catch (err) {
-    if (err instanceof TemplateSyntaxError) return undefined // the threads say what is wrong
+    if (err instanceof TemplateSyntaxError) return undefined // the threads report the error
     throw err
   }
 }
 
 // On the main thread --------------------------------------------------------------------------------------------------
 
-/** Undefined for recipients whose mail is too long, or too much work, to be made here. */
-async function renderHere({ subject, body }: SimpleMail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
+/** Undefined for recipients whose email is too long, or too much work, for the main thread. */
+async function renderFast({ subject, body }: FastEmail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
   const results: (Rendered | undefined)[] = []
   const pause = createYield()
-  let left = MAX_PROCESSED_PER_CALL
+  let left = MAX_FAST_PROCESSED_PER_CALL
   for (const recipient of recipients) {
-    const allowed = Math.min(left, MAX_PROCESSED_HERE)
+    const allowed = Math.min(left, MAX_FAST_PROCESSED)
     const budget = { characters: allowed }
-    const mail = left > 0 ? { subject: subject(recipient, budget), html: body(recipient, budget) } : NOTHING
+    const email = left > 0 ? { subject: subject(recipient, budget), html: body(recipient, budget) } : NOTHING
     left -= allowed - budget.characters
     results.push(
-      mail.subject === undefined || mail.html === undefined ? undefined : finishRendering(mail as { subject: string; html: string }),
+      email.subject === undefined || email.html === undefined ? undefined : finishRendering(email as { subject: string; html: string }),
     )
     await pause()
   }
@@ -173,7 +176,7 @@ async function renderInThreads(template: TemplateSource, recipients: Recipient[]
   return results
 }
 
-/** Results by position, at least one: as many as a thread returned in its turn, or that of the recipient it was killed at. */
+/** At least one result, by position: those that the thread returned in its turn, or that of the recipient at which it was killed. */
 async function renderSome(template: TemplateSource, recipients: Recipient[], { guard, isStopped }: Options) {
   if (isStopped?.()) throw new StoppedError()
   const refusal = guard?.refusal()
@@ -184,22 +187,22 @@ async function renderSome(template: TemplateSource, recipients: Recipient[], { g
   return results
 }
 
-/** The thread is gone. A template that cannot even be read fails for all; otherwise one recipient did that. */
+/** The thread was killed. While compiling, the template fails for all recipients; otherwise only for the current one. */
 const failuresOf = ({ at, reason }: { at: number; reason: string }, count: number): [number, Rendered][] =>
   at === COMPILING ? Array.from({ length: count }, (_, index) => [index, { ok: false, reason }]) : [[at, { ok: false, reason }]]
 
 type Outcome<Result> = { done: Result } | { done?: undefined; at: number; reason: string }
 
-/** Watches how far the thread is, and kills it when one mail takes too long: no engine's own limit holds in every filter. */
+/** Kills the thread when one email exceeds its time limit: the limit of the engine does not hold within every filter. */
 async function runInThread<Result>(name: 'render' | 'inspect' | 'toText', work: object): Promise<Outcome<Result>> {
   const progress = createProgress(WAITING)
   const killer = new AbortController()
-  const stopWatching = watchProgress(progress, patience, () => killer.abort())
+  const stopWatching = watchProgress(progress, timeLimitAt, () => killer.abort())
   try {
     return { done: await threads().run({ ...work, progress }, { name, signal: killer.signal }) }
   } catch (err) {
     const at = Atomics.load(progress, 0)
-    // Reading is bounded by the size of a template: what takes this long waits for the processor.
+    // Compiling is bounded by the size of a template: if it takes this long, the machine is overloaded.
     if (at === WAITING || (at === COMPILING && killer.signal.aborted))
       throw new AppError('SERVICE_UNAVAILABLE', { retryAfter: 1, cause: err })
     if (killer.signal.aborted) return { at, reason: at === CONVERTING ? RENDER_FAILURES.text : RENDER_FAILURES.time }
@@ -210,27 +213,27 @@ async function runInThread<Result>(name: 'render' | 'inspect' | 'toText', work: 
   }
 }
 
-function patience(at: number) {
+function timeLimitAt(at: number) {
   if (at === WAITING) return WAIT_MS
   if (at === COMPILING) return COMPILE_MS
   return at === CONVERTING ? TEXT_MS : RENDER_MS
 }
 
-const MOST_THREADS = spareCores(2, 4)
+const MAX_THREADS = spareCores(2, 4)
 const MAX_WAITING = 1_000
-const queue = createFairQueue({ slots: MOST_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
+const queue = createFairQueue({ slots: MAX_THREADS, maxWaiting: MAX_WAITING, maxWaitMs: WAIT_MS })
 const inTurn = <T>(projectId = '', work: () => Promise<T>, priority = 0) => queue.run(projectId, priority, work)
 
 let pool: ReturnType<typeof createThreadPool> | undefined
 
-/** Started with the first template that needs them. */
+/** Started by the first template that needs them. */
 function threads() {
   pool ??= createThreadPool({
     file: 'render-thread',
     from: import.meta.url,
-    // One for a newcomer beside a project that keeps the other busy: starting a thread takes longer than most of its work.
+    // A second thread for other projects while one keeps the first busy: starting a thread takes longer than most of its work.
     minThreads: 2,
-    maxThreads: MOST_THREADS,
+    maxThreads: MAX_THREADS,
     heapMb: THREAD_HEAP_MB,
   })
   return pool

@@ -15,7 +15,7 @@ import { isId } from '../lib/id.ts'
 import { KB, MB } from '../lib/units.ts'
 import { assertRenderable, Body, SenderName, Subject } from './content.ts'
 import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
-import { Issue, lintTemplate } from './lint.ts'
+import { LintIssue, lintTemplate } from './lint.ts'
 import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
 import {
   changeTemplate,
@@ -34,7 +34,7 @@ const TemplateId = z.object({ id: z.string() })
 const Name = z.string().trim().min(1).max(MAX_NAME)
 const Optional = {
   description: z.string().max(1_000).nullish(),
-  from: Address.nullish().describe('On a verified domain.'),
+  from: Address.nullish().describe('Must be on a verified domain.'),
   fromName: SenderName.nullish(),
   replyTo: Address.nullish(),
 }
@@ -46,18 +46,18 @@ const Changes = z.object({
   type: z.enum(TYPES).optional(),
   ...Optional,
 })
-const Linted = z.object({ issues: z.array(Issue) })
+const LintResult = z.object({ issues: z.array(LintIssue) })
 
-/** 2 MB, and what the JSON around it needs. */
+/** 2 MB for the template, and room for the JSON around it. */
 const BODY_LIMIT = 2 * MB + 64 * KB
 
 export const templateNotFound = (id: string): never =>
   fail('TEMPLATE_NOT_FOUND', { details: { resource: 'template', id: id.slice(0, 100) } })
 
-function assertOwnName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
+function assertOwnFromName({ from, fromName }: { from?: string | null | undefined; fromName?: string | null | undefined }) {
   if (!showsOtherAddress(fromName, from)) return
   throw new AppError('VALIDATION_ERROR', {
-    errors: [{ field: 'fromName', message: 'Must not show another email address.', code: 'custom' }],
+    errors: [{ field: 'fromName', message: 'Must not contain another email address.', code: 'custom' }],
   })
 }
 
@@ -81,7 +81,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     { config, bodyLimit, schema: { tags, summary: 'Create a template', body: NewTemplate, response: { 201: Template } } },
     async (req, reply) => {
       await assertRenderable(req.project.id, req.body)
-      assertOwnName(req.body)
+      assertOwnFromName(req.body)
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
       return reply.status(201).send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body)))
     },
@@ -94,9 +94,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       bodyLimit,
       schema: {
         tags,
-        summary: 'What could be better in a mail',
+        summary: 'Lint a subject and body',
         body: z.object({ subject: z.string().max(MAX_SUBJECT), body: z.string().max(MAX_SOURCE), type: z.enum(TYPES).optional() }),
-        response: { 200: Linted },
+        response: { 200: LintResult },
       },
     },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, req.body) }),
@@ -116,14 +116,14 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     {
       config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
       bodyLimit,
-      schema: { tags, summary: 'Change a template', params: TemplateId, body: Changes, response: { 200: Template } },
+      schema: { tags, summary: 'Update a template', params: TemplateId, body: Changes, response: { 200: Template } },
     },
     async (req, reply) => {
       const projectId = req.project.id
       const stored = await find(projectId, req.params.id)
       const { id } = stored
       await assertRenderable(req.project.id, req.body)
-      if (req.body.from !== undefined || req.body.fromName !== undefined) assertOwnName({ ...stored, ...req.body })
+      if (req.body.from !== undefined || req.body.fromName !== undefined) assertOwnFromName({ ...stored, ...req.body })
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
       const edit = { projectId, id, changes: req.body, revisions: readIfMatch(req) }
       const changed = await transact(db, (tx) => changeTemplate(tx, edit))
@@ -144,7 +144,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
 
   app.post(
     '/templates/:id/duplicate',
-    { config, schema: { tags, summary: 'Copy a template', params: TemplateId, response: { 201: Template } } },
+    { config, schema: { tags, summary: 'Duplicate a template', params: TemplateId, response: { 201: Template } } },
     async (req, reply) => {
       const { id } = req.params
       const copy = isId(id) && (await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id })))
@@ -158,9 +158,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       config: reading,
       schema: {
         tags,
-        summary: 'Render a template for a contact or a sample',
+        summary: 'Preview a template',
         description:
-          'Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores ' +
+          'Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores ' +
           'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.',
         params: TemplateId,
         body: z.object({
@@ -185,7 +185,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
 
   app.post(
     '/templates/:id/lint',
-    { config: reading, schema: { tags, summary: 'What could be better in a template', params: TemplateId, response: { 200: Linted } } },
+    { config: reading, schema: { tags, summary: 'Lint a template', params: TemplateId, response: { 200: LintResult } } },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
   )
 

@@ -37,7 +37,7 @@ const COLUMNS = sql`
   id, name, description, subject, body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type,
   project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
 
-const show = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
+const showTemplate = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
   ...row,
   createdAt: createdAt.toISOString(),
   updatedAt: updatedAt.toISOString(),
@@ -45,29 +45,29 @@ const show = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
 
 export async function findTemplate(db: Db, projectId: string, id: string): Promise<TemplateJson | undefined> {
   const row = await maybeOne(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = ${id}`)
-  return row && show(row)
+  return row && showTemplate(row)
 }
 
 export const TemplatesQuery = PageQuery.extend({
   type: z.enum(TYPES).optional(),
-  search: z.string().max(255).optional().describe('Part of the name, description or subject, in any case.'),
+  search: z.string().max(255).optional().describe('Case-insensitive search in name, description and subject.'),
   sort: choiceParam(['name', 'createdAt', 'updatedAt'], 'createdAt'),
   dir: choiceParam(['asc', 'desc'], 'desc'),
 })
 
-/** Ids are made in the order of time, so the primary key is the order of creation. */
+/** Ids ascend with time, so the primary key is the order of creation. */
 const ORDERS = { name: sql`lower(name)`, createdAt: sql`id`, updatedAt: sql`updated_at` }
 
-/** A page as ids, in portions that fit into memory, and a way to read them: a template may have 2 MB. */
+/** Returns the ids of a page in portions that fit into memory, and a function to read them: a template may have 2 MB. */
 export async function listTemplates(db: Db, projectId: string, query: z.output<typeof TemplatesQuery>) {
   const { page, pageSize, sort = 'createdAt', dir = 'desc' } = query
   const where = matching(projectId, query)
-  const way = sql.raw(dir)
+  const direction = sql.raw(dir)
   const sizes = await many(
     db,
     sql<{ id: string; bytes: number }>`
       select id, octet_length(body) as bytes from templates where ${where}
-      order by ${ORDERS[sort]} ${way}, id ${way}
+      order by ${ORDERS[sort]} ${direction}, id ${direction}
       limit ${pageSize} offset ${(page - 1) * pageSize}
     `,
   )
@@ -82,8 +82,8 @@ export async function listTemplates(db: Db, projectId: string, query: z.output<t
 async function readTemplates(db: Db, projectId: string, ids: string[]): Promise<TemplateJson[]> {
   const rows = await many(db, sql<Row>`select ${COLUMNS} from templates where project_id = ${projectId} and id = any(${ids}::uuid[])`)
   const byId = new Map(rows.map((row) => [row.id, row]))
-  // One that was deleted meanwhile is left out.
-  return ids.flatMap((id) => byId.get(id) ?? []).map(show)
+  // Templates deleted meanwhile are left out.
+  return ids.flatMap((id) => byId.get(id) ?? []).map(showTemplate)
 }
 
 function matching(projectId: string, { type, search }: z.output<typeof TemplatesQuery>): RawBuilder<unknown> {
@@ -103,7 +103,7 @@ export async function createTemplate(tx: Tx, projectId: string, template: Conten
       returning ${COLUMNS}
     `,
   )
-  return show(row)
+  return showTemplate(row)
 }
 
 const COLUMN_OF = {
@@ -119,7 +119,7 @@ const COLUMN_OF = {
 
 type Changes = { [Key in keyof Content]?: Content[Key] | undefined }
 
-/** Changes what is given, nothing else. Undefined when there is no such template, or none of these revisions. */
+/** Updates the given fields only. Undefined when there is no such template, or its revision is none of these. */
 export async function changeTemplate(
   tx: Tx,
   { projectId, id, changes, revisions }: { projectId: string; id: string; changes: Changes; revisions?: string[] | undefined },
@@ -134,7 +134,7 @@ export async function changeTemplate(
       returning ${COLUMNS}
     `,
   )
-  return row && show(row)
+  return row && showTemplate(row)
 }
 
 const COPY = ' (Copy)'
@@ -150,10 +150,10 @@ export async function duplicateTemplate(tx: Tx, { projectId, id }: { projectId: 
       returning ${COLUMNS}
     `,
   )
-  return row && show(row)
+  return row && showTemplate(row)
 }
 
-/** False when there was none. */
+/** False when there is no such template. */
 export const deleteTemplate = async (tx: Tx, { projectId, id }: { projectId: string; id: string }) =>
   (await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)) > 0
 

@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path'
 import { makeFolder, nearestFolder } from '../lib/make-folder.ts'
 import type { Storage } from './storage.ts'
 
-/** Files in one folder. Keys come from key.ts, so they are names, never paths. */
+/** Stores files in one folder. Keys come from key.ts, so they are file names, never paths. */
 export function diskStorage(folder: string): Storage {
   const pathOf = (key: string) => join(folder, key)
 
-  /** Under another name until every byte is on the disk, so that a full disk or a kill never shows half an image. */
+  /** Written under a temporary name and renamed after the sync, so that a full disk or a kill never leaves a partial image. */
   async function put(key: string, content: Buffer) {
-    makeFolder(dirname(folder), 0o755) // others pass through the data folder; see readMasterKey
+    makeFolder(dirname(folder), 0o755) // other users may traverse the data folder; see readMasterKey
     makeFolder(folder, 0o700)
     const draft = pathOf(`.${key}`)
     try {
@@ -18,7 +18,7 @@ export function diskStorage(folder: string): Storage {
       await rename(draft, pathOf(key))
       await syncFolder()
     } catch (err) {
-      await rm(draft, { force: true }).catch(() => {}) // the first error says more
+      await rm(draft, { force: true }).catch(() => {}) // the first error is more useful
       throw err
     }
   }
@@ -33,7 +33,7 @@ export function diskStorage(folder: string): Storage {
     }
   }
 
-  /** A name is safe when its folder is. */
+  /** A rename is durable once its folder is synced. */
   async function syncFolder() {
     const handle = await open(folder, 'r')
     await handle.sync().finally(() => handle.close())
@@ -48,7 +48,7 @@ export function diskStorage(folder: string): Storage {
     for (const key of keys) await rm(pathOf(key), { force: true })
   }
 
-  const check = () => access(`${nearestFolder(folder)}/.`, constants.W_OK) // a file has no `.`
+  const check = () => access(`${nearestFolder(folder)}/.`, constants.W_OK) // fails if the path is a file, which has no `.`
 
   return { put, open: openFile, remove, check }
 }

@@ -24,7 +24,7 @@ test.each<[string | undefined, string]>([
   expect(cleanFilename(given, 'otherwise')).toBe(shown)
 })
 
-test('any name is a name: not empty, not long, no path, nothing invisible, and clean already', () => {
+test('any cleaned name is short, not empty, without path or invisible characters, and stays the same when cleaned again', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (given) => {
       const shown = cleanFilename(given, 'otherwise')

@@ -1,6 +1,6 @@
 const MAX_CHARACTERS = 255
 
-/** The caller's name for a file, only to be shown: no path, nothing that a terminal, a log or a reader could trip over. */
+/** The caller's file name, for display only: without path and without control or invisible characters, which could break terminals and logs. */
 export function cleanFilename(given: string | undefined, otherwise: string) {
   const last = (given ?? '').split(/[\\/]/).at(-1)!
   const clean = last

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 
-/** What is taken, kept and served, by the ending of its key. */
+/** Accepted content types, by the file extension of the key. */
 const TYPES = { jpg: 'image/jpeg', png: 'image/png', gif: 'image/gif', webp: 'image/webp' } as const
 
-export type Ending = keyof typeof TYPES
+export type Extension = keyof typeof TYPES
 
 const KEY = /^[0-9a-f]{40}\.(jpg|png|gif|webp)$/
 
-/** 160 random bits: whoever was not told an address does not find it. */
-export const newKey = (ending: Ending) => `${randomBytes(20).toString('hex')}.${ending}`
+/** 160 random bits, so that the address of an image cannot be guessed. */
+export const newImageKey = (extension: Extension) => `${randomBytes(20).toString('hex')}.${extension}`
 
-/** The one content type a key can ever be served with. Undefined when it is no key. */
-export function typeOf(key: string) {
-  const [, ending] = KEY.exec(key) ?? []
-  return ending ? TYPES[ending as Ending] : undefined // one of them: the expression says so
+/** The content type a key is served with. Undefined for an invalid key. */
+export function contentTypeOf(key: string) {
+  const [, extension] = KEY.exec(key) ?? []
+  return extension ? TYPES[extension as Extension] : undefined // the pattern allows no others
 }

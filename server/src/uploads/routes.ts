@@ -4,26 +4,26 @@ import type { App, Deps } from '../http/server.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { MB } from '../lib/units.ts'
 import { cleanFilename } from './filename.ts'
-import { typeOf } from './key.ts'
-import { addressOf, openStorage } from './storage.ts'
-import { checkQuota, keepImage, unavailable } from './store-image.ts'
-import { createDoor } from './upload-limit.ts'
+import { contentTypeOf } from './key.ts'
+import { imageUrl, openStorage } from './storage.ts'
+import { checkQuota, failUnavailable, storeImage } from './store-image.ts'
+import { createUploadLimit } from './upload-limit.ts'
 
 const Uploaded = z
   .object({
-    url: z.string().describe('For the `src` of an `<img>`. Public, and never another image.'),
+    url: z.string().describe('For the `src` of an `<img>`. Public, and always the same image.'),
     key: z.string(),
     filename: z.string(),
     contentType: z.enum(['image/jpeg', 'image/png', 'image/gif', 'image/webp']),
-    size: z.int().describe('Bytes as stored: the image is drawn anew.'),
+    size: z.int().describe('Size in bytes as stored, after re-encoding.'),
   })
   .meta({ id: 'Upload' })
 
 const Image = { description: 'The image', content: { 'image/*': { schema: z.string() } } }
-const NotChanged = z.null().describe('You have it already')
+const NotChanged = z.null().describe('Not modified')
 const KeyParam = z.object({ key: z.string() })
 
-/** Other sites and mail readers may show it; nothing may run it, guess another type for it, or ask for it again. */
+/** Other sites and email clients may embed it. Browsers must not run it or sniff another type, and may cache it forever. */
 const HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; sandbox",
@@ -34,8 +34,8 @@ const HEADERS = {
 export async function uploadRoutes(app: App, { db, config }: Deps) {
   const tags = ['Uploads']
   const storage = openStorage(config)
-  // Memory is bounded by the budget of request bodies, work by `recode`. Slow clients of a few projects must not take every place.
-  const admit = createDoor({ inside: 200, ofOneProject: 8 })
+  // Memory is bounded by the budget of request bodies, CPU by `recode`. This keeps slow clients of a few projects from taking every slot.
+  const admit = createUploadLimit({ total: 200, perProject: 8 })
 
   await withFormFiles(app, (scope) => {
     scope.post(
@@ -45,7 +45,8 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
         schema: {
           tags,
           summary: 'Upload an image',
-          description: 'JPEG, PNG, GIF or WebP of at most 10 MB. It is drawn anew, without anything that was hidden in it.',
+          description:
+            'JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content.',
           consumes: ['multipart/form-data'],
           response: { 200: Uploaded },
         },
@@ -54,8 +55,8 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
         admit(req.project.id, async () => {
           await checkQuota(db, req.project.id, config.uploadQuotaMb)
           const file = await readFormFile(req, (message) => fail('BAD_REQUEST', { message }))
-          const upload = await keepImage(db, storage, { projectId: req.project.id, given: file.content })
-          return { url: addressOf(config, upload.key), ...upload, filename: cleanFilename(file.filename, upload.key) }
+          const upload = await storeImage(db, storage, { projectId: req.project.id, given: file.content })
+          return { url: imageUrl(config, upload.key), ...upload, filename: cleanFilename(file.filename, upload.key) }
         }),
     )
   })
@@ -65,11 +66,17 @@ export async function uploadRoutes(app: App, { db, config }: Deps) {
       method,
       url: '/uploads/:key',
       config: { caller: 'anyone' },
-      schema: { tags, summary: 'An uploaded image', params: KeyParam, response: { 200: Image, 304: NotChanged }, hide: method === 'HEAD' },
+      schema: {
+        tags,
+        summary: 'Get an uploaded image',
+        params: KeyParam,
+        response: { 200: Image, 304: NotChanged },
+        hide: method === 'HEAD',
+      },
       handler: async (req, reply) => {
         const { key } = req.params
-        const type = typeOf(key) ?? notFound('image', key)
-        const file = (await storage.open(key).catch(unavailable)) ?? notFound('image', key)
+        const type = contentTypeOf(key) ?? notFound('image', key)
+        const file = (await storage.open(key).catch(failUnavailable)) ?? notFound('image', key)
         const etag = `"${key}"`
         reply.headers({ ...HEADERS, 'content-type': type, 'content-disposition': `inline; filename="${key}"`, etag })
         const isKnown = req.headers['if-none-match']?.includes(etag)

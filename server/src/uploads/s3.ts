@@ -3,19 +3,19 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import type { S3Config } from '../lib/config.ts'
 import type { Storage } from './storage.ts'
 
-const AT_ONCE = 20
+const CONCURRENCY = 20
 
-/** A bucket of Amazon S3 or of anything that speaks its language. */
+/** A bucket of Amazon S3 or of a compatible server. */
 export function s3Storage({ bucket, region, endpoint, accessKeyId, secretAccessKey }: S3Config): Storage {
   let client: Promise<{ sdk: typeof import('@aws-sdk/client-s3'); s3: S3Client }> | undefined
 
-  /** At the first use: most installations keep images on disk. */
+  /** Loaded at the first use: most installations store images on disk. */
   async function connect() {
     const sdk = await import('@aws-sdk/client-s3')
     const s3 = new sdk.S3Client({
       region,
       credentials: { accessKeyId, secretAccessKey },
-      // Servers other than Amazon's rarely answer to bucket.host, and many do not know its newest checksums.
+      // Other servers rarely support bucket.host, and many do not support the newest checksums.
       ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
@@ -42,18 +42,18 @@ export function s3Storage({ bucket, region, endpoint, accessKeyId, secretAccessK
 
   async function open(key: string) {
     const { sdk, s3 } = await connected()
-    // 403: Amazon's answer for what is not there, to those who may not list the bucket.
+    // 403: reply of Amazon S3 for a missing object if the credentials may not list the bucket.
     const object = await s3.send(new sdk.GetObjectCommand({ Bucket: bucket, Key: key })).catch(unless(403, 404))
-    return object && { size: object.ContentLength, content: object.Body as Readable } // in Node it is one
+    return object && { size: object.ContentLength, content: object.Body as Readable } // always a Readable in Node
   }
 
   async function remove(keys: string[]) {
     const { sdk, s3 } = await connected()
-    // One by one: deleting many in one request needs a checksum that not every server takes.
-    for (let from = 0; from < keys.length; from += AT_ONCE)
+    // One request per object: deleting many in one request needs a checksum that not every server supports.
+    for (let from = 0; from < keys.length; from += CONCURRENCY)
       await Promise.all(
         keys
-          .slice(from, from + AT_ONCE)
+          .slice(from, from + CONCURRENCY)
           .map((key) => s3.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: key })).catch(unless(404))),
       )
   }

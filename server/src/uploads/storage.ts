@@ -5,19 +5,19 @@ import { diskStorage } from './disk.ts'
 import { s3Storage } from './s3.ts'
 
 export type Storage = {
-  /** Complete and safe when it returns; before that nobody can see any of it. */
+  /** Atomic: the file is durable when the promise resolves, and not visible before. */
   put(key: string, content: Buffer, contentType: string): Promise<void>
-  /** The size where it is known beforehand. */
+  /** Undefined if the file does not exist. The size is undefined if the storage does not report it. */
   open(key: string): Promise<{ size: number | undefined; content: Readable } | undefined>
-  /** What is not there is removed already. */
+  /** Ignores missing files. */
   remove(keys: string[]): Promise<void>
-  /** Rejects with the reason when nothing could be put. */
+  /** Rejects with the reason when the storage is not writable. */
   check(): Promise<void>
 }
 
-export const folderOf = ({ dataDir }: Config) => join(dataDir, 'uploads')
+export const uploadFolderOf = ({ dataDir }: Config) => join(dataDir, 'uploads')
 
-export const openStorage = (config: Config): Storage => (config.s3 ? s3Storage(config.s3) : diskStorage(folderOf(config)))
+export const openStorage = (config: Config): Storage => (config.s3 ? s3Storage(config.s3) : diskStorage(uploadFolderOf(config)))
 
-/** Where anyone finds an image: at the bucket's own address if it has one, else with us. */
-export const addressOf = ({ s3, publicUrl }: Config, key: string) => `${s3?.publicUrl ?? `${publicUrl}/uploads`}/${key}`
+/** Public URL of an image: at the bucket if it has a public URL, else served by this installation. */
+export const imageUrl = ({ s3, publicUrl }: Config, key: string) => `${s3?.publicUrl ?? `${publicUrl}/uploads`}/${key}`

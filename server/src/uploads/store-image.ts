@@ -3,31 +3,31 @@ import { type Db, maybeOne, one, type Pool, type Tx, transact } from '../db/inde
 import { fail, notFound } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
-import { newKey, typeOf } from './key.ts'
+import { contentTypeOf, newImageKey } from './key.ts'
 import { recode } from './recode.ts'
 import type { Storage } from './storage.ts'
 
 /**
- * The file first, then its row: a crash between them leaves a file that nobody knows, never a row without its file. When the row
- * fails the file stays as well, for the commit may have happened although we did not hear of it.
+ * Stores the file first, then its row: a crash in between leaves an unreferenced file, never a row without a file. The file also stays
+ * when the insert fails, because the commit may have succeeded although its reply was lost.
  */
-export async function keepImage(db: Pool, storage: Storage, { projectId, given }: { projectId: string; given: Buffer }) {
-  const { content, ending } = await recode(given)
-  const key = newKey(ending)
-  const upload = { key, contentType: typeOf(key)!, size: content.length }
-  await storage.put(key, content, upload.contentType).catch(unavailable)
+export async function storeImage(db: Pool, storage: Storage, { projectId, given }: { projectId: string; given: Buffer }) {
+  const { content, extension } = await recode(given)
+  const key = newImageKey(extension)
+  const upload = { key, contentType: contentTypeOf(key)!, size: content.length }
+  await storage.put(key, content, upload.contentType).catch(failUnavailable)
   if (!(await transact(db, (tx) => insertUpload(tx, { projectId, ...upload })))) {
-    await storage.remove([key]).catch(unavailable)
+    await storage.remove([key]).catch(failUnavailable)
     notFound('project', projectId)
   }
   return upload
 }
 
-/** A full disk, a bucket that is away: nothing the caller did, and worth another try. */
-export const unavailable = (cause: unknown): never =>
+/** A full disk or an unreachable bucket is not the caller's fault, and a retry may succeed. */
+export const failUnavailable = (cause: unknown): never =>
   fail('SERVICE_UNAVAILABLE', { message: 'Images cannot be stored or read right now. Try again shortly.', retryAfter: 5, cause })
 
-/** Not for a project that is being deleted: `for share` waits for that, so its wipe sees this row or there is none. */
+/** Inserts nothing for a deleted project. `for share` waits for a concurrent deletion, so that its wipe sees every row. */
 const insertUpload = (
   tx: Tx,
   { projectId, key, contentType, size }: { projectId: string; key: string; contentType: string; size: number },
@@ -43,7 +43,7 @@ const insertUpload = (
     `,
   )
 
-/** Uploads at the same moment may overshoot it by what they hold; that is little, and nobody waits for anybody. */
+/** Concurrent uploads may exceed the quota by their own size. That is little, and a lock would make uploads wait for each other. */
 export async function checkQuota(db: Db, projectId: string, quotaMb: number) {
   if (quotaMb === 0) return
   const { bytes } = await one(
@@ -52,7 +52,7 @@ export async function checkQuota(db: Db, projectId: string, quotaMb: number) {
   )
   if (Number(bytes) >= quotaMb * MB)
     fail('PAYLOAD_TOO_LARGE', {
-      message: `The images of this project take up all of its ${quotaMb} MB.`,
+      message: `The images of this project use all of its ${quotaMb} MB.`,
       details: { quotaMb, usedBytes: Number(bytes) },
     })
 }

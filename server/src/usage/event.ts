@@ -3,7 +3,7 @@ import { type Db, one } from '../db/index.ts'
 import { countEvents } from '../events/counts.ts'
 import { isReserved } from '../events/name.ts'
 
-export async function describeEvent(db: Db, projectId: string, name: string) {
+export async function readEventUsage(db: Db, projectId: string, name: string) {
   const { uniqueContacts } = await one(
     db,
     sql<{ uniqueContacts: number }>`

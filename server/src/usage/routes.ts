@@ -5,21 +5,21 @@ import type { App, Deps } from '../http/server.ts'
 import { isId } from '../lib/id.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { describeEvent } from './event.ts'
+import { readEventUsage } from './event.ts'
 import { countSentWith } from './template.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
-const Places = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
-/** Segments, campaigns and workflows add their query here when they exist. */
-const NOWHERE = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [] }
+const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
+/** Extension point for segments, campaigns and workflows. */
+const UNUSED = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [] }
 
-const EventUsage = z.object({ ...Places, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() })
+const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() })
 
-/** Where something is used: the question spans features, so it lives above them. */
+/** Shows where a field, event or template is used. Spans features, so it is in a layer above them. */
 export function usageRoutes(app: App, { db }: Deps) {
   const tags = ['Usage']
   const config = { caller: 'project' as const, slowRead: true }
-  const usageOf = async (projectId: string, eventName: string) => ({ ...NOWHERE, ...(await describeEvent(db, projectId, eventName)) })
+  const usageOf = async (projectId: string, eventName: string) => ({ ...UNUSED, ...(await readEventUsage(db, projectId, eventName)) })
 
   app.get(
     '/contacts/fields/:field/usage',
@@ -27,15 +27,15 @@ export function usageRoutes(app: App, { db }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Where a contact field is used',
+        summary: 'Get the usage of a contact field',
         params: z.object({ field: z.string() }),
-        response: { 200: z.object({ ...Places, contactCount: z.int(), canDelete: z.boolean() }) },
+        response: { 200: z.object({ ...UsedIn, contactCount: z.int(), canDelete: z.boolean() }) },
       },
     },
     async (req) => {
       const field = readFieldName(req.params.field)
-      if ('standard' in field) return { ...NOWHERE, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
-      return { ...NOWHERE, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
+      if ('standard' in field) return { ...UNUSED, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
+      return { ...UNUSED, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
     },
   )
 
@@ -45,14 +45,14 @@ export function usageRoutes(app: App, { db }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Where an event name is used',
+        summary: 'Get the usage of an event name',
         params: z.object({ eventName: z.string() }),
         response: { 200: EventUsage },
       },
     },
     (req) => usageOf(req.project.id, req.params.eventName),
   )
-  // Else the router would take it for the events of a contact called "usage".
+  // Otherwise the router would match the events of a contact with the id "usage".
   app.get('/events/contact/usage', { config, schema: { hide: true, response: { 200: EventUsage } } }, (req) =>
     usageOf(req.project.id, 'contact'),
   )
@@ -63,7 +63,7 @@ export function usageRoutes(app: App, { db }: Deps) {
       config,
       schema: {
         tags,
-        summary: 'Where a template is used',
+        summary: 'Get the usage of a template',
         params: z.object({ id: z.string() }),
         response: {
           200: z.object({
@@ -77,7 +77,7 @@ export function usageRoutes(app: App, { db }: Deps) {
     async (req) => {
       const { id } = req.params
       if (!isId(id) || !(await findTemplate(db, req.project.id, id))) templateNotFound(id)
-      // Campaigns and workflow steps add their queries here when they exist.
+      // Extension point for campaigns and workflow steps.
       return { campaigns: [], workflowSteps: [], emailsSent: await countSentWith(db, req.project.id, id) }
     },
   )

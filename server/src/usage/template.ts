@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, one } from '../db/index.ts'
 
-/** Mails that were sent with a template. */
+/** Number of emails sent with a template. */
 export async function countSentWith(db: Db, projectId: string, templateId: string) {
   const { count } = await one(
     db,

@@ -1,4 +1,4 @@
-/** Where people have mailboxes of their own, rather than an employer's. Families that exist under many suffixes come below. */
+/** Providers of personal mailboxes, as opposed to those of employers. Families with many suffixes are matched below. */
 const PERSONAL = new Set(
   `gmail.com googlemail.com icloud.com me.com mac.com ymail.com rocketmail.com aim.com verizon.net proton.me protonmail.com protonmail.ch
   pm.me tutanota.com tutanota.de tuta.com tuta.io tutamail.com fastmail.com fastmail.fm hey.com zoho.com zohomail.com mail.com email.com
@@ -14,7 +14,7 @@ const PERSONAL = new Set(
 )
 const PERSONAL_FAMILY = /^(yahoo|hotmail|outlook|live|msn|gmx|aol|yandex|windowslive)\.[a-z]{2,3}(\.[a-z]{2})?$/
 
-/** Services that forward to an address they hide. Users of some have a sub-domain. */
+/** Forwarding services that hide the address of their user. Some give each user a subdomain. */
 const FORWARDERS = new Set(
   `privaterelay.appleid.com mozmail.com duck.com simplelogin.com simplelogin.co simplelogin.fr simplelogin.io aleeas.com slmail.me slmails.com
   silomails.com dralias.com 8shield.net 8alias.com anonaddy.com anonaddy.me addy.io addymail.com mailer.me 4wrd.cc 33mail.com passmail.com
@@ -24,10 +24,10 @@ const FORWARDERS = new Set(
 export const isPersonal = (domain: string) => PERSONAL.has(domain) || PERSONAL_FAMILY.test(domain)
 export const isForwarder = (domain: string) => FORWARDERS.has(domain)
 
-/** Loaded with the first address that is verified: most installations never do. */
+/** Loaded with the first verified address: most installations never verify one. */
 export const loadDisposable = async () => (await import('disposable-email-domains-js')).isDisposableEmailDomain
 
-/** The well-known provider, or ending, that a domain looks like a misspelling of. */
+/** Suggests the well-known provider or suffix that a domain may be a misspelling of. */
 export async function loadSpelling() {
   const { run, POPULAR_DOMAINS } = await import('@zootools/email-spell-checker')
   return (domain: string) => {

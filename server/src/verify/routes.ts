@@ -12,9 +12,8 @@ export function verifyRoutes(app: App, { config }: Deps) {
       config: { caller: 'secret-key', onlyReads: true },
       schema: {
         tags: ['Verify'],
-        summary: 'Check an email address',
-        description:
-          'By its spelling, by lists of providers, and by DNS. Answers within 5 seconds; no mail is sent and no mail server is asked.',
+        summary: 'Verify an email address',
+        description: 'Checks spelling, lists of providers, and DNS. Replies within 5 seconds; sends no email and contacts no mail server.',
         body: z.object({ email: z.string().max(320) }),
         response: { 200: z.object({ success: z.literal(true), data: Verification }) },
       },

@@ -6,33 +6,33 @@ import { isForwarder, isPersonal, loadDisposable, loadSpelling } from './provide
 
 export const Verification = z
   .object({
-    email: z.string().describe('As we would store it; as given when it is no address.'),
-    valid: z.boolean().describe('It is an address, and its domain takes mail. The other flags do not count against it.'),
+    email: z.string().describe('Normalised as it would be stored; unchanged if it is not an address.'),
+    valid: z.boolean().describe('The address is well-formed and its domain accepts email. Independent of the other flags.'),
     isDisposable: z.boolean(),
-    isAlias: z.boolean().describe('At a service that forwards to an address it hides.'),
+    isAlias: z.boolean().describe('At a forwarding service that hides the real address.'),
     isTypo: z.boolean(),
     isPlusAddressed: z.boolean(),
     isPersonalEmail: z.boolean().describe('At a provider of personal mailboxes.'),
     domainExists: z.boolean(),
-    hasWebsite: z.boolean().describe('The domain has an address to connect to. Nobody connects to it.'),
+    hasWebsite: z.boolean().describe('The domain has an A or AAAA record. No connection is made.'),
     hasMxRecords: z.boolean(),
     suggestedEmail: z.string().optional(),
-    reasons: z.array(z.string()).describe('What is wrong or worth knowing; says so when DNS could not be asked.'),
+    reasons: z.array(z.string()).describe('Problems and remarks, including failed DNS lookups.'),
   })
   .meta({ id: 'AddressVerification' })
 
-type Facts = Pick<z.output<typeof Verification>, 'domainExists' | 'hasWebsite' | 'hasMxRecords'> & { problem: string | undefined }
+type DnsFacts = Pick<z.output<typeof Verification>, 'domainExists' | 'hasWebsite' | 'hasMxRecords'> & { problem: string | undefined }
 
-/** Leaves a second of the five in which we promise an answer. */
+/** Leaves one of the promised five seconds for the rest of the request. */
 const LOOKUP_MS = 4_000
 
-/** Judges an address by its spelling, by lists, and by DNS. Connects to nothing else. */
+/** Checks an address by its spelling, by lists, and by DNS. Makes no other connections. */
 export async function verifyAddress(dns: Dns, given: string): Promise<z.output<typeof Verification>> {
   const email = readAddress(given)
   if (!email) return notAnAddress(given)
   const at = email.lastIndexOf('@')
   const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
-  const [facts, isListed, spell] = await Promise.all([factsOf(dns, domain), loadDisposable(), loadSpelling()])
+  const [facts, isListed, spell] = await Promise.all([readDnsFacts(dns, domain), loadDisposable(), loadSpelling()])
   const { problem, ...known } = facts
 
   const isDisposable = selfAndParents(domain).some(isListed)
@@ -40,7 +40,7 @@ export async function verifyAddress(dns: Dns, given: string): Promise<z.output<t
   const isPersonalEmail = isPersonal(domain)
   const isPlusAddressed = local.includes('+')
   const meant = isPersonalEmail ? undefined : spell(domain)
-  // Of a domain that takes mail we only believe that a large provider was meant: `shop.lv` need not be `shop.co`.
+  // For a domain that accepts email only a large provider is suggested: `shop.lv` need not mean `shop.co`.
   const suggested = meant && (meant.isProvider || problem) ? meant.domain : undefined
 
   const reasons = [
@@ -78,7 +78,7 @@ const notAnAddress = (given: string) => ({
   reasons: ['Not a valid email address.'],
 })
 
-async function factsOf(dns: Dns, domain: string): Promise<Facts> {
+async function readDnsFacts(dns: Dns, domain: string): Promise<DnsFacts> {
   const [mx, ns, a, aaaa] = await Promise.all([
     dns.recall('MX', domain, LOOKUP_MS),
     dns.recall('NS', domain, LOOKUP_MS),
@@ -86,18 +86,18 @@ async function factsOf(dns: Dns, domain: string): Promise<Facts> {
     dns.recall('AAAA', domain, LOOKUP_MS),
   ])
   const all = [mx, ns, a, aaaa]
-  // "No such record" is also an answer about a name that exists.
+  // "No such record" also means that the name exists.
   const domainExists = all.some(({ is }) => is === 'found' || is === 'none')
-  // A single MX without a host says: no mail here, ever (RFC 7505).
+  // A single MX without a host means that the domain accepts no email (RFC 7505).
   const hasMxRecords = mx.is === 'found' && mx.records.some(({ exchange }) => exchange !== '')
   const facts = { domainExists, hasMxRecords, hasWebsite: a.is === 'found' || aaaa.is === 'found' }
   return { ...facts, problem: problemOf(mx, all, facts) }
 }
 
-function problemOf(mx: DnsOutcome<unknown>, all: DnsOutcome<unknown>[], { domainExists, hasMxRecords }: Omit<Facts, 'problem'>) {
+function problemOf(mx: DnsOutcome<unknown>, all: DnsOutcome<unknown>[], { domainExists, hasMxRecords }: Omit<DnsFacts, 'problem'>) {
   if (hasMxRecords) return undefined
-  if (mx.is === 'found') return 'The domain takes no mail: it says so by an empty MX record.'
+  if (mx.is === 'found') return 'The domain accepts no email: it has an empty MX record.'
   if (!domainExists && all.some(({ is }) => is === 'missing')) return 'The domain does not exist.'
-  if (mx.is === 'unknown') return `Unknown whether the domain ${domainExists ? 'takes mail' : 'exists'}: ${mx.reason}. Try again later.`
-  return 'The domain takes no mail: it has no MX records.'
+  if (mx.is === 'unknown') return `Unknown whether the domain ${domainExists ? 'accepts email' : 'exists'}: ${mx.reason}. Try again later.`
+  return 'The domain accepts no email: it has no MX records.'
 }

@@ -5,7 +5,7 @@ import { connect, many, one, type Pool } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
 import { joinNodes } from '../../src/db/join.ts'
 import { announce } from '../../src/db/presence.ts'
-import { followMode } from '../../src/domains/sync-with-transport.ts'
+import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
@@ -195,7 +195,7 @@ test('when two nodes with different transports start at the same moment, exactly
       log,
       transport,
       announce: () => announce({ url: database.url, kind: 'worker', transport, log }),
-      follow: followMode,
+      follow: syncWithTransport,
     })
   await (await join('sandbox')).leave()
   for (let round = 0; round < 10; round++) {

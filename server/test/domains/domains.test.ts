@@ -903,7 +903,7 @@ describe('without a mail transport', () => {
       'verified',
       true,
       'sandbox',
-      expect.stringContaining('no mail leaves this installation'),
+      expect.stringContaining('this installation sends no email'),
     ])
     expect(body.records.map(({ status }: Published) => status)).toEqual(body.records.map(() => 'sandbox'))
     const checked = await sandbox.sterna.call('GET', `/domains/${body.id}/verify`, { key: sk })

@@ -56,7 +56,7 @@ test.each<[string, [file: string, constant: string][]]>([
   [
     'concurrent image uploads',
     [
-      ['uploads/routes.ts', 'createDoor({ inside: '],
+      ['uploads/routes.ts', 'createUploadLimit({ total: '],
       ['uploads/routes.ts', 'ofOneProject: '],
     ],
   ],

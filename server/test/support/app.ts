@@ -7,7 +7,7 @@ import { connect, many, type Pool } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
 import { joinNodes } from '../../src/db/join.ts'
 import { announce } from '../../src/db/presence.ts'
-import { followMode } from '../../src/domains/sync-with-transport.ts'
+import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import type { App, Deps } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
@@ -73,7 +73,7 @@ export async function joinAsWorker(
     log,
     transport,
     announce: () => announce({ url, kind: 'worker', transport, log, ...options }),
-    follow: followMode,
+    follow: syncWithTransport,
   })
 }
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { simplify } from '../../src/templates/language/fast-path.ts'
-import { MAX_PROCESSED_HERE } from '../../src/templates/language/limits.ts'
+import { compileFastPath } from '../../src/templates/language/fast-path.ts'
+import { MAX_FAST_PROCESSED } from '../../src/templates/language/limits.ts'
 import { prepare } from '../../src/templates/language/prepare.ts'
-import { renderMails } from '../../src/templates/render.ts'
+import { renderEmails } from '../../src/templates/render.ts'
 import { isSimple, recipient, render, renderByEngine } from './rendering.ts'
 
 describe('the fast path', () => {
@@ -84,8 +84,8 @@ describe('the fast path', () => {
     ['many strings with a little output each', '{{ w | upcase }}'.repeat(200), 'x'.repeat(1_000), 129],
   ])('stops at 256,000 characters for %s', (_, body, value, reads) => {
     const data = counting(value)
-    const render = simplify(prepare(body, { html: true }), { html: true })!
-    expect(render(recipient(data), { characters: MAX_PROCESSED_HERE })).toBeUndefined()
+    const render = compileFastPath(prepare(body, { html: true }), { html: true })!
+    expect(render(recipient(data), { characters: MAX_FAST_PROCESSED })).toBeUndefined()
     expect(data.reads).toBeLessThanOrEqual(reads)
   })
 
@@ -93,7 +93,7 @@ describe('the fast path', () => {
     const data = counting('x'.repeat(20_000))
     const { reads } = data
     const others = Array.from({ length: 100 }, () => recipient({ w: 'y' }))
-    const results = await renderMails({ subject: 'x', body: '{{ w | strip }}'.repeat(6) }, [
+    const results = await renderEmails({ subject: 'x', body: '{{ w | strip }}'.repeat(6) }, [
       ...Array.from({ length: 40 }, () => recipient(data)),
       ...others,
     ])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkTemplate, renderMail, renderMails } from '../../src/templates/render.ts'
+import { checkTemplate, renderEmail, renderEmails } from '../../src/templates/render.ts'
 import { recipient, render } from './rendering.ts'
 
 describe('a hostile template', () => {
@@ -7,7 +7,7 @@ describe('a hostile template', () => {
   const DOUBLE_CAPTURE = `{% capture a %}xxxxxxxxxx{% endcapture %}${'{% capture a %}{{ a }}{{ a }}{% endcapture %}'.repeat(30)}{{ a }}`
   const TIME = 'Rendering took longer than 250 ms.'
   const MEMORY = 'Rendering used too much memory.'
-  const LENGTH = 'The rendered mail is longer than 5 million characters.'
+  const LENGTH = 'The rendered email is longer than 5 million characters.'
 
   test.each<[string, string, string[]]>([
     ['loops in loops', '{% for i in (1..100000) %}{% for j in (1..100000) %}x{% endfor %}{% endfor %}', [TIME, MEMORY, LENGTH]],
@@ -50,12 +50,12 @@ describe('a hostile template', () => {
     // Retried: on a busy machine a thread without CPU time may be killed for the time limit.
   ])('that %s fails alone and does not block the event loop', { retry: 2 }, async (_, bomb, reasons) => {
     const data = { big: 'x'.repeat(60_000), tags: '<script'.repeat(50_000) }
-    await renderMail({ subject: 'x', body: '{% if a %}{% endif %}' }, recipient()) // starts the thread
+    await renderEmail({ subject: 'x', body: '{% if a %}{% endif %}' }, recipient()) // starts the thread
     const before = performance.eventLoopUtilization()
     const started = performance.now()
     const [bombed, innocent] = await Promise.all([
-      renderMail({ subject: 'x', body: bomb }, recipient(data)),
-      renderMail({ subject: 'x', body: 'Hi {% if yes %}{{ name }}{% endif %}' }, recipient()),
+      renderEmail({ subject: 'x', body: bomb }, recipient(data)),
+      renderEmail({ subject: 'x', body: 'Hi {% if yes %}{{ name }}{% endif %}' }, recipient()),
     ])
     // The total busy time of the event loop: no single task can have blocked it for longer.
     const { active } = performance.eventLoopUtilization(before)
@@ -86,7 +86,7 @@ describe('a hostile template', () => {
   test('fails for one recipient of a batch and renders for the others', async () => {
     const body = '{% for i in (1..count) %}{% for j in (1..count) %}{% for k in (1..count) %}{% endfor %}{% endfor %}{% endfor %}{{ name }}'
     const recipients = Array.from({ length: 60 }, (_, n) => recipient({ name: `n${n}`, count: n % 25 === 13 ? 2_000 : 1 }))
-    const results = await renderMails({ subject: '{{ name }}', body }, recipients)
+    const results = await renderEmails({ subject: '{{ name }}', body }, recipients)
     expect(results).toHaveLength(60)
     results.forEach((result, n) => {
       if (n % 25 === 13) expect(result).toMatchObject({ ok: false })
@@ -98,13 +98,13 @@ describe('a hostile template', () => {
     const body =
       '{% if evil %}{% assign r = (1..250000) %}{{ r | group_by_exp: "i", "i | times: 3 | modulo: 100000" | size }}{% endif %}{{ name }}'
     const recipients = ['a', 'evil', 'b', 'evil', 'c'].map((name) => recipient({ name, evil: name === 'evil' }))
-    const results = await renderMails({ subject: 'x', body }, recipients)
+    const results = await renderEmails({ subject: 'x', body }, recipients)
     expect(results.map((result) => (result.ok ? result.html : 'failed'))).toEqual(['a', 'failed', 'b', 'failed', 'c'])
   })
 
   test('does not block other templates', async () => {
     const bomb = { subject: 'x', body: '{% for i in (1..4000) %}{% for j in (1..4000) %}{% endfor %}{% endfor %}' }
-    const bombs = Array.from({ length: 6 }, () => renderMail(bomb, recipient()))
+    const bombs = Array.from({ length: 6 }, () => renderEmail(bomb, recipient()))
     expect(await render('{% if yes %}{{ name }}{% endif %}')).toBe('Ada')
     expect((await Promise.all(bombs)).map(({ ok }) => ok)).toEqual(Array(6).fill(false))
   })

@@ -1,8 +1,8 @@
 import { compile } from '../../src/templates/language/compile.ts'
-import { simplify } from '../../src/templates/language/fast-path.ts'
+import { compileFastPath } from '../../src/templates/language/fast-path.ts'
 import { prepare } from '../../src/templates/language/prepare.ts'
 import { type Recipient, scopeOf } from '../../src/templates/language/variables.ts'
-import { renderMail } from '../../src/templates/render.ts'
+import { renderEmail } from '../../src/templates/render.ts'
 
 export const DATA = {
   name: 'Ada',
@@ -45,13 +45,13 @@ export const recipient = (data: Record<string, unknown> = DATA): Recipient => ({
 })
 
 export const render = async (body: string, data?: Record<string, unknown>) => {
-  const rendered = await renderMail({ subject: 'Hi', body }, recipient(data))
+  const rendered = await renderEmail({ subject: 'Hi', body }, recipient(data))
   return rendered.ok ? rendered.html : `failed: ${rendered.reason}`
 }
 export const renderSubject = async (subject: string, data?: Record<string, unknown>) => {
-  const rendered = await renderMail({ subject, body: 'Hi' }, recipient(data))
+  const rendered = await renderEmail({ subject, body: 'Hi' }, recipient(data))
   return rendered.ok ? rendered.subject : `failed: ${rendered.reason}`
 }
 /** Renders with the engine alone, on this thread. */
 export const renderByEngine = (body: string, data?: Record<string, unknown>) => compile(body, { html: true })(scopeOf(recipient(data)))
-export const isSimple = (body: string) => simplify(prepare(body, { html: true }), { html: true }) !== undefined
+export const isSimple = (body: string) => compileFastPath(prepare(body, { html: true }), { html: true }) !== undefined

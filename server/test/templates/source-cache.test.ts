@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createRecent } from '../../src/templates/language/source-cache.ts'
+import { createSourceCache } from '../../src/templates/language/source-cache.ts'
 
 test('the source cache keeps recently used entries, up to a number and a size', () => {
-  const recent = createRecent<number>({ entries: 3, bytes: 10 })
+  const recent = createSourceCache<number>({ entries: 3, bytes: 10 })
   for (const key of ['a', 'b', 'c']) recent.set(key, 1, 1)
   expect(recent.get('a')).toBe(1)
   recent.set('d', 1, 1)
@@ -14,7 +14,7 @@ test('the source cache keeps recently used entries, up to a number and a size', 
 })
 
 test('the source cache returns no entry of a similar text', () => {
-  const recent = createRecent<string>({ entries: 10, bytes: 10_000 })
+  const recent = createSourceCache<string>({ entries: 10, bytes: 10_000 })
   const [first, second] = ['x', 'y'].map((odd) => `${'a'.repeat(100)}${odd}${'a'.repeat(400)}`) as [string, string]
   recent.set(first, 'first', 1)
   expect([recent.get(first), recent.get(second), recent.get(`${first}a`)]).toEqual(['first', undefined, undefined])

@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { loadConfig } from '../../src/lib/config.ts'
-import { addressOf, openStorage } from '../../src/uploads/storage.ts'
+import { imageUrl, openStorage } from '../../src/uploads/storage.ts'
 import { SECRET_KEY, useApp } from '../support/app.ts'
 import { type Format, image } from '../support/images.ts'
 import { startS3Server } from '../support/s3-server.ts'
@@ -132,7 +132,7 @@ test('the startup check reports if the bucket accepts writes and leaves no objec
 })
 
 test('the URL of an image is that of the bucket if it has a public one', () => {
-  expect(addressOf(config({ ...S3, S3_PUBLIC_URL: 'https://cdn.example.com/p/' }), 'a.png')).toBe('https://cdn.example.com/p/a.png')
+  expect(imageUrl(config({ ...S3, S3_PUBLIC_URL: 'https://cdn.example.com/p/' }), 'a.png')).toBe('https://cdn.example.com/p/a.png')
 })
 
 test('the public configuration has the storage type but not the bucket', async () => {

@@ -93,7 +93,7 @@ describe('the domain', () => {
         domainExists: true,
         hasWebsite: true,
         hasMxRecords: false,
-        reasons: ['The domain takes no mail: it has no MX records.'],
+        reasons: ['The domain accepts no email: it has no MX records.'],
       },
     ],
     ['has only AAAA besides', { AAAA: ['2001:db8::1'], MX: [[1, 'mx.example']] }, { valid: true, hasWebsite: true }],
@@ -101,7 +101,7 @@ describe('the domain', () => {
     [
       'has an empty MX record',
       { MX: [[0, '.']] },
-      { valid: false, hasMxRecords: false, reasons: ['The domain takes no mail: it says so by an empty MX record.'] },
+      { valid: false, hasMxRecords: false, reasons: ['The domain accepts no email: it has an empty MX record.'] },
     ],
     ['loops', 'loop', { valid: false, domainExists: true, hasMxRecords: false }],
     ['has more records than fit a datagram', 'truncated', { valid: true }],

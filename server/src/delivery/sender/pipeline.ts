@@ -12,7 +12,7 @@ import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { outgoingHtml } from '../../templates/outgoing-html.ts'
-import { renderMails, StoppedError } from '../../templates/render.ts'
+import { renderEmails, StoppedError } from '../../templates/render.ts'
 import type { Rendered } from '../../templates/rendered-email.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import type { BuildRequest } from '../message/build.ts'
@@ -137,7 +137,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     const [{ content, email }] = admitted as [Admitted]
     const recipients = admitted.map(recipientOf)
     const options = { projectId: email.projectId, priority: email.priority, guard: timeouts.guardOf(content.id), isStopped }
-    const results = await renderMails(content, recipients, options).catch((err) => {
+    const results = await renderEmails(content, recipients, options).catch((err) => {
       if (err instanceof StoppedError) throw err
       log.error({ err, contentId: content.id, projectId: email.projectId }, 'could not render emails')
       return []

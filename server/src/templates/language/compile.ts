@@ -14,26 +14,26 @@ import { escapeHtml } from '../../lib/html.ts'
 import { FILTERS } from './filters.ts'
 import { ENGINE_MEMORY, ENGINE_RENDER_MS, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { createRecent } from './source-cache.ts'
+import { createSourceCache } from './source-cache.ts'
 import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
 import { isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 
-/** The engine is loaded by the render threads only: its parser and its filters can take longer than anyone should wait. */
+/** The engine is loaded in render threads only: its parser and its filters can block for longer than other requests should wait. */
 export type Compiled = (scope: object) => string
 
-/** What the engine keeps of a tag. A tenth of the templates that fit into the heap would otherwise end the thread. */
+/** Memory the engine uses per tag. Without it in the estimate, a tenth of the cached templates would exhaust the heap of the thread. */
 const BYTES_PER_PART = 3_000
-const recent = createRecent<Compiled>({ entries: 500, bytes: 40_000_000 })
+const compiledTemplates = createSourceCache<Compiled>({ entries: 500, bytes: 40_000_000 })
 
 export function compile(source: string, { html }: { html: boolean }): Compiled {
   const key = `${html ? 'html' : 'text'}:${source}`
-  const known = recent.get(key)
+  const known = compiledTemplates.get(key)
   if (known) return known
   const engine = html ? HTML : TEXT
   const prepared = prepare(source, { html })
   const templates = parse(engine, source, prepared)
   const compiled: Compiled = (scope) => render(engine, templates, scope)
-  recent.set(key, compiled, 2 * key.length + BYTES_PER_PART * prepared.places.length)
+  compiledTemplates.set(key, compiled, 2 * key.length + BYTES_PER_PART * prepared.places.length)
   return compiled
 }
 
@@ -43,15 +43,15 @@ function parse(engine: Liquid, source: string, { liquid, places }: Prepared): Te
   } catch (err) {
     const { token, originalError } = err as LiquidError & { token?: { input: string; begin: number }; originalError?: Error }
     const at = token?.input === liquid ? sourceOf(places, token.begin) : 0
-    throw new TemplateSyntaxError(sentence((originalError ?? (err as Error)).message), placeOf(source, at))
+    throw new TemplateSyntaxError(toSentence((originalError ?? (err as Error)).message), placeOf(source, at))
   }
 }
 
-/** Where the part stands that the engine complains of. */
+/** Position in the source of the part that the engine reports. */
 const sourceOf = (places: Prepared['places'], begin: number) => places.findLast(({ liquid }) => liquid <= begin)?.source ?? 0
 
-/** What the engine says, without the place in a text that nobody wrote. */
-export const sentence = (message: string) => {
+/** An error message of the engine, without its position, which refers to the rewritten template. */
+export const toSentence = (message: string) => {
   const text = message
     .replace(/, line:\d+, col:\d+$/, '')
     .trim()
@@ -78,7 +78,7 @@ function cappedEmitter(): Emitter & { buffer: string } {
   }
 }
 
-/** What `capture` made: its values were escaped when it was made, so it is printed as it is. To a filter it is a text. */
+/** Result of `capture`. Its values are already escaped, so it is printed as it is. Filters see a string. */
 class Markup extends Drop {
   readonly #text: string
   constructor(text: string) {
@@ -110,7 +110,7 @@ function urlOf(value: unknown) {
   return value instanceof Markup && url === value.valueOf() ? value : url
 }
 
-/** These may give back what they got. */
+/** Filters that may return their input. */
 const KEEPS_MARKUP = new Set(['fallback', 'url_attribute'])
 
 type FilterHandler = Extract<FilterImplOptions, (...args: never[]) => unknown>
@@ -122,10 +122,10 @@ function createEngine(escaped: (text: string) => string) {
     ownPropertyOnly: true,
     groupedExpressions: true,
     outputEscape: (value) => (value instanceof Markup ? value.valueOf() : escaped(textOf(value))),
-    // The same mail for everyone, wherever it is rendered.
+    // The output must not depend on the machine that renders it.
     timezoneOffset: 0,
     locale: 'en-US',
-    // There are no files: what looks for one finds an empty list.
+    // Templates cannot load files.
     templates: {},
     parseLimit: 2 * MAX_SOURCE,
     renderLimit: ENGINE_RENDER_MS,
@@ -138,7 +138,7 @@ function createEngine(escaped: (text: string) => string) {
   engine.registerFilter('fallback', (value, otherwise) => (isAbsent(plain(value)) ? otherwise : value))
   engine.registerFilter('url_attribute', urlOf)
   engine.registerFilter('raw', { raw: true, handler: textOf })
-  // What these return is markup already; escaping it once more would show its entities to the reader.
+  // These return markup; escaping it again would show its entities to the recipient.
   engine.registerFilter('escape', { raw: true, handler: (value) => escapeHtml(textOf(value)) })
   engine.registerFilter('escape_once', { raw: true, handler: filters.escape_once as FilterHandler })
   engine.registerFilter('newline_to_br', { raw: true, handler: (value) => escaped(textOf(value)).replace(/\r?\n/g, '<br />\n') })
@@ -147,8 +147,8 @@ function createEngine(escaped: (text: string) => string) {
 }
 
 /**
- * No filter takes or gives more than this. V8 does not only throw at sizes beyond its own: splitting a text of 250 million
- * letters ends the whole process, whatever thread it is in.
+ * Bounds the output of a filter, and so the input of the next one. V8 does not always throw at its own limits: splitting a string of
+ * 250 million characters ends the whole process, whatever the thread.
  */
 function bounded(filter: FilterImplOptions, takesText: boolean): FilterImplOptions {
   const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter

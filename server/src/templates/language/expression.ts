@@ -3,7 +3,7 @@ import { FILTERS } from './filters.ts'
 import { MAX_BLOCK_DEPTH, MAX_FILTERS } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 
-/** A value with filters, as it stands in `{{ }}` or in a condition. Operators lie between the operands, as written. */
+/** A value with filters, as in `{{ }}` or in a condition. Operators are between the operands, as written. */
 export type Expression = { terms: (Operand | Operator)[]; filters: Filter[] }
 type Operator = { kind: 'operator'; text: string }
 export type Filter = { name: string; args: { key?: string; value: Operand }[] }
@@ -29,24 +29,24 @@ const LITERALS = new Map<string, boolean | null | string>([
 ])
 const NUMBER = /[+-]?\d+(\.\d+)?/y
 const DIGIT_OR_SIGN = '0123456789+-'
-/** A fallback that is no text, although it has no quotes. */
+/** Unquoted fallbacks that are not text. */
 const BARE_LITERAL = /^(true|false|nil|null|[+-]?\d+(\.\d+)?)$/
 
-/** Words that end a name with spaces: they belong to the tag. */
-type Where = { stops?: ReadonlySet<string>; isOutput?: boolean }
+/** `stops`: words that end a name with spaces, because they belong to the tag. */
+type ReaderOptions = { stops?: ReadonlySet<string>; isOutput?: boolean }
 
 /**
- * Reads the small language inside the braces: Liquid's, plus `??` and names with spaces. Stricter than the engine, which
- * would take `{{ first name }}` for `first` and say nothing.
+ * Parser of the expressions within braces: Liquid, plus `??` and names with spaces. Stricter than the engine, which
+ * would silently read `{{ first name }}` as `first`.
  */
-export function readerOf(source: string, from: number, to: number, { stops = new Set(), isOutput = false }: Where = {}) {
+export function createReader(source: string, from: number, to: number, { stops = new Set(), isOutput = false }: ReaderOptions = {}) {
   let at = from
   let depth = 0
   let takesText = isOutput
 
   const unexpected = (): never =>
     at >= to
-      ? refuse(source, Math.max(from, to), 'Something is missing here.')
+      ? refuse(source, Math.max(from, to), 'An expression is incomplete.')
       : refuse(source, at, `Unexpected ${JSON.stringify(source[at])}.`)
   const skipBlanks = () => {
     while (at < to && isBlank(source, at)) at++
@@ -60,7 +60,7 @@ export function readerOf(source: string, from: number, to: number, { stops = new
   }
   const expect = (text: string) => take(text) || unexpected()
 
-  /** The word at a place, without moving there. A `??` ends it, a single `?` is part of it. */
+  /** The word at a position, without consuming it. `??` ends it, a single `?` is part of it. */
   function wordAt(start: number) {
     let end = start
     while (end < to && isWord(source, end) && !(source[end] === '?' && source[end + 1] === '?')) end++
@@ -135,7 +135,7 @@ export function readerOf(source: string, from: number, to: number, { stops = new
     return others.length ? { kind: 'fallback', first, others } : first
   }
 
-  /** What follows `??`: a value, or a text that needs no quotes. Only what another `??` follows is a variable. */
+  /** The operand after `??`: a value, or text without quotes. An unquoted name is a variable only if another `??` follows. */
   function alternative(): Operand {
     skipBlanks()
     if (isQuote(source[at]) && at < to) return primary()
@@ -178,7 +178,7 @@ export function readerOf(source: string, from: number, to: number, { stops = new
   function literal(): Literal | undefined {
     if (isQuote(source[at])) {
       const end = endOfQuoted(source, at, to)
-      if (end === -1) refuse(source, at, 'A text lacks its closing quote.')
+      if (end === -1) refuse(source, at, 'A string is not closed by a quote.')
       const text = source.slice(at, end)
       at = end
       return { kind: 'literal', text, value: unquote(text) }
@@ -186,7 +186,7 @@ export function readerOf(source: string, from: number, to: number, { stops = new
     const number = numberAt(at)
     const word = number || wordAt(at)
     if (!number && !LITERALS.has(word)) return undefined
-    if (nameGoesOn(at + word.length)) return undefined
+    if (nameContinues(at + word.length)) return undefined
     at += word.length
     return { kind: 'literal', text: word, value: number ? Number(number) : LITERALS.get(word)! }
   }
@@ -227,20 +227,20 @@ export function readerOf(source: string, from: number, to: number, { stops = new
     return segments
   }
 
-  /** One word, or several with blanks between: `first name`. */
+  /** One word, or several separated by blanks: `first name`. */
   function readName() {
     skipBlanks()
     const words: string[] = []
     for (let word = wordAt(at); word; word = wordAt(at)) {
       words.push(word)
       at += word.length
-      if (!nameGoesOn(at)) break
+      if (!nameContinues(at)) break
       skipBlanks()
     }
     return words.join(' ')
   }
 
-  function nameGoesOn(start: number) {
+  function nameContinues(start: number) {
     let here = start
     while (here < to && isBlank(source, here)) here++
     if (here === start) return false
@@ -252,7 +252,7 @@ export function readerOf(source: string, from: number, to: number, { stops = new
     expression,
     operand,
     take,
-    /** An identifier of the tag's own, such as the name that `assign` gives. */
+    /** A name that the tag defines, such as that of `assign`. */
     identifier: () => {
       skipBlanks()
       const word = wordAt(at)
@@ -275,7 +275,7 @@ function textOf(text: string): Literal {
     const value = LITERALS.has(text) ? LITERALS.get(text)! : Number(text)
     return { kind: 'literal', text, value }
   }
-  // Word processors put typographic quotes around what was meant to be quoted.
+  // Word processors replace quotes by typographic ones.
   const value = /^(“.*”|„.*“|‘.*’)$/s.test(text) ? text.slice(1, -1) : text
   return { kind: 'literal', text: quote(value), value }
 }
@@ -284,14 +284,14 @@ const quote = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`
 
 const ESCAPES: Record<string, string> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
 
-/** As the engine reads it: a backslash makes the next character ordinary, or names a control or a code point. */
+/** Like the engine: a backslash escapes the next character, or starts a control character or code point. */
 const unquote = (text: string) =>
   text.slice(1, -1).replace(/\\(?:u([0-9a-fA-F]{0,4})|([0-7]{1,3})|(.))/gs, (_, hex?: string, octal?: string, char?: string) => {
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(`0${hex}`, 16))
     return octal === undefined ? (ESCAPES[char!] ?? char!) : String.fromCharCode(Number.parseInt(octal, 8))
   })
 
-/** As plain Liquid. */
+/** Prints plain Liquid. */
 export const printExpression = ({ terms, filters }: Expression): string =>
   [terms.map((term) => (term.kind === 'operator' ? term.text : printOperand(term))).join(' '), ...filters.map(printFilter)].join(' | ')
 

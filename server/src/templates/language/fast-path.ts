@@ -1,26 +1,26 @@
 import { escapeHtml } from '../../lib/html.ts'
 import type { Expression, Operand } from './expression.ts'
-import { MAX_OUTPUT_HERE } from './limits.ts'
+import { MAX_FAST_OUTPUT } from './limits.ts'
 import type { Prepared } from './prepare.ts'
 import { fallBack, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 import { lookUpVariable, type Recipient } from './variables.ts'
 
-/** Characters that may still be processed on this thread; below zero, the rest is left to the threads. */
+/** Characters that may still be processed on the main thread. Below zero, the email is left to the render threads. */
 type Budget = { characters: number }
-/** Undefined once the budget is used up. */
+/** Returns undefined once the budget is used up. */
 type Piece = string | ((recipient: Recipient, budget: Budget) => string | undefined)
-/** A template that only fills in variables. Undefined as a result: too long, or too much work, for this thread. */
-export type Simple = (recipient: Recipient, budget: Budget) => string | undefined
+/** Renders a template that only fills in variables. Returns undefined if that is too long, or too much work, for the main thread. */
+export type FastPath = (recipient: Recipient, budget: Budget) => string | undefined
 
-/** Engine words for the ends and length of lists; here they would be fields. */
+/** Properties that the engine computes for lists and strings; the fast path would read them as fields. */
 const COMPUTED = new Set(['size', 'first', 'last'])
 
 /**
- * A function that renders the template without the engine, when it consists of texts and variables with fallbacks and a few
- * filters. Its cost is bounded by the characters that its filters read, which need not be printed: 48 filters on a variable of
- * 65,000 blanks print nothing, and 200 of those take a second. So it may run on the main thread; everything else goes to the threads.
+ * Compiles a template that consists of text and variables, with fallbacks and a few filters, to a function that needs no engine and may run on
+ * the main thread. Undefined for all other templates. The budget counts the characters that filters read, not those that are printed:
+ * 48 filters on a variable of 65,000 blanks print nothing, and 200 such outputs take a second.
  */
-export function simplify({ sequence }: Prepared, { html }: { html: boolean }): Simple | undefined {
+export function compileFastPath({ sequence }: Prepared, { html }: { html: boolean }): FastPath | undefined {
   if (!sequence) return undefined
   const pieces: Piece[] = []
   for (const part of sequence) {
@@ -34,7 +34,7 @@ export function simplify({ sequence }: Prepared, { html }: { html: boolean }): S
       const printed = typeof piece === 'string' ? piece : piece(recipient, budget)
       if (printed === undefined) return undefined
       text += printed
-      if (text.length > MAX_OUTPUT_HERE) return undefined
+      if (text.length > MAX_FAST_OUTPUT) return undefined
     }
     return text
   }
@@ -54,16 +54,16 @@ function pieceOf({ terms, filters }: Expression, { html, isUrl }: { html: boolea
   return (recipient, budget) => {
     let value = read(recipient)
     for (const { read: apply, isFree } of steps) {
-      if (!isFree && !pay(budget, value)) return undefined
+      if (!isFree && !charge(budget, value)) return undefined
       value = apply(value)
     }
-    if (!pay(budget, value)) return undefined
+    if (!charge(budget, value)) return undefined
     return isEscaped ? escapeHtml(write(value)) : write(value)
   }
 }
 
-/** For the characters that the next step will read. Lists may print less than they cost to walk, so their JSON counts. */
-function pay(budget: Budget, value: unknown) {
+/** Charges the characters that the next step reads. A list may print less than it costs to traverse, so its JSON is counted. */
+function charge(budget: Budget, value: unknown) {
   if (typeof value === 'string') budget.characters -= value.length
   else if (typeof value === 'object' && value !== null) budget.characters -= JSON.stringify(value).length
   return budget.characters >= 0
@@ -73,7 +73,7 @@ function readOf(operand: Operand): ReadValue | undefined {
   if (operand.kind === 'literal') return () => operand.value
   if (operand.kind === 'path') {
     const path = operand.segments
-    // An index counts from the end when it is negative, and ends and lengths are computed: the engine knows how.
+    // Only the engine handles negative indexes and computed properties.
     if (!path.every((segment) => typeof segment === 'string' && !COMPUTED.has(segment))) return undefined
     return (recipient) => lookUpVariable(recipient, path as string[])
   }

@@ -1,4 +1,4 @@
-/** Every filter a template may use. What the engine gains in a later version is not available until it stands here. */
+/** Allowed filters. Filters of later engine versions are not available until they are listed here. */
 export const FILTERS: ReadonlySet<string> = new Set(
   `
   abs append array_to_sentence_string at_least at_most base64_decode base64_encode capitalize ceil cgi_escape compact concat date

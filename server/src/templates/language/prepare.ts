@@ -1,4 +1,4 @@
-import { type Expression, type Operand, type Path, printExpression, printOperand, readerOf } from './expression.ts'
+import { createReader, type Expression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
 import { MAX_BLOCK_DEPTH } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 import { type Part, tokenize } from './tokenize.ts'
@@ -10,16 +10,16 @@ type Block = { name: string; start: number; locals: string[] }
 /** A variable of the recipient that a template uses. `data.x` and `x` are the same field: `["x"]`. */
 export type Reference = { path: string[]; start: number; needsValue: boolean }
 
-/** What a template prints between its texts. */
+/** An output of a template. */
 type Output = { expression: Expression; isUrl: boolean }
 
 export type Prepared = {
   /** Plain Liquid: no `??`, no names with spaces. */
   liquid: string
-  /** Where each part starts in `liquid` and in the source. */
+  /** Start of each part in `liquid` and in the source. */
   places: { liquid: number; source: number }[]
   references: Reference[]
-  /** Texts and outputs in their order, when there is nothing else. */
+  /** Texts and outputs in order, if the template has no other parts. */
   sequence: (string | Output)[] | undefined
 }
 
@@ -34,16 +34,16 @@ const CLOSES: Record<string, string> = {
   endcomment: 'comment',
 }
 const OPENS = new Set(Object.values(CLOSES))
-/** Tags whose arguments are passed on as they are. */
+/** Tags whose arguments are not rewritten. */
 const VERBATIM = new Set(['#', 'else', 'break', 'continue', 'increment', 'decrement', 'capture', 'raw', 'comment'])
 const LOOP_WORDS = new Set(['reversed', 'limit', 'offset', 'cols'])
 const FORBIDDEN = new Set(['include', 'render', 'layout', 'block', 'liquid'])
 const URL_ATTRIBUTE = /\s(?:href|src|action|formaction|background|poster|cite)\s*=\s*["']?\s*$/i
 
-/** Reads a template, refuses what is no template, and rewrites the rest for the engine. Linear in the length of the text. */
+/** Parses a template, throws a TemplateSyntaxError if it is invalid, and rewrites it to plain Liquid. Linear in its length. */
 export function prepare(source: string, { html }: { html: boolean }): Prepared {
   const parts = tokenize(source)
-  const found: Found = { source, blocks: [], locals: new Set(), tested: new Set(), references: [] }
+  const found: Findings = { source, blocks: [], locals: new Set(), tested: new Set(), references: [] }
   const places: Prepared['places'] = []
   const sequence: (string | Output)[] = []
   let liquid = ''
@@ -68,15 +68,15 @@ export function prepare(source: string, { html }: { html: boolean }): Prepared {
   }
   const open = found.blocks.at(-1)
   if (open) refuse(source, open.start, `{% ${open.name} %} is not closed by {% end${open.name} %}.`)
-  return { liquid, places, references: settle(found), sequence: isSequence ? sequence : undefined }
+  return { liquid, places, references: dropTested(found), sequence: isSequence ? sequence : undefined }
 }
 
-// Most outputs do not stand behind a quote or an equals sign; looking at the last character first spares the expression.
+// Most outputs do not follow a quote or an equals sign; checking the last character first is faster.
 const startsUrl = (before: string) => /["'=\s]$/.test(before.slice(-1)) && URL_ATTRIBUTE.test(before)
 
 const trims = (text: string) => text.startsWith('{{-') || text.endsWith('-}}')
 
-/** The braces and dashes stay, what is between them is replaced. */
+/** Replaces the content between the braces; braces and dashes stay. */
 const rewrite = (text: string, { start, from, to }: { start: number; from: number; to: number }, inner: string) =>
   `${text.slice(0, from - start)}${inner}${text.slice(to - start)}`
 
@@ -85,26 +85,26 @@ const printOutput = ({ expression, isUrl }: Output) => {
   return asIs ? printExpression(expression) : `${printExpression(expression)} | url_attribute`
 }
 
-type Found = {
+type Findings = {
   source: string
   blocks: Block[]
-  /** Names the template gives itself. */
+  /** Names that the template defines. */
   locals: Set<string>
-  /** Variables that stand in a condition: their absence is provided for. */
+  /** Variables that are tested in a condition, so that they may be missing. */
   tested: Set<string>
   references: Reference[]
 }
 
-function readOutput(found: Found, { start, from, to }: { start: number; from: number; to: number }, isUrl: boolean): Output {
+function readOutput(found: Findings, { start, from, to }: { start: number; from: number; to: number }, isUrl: boolean): Output {
   if (from === to) refuse(found.source, start, 'There is nothing between {{ and }}.')
-  const reader = readerOf(found.source, from, to, { isOutput: true })
+  const reader = createReader(found.source, from, to, { isOutput: true })
   const expression = reader.expression()
   reader.end()
   collect(found, expression)
   return { expression, isUrl }
 }
 
-function rewriteTag(found: Found, tag: Tag, text: string): string {
+function rewriteTag(found: Findings, tag: Tag, text: string): string {
   const { source } = found
   const { name, start } = tag
   if (FORBIDDEN.has(name)) refuse(source, start, `The tag "${name}" is not available.`)
@@ -115,13 +115,13 @@ function rewriteTag(found: Found, tag: Tag, text: string): string {
   return rewrite(text, tag, inner)
 }
 
-/** The same as an output; the engine's own would escape what was captured a second time. */
-function rewriteEcho(found: Found, { name, from, to }: Tag, text: string) {
+/** Rewritten to an output: the `echo` of the engine would escape captured markup again. */
+function rewriteEcho(found: Findings, { name, from, to }: Tag, text: string) {
   const value = readValue(found, { from: from + name.length, to })
   return `{{${text[2] === '-' ? '-' : ''} ${value} ${text.at(-3) === '-' ? '-' : ''}}}`
 }
 
-function rewriteArguments(found: Found, { name, start, from, to }: Tag): string {
+function rewriteArguments(found: Findings, { name, start, from, to }: Tag): string {
   const { source } = found
   const args = { from: from + name.length, to }
   if (VERBATIM.has(name)) {
@@ -141,16 +141,16 @@ function rewriteArguments(found: Found, { name, start, from, to }: Tag): string 
 
 type Range = { from: number; to: number }
 
-function readValue(found: Found, { from, to }: Range, { isTest = false } = {}) {
-  const reader = readerOf(found.source, from, to)
+function readValue(found: Findings, { from, to }: Range, { isTest = false } = {}) {
+  const reader = createReader(found.source, from, to)
   const expression = reader.expression()
   reader.end()
   collect(found, expression, isTest)
   return printExpression(expression)
 }
 
-function readList(found: Found, { from, to }: Range) {
-  const reader = readerOf(found.source, from, to)
+function readList(found: Findings, { from, to }: Range) {
+  const reader = createReader(found.source, from, to)
   const values: Operand[] = []
   do values.push(reader.operand())
   while (reader.take(',') || reader.take('or'))
@@ -159,9 +159,9 @@ function readList(found: Found, { from, to }: Range) {
   return values.map(printOperand).join(', ')
 }
 
-/** `a, b, c`, perhaps with a group before: `rows: a, b`. */
-function readCycle(found: Found, { from, to }: Range) {
-  const reader = readerOf(found.source, from, to)
+/** `a, b, c`, optionally with a group: `rows: a, b`. */
+function readCycle(found: Findings, { from, to }: Range) {
+  const reader = createReader(found.source, from, to)
   const values = [reader.operand()]
   const group = reader.take(':') ? values.pop() : undefined
   if (group) values.push(reader.operand())
@@ -171,8 +171,8 @@ function readCycle(found: Found, { from, to }: Range) {
   return `${group ? `${printOperand(group)}: ` : ''}${values.map(printOperand).join(', ')}`
 }
 
-function readAssignment(found: Found, { from, to }: Range) {
-  const reader = readerOf(found.source, from, to)
+function readAssignment(found: Findings, { from, to }: Range) {
+  const reader = createReader(found.source, from, to)
   const local = reader.identifier()
   if (!reader.take('=')) reader.end()
   const expression = reader.expression()
@@ -182,8 +182,8 @@ function readAssignment(found: Found, { from, to }: Range) {
   return `assign ${local} = ${printExpression(expression)}`
 }
 
-function readLoop(found: Found, name: string, { from, to }: Range) {
-  const reader = readerOf(found.source, from, to, { stops: LOOP_WORDS })
+function readLoop(found: Findings, name: string, { from, to }: Range) {
+  const reader = createReader(found.source, from, to, { stops: LOOP_WORDS })
   const local = reader.identifier()
   if (reader.identifier() !== 'in') refuse(found.source, from, `Write {% ${name} item in list %}.`)
   const list = reader.operand()
@@ -191,29 +191,29 @@ function readLoop(found: Found, name: string, { from, to }: Range) {
   return `${name} ${local} in ${printOperand(list)} ${reader.rest().trim()}`
 }
 
-function openBlock({ source, blocks }: Found, { name, start, from, to }: Tag) {
+function openBlock({ source, blocks }: Findings, { name, start, from, to }: Tag) {
   if (blocks.length === MAX_BLOCK_DEPTH) refuse(source, start, `Blocks are nested more than ${MAX_BLOCK_DEPTH} deep.`)
   const loops = name === 'for' || name === 'tablerow'
-  const local = loops ? readerOf(source, from + name.length, to).identifier() : ''
+  const local = loops ? createReader(source, from + name.length, to).identifier() : ''
   blocks.push({ name, start, locals: loops ? [local, 'forloop', 'tablerowloop'] : [] })
 }
 
-function closeBlock({ source, blocks }: Found, { name, start }: Tag, text: string) {
+function closeBlock({ source, blocks }: Findings, { name, start }: Tag, text: string) {
   const open = blocks.pop()
   if (open?.name !== CLOSES[name]) {
     refuse(source, start, open ? `{% ${name} %} does not close {% ${open.name} %}.` : `{% ${name} %} closes nothing.`)
   }
-  // The engine does not know a dash before `endraw`.
+  // The engine does not support a dash before `endraw`.
   return name === 'endraw' ? text.replace(/^\{%-/, '{%') : text
 }
 
-function collect(found: Found, { terms, filters }: Expression, isTest = false) {
+function collect(found: Findings, { terms, filters }: Expression, isTest = false) {
   const needsValue = !isTest && !filters.some(({ name }) => name === 'default' || name === 'fallback')
   for (const term of terms) if (term.kind !== 'operator') collectOperand(found, term, { needsValue, isTest })
   for (const { args } of filters) for (const { value } of args) collectOperand(found, value, { needsValue: false })
 }
 
-function collectOperand(found: Found, operand: Operand, use: { needsValue: boolean; isTest?: boolean }): void {
+function collectOperand(found: Findings, operand: Operand, use: { needsValue: boolean; isTest?: boolean }): void {
   if (operand.kind === 'path') collectPath(found, operand, use)
   else if (operand.kind === 'property') {
     collectOperand(found, operand.of, use)
@@ -227,7 +227,7 @@ function collectOperand(found: Found, operand: Operand, use: { needsValue: boole
   }
 }
 
-function collectPath(found: Found, { segments, start }: Path, { needsValue, isTest }: { needsValue: boolean; isTest?: boolean }) {
+function collectPath(found: Findings, { segments, start }: Path, { needsValue, isTest }: { needsValue: boolean; isTest?: boolean }) {
   const path = pathOf(segments)
   collectSegments(found, segments)
   const [first] = path
@@ -236,7 +236,7 @@ function collectPath(found: Found, { segments, start }: Path, { needsValue, isTe
   found.references.push({ path, start, needsValue })
 }
 
-/** The part of a path that is known without rendering, without the `data.` that may stand before any field. */
+/** The static part of a path, without the optional `data.` before a field. */
 function pathOf(segments: (string | Operand)[]) {
   const known: string[] = []
   for (const segment of segments) {
@@ -247,9 +247,9 @@ function pathOf(segments: (string | Operand)[]) {
   return known[0] === 'data' && known[1] !== undefined && !isStandard(known[1]) ? known.slice(1) : known
 }
 
-function collectSegments(found: Found, segments: (string | Operand)[]) {
+function collectSegments(found: Findings, segments: (string | Operand)[]) {
   for (const segment of segments) if (typeof segment !== 'string') collectOperand(found, segment, { needsValue: true })
 }
 
-const settle = ({ references, tested }: Found) =>
+const dropTested = ({ references, tested }: Findings) =>
   references.map((reference) => ({ ...reference, needsValue: reference.needsValue && !tested.has(JSON.stringify(reference.path)) }))

@@ -5,7 +5,7 @@ import { fingerprint } from '../../lib/fingerprint.ts'
  * Keeps what was used last, up to a number of entries and of bytes, as estimated by whoever adds them. Of texts with the same gist only
  * the last.
  */
-export function createRecent<Value>({ entries, bytes }: { entries: number; bytes: number }) {
+export function createSourceCache<Value>({ entries, bytes }: { entries: number; bytes: number }) {
   const kept = createCache<string, { text: string; value: Value }>({ maxEntries: entries, maxWeight: bytes })
   return {
     get(text: string): Value | undefined {

@@ -1,4 +1,4 @@
-/** A template that cannot be read. Line and column are those of the text as its author wrote it, counted from 1. */
+/** A syntax error. Line and column refer to the source as written, counted from 1. */
 export class TemplateSyntaxError extends Error {
   readonly line: number
   readonly column: number

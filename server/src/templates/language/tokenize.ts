@@ -2,15 +2,15 @@ import { endOfQuoted, isBlank, isQuote, isWord } from './characters.ts'
 import { MAX_SOURCE, MAX_TAG_LENGTH, MAX_TAGS } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 
-/** A stretch of a template. Together they are the whole text, in its order, without gaps. */
+/** A part of a template. All parts in order cover the source without gaps. */
 export type Part =
   | { kind: 'text' | 'raw' | 'comment'; start: number; end: number }
-  /** `from` to `to` is what stands between the braces, without the dashes that trim white space. */
+  /** `from` to `to` is the content between the braces, without the dashes of white space control. */
   | { kind: 'output'; start: number; end: number; from: number; to: number }
   | { kind: 'tag'; start: number; end: number; from: number; to: number; name: string }
 
 const OPEN = /\{[{%]/g
-/** What lies between these is not looked at. */
+/** The content of these tags is not parsed. */
 const END_OF = { raw: /\{%-?\s*endraw\s*-?%\}/g, comment: /\{%-?\s*endcomment\s*-?%\}/g }
 
 export function tokenize(source: string): Part[] {
@@ -56,7 +56,7 @@ function readOutput(source: string, start: number): Part {
       return { kind: 'output', start, end: at + 2, ...trimmed(source, start + 2, at) }
     else at++
   }
-  return refuse(source, start, '{{ is not closed by }}, or a text in it lacks its closing quote.')
+  return refuse(source, start, '{{ is not closed by }}, or a string in it is not closed by a quote.')
 }
 
 function readTag(source: string, start: number): Part {
@@ -70,7 +70,7 @@ function readTag(source: string, start: number): Part {
   return { kind: 'tag', start, end: start + 2 + close + 2, from, to, name: source.slice(from, end) }
 }
 
-/** Without the dashes of white space control, and without blanks. */
+/** Removes the dashes of white space control, and blanks. */
 function trimmed(source: string, start: number, end: number) {
   let from = source[start] === '-' ? start + 1 : start
   let to = source[end - 1] === '-' && end - 1 >= from ? end - 1 : end

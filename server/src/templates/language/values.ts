@@ -1,4 +1,4 @@
-/** How a value reads in a mail: lists joined by commas, nothing for what is missing, JSON for what has no better form. */
+/** Prints a value: lists joined by commas, nothing for missing values, JSON for objects. */
 export function print(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return ''
@@ -6,7 +6,7 @@ export function print(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** `a ?? b`: b when a is missing, null or empty. Zero and false are values. */
+/** `a ?? b`: b if a is missing, null or empty. Zero and false are values. */
 export const fallBack = (value: unknown, otherwise: unknown) => (isAbsent(value) ? otherwise : value)
 
 export const isAbsent = (value: unknown) =>
@@ -14,15 +14,15 @@ export const isAbsent = (value: unknown) =>
 
 const SCHEMES = new Set(['http', 'https', 'mailto', 'tel', 'sms', 'cid', 'webcal'])
 
-/** For the start of a link or source. A contact may write `javascript:…` into a field that a template uses as an address. */
+/** For values at the start of a URL attribute: a contact may put `javascript:…` into a field that a template uses as a link. */
 export function safeUrl(value: unknown): string {
   const text = print(value)
-  // Browsers ignore controls and blanks inside a scheme, so they do not hide one here.
+  // Browsers ignore control characters and blanks within a scheme, so these must not hide one.
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(text.slice(0, 200).replace(/[\p{C}\p{Z}]/gu, '')) ?? []
   return scheme === undefined || SCHEMES.has(scheme.toLowerCase()) ? text : '#'
 }
 
-/** The filters that cannot make a text much longer. The fast path and the engine use these same functions. */
+/** Filters that cannot make a string much longer. Shared by the fast path and the engine. */
 export const PLAIN_FILTERS: Record<string, (value: unknown) => string> = {
   upcase: (value) => print(value).toUpperCase(),
   downcase: (value) => print(value).toLowerCase(),

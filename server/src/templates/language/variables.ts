@@ -1,6 +1,6 @@
 import { isAbsent } from './values.ts'
 
-/** Whom a mail is for. `data` holds the contact's custom fields, and those sent for this mail only. */
+/** The recipient of an email. `data` has the custom fields of the contact, and those given for this email only. */
 export type Recipient = {
   id: string
   email: string
@@ -14,7 +14,7 @@ export type Recipient = {
   data: Record<string, unknown>
 }
 
-/** These names always mean the service's own value, whatever `data` holds. */
+/** Reserved names: they take precedence over fields in `data`. */
 const STANDARD = {
   id: ({ id }) => id,
   email: ({ email }) => email,
@@ -35,9 +35,9 @@ const standard = new Map<string, (recipient: Recipient) => unknown>(Object.entri
 
 export const isStandard = (name: string) => standard.has(name)
 
-/** Own properties only: what every object inherits is nobody's field. */
-const own = (holder: unknown, key: string): unknown =>
-  holder !== null && holder !== undefined && Object.hasOwn(holder as object, key) ? (holder as Record<string, unknown>)[key] : undefined
+/** Own properties only: inherited ones are not fields. */
+const own = (object: unknown, key: string): unknown =>
+  object !== null && object !== undefined && Object.hasOwn(object as object, key) ? (object as Record<string, unknown>)[key] : undefined
 
 export function lookUpVariable(recipient: Recipient, path: string[]): unknown {
   const [first = '', ...rest] = path
@@ -47,7 +47,7 @@ export function lookUpVariable(recipient: Recipient, path: string[]): unknown {
   return value
 }
 
-/** Everything at top level, for the engine: `x` is `data.x` unless the name is taken. */
+/** The scope for the engine: `x` is `data.x`, unless the name is reserved. */
 export function scopeOf(recipient: Recipient): Record<string, unknown> {
   const scope: Record<string, unknown> = Object.assign(Object.create(null), recipient.data)
   for (const [name, read] of standard) scope[name] = read(recipient)
