@@ -73,7 +73,7 @@ describe('on https', () => {
   }
 
   test.each<Record<string, string>>([{ origin: PUBLIC_URL }, { 'sec-fetch-site': 'same-origin' }])(
-    'a write from our own page is taken: %j',
+    'a write from our own page is accepted: %j',
     async (headers) => {
       expect(await write(headers)).toBe(201)
     },

@@ -348,7 +348,7 @@ test.each([
 })
 
 test.each(['9007199254740991', '-9007199254740991', '1e15', '0.1234567890123456789', '1e-400', '123456789012345.6789'])(
-  'the number %s is taken',
+  'the number %s is accepted',
   async (number) => {
     const answer = await sterna.call('POST', '/probe/echo', { body: `{"a":${number}}` })
     expect([answer.status, answer.body.body]).toEqual([200, { a: Number(number) }])
@@ -421,7 +421,7 @@ describe('every parameter in a path', () => {
   })
 
   test.each(["a'b", 'a"b', 'a.b', '%2F', '%F0%9F%A6%9C', '__proto__', 'constructor', '%27%3b--', 'x'.repeat(1_500)])(
-    'that is a name may be %s, and nothing fails at it',
+    'that is a name may be %s without an internal error',
     async (value) => {
       const before = await sterna.digest(UNCOUNTED)
       const names = withParameters('path').filter((parameter) => !isId(parameter) && parameter.operation.method === 'GET')
@@ -510,14 +510,11 @@ describe('every parameter in a query', () => {
   })
 })
 
-test.each(['/users/%zz', '/%', '/projects/%ff%fe/members'])(
-  '%s, which no route ever sees, is answered like everything else',
-  async (url) => {
-    const { status, headers, body } = await sterna.call('GET', url, { headers: { 'x-request-id': 'order-42' } })
-    expect([status, headers['x-request-id'], body.error.requestId]).toEqual([404, 'order-42', 'order-42'])
-    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' })
-  },
-)
+test.each(['/users/%zz', '/%', '/projects/%ff%fe/members'])('%s, which matches no route, has the error envelope', async (url) => {
+  const { status, headers, body } = await sterna.call('GET', url, { headers: { 'x-request-id': 'order-42' } })
+  expect([status, headers['x-request-id'], body.error.requestId]).toEqual([404, 'order-42', 'order-42'])
+  expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' })
+})
 
 // Sockets -------------------------------------------------------------------------------------------------------------
 

@@ -606,7 +606,7 @@ describe('an email', () => {
   })
 
   test.each(['{{subscribeUrl}}', '<a href="https://mail.example/unsubscribe/">x</a>'])(
-    'of marketing that says only %s has a footer',
+    'of type MARKETING with only %s has a footer',
     async (body) => {
       const { html } = await PostalMime.parse(await project.deliver({ body }))
       expect(html).toContain('You are receiving')

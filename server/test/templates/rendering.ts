@@ -4,7 +4,7 @@ import { prepare } from '../../src/templates/language/prepare.ts'
 import { type Recipient, scopeOf } from '../../src/templates/language/variables.ts'
 import { renderEmail } from '../../src/templates/render.ts'
 
-export const DATA = {
+const DATA = {
   name: 'Ada',
   'first name': 'Ada',
   html: '<b>"Tom" & \'Jerry\'</b>',

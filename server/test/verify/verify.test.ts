@@ -63,7 +63,7 @@ describe('an address', () => {
   })
 
   test.each([undefined, null, 7, true, ['a@fine.example'], { a: 1 }, 'x'.repeat(321), `a@${'x'.repeat(10_000)}`])(
-    'of something else is refused',
+    'that is not a string or too long is a 422',
     async (email) => {
       const { status, body } = await post(email)
       expect([status, body.error.errors[0].field]).toEqual([422, 'email'])
@@ -96,7 +96,7 @@ describe('the domain', () => {
         reasons: ['The domain accepts no email: it has no MX records.'],
       },
     ],
-    ['has only AAAA besides', { AAAA: ['2001:db8::1'], MX: [[1, 'mx.example']] }, { valid: true, hasWebsite: true }],
+    ['has an AAAA and an MX record', { AAAA: ['2001:db8::1'], MX: [[1, 'mx.example']] }, { valid: true, hasWebsite: true }],
     ['has no website', { MX: [[1, 'mx.example']] }, { valid: true, hasWebsite: false, domainExists: true }],
     [
       'has an empty MX record',
@@ -115,7 +115,7 @@ describe('the domain', () => {
   })
 
   test.each(['hang', 'servfail', 'refused', 'garbage'] as const)(
-    'is unknown when DNS answers with %s, and the answer says so within 5 seconds',
+    'is unknown if DNS answers with %s, and the result says so within 5 seconds',
     async (fault) => {
       dns.set(`${fault}.example`, fault)
       const start = performance.now()
