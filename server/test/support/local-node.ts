@@ -3,7 +3,7 @@ import { connect } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
 import { joinNodes } from '../../src/db/join.ts'
 import { announce } from '../../src/db/presence.ts'
-import { followMode } from '../../src/domains/sync-with-transport.ts'
+import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
@@ -22,7 +22,13 @@ export async function startLocalNode(env: { DATABASE_URL: string; ROLE?: 'all' |
   await checkSecret(db, deps.secrets)
   const app = await buildApp(deps)
   const kind = role === 'worker' ? 'worker' : 'api'
-  const presence = await joinNodes({ db, log, transport, announce: () => announce({ url, kind, transport, log }), follow: followMode })
+  const presence = await joinNodes({
+    db,
+    log,
+    transport,
+    announce: () => announce({ url, kind, transport, log }),
+    follow: syncWithTransport,
+  })
   const worker = role === 'api' ? undefined : await startWorker(deps, { url, presence })
   return {
     ...createSterna(app, db, deps.secrets),
