@@ -1,23 +1,23 @@
 // Generated from docs/openapi.json by `npm run openapi`. Do not edit.
 
 export type AddressVerification = {
-  /** As we would store it; as given when it is no address. */
+  /** Normalised as it would be stored; unchanged if it is not an address. */
   email: string
-  /** It is an address, and its domain takes mail. The other flags do not count against it. */
+  /** The address is well-formed and its domain accepts email. Independent of the other flags. */
   valid: boolean
   isDisposable: boolean
-  /** At a service that forwards to an address it hides. */
+  /** At a forwarding service that hides the real address. */
   isAlias: boolean
   isTypo: boolean
   isPlusAddressed: boolean
   /** At a provider of personal mailboxes. */
   isPersonalEmail: boolean
   domainExists: boolean
-  /** The domain has an address to connect to. Nobody connects to it. */
+  /** The domain has an A or AAAA record. No connection is made. */
   hasWebsite: boolean
   hasMxRecords: boolean
   suggestedEmail?: string
-  /** What is wrong or worth knowing; says so when DNS could not be asked. */
+  /** Problems and remarks, including failed DNS lookups. */
   reasons: string[]
 }
 
@@ -46,7 +46,7 @@ export type Domain = {
   status: 'pending' | 'verified' | 'failed'
   verified: boolean
   verifiedBy: 'dns' | 'ses' | 'sandbox' | null
-  /** Says so when the domain counts as verified only because no mail leaves this installation. */
+  /** Set when the domain counts as verified only because this installation sends no email. */
   notice: string | null
   records: {
     type: 'TXT' | 'CNAME'
@@ -55,9 +55,9 @@ export type Domain = {
     purpose: 'dkim' | 'dmarc'
     /** The domain is verified when all required records are found. */
     required: boolean
-    /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
+    /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
     status: 'pending' | 'found' | 'missing' | 'mismatch' | 'unknown' | 'sandbox'
-    /** What is published there. */
+    /** Values published under this name. */
     found: string[]
   }[]
   lastCheckedAt: string | null
@@ -75,7 +75,7 @@ export type DomainCheck = {
   status: 'pending' | 'verified' | 'failed'
   verified: boolean
   verifiedBy: 'dns' | 'ses' | 'sandbox' | null
-  /** Says so when the domain counts as verified only because no mail leaves this installation. */
+  /** Set when the domain counts as verified only because this installation sends no email. */
   notice: string | null
   records: {
     type: 'TXT' | 'CNAME'
@@ -84,9 +84,9 @@ export type DomainCheck = {
     purpose: 'dkim' | 'dmarc'
     /** The domain is verified when all required records are found. */
     required: boolean
-    /** `pending`: not looked for yet. `unknown`: DNS did not answer. `sandbox`: not looked for, because no mail leaves this installation. */
+    /** `pending`: not looked up yet. `unknown`: DNS did not reply. `sandbox`: not looked up, because this installation sends no email. */
     status: 'pending' | 'found' | 'missing' | 'mismatch' | 'unknown' | 'sandbox'
-    /** What is published there. */
+    /** Values published under this name. */
     found: string[]
   }[]
   lastCheckedAt: string | null
@@ -282,12 +282,12 @@ export type Template = {
 }
 
 export type Upload = {
-  /** For the `src` of an `<img>`. Public, and never another image. */
+  /** For the `src` of an `<img>`. Public, and always the same image. */
   url: string
   key: string
   filename: string
   contentType: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
-  /** Bytes as stored: the image is drawn anew. */
+  /** Size in bytes as stored, after re-encoding. */
   size: number
 }
 
@@ -693,7 +693,7 @@ export interface Operations {
     }
   }
 
-  /** Where a contact field is used */
+  /** Get the usage of a contact field */
   'GET /contacts/fields/{field}/usage': {
     params: {
       field: string
@@ -854,9 +854,9 @@ export interface Operations {
   }
 
   /**
-   * Add a sender domain
+   * Add a domain
    *
-   * Answers with the DNS records to publish.
+   * Returns the DNS records to publish.
    */
   'POST /domains': {
     params: undefined
@@ -870,7 +870,7 @@ export interface Operations {
   }
 
   /**
-   * List the domains of a project
+   * List domains
    *
    * `current` stands for the project of the key, or of `X-Project-Id`.
    */
@@ -884,7 +884,7 @@ export interface Operations {
     response: Domain[]
   }
 
-  /** Remove a domain */
+  /** Delete a domain */
   'DELETE /domains/{id}': {
     params: {
       id: string
@@ -896,9 +896,9 @@ export interface Operations {
   }
 
   /**
-   * Check the records of a domain now
+   * Verify a domain
    *
-   * While another check of it is under way, the answer is the result of that one.
+   * Looks up the DNS records now. If a check of the domain is already running, returns its result.
    */
   'GET /domains/{id}/verify': {
     params: {
@@ -1204,7 +1204,7 @@ export interface Operations {
     }
   }
 
-  /** Where an event name is used */
+  /** Get the usage of an event name */
   'GET /events/{eventName}/usage': {
     params: {
       eventName: string
@@ -1464,7 +1464,7 @@ export interface Operations {
       /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       pageSize?: number
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
-      /** Part of the name, description or subject, in any case. */
+      /** Case-insensitive search in name, description and subject. */
       search?: string
       /** `name` or `createdAt` or `updatedAt`. Any other value counts as the default, `createdAt`. */
       sort?: string
@@ -1493,7 +1493,7 @@ export interface Operations {
       body: string
       type: 'TRANSACTIONAL' | 'MARKETING'
       description?: string | null
-      /** On a verified domain. */
+      /** Must be on a verified domain. */
       from?: string | null
       fromName?: string | null
       replyTo?: string | null
@@ -1501,7 +1501,7 @@ export interface Operations {
     response: Template
   }
 
-  /** What could be better in a mail */
+  /** Lint a subject and body */
   'POST /templates/lint': {
     params: undefined
     query: undefined
@@ -1525,7 +1525,7 @@ export interface Operations {
           | 'no_unsubscribe_link'
         severity: 'error' | 'warning' | 'info'
         message: string
-        /** In the body. */
+        /** Line of the body. */
         line?: number
       }[]
     }
@@ -1542,7 +1542,7 @@ export interface Operations {
     response: Template
   }
 
-  /** Change a template */
+  /** Update a template */
   'PATCH /templates/{id}': {
     params: {
       id: string
@@ -1558,7 +1558,7 @@ export interface Operations {
       body?: string
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       description?: string | null
-      /** On a verified domain. */
+      /** Must be on a verified domain. */
       from?: string | null
       fromName?: string | null
       replyTo?: string | null
@@ -1577,7 +1577,7 @@ export interface Operations {
     response: undefined
   }
 
-  /** Copy a template */
+  /** Duplicate a template */
   'POST /templates/{id}/duplicate': {
     params: {
       id: string
@@ -1588,7 +1588,7 @@ export interface Operations {
     response: Template
   }
 
-  /** What could be better in a template */
+  /** Lint a template */
   'POST /templates/{id}/lint': {
     params: {
       id: string
@@ -1610,16 +1610,16 @@ export interface Operations {
           | 'no_unsubscribe_link'
         severity: 'error' | 'warning' | 'info'
         message: string
-        /** In the body. */
+        /** Line of the body. */
         line?: number
       }[]
     }
   }
 
   /**
-   * Render a template for a contact or a sample
+   * Preview a template
    *
-   * Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
+   * Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
    */
   'POST /templates/{id}/preview': {
     params: {
@@ -1644,7 +1644,7 @@ export interface Operations {
     }
   }
 
-  /** Where a template is used */
+  /** Get the usage of a template */
   'GET /templates/{id}/usage': {
     params: {
       id: string
@@ -1670,7 +1670,7 @@ export interface Operations {
   /**
    * Upload an image
    *
-   * JPEG, PNG, GIF or WebP of at most 10 MB. It is drawn anew, without anything that was hidden in it.
+   * JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content.
    */
   'POST /uploads/image': {
     params: undefined
@@ -1680,7 +1680,7 @@ export interface Operations {
     response: Upload
   }
 
-  /** An uploaded image */
+  /** Get an uploaded image */
   'GET /uploads/{key}': {
     params: {
       key: string
@@ -1866,9 +1866,9 @@ export interface Operations {
   }
 
   /**
-   * Check an email address
+   * Verify an email address
    *
-   * By its spelling, by lists of providers, and by DNS. Answers within 5 seconds; no mail is sent and no mail server is asked.
+   * Checks spelling, lists of providers, and DNS. Replies within 5 seconds; sends no email and contacts no mail server.
    */
   'POST /v1/verify': {
     params: undefined
