@@ -23,7 +23,7 @@ const tag = fc
   .tuple(fc.constantFrom(...NAMES), fc.constantFrom('<', '</', '<'), fc.constantFrom('>', '/>', ' href="#">', '>word'))
   .map(([name, start, end]) => start + name + end)
 
-test('reads what is not nested too deep as the library does, event by event', () => {
+test('HTML within the depth limit is parsed to the same events as by the library', () => {
   fc.assert(
     fc.property(fc.array(tag, { maxLength: 60 }), (tags) => {
       expect(eventsOf(HtmlParser, tags.join(''))).toEqual(eventsOf(Parser, tags.join('')))
@@ -64,13 +64,13 @@ test.each<[string, (n: number) => string]>([
   expect(twice.searched).toBeLessThanOrEqual(3 * 4_000)
 })
 
-test('a stray closing paragraph, which counts as an empty one, costs at most the depth', () => {
+test('a stray closing paragraph, which is an empty paragraph, costs at most the depth limit', () => {
   const { searched, deepest } = workFor('<b>'.repeat(1_990) + '</p>'.repeat(2_000))
   expect(deepest).toBeLessThanOrEqual(MAX_ELEMENT_DEPTH + 1)
   expect(searched).toBeLessThanOrEqual(MAX_ELEMENT_DEPTH * 2_000)
 })
 
-test('elements beyond the depth are still opened and closed, one by one', () => {
+test('elements beyond the depth limit are still opened and closed one by one', () => {
   const html = `${'<i>'.repeat(300)}<a href="x">word</a>${'</i>'.repeat(300)}`
   const events = eventsOf(HtmlParser, html) as [string, string][]
   expect(events.filter(([name]) => name === 'onopentag')).toHaveLength(301)
