@@ -62,7 +62,7 @@ describe('claiming', () => {
       const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.sk })
       const accepted = sink.messages.length
       await until('it arrives', () => copiesOf(id!).length)
-      before.push(Math.max(0, sink.messages.findIndex((mail) => mail.id === id) - accepted))
+      before.push(Math.max(0, sink.messages.findIndex((email) => email.id === id) - accepted))
     }
     before.sort((a, b) => a - b)
     expect(bulk()).toBeLessThan(10_000)

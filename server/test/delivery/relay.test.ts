@@ -372,7 +372,7 @@ test('an unsubscribe that is answered while the relay hesitates is respected', a
   answer('250 2.1.5 Ok')
   await project.reach([id!], 'skipped')
   expect((await project.rows([id!]))[0]).toMatchObject({ code: 'unsubscribed' })
-  expect(sink.messages.filter((mail) => mail.id === id)).toEqual([])
+  expect(sink.messages.filter((email) => email.id === id)).toEqual([])
 })
 
 test('records and events have the subject as it was rendered', async () => {

@@ -22,13 +22,13 @@ const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer
   sterna.call('POST', '/webhooks/sns', { body, headers: { 'content-type': type } })
 const outcome = ({ status, body }: Answer) => (status < 400 ? [status] : [status, body.error.code])
 
-type Shop = Awaited<ReturnType<typeof newShop>>
-let shops = 0
+type Project = Awaited<ReturnType<typeof newProject>>
+let projects = 0
 
-/** A project whose mails have left, by the sandbox. */
-async function newShop() {
+/** A project whose emails have left, by the sandbox. */
+async function newProject() {
   const project = await sterna.newProject()
-  const domain = `told${++shops}.example`
+  const domain = `told${++projects}.example`
   await sterna.call('POST', '/domains', { key: project.sk, body: { domain } })
   const call = async (url: string) => (await sterna.call('GET', url, { key: project.sk })).body
   async function send(count: number): Promise<EmailIds[]> {
@@ -39,11 +39,11 @@ async function newShop() {
       const open = await many(sterna.db, sql`select id from emails where project_id = ${project.id} and state <> 'sent' limit 1`)
       expect(open).toEqual([])
     })
-    const mails = await many(
+    const emails = await many(
       sterna.db,
       sql<EmailIds>`select id, project_id as "projectId", message_id as "messageId", contact_id as "contactId" from emails where project_id = ${project.id}`,
     )
-    const byId = new Map(mails.map((mail) => [mail.id, mail]))
+    const byId = new Map(emails.map((email) => [email.id, email]))
     return answer.body.data.emails.map(({ email }: { email: string }) => byId.get(email)!)
   }
   return { ...project, call, send, email: (id: string) => call(`/emails/${id}`) }
@@ -254,14 +254,14 @@ describe('asking Amazon', () => {
 // What follows --------------------------------------------------------------------------------------------------------------
 
 describe('a notification about an email', () => {
-  let shop: Shop
-  let mails: EmailIds[]
+  let project: Project
+  let emails: EmailIds[]
   let next = 0
   beforeEach(async () => {
-    shop ??= await newShop()
-    mails ??= await shop.send(60)
+    project ??= await newProject()
+    emails ??= await project.send(60)
   })
-  const newMail = () => mails[next++]!
+  const newMail = () => emails[next++]!
   /** As if it had come no further than that. */
   const PLACES = {
     'is handed over': sql`state = 'sending', handed_over_at = now()`,
@@ -269,38 +269,38 @@ describe('a notification about an email', () => {
     'waits for a second try': sql`state = 'deferred', handed_over_at = null, due_at = now() + interval '1 hour'`,
     'is about to be tried again': sql`state = 'sending', handed_over_at = null, attempts = 2`,
   }
-  const putBack = (mail: EmailIds, place: keyof typeof PLACES) =>
-    sql`update emails set sent_at = null, ${PLACES[place]} where project_id = ${mail.projectId} and id = ${mail.id}`.execute(sterna.db)
-  const isSubscribed = async ({ contactId }: EmailIds) => (await shop.call(`/contacts/${contactId}`)).subscribed
+  const putBack = (email: EmailIds, place: keyof typeof PLACES) =>
+    sql`update emails set sent_at = null, ${PLACES[place]} where project_id = ${email.projectId} and id = ${email.id}`.execute(sterna.db)
+  const isSubscribed = async ({ contactId }: EmailIds) => (await project.call(`/contacts/${contactId}`)).subscribed
 
   test.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('that %s is evidence that it was accepted', async (place) => {
     for (const kind of ['Send', 'Delivery', 'DeliveryDelay']) {
-      const mail = newMail()
-      await putBack(mail, place)
-      await tell(eventOf(mail, kind))
+      const email = newMail()
+      await putBack(email, place)
+      await tell(eventOf(email, kind))
       const status = kind === 'Delivery' ? 'DELIVERED' : 'SENT'
-      await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status, outcomeUnknownSince: null }))
-      const row = await one(sterna.db, sql<{ providerId: string }>`select provider_id as "providerId" from emails where id = ${mail.id}`)
-      expect(row.providerId).toBe(`ses-${mail.id}`)
+      await soon(async () => expect(await project.email(email.id)).toMatchObject({ status, outcomeUnknownSince: null }))
+      const row = await one(sterna.db, sql<{ providerId: string }>`select provider_id as "providerId" from emails where id = ${email.id}`)
+      expect(row.providerId).toBe(`ses-${email.id}`)
     }
   })
 
   test('Delivery delivers it', async () => {
-    const mail = newMail()
-    await tell(eventOf(mail, 'Delivery'))
-    await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED', deliveredAt: expect.any(String) }))
-    expect((await eventsOf(mail)).map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
+    const email = newMail()
+    await tell(eventOf(email, 'Delivery'))
+    await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED', deliveredAt: expect.any(String) }))
+    expect((await eventsOf(email)).map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
   })
 
   test('has the time of its event, but not before the email was created nor in the future', async () => {
     const createdAt = new Date(Date.now() - 3 * 86_400_000).toISOString()
     const deliveredAt = async (timestamp: unknown) => {
-      const mail = newMail()
-      await sql`update emails set created_at = ${createdAt} where id = ${mail.id}`.execute(sterna.db)
-      await tell(eventOf(mail, 'Delivery', { delivery: { timestamp } }))
-      await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED' }))
-      const { deliveredAt: at } = await shop.email(mail.id)
-      expect((await eventsOf(mail)).at(-1)!.data.deliveredAt).toBe(at)
+      const email = newMail()
+      await sql`update emails set created_at = ${createdAt} where id = ${email.id}`.execute(sterna.db)
+      await tell(eventOf(email, 'Delivery', { delivery: { timestamp } }))
+      await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED' }))
+      const { deliveredAt: at } = await project.email(email.id)
+      expect((await eventsOf(email)).at(-1)!.data.deliveredAt).toBe(at)
       return at
     }
     const yesterday = new Date(Date.now() - 86_400_000).toISOString()
@@ -316,16 +316,16 @@ describe('a notification about an email', () => {
     await tell(eventOf(soft, 'Bounce', bounce('Transient', 'smtp; 452 mailbox full')))
     await tell(eventOf(odd, 'Bounce', bounce('Undetermined', '')))
     await settled()
-    expect(await shop.email(hard.id)).toMatchObject({ status: 'BOUNCED' })
-    expect(await shop.email(soft.id)).toMatchObject({ status: 'SENT', bouncedAt: null })
+    expect(await project.email(hard.id)).toMatchObject({ status: 'BOUNCED' })
+    expect(await project.email(soft.id)).toMatchObject({ status: 'SENT', bouncedAt: null })
     expect(await Promise.all([hard, soft, odd].map(isSubscribed))).toEqual([false, true, true])
-    const told = await Promise.all([hard, soft, odd].map(async (mail) => (await eventsOf(mail)).at(-1)!))
+    const told = await Promise.all([hard, soft, odd].map(async (email) => (await eventsOf(email)).at(-1)!))
     expect(told.map(({ name, data }) => [name, data.bounceType, data.reason, data.emailId])).toEqual([
       ['email.bounce', 'Permanent', 'smtp; 550 5.1.1 user unknown', hard.id],
       ['email.bounce', 'Transient', 'smtp; 452 mailbox full', soft.id],
       ['email.bounce', 'Transient', '5.1.1', odd.id],
     ])
-    const suppressed = await many(sterna.db, sql<{ address: string }>`select address from suppressions where project_id = ${shop.id}`)
+    const suppressed = await many(sterna.db, sql<{ address: string }>`select address from suppressions where project_id = ${project.id}`)
     expect(suppressed).toHaveLength(1)
     const consents = await many(
       sterna.db,
@@ -339,44 +339,44 @@ describe('a notification about an email', () => {
     await tell(eventOf(complained, 'Complaint', { complaint: { complaintFeedbackType: 'abuse' } }))
     await tell(eventOf(pleased, 'Complaint', { complaint: { complaintFeedbackType: 'not-spam' } }))
     await settled()
-    expect(await shop.email(complained.id)).toMatchObject({ status: 'COMPLAINED' })
-    expect(await shop.email(pleased.id)).toMatchObject({ status: 'SENT' })
+    expect(await project.email(complained.id)).toMatchObject({ status: 'COMPLAINED' })
+    expect(await project.email(pleased.id)).toMatchObject({ status: 'SENT' })
     expect([await isSubscribed(complained), await isSubscribed(pleased)]).toEqual([false, true])
   })
 
   test('of a delay is in its timeline only', async () => {
-    const mail = newMail()
+    const email = newMail()
     const delay = {
       delayType: 'MailboxFull',
       expirationTime: '2030-01-01T00:00:00Z',
       delayedRecipients: [{ diagnosticCode: 'smtp; 452 full' }],
     }
     // Amazon may tell the same again, under another id.
-    for (let times = 0; times < 2; times++) await tell(eventOf(mail, 'DeliveryDelay', { deliveryDelay: delay }))
+    for (let times = 0; times < 2; times++) await tell(eventOf(email, 'DeliveryDelay', { deliveryDelay: delay }))
     await settled()
-    const { status, timeline } = await shop.email(mail.id)
+    const { status, timeline } = await project.email(email.id)
     expect(status).toBe('SENT')
     expect(timeline.at(-1)).toMatchObject({
       what: 'delayed',
       details: { reason: 'MailboxFull: smtp; 452 full', until: '2030-01-01T00:00:00Z' },
     })
-    expect((await eventsOf(mail)).map(({ name }) => name)).toEqual(['email.sent'])
+    expect((await eventsOf(email)).map(({ name }) => name)).toEqual(['email.sent'])
   })
 
   test.each([
     ['Reject', { reject: { reason: 'Bad content' } }, 'Amazon SES rejected it: Bad content'],
     ['Rendering Failure', { failure: { errorMessage: 'No' } }, 'Amazon SES could not render it: No'],
   ])('%s: it has failed', async (kind, more, error) => {
-    const mail = newMail()
-    await tell(eventOf(mail, kind, more))
-    await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'FAILED', error }))
-    expect((await eventsOf(mail)).map(({ name }) => name)).toEqual(['email.sent', 'email.failed'])
+    const email = newMail()
+    await tell(eventOf(email, kind, more))
+    await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'FAILED', error }))
+    expect((await eventsOf(email)).map(({ name }) => name)).toEqual(['email.sent', 'email.failed'])
   })
 
   test('opens and clicks of others change nothing, nor does what we do not know or cannot read', async () => {
-    const mail = newMail()
-    const before = await shop.email(mail.id)
-    for (const kind of ['Open', 'Click', 'Subscription', 'constructor', '']) await tell(eventOf(mail, kind))
+    const email = newMail()
+    const before = await project.email(email.id)
+    for (const kind of ['Open', 'Click', 'Subscription', 'constructor', '']) await tell(eventOf(email, kind))
     for (const message of [
       'no json',
       '[]',
@@ -385,51 +385,51 @@ describe('a notification about an email', () => {
     ])
       expect(await tell(message)).toEqual([200])
     await settled()
-    expect(await shop.email(mail.id)).toEqual(before)
+    expect(await project.email(email.id)).toEqual(before)
   })
 
   test('text of strangers is kept short, on one line and free of what is no text', async () => {
-    const mail = newMail()
-    await tell(eventOf(mail, 'Bounce', bounce('Permanent', `\u001b[31mred\u0000\r\n<b>\ud800${'😀'.repeat(400)}`)))
+    const email = newMail()
+    await tell(eventOf(email, 'Bounce', bounce('Permanent', `\u001b[31mred\u0000\r\n<b>\ud800${'😀'.repeat(400)}`)))
     await settled()
-    const { reason } = (await eventsOf(mail)).at(-1)!.data as { reason: string }
+    const { reason } = (await eventsOf(email)).at(-1)!.data as { reason: string }
     expect(reason).toMatch(/^\[31mred <b> (😀)+$/u)
     expect(reason.length).toBeLessThanOrEqual(500)
   })
 
   test('with a forged id has no effect', async () => {
     const [ours, victim] = [newMail(), newMail()]
-    const before = await shop.email(victim.id)
+    const before = await project.email(victim.id)
     const spoofed = [
-      // The tags of one mail, on another.
+      // The tags of one email, on another.
       eventOf({ ...victim, messageId: ours.messageId }, 'Bounce', bounce('Permanent'), { messageId: `ses-${ours.id}` }),
       // In the name of another project.
-      eventOf({ ...victim, projectId: (await newShop()).id }, 'Bounce', bounce('Permanent')),
+      eventOf({ ...victim, projectId: (await newProject()).id }, 'Bounce', bounce('Permanent')),
       eventOf(victim, 'Bounce', bounce('Permanent'), { tags: { emailId: [victim.id] } }),
       eventOf(victim, 'Bounce', bounce('Permanent'), { tags: { emailId: [victim.id], projectId: ['x'] } }),
       eventOf(victim, 'Bounce', bounce('Permanent'), { commonHeaders: undefined }),
     ]
     for (const message of spoofed) expect(await tell(message)).toEqual([200])
     await settled()
-    expect(await shop.email(victim.id)).toEqual(before)
+    expect(await project.email(victim.id)).toEqual(before)
     expect(await isSubscribed(victim)).toBe(true)
   })
 
   test('by the id its provider gave it, it needs no other name; before that is known it waits', async () => {
-    const mail = newMail()
-    const message = eventOf(mail, 'Delivery', {}, { commonHeaders: undefined })
+    const email = newMail()
+    const message = eventOf(email, 'Delivery', {}, { commonHeaders: undefined })
     const body = signed({ Message: message })
     await post(body)
     await settled()
-    expect(await shop.email(mail.id)).toMatchObject({ status: 'SENT' })
-    await sql`update emails set provider_id = ${`ses-${mail.id}`} where id = ${mail.id}`.execute(sterna.db)
+    expect(await project.email(email.id)).toMatchObject({ status: 'SENT' })
+    await sql`update emails set provider_id = ${`ses-${email.id}`} where id = ${email.id}`.execute(sterna.db)
     await sql`update provider_notifications set due_at = now() where id = ${body.MessageId!}`.execute(sterna.db)
-    await soon(async () => expect(await shop.email(mail.id)).toMatchObject({ status: 'DELIVERED' }))
+    await soon(async () => expect(await project.email(email.id)).toMatchObject({ status: 'DELIVERED' }))
   })
 
   test('that we do not know yet, it waits for a week and no longer', async () => {
-    const mail: EmailIds = { id: newId(), projectId: shop.id, messageId: 'x', contactId: '' }
-    const body = signed({ Message: eventOf(mail, 'Delivery') })
+    const email: EmailIds = { id: newId(), projectId: project.id, messageId: 'x', contactId: '' }
+    const body = signed({ Message: eventOf(email, 'Delivery') })
     await post(body)
     const look = () =>
       one(
@@ -460,9 +460,9 @@ describe('a notification about an email', () => {
       sql<{ id: string }>`select id from provider_notifications where id in (${old.MessageId!}, ${young.MessageId!})`,
     )
     expect(left).toEqual([{ id: young.MessageId }])
-    const gone = await newShop()
-    const [mail] = await gone.send(1)
-    await tell(eventOf(mail!, 'Delivery'))
+    const gone = await newProject()
+    const [email] = await gone.send(1)
+    await tell(eventOf(email!, 'Delivery'))
     await settled()
     await gone.owner.call('DELETE', `/users/@me/projects/${gone.id}`)
     await soon(async () =>

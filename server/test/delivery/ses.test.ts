@@ -64,15 +64,15 @@ describe('the SES transport', () => {
   const yes = async () => allowed
 
   test('hands a message over unchanged, to one recipient, with our ids as tags', async () => {
-    const mail = mailTo('ada@example.com')
-    const outcome = await createTransport().send(mail, yes)
+    const email = mailTo('ada@example.com')
+    const outcome = await createTransport().send(email, yes)
     const taken = ses.messages.at(-1)!
     expect(outcome).toEqual({ is: 'accepted', response: `accepted as ${taken.id}`, providerId: taken.id })
     expect(taken).toMatchObject({
       from: 'news@shop.example',
       to: ['ada@example.com'],
-      source: mail.message.toString(),
-      tags: { emailId: mail.id, projectId: mail.projectId },
+      source: email.message.toString(),
+      tags: { emailId: email.id, projectId: email.projectId },
       set: 'sterna',
     })
   })
@@ -306,7 +306,7 @@ describe('with SES', () => {
     expect(list.body[0]).toMatchObject({ status: 'pending', verifiedBy: null, lastCheckedAt: expect.any(String) })
   })
 
-  async function newShop() {
+  async function newProject() {
     const project = await sterna.newProject()
     const { domain } = await addVerified(project)
     const send = async (to: string, more: object = {}) => {
@@ -318,7 +318,7 @@ describe('with SES', () => {
   }
 
   test('an email is sent once, unsigned by us, with its ids as tags, and the id of the provider is kept', async () => {
-    const { project, domain, send, email } = await newShop()
+    const { project, domain, send, email } = await newProject()
     const id = await send('ada@example.com')
     await soon(async () => expect(await email(id)).toMatchObject({ status: 'SENT', attempts: 1 }))
     const sent = ses.messages.filter(({ tags }) => tags.emailId === id)
@@ -334,7 +334,7 @@ describe('with SES', () => {
   })
 
   test('what never was answered is unknown, what was refused for good has failed, what may pass waits', async () => {
-    const { send, email } = await newShop()
+    const { send, email } = await newProject()
     const [reset, bad, later] = [await send('reset@example.com'), await send('bad@example.com'), await send('s503@example.com')]
     await soon(async () => {
       expect(await email(reset)).toMatchObject({ status: 'SENDING', outcomeUnknownSince: expect.any(String) })
@@ -345,7 +345,7 @@ describe('with SES', () => {
   })
 
   test('an email that was accepted with an error response is not sent again once Amazon has reported it', async () => {
-    const { project, send, email } = await newShop()
+    const { project, send, email } = await newProject()
     const [told, untold] = [await send('broken@example.com'), await send('broken@example.com')]
     const copies = (id: string) => ses.messages.filter(({ tags }) => tags.emailId === id).length
     for (const id of [told, untold])
@@ -372,7 +372,7 @@ describe('with SES', () => {
     const to = Array.from({ length: 11 }, (_, index) => `rate${index}@example.com`)
     const body = { to, from: `news@${domain}`, subject: 'Hi', body: 'Hi' }
     expect((await slow.sterna.call('POST', '/v1/send', { key: project.sk, body })).status).toBe(200)
-    const sent = () => ses.messages.filter((mail) => mail.to[0]!.startsWith('rate'))
+    const sent = () => ses.messages.filter((email) => email.to[0]!.startsWith('rate'))
     await soon(async () => expect(sent()).toHaveLength(11))
     const times = sent().map(({ at }) => at)
     expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(1_500)
@@ -382,7 +382,7 @@ describe('with SES', () => {
   })
 
   test('a header that would set tags is refused', async () => {
-    const { project, domain } = await newShop()
+    const { project, domain } = await newProject()
     const body = {
       to: 'ada@example.com',
       from: `news@${domain}`,

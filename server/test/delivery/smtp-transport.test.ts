@@ -18,7 +18,7 @@ describe('the SMTP transport', () => {
     await Promise.all(sinks.splice(0).map((sink) => sink.stop()))
   })
 
-  const mailTo = (recipient: string, body = 'Hello\r\n'): OutgoingMessage => {
+  const messageTo = (recipient: string, body = 'Hello\r\n'): OutgoingMessage => {
     const id = newId()
     const message = Buffer.from(`X-Sterna-Id: ${id}\r\nMessage-ID: <${id}@shop.example>\r\n\r\n${body}`)
     return { projectId: newId(), id, from: 'news@shop.example', recipient, subject: '', message }
@@ -28,7 +28,7 @@ describe('the SMTP transport', () => {
 
   test('hands each message over with one recipient and its envelope, on a connection that is kept', async () => {
     const { sink, smtp } = await open()
-    for (const name of ['a', 'b', 'c']) expect(await smtp.send(mailTo(`${name}@example.com`), yes)).toMatchObject({ is: 'accepted' })
+    for (const name of ['a', 'b', 'c']) expect(await smtp.send(messageTo(`${name}@example.com`), yes)).toMatchObject({ is: 'accepted' })
     expect(sink.messages.map(({ sender, recipients }) => [sender, recipients])).toEqual(
       ['a', 'b', 'c'].map((name) => ['news@shop.example', [`${name}@example.com`]]),
     )
@@ -37,9 +37,9 @@ describe('the SMTP transport', () => {
 
   test('doubles leading dots and nothing else', async () => {
     const { sink, smtp } = await open()
-    const mail = mailTo('a@example.com', '.\r\n..\r\n.hidden\r\nin.the.middle\r\n')
-    await smtp.send(mail, yes)
-    expect(sink.bodies.get(mail.id)!.split('\r\n\r\n')[1]).toBe('..\r\n...\r\n..hidden\r\nin.the.middle\r\n')
+    const message = messageTo('a@example.com', '.\r\n..\r\n.hidden\r\nin.the.middle\r\n')
+    await smtp.send(message, yes)
+    expect(sink.bodies.get(message.id)!.split('\r\n\r\n')[1]).toBe('..\r\n...\r\n..hidden\r\nin.the.middle\r\n')
   })
 
   test.each([
@@ -59,13 +59,13 @@ describe('the SMTP transport', () => {
   ])('returns the outcome of a message to %s, and the next message is not affected', async (how, outcome) => {
     for (const extensions of [[], ['PIPELINING']]) {
       const { sink, smtp } = await open({ extensions })
-      await smtp.send(mailTo('a@example.com'), yes)
-      const mail = mailTo(`${how}@example.com`, 'x'.repeat(70).concat('\r\n').repeat(2_000))
-      // What leaves after it was refused would be a mail that nobody knows of.
+      await smtp.send(messageTo('a@example.com'), yes)
+      const message = messageTo(`${how}@example.com`, 'x'.repeat(70).concat('\r\n').repeat(2_000))
+      // What leaves after it was refused would be a message that nobody knows of.
       const slowly = () => new Promise<Permit>((resolve) => setTimeout(resolve, how === 'early' ? 100 : 0, allowed))
-      expect(await smtp.send(mail, slowly)).toMatchObject(outcome)
-      expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
-      const taken = sink.messages.some(({ id }) => id === mail.id)
+      expect(await smtp.send(message, slowly)).toMatchObject(outcome)
+      expect(await smtp.send(messageTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
+      const taken = sink.messages.some(({ id }) => id === message.id)
       expect(taken).toBe(outcome.is === 'accepted' || outcome.is === 'unknown')
     }
   })
@@ -76,15 +76,15 @@ describe('the SMTP transport', () => {
     ['cannot be put on record', () => Promise.reject(new Error('no database'))],
   ] as [string, () => Promise<Permit | undefined>][])('does not send a message that %s', async (_, handOver) => {
     const { sink, smtp } = await open()
-    expect(await smtp.send(mailTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
-    expect(await smtp.send(mailTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
+    expect(await smtp.send(messageTo('a@example.com'), handOver)).toEqual({ is: 'withheld' })
+    expect(await smtp.send(messageTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
     expect(sink.messages.map(({ recipients }) => recipients[0])).toEqual(['b@example.com'])
   })
 
   test('costs no message its attempt when the server closed an idle connection', async () => {
     const { sink, smtp } = await open({ idleMs: 200 })
     for (let round = 0; round < 10; round++) {
-      expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
+      expect(await smtp.send(messageTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
       await new Promise((resolve) => setTimeout(resolve, 198 + (round % 5)))
     }
     expect(sink.messages).toHaveLength(10)
@@ -93,7 +93,7 @@ describe('the SMTP transport', () => {
   test('reports a refused login, and leaves no connection behind', async () => {
     const { sink } = await open({ refuseLogins: true })
     const smtp = createSmtpTransport({ url: sink.url.replace('//', '//user:wrong@'), name: 'sender.example' })
-    expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'refused', code: 535 })
+    expect(await smtp.send(messageTo('a@example.com'), yes)).toMatchObject({ is: 'refused', code: 535 })
     await until('the connection is gone', () => sink.openConnections() === 0)
   })
 
@@ -103,7 +103,7 @@ describe('the SMTP transport', () => {
     const url = sink.url.replace('//127.0.0.1', '//user:secret@[::ffff:127.0.0.1]')
     const saidBy = async (given: string) => {
       sink.commands.splice(0)
-      const outcome = await createSmtpTransport({ url: given, name: 'sender.example' }).send(mailTo('a@example.com'), yes)
+      const outcome = await createSmtpTransport({ url: given, name: 'sender.example' }).send(messageTo('a@example.com'), yes)
       return { outcome: outcome.is, login: sink.commands.some((line) => line.startsWith('AUTH')) }
     }
     expect(await saidBy(url.replace('?tls=off', ''))).toEqual({ outcome: 'not-sent', login: false })
@@ -113,18 +113,18 @@ describe('the SMTP transport', () => {
 
   test('reports a message as not sent when the server goes away during the greeting, or is not there', async () => {
     const { sink, smtp } = await open({ silent: true })
-    const sent = smtp.send(mailTo('a@example.com'), yes)
+    const sent = smtp.send(messageTo('a@example.com'), yes)
     await until('it is connected', () => sink.connections())
     await sink.stop()
     sinks.pop()
     expect(await sent).toMatchObject({ is: 'not-sent' })
-    expect(await smtp.send(mailTo('a@example.com'), yes)).toMatchObject({ is: 'not-sent' })
+    expect(await smtp.send(messageTo('a@example.com'), yes)).toMatchObject({ is: 'not-sent' })
   })
 
   test('asks for the hand-over when the body has left, not while a slow network still transmits it', async () => {
     const { sink, smtp } = await open({ stopAtData: true })
     let asked = false
-    const sent = smtp.send(mailTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => {
+    const sent = smtp.send(messageTo('a@example.com', 'x'.repeat(70).concat('\r\n').repeat(200_000)), async () => {
       asked = true
       return allowed
     })

@@ -14,14 +14,14 @@ const issues = ({ status, body }: Answer) => [
   status,
   body.error?.errors?.map(({ field, code }: { field: string; code: string }) => [field, code]),
 ]
-let shops = 0
+let projects = 0
 
 type Event = { name: string; data: Record<string, unknown> | null; emailId: string | null }
 type Suppression = { address: string | null; domain: string | null; reason: string }
 
-async function newShop() {
+async function newProject() {
   const { id, sk, owner } = await sterna.newProject()
-  const domain = `shop${++shops}.example`
+  const domain = `shop${++projects}.example`
   const call = (method: string, url: string, body?: unknown) =>
     sterna.call(method, url, { key: sk, ...(body === undefined ? {} : { body }) })
   await call('POST', '/domains', { domain })
@@ -57,53 +57,53 @@ async function newShop() {
       transact(sterna.db, (tx) => recordFeedback(tx, { projectId: id, id: emailId }, feedback)),
   }
 }
-type Shop = Awaited<ReturnType<typeof newShop>>
+type Project = Awaited<ReturnType<typeof newProject>>
 
-let shop: Shop
+let project: Project
 beforeAll(async () => {
-  shop = await newShop()
+  project = await newProject()
 })
 
 describe('a suppression by hand', () => {
   test('of an address skips every email, until it is removed', async () => {
-    const added = await shop.add({ address: ' Grace@Example.com ' })
+    const added = await project.add({ address: ' Grace@Example.com ' })
     expect([added.status, added.body]).toEqual([
       201,
       { address: 'grace@example.com', domain: null, reason: 'MANUAL', createdAt: expect.any(String) },
     ])
-    const again = await shop.add({ address: 'grace@example.com' })
+    const again = await project.add({ address: 'grace@example.com' })
     expect([again.status, again.body]).toEqual([200, added.body])
-    expect(await shop.ended('grace@example.com')).toEqual(['SKIPPED', 'suppressed'])
-    expect(await shop.ended(ADA)).toEqual(['SENT', null])
-    const lifted = await shop.lift('GRACE@example.com')
+    expect(await project.ended('grace@example.com')).toEqual(['SKIPPED', 'suppressed'])
+    expect(await project.ended(ADA)).toEqual(['SENT', null])
+    const lifted = await project.lift('GRACE@example.com')
     expect([lifted.status, lifted.body]).toEqual([204, ''])
-    expect(await shop.ended('grace@example.com')).toEqual(['SENT', null])
-    expect((await shop.lift('grace@example.com')).status).toBe(404)
+    expect(await project.ended('grace@example.com')).toEqual(['SENT', null])
+    expect((await project.lift('grace@example.com')).status).toBe(404)
   })
 
   test('of a domain skips the emails to all its addresses, and no others', async () => {
-    const added = await shop.add({ domain: 'Blocked.example' })
+    const added = await project.add({ domain: 'Blocked.example' })
     expect([added.status, added.body]).toMatchObject([201, { address: null, domain: 'blocked.example', reason: 'MANUAL' }])
-    expect((await shop.add({ domain: 'blocked.example' })).status).toBe(200)
-    expect(await shop.ended('a@blocked.example')).toEqual(['SKIPPED', 'suppressed'])
-    expect(await shop.ended('b@blocked.example')).toEqual(['SKIPPED', 'suppressed'])
+    expect((await project.add({ domain: 'blocked.example' })).status).toBe(200)
+    expect(await project.ended('a@blocked.example')).toEqual(['SKIPPED', 'suppressed'])
+    expect(await project.ended('b@blocked.example')).toEqual(['SKIPPED', 'suppressed'])
     for (const other of ['a@sub.blocked.example', 'a@unblocked.example', 'blocked.example@example.com'])
-      expect([other, await shop.ended(other)]).toEqual([other, ['SENT', null]])
-    expect((await shop.lift('blocked.example')).status).toBe(204)
-    expect(await shop.ended('a@blocked.example')).toEqual(['SENT', null])
+      expect([other, await project.ended(other)]).toEqual([other, ['SENT', null]])
+    expect((await project.lift('blocked.example')).status).toBe(204)
+    expect(await project.ended('a@blocked.example')).toEqual(['SENT', null])
   })
 
   test('of a domain written in its own letters is that of its ASCII form', async () => {
-    expect((await shop.add({ domain: 'bücher.example' })).body.domain).toBe('xn--bcher-kva.example')
-    expect(await shop.ended('a@bücher.example')).toEqual(['SKIPPED', 'suppressed'])
-    expect((await shop.lift('b%C3%BCcher.example')).status).toBe(204)
+    expect((await project.add({ domain: 'bücher.example' })).body.domain).toBe('xn--bcher-kva.example')
+    expect(await project.ended('a@bücher.example')).toEqual(['SKIPPED', 'suppressed'])
+    expect((await project.lift('b%C3%BCcher.example')).status).toBe(204)
   })
 
   test('is the project’s own', async () => {
-    const other = await newShop()
+    const other = await newProject()
     await other.add({ address: 'own@example.com' })
-    expect(await shop.ended('own@example.com')).toEqual(['SENT', null])
-    expect((await shop.lift('own@example.com')).status).toBe(404)
+    expect(await project.ended('own@example.com')).toEqual(['SENT', null])
+    expect((await project.lift('own@example.com')).status).toBe(404)
     expect(await other.list()).toHaveLength(1)
   })
 
@@ -115,21 +115,21 @@ describe('a suppression by hand', () => {
     ['a suffix that nobody owns', { domain: 'co.uk' }, ['domain', 'invalid_string']],
     ['a number', { address: 1 }, ['address', 'invalid_type']],
   ])('needs an address or a domain: not %s', async (_, body, issue) => {
-    expect(issues(await shop.add(body))).toEqual([422, [issue]])
+    expect(issues(await project.add(body))).toEqual([422, [issue]])
   })
 
   test('holds for an email that is already queued', async () => {
-    const id = await shop.send('delay@example.net')
-    await soon(async () => expect((await shop.email(id)).timeline.at(-1).what).toBe('deferred'))
-    await shop.add({ domain: 'example.net' })
-    await sql`update emails set due_at = now() where project_id = ${shop.id} and id = ${id}`.execute(sterna.db)
-    await soon(async () => expect(await shop.email(id)).toMatchObject({ status: 'SKIPPED', error: 'suppressed' }))
+    const id = await project.send('delay@example.net')
+    await soon(async () => expect((await project.email(id)).timeline.at(-1).what).toBe('deferred'))
+    await project.add({ domain: 'example.net' })
+    await sql`update emails set due_at = now() where project_id = ${project.id} and id = ${id}`.execute(sterna.db)
+    await soon(async () => expect(await project.email(id)).toMatchObject({ status: 'SKIPPED', error: 'suppressed' }))
   })
 })
 
 describe('the list', () => {
   test('has everything once, newest first, by reason when asked', async () => {
-    const own = await newShop()
+    const own = await newProject()
     const rows = Array.from({ length: 45 }, (_, index) => ({
       address: index % 9 === 0 ? `@d${index}.example` : `a${index}@example.com`,
       reason: ['bounce', 'complaint', 'manual'][index % 3],
@@ -159,12 +159,12 @@ describe('the list', () => {
   })
 
   test('refuses other reasons, and cursors that are not its own', async () => {
-    const own = await newShop()
+    const own = await newProject()
     for (const address of ['a@example.com', 'b@example.com']) await own.add({ address })
     expect(issues(await own.call('GET', '/suppressions?reason=OTHER'))).toEqual([422, [['reason', 'invalid_enum_value']]])
     const { cursor } = (await own.call('GET', '/suppressions?limit=1')).body
     expect((await own.call('GET', `/suppressions?reason=MANUAL&cursor=${cursor}`)).status).toBe(400)
-    expect((await shop.call('GET', `/suppressions?cursor=${cursor}`)).status).toBe(400)
+    expect((await project.call('GET', `/suppressions?cursor=${cursor}`)).status).toBe(400)
     expect((await own.call('GET', `/suppressions?cursor=${cursor}`)).status).toBe(200)
   })
 })
@@ -174,7 +174,7 @@ describe('what came back for good', () => {
     ['bounce', 'BOUNCE'],
     ['complaint', 'COMPLAINT'],
   ])('by a %s suppresses the address and unsubscribes the contact, with the reason', async (what, reason) => {
-    const own = await newShop()
+    const own = await newProject()
     const address = `${what}@example.com`
     const contact = (await own.call('POST', '/contacts', { email: address, subscribed: true })).body
     await own.send(address)
@@ -187,7 +187,7 @@ describe('what came back for good', () => {
   })
 
   test('stays unsubscribed when the suppression is lifted', async () => {
-    const own = await newShop()
+    const own = await newProject()
     await own.call('POST', '/contacts', { email: 'bounce@example.com', subscribed: true })
     await own.send('bounce@example.com')
     await soon(async () => expect(await own.list()).toHaveLength(1))
@@ -200,7 +200,7 @@ describe('what came back for a while', () => {
   const FULL: Feedback = { is: 'soft-bounce', reason: 'Mailbox full' }
 
   async function newReader() {
-    const own = await newShop()
+    const own = await newProject()
     await own.call('POST', '/contacts', { email: ADA, subscribed: true })
     const sent = async () => {
       const id = await own.send(ADA)
@@ -252,15 +252,15 @@ describe('what came back for a while', () => {
   test('does not count when a later email was delivered, in whatever order they are reported', async () => {
     const { own, sent } = await newReader()
     const at = (minutesAgo: number) => new Date(Date.now() - minutesAgo * 60_000).toISOString()
-    const mails: string[] = []
-    for (let index = 0; index < 7; index++) mails.push(await sent())
+    const emails: string[] = []
+    for (let index = 0; index < 7; index++) emails.push(await sent())
     await sql`update emails set created_at = now() - interval '1 day' where project_id = ${own.id}`.execute(sterna.db)
-    await own.hear(mails[0]!, { is: 'delivery', at: at(30) })
-    for (const id of mails.slice(1, 5)) await own.hear(id, { ...FULL, at: at(60) })
-    await own.hear(mails[5]!, { ...FULL, at: at(20) })
+    await own.hear(emails[0]!, { is: 'delivery', at: at(30) })
+    for (const id of emails.slice(1, 5)) await own.hear(id, { ...FULL, at: at(60) })
+    await own.hear(emails[5]!, { ...FULL, at: at(20) })
     expect(await own.list()).toEqual([])
     // Told late, an earlier delivery forgives nothing that came after it.
-    await own.hear(mails[6]!, { is: 'delivery', at: at(25) })
+    await own.hear(emails[6]!, { is: 'delivery', at: at(25) })
     const rows = sql<{ forgiven: boolean }>`select forgiven from soft_bounces where project_id = ${own.id} order by created_at`
     expect((await many(sterna.db, rows)).map(({ forgiven }) => forgiven)).toEqual([true, true, true, true, false])
   })
@@ -310,7 +310,7 @@ describe('what came back for a while', () => {
   })
 
   test('can be tried in the sandbox', async () => {
-    const own = await newShop()
+    const own = await newProject()
     await own.send('full@example.com')
     await soon(async () => expect((await own.events('email.bounce')).map(({ data }) => data!.bounceType)).toEqual(['Transient']))
     expect(await own.list()).toEqual([])

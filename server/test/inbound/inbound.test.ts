@@ -44,15 +44,15 @@ afterAll(async () => {
 })
 
 const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
-let shops = 0
+let projects = 0
 let people = 0
 
 type Event = { name: string; data: Record<string, unknown>; contactId: string | null }
 
 /** A project that has proven its domain. */
-async function newShop() {
+async function newProject() {
   const { id, sk } = await sterna.newProject()
-  const domain = `shop${++shops}.example`
+  const domain = `shop${++projects}.example`
   await sterna.call('POST', '/domains', { key: sk, body: { domain } })
   await sql`
     update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${id}
@@ -64,13 +64,13 @@ async function newShop() {
     const body = { to: recipient, from: `news@${domain}`, subject: 'Hi', body: 'Hi', subscribed: true }
     const answer = await sterna.call('POST', '/v1/send', { key: sk, body })
     const emailId = answer.body.data.emails[0].email as string
-    const mail = await soon(async () => {
+    const email = await soon(async () => {
       const arrived = sink.messages.find((each) => each.id === emailId)
       expect(arrived).toBeDefined()
       return arrived!
     })
     if (!recipient.startsWith('hang-dot')) await soon(async () => expect((await get(`/emails/${emailId}`)).status).toBe('SENT'))
-    return { id: emailId, recipient, returnPath: mail.sender, messageId: mail.messageId.replace(/[<>]/g, '') }
+    return { id: emailId, recipient, returnPath: email.sender, messageId: email.messageId.replace(/[<>]/g, '') }
   }
   const eventsOf = (emailId: string) =>
     many(
@@ -91,7 +91,7 @@ async function newShop() {
   return { id, sk, domain, get, send, eventsOf, bouncesOf, received, isSuppressed }
 }
 
-const bounceTo = (mail: Reported, message: string) => deliver(port, { to: mail.returnPath, message })
+const bounceTo = (email: Reported, message: string) => deliver(port, { to: email.returnPath, message })
 
 /** What a message changed, besides that it was kept. */
 async function changes(work: () => Promise<unknown>) {
@@ -104,12 +104,12 @@ async function changes(work: () => Promise<unknown>) {
 
 describe('the return path of an email', () => {
   test('names the email, signed, in the envelope and in the message, and fits into an address', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    expect(mail.returnPath).toMatch(/^bounce\+[0-9a-v]{56}@bounces\.example$/)
-    expect(mail.returnPath.split('@')[0]!.length).toBeLessThanOrEqual(64)
-    expect(await findReturnPath(sterna.db, sterna.secrets, mail.returnPath)).toEqual({ projectId: shop.id, emailId: mail.id })
-    expect(sink.bodies.get(mail.id)).toContain(`\r\nX-Sterna-Return-Path: ${mail.returnPath}\r\n`)
+    const project = await newProject()
+    const email = await project.send()
+    expect(email.returnPath).toMatch(/^bounce\+[0-9a-v]{56}@bounces\.example$/)
+    expect(email.returnPath.split('@')[0]!.length).toBeLessThanOrEqual(64)
+    expect(await findReturnPath(sterna.db, sterna.secrets, email.returnPath)).toEqual({ projectId: project.id, emailId: email.id })
+    expect(sink.bodies.get(email.id)).toContain(`\r\nX-Sterna-Return-Path: ${email.returnPath}\r\n`)
   })
 
   test('is the sender without a domain for bounces, with Amazon SES, and in the sandbox', () => {
@@ -124,8 +124,8 @@ describe('the return path of an email', () => {
   })
 
   test('identifies its email in any letter case, and in no other spelling', async () => {
-    const { id: projectId } = await newShop()
-    const { id: otherId } = await newShop()
+    const { id: projectId } = await newProject()
+    const { id: otherId } = await newProject()
     const find = (text: string) => findReturnPath(sterna.db, sterna.secrets, text)
     const token = fc.uuid().map((emailId) => ({ emailId, path: returnPathOf(sterna.secrets, { projectId, emailId }, BOUNCES) }))
     const change = fc.record({ at: fc.nat(55), digit: fc.nat(31) })
@@ -154,15 +154,15 @@ describe('a report to the return path', () => {
     ['Exchange', exchange, /^smtp;550 5\.1\.10 RESOLVER\.ADR\.RecipientNotFound/],
     ['Gmail', gmail, /^smtp; 550-5\.1\.1 The email account .* gsmtp$/],
   ])('of %s ends the email and its address', async (_, shape, reason) => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    expect(await bounceTo(mail, shape(mail))).toMatch(/^250 /)
-    const email = await shop.get(`/emails/${mail.id}`)
-    expect(email.status).toBe('BOUNCED')
-    expect(email.timeline.map(({ what }: { what: string }) => what)).toEqual(['queued', 'email.sent', 'email.bounce'])
-    expect(await shop.bouncesOf(mail.id)).toEqual([['Permanent', expect.stringMatching(reason)]])
-    expect(await shop.isSuppressed(mail.recipient)).toBe(true)
-    expect((await shop.get(`/contacts/${email.contactId}`)).subscribed).toBe(false)
+    const project = await newProject()
+    const email = await project.send()
+    expect(await bounceTo(email, shape(email))).toMatch(/^250 /)
+    const found = await project.get(`/emails/${email.id}`)
+    expect(found.status).toBe('BOUNCED')
+    expect(found.timeline.map(({ what }: { what: string }) => what)).toEqual(['queued', 'email.sent', 'email.bounce'])
+    expect(await project.bouncesOf(email.id)).toEqual([['Permanent', expect.stringMatching(reason)]])
+    expect(await project.isSuppressed(email.recipient)).toBe(true)
+    expect((await project.get(`/contacts/${found.contactId}`)).subscribed).toBe(false)
   })
 
   const failed = (status: string, diagnosis = '') =>
@@ -175,135 +175,135 @@ describe('a report to the return path', () => {
     ['dislikes us and says so only in words', failed('5.0.0', 'smtp; 550 5.7.1 Service unavailable; blocked')],
     ['says no code', failed('')],
   ])('that %s is one that may pass', async (_, group) => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    expect(await bounceTo(mail, report([group])(mail))).toMatch(/^250 /)
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('SENT')
-    expect(await shop.bouncesOf(mail.id)).toMatchObject([['Transient', expect.any(String)]])
-    expect(await shop.isSuppressed(mail.recipient)).toBe(false)
+    const project = await newProject()
+    const email = await project.send()
+    expect(await bounceTo(email, report([group])(email))).toMatch(/^250 /)
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('SENT')
+    expect(await project.bouncesOf(email.id)).toMatchObject([['Transient', expect.any(String)]])
+    expect(await project.isSuppressed(email.recipient)).toBe(false)
   })
 
   test.each([
     ['there is no such domain', failed('5.4.4')],
     ['there is nobody, by a code that says less', failed('5.5.0', 'smtp; 550 5.5.0 Requested action not taken: mailbox unavailable')],
   ])('that %s is a hard bounce', async (_, group) => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    await bounceTo(mail, report([group])(mail))
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('BOUNCED')
+    const project = await newProject()
+    const email = await project.send()
+    await bounceTo(email, report([group])(email))
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('BOUNCED')
   })
 
   test('of five in a row for one address, the fifth suppresses it', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     for (let round = 1; round <= 5; round++) {
-      const mail = await shop.send('full@example.com')
-      await bounceTo(mail, report([failed('4.2.2')])(mail))
-      expect(await shop.isSuppressed('full@example.com')).toBe(round === 5)
+      const email = await project.send('full@example.com')
+      await bounceTo(email, report([failed('4.2.2')])(email))
+      expect(await project.isSuppressed('full@example.com')).toBe(round === 5)
     }
   })
 
   test('in words is one that may pass', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    expect(await bounceTo(mail, qmail(mail))).toMatch(/^250 /)
-    expect(await shop.bouncesOf(mail.id)).toEqual([['Transient', 'Sorry, no mailbox here by that name. (#5.1.1)']])
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('SENT')
+    const project = await newProject()
+    const email = await project.send()
+    expect(await bounceTo(email, qmail(email))).toMatch(/^250 /)
+    expect(await project.bouncesOf(email.id)).toEqual([['Transient', 'Sorry, no mailbox here by that name. (#5.1.1)']])
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('SENT')
   })
 
   test('of a delay is in the timeline of the email, and has no other effect', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     await bounceTo(
-      mail,
-      report(['Final-Recipient: rfc822; x@example.com\nAction: delayed\nStatus: 4.4.1\nDiagnostic-Code: smtp; 451 busy'])(mail),
+      email,
+      report(['Final-Recipient: rfc822; x@example.com\nAction: delayed\nStatus: 4.4.1\nDiagnostic-Code: smtp; 451 busy'])(email),
     )
-    const { status, timeline } = await shop.get(`/emails/${mail.id}`)
+    const { status, timeline } = await project.get(`/emails/${email.id}`)
     expect([status, timeline.at(-1)]).toMatchObject(['SENT', { what: 'delayed', details: { reason: 'smtp; 451 busy' } }])
-    expect((await shop.eventsOf(mail.id)).map(({ name }) => name)).toEqual(['email.sent'])
+    expect((await project.eventsOf(email.id)).map(({ name }) => name)).toEqual(['email.sent'])
   })
 
   test('of a delivery is one', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    await bounceTo(mail, report(['Final-Recipient: rfc822; x@example.com\nAction: delivered\nStatus: 2.0.0'])(mail))
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('DELIVERED')
+    const project = await newProject()
+    const email = await project.send()
+    await bounceTo(email, report(['Final-Recipient: rfc822; x@example.com\nAction: delivered\nStatus: 2.0.0'])(email))
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('DELIVERED')
   })
 
   test('does not end an address that forwards to several, of which one failed', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     await bounceTo(
-      mail,
-      report([failed('5.1.1'), 'Final-Recipient: rfc822; y@example.com\nAction: relayed\nStatus: 2.0.0', failed('4.2.2')])(mail),
+      email,
+      report([failed('5.1.1'), 'Final-Recipient: rfc822; y@example.com\nAction: relayed\nStatus: 2.0.0', failed('4.2.2')])(email),
     )
-    expect((await shop.bouncesOf(mail.id)).map(([type]) => type)).toEqual(['Transient'])
-    await bounceTo(mail, report([failed('5.1.1'), failed('5.1.1')])(mail))
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('BOUNCED')
+    expect((await project.bouncesOf(email.id)).map(([type]) => type)).toEqual(['Transient'])
+    await bounceTo(email, report([failed('5.1.1'), failed('5.1.1')])(email))
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('BOUNCED')
   })
 
   test('counts once, however often, in whatever order and by however many at once', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     const all = [postfix, postfix, qmail, qmail, report(['Action: delivered\nStatus: 2.0.0']), complaint(), complaint(), postfix]
-    const answers = await Promise.all(all.map((shape) => bounceTo(mail, shape(mail))))
+    const answers = await Promise.all(all.map((shape) => bounceTo(email, shape(email))))
     expect(answers.filter((answer) => !answer.startsWith('250'))).toEqual([])
-    const names = (await shop.eventsOf(mail.id)).map(({ name, data }) => `${name} ${data.bounceType ?? ''}`.trim()).sort()
+    const names = (await project.eventsOf(email.id)).map(({ name, data }) => `${name} ${data.bounceType ?? ''}`.trim()).sort()
     expect(names).toEqual(['email.bounce Permanent', 'email.bounce Transient', 'email.complaint', 'email.delivery', 'email.sent'])
-    expect((await shop.get(`/contacts/${(await shop.get(`/emails/${mail.id}`)).contactId}`)).subscribed).toBe(false)
+    expect((await project.get(`/contacts/${(await project.get(`/emails/${email.id}`)).contactId}`)).subscribed).toBe(false)
   })
 
   test('on an email of unknown outcome is evidence that it was accepted', async () => {
-    const shop = await newShop()
-    const mail = await shop.send(`hang-dot+${newId()}@example.com`)
-    expect(await bounceTo(mail, postfix(mail))).toMatch(/^250 /)
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('BOUNCED')
-    expect((await shop.eventsOf(mail.id)).map(({ name }) => name)).toEqual(['email.sent', 'email.bounce'])
+    const project = await newProject()
+    const email = await project.send(`hang-dot+${newId()}@example.com`)
+    expect(await bounceTo(email, postfix(email))).toMatch(/^250 /)
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('BOUNCED')
+    expect((await project.eventsOf(email.id)).map(({ name }) => name)).toEqual(['email.sent', 'email.bounce'])
   })
 
   test('works when a relay wrote the address in capitals', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    expect(await deliver(port, { to: mail.returnPath.toUpperCase(), message: postfix(mail) })).toMatch(/^250 /)
-    expect((await shop.get(`/emails/${mail.id}`)).status).toBe('BOUNCED')
+    const project = await newProject()
+    const email = await project.send()
+    expect(await deliver(port, { to: email.returnPath.toUpperCase(), message: postfix(email) })).toMatch(/^250 /)
+    expect((await project.get(`/emails/${email.id}`)).status).toBe('BOUNCED')
   })
 
   test.each([
     ['somebody is away', outOfOffice],
-    ['a person writes of "5.1.1"', (mail: Reported) => `From: ${mail.recipient}\nSubject: Re: Hi\n\nI use version 5.1.1 of it.\n`],
+    ['a person writes of "5.1.1"', (email: Reported) => `From: ${email.recipient}\nSubject: Re: Hi\n\nI use version 5.1.1 of it.\n`],
     [
-      'a mail was displayed',
-      (mail: Reported) => report(['Action: failed\nStatus: 5.1.1'])(mail).replaceAll('delivery-status', 'disposition-notification'),
+      'an email was displayed',
+      (email: Reported) => report(['Action: failed\nStatus: 5.1.1'])(email).replaceAll('delivery-status', 'disposition-notification'),
     ],
     ['nothing is said', () => '\n'],
   ])('by which %s changes nothing', async (_, shape) => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    const isPerson = shape(mail).includes('I use version')
+    const project = await newProject()
+    const email = await project.send()
+    const isPerson = shape(email).includes('I use version')
     const changed = await changes(async () =>
-      expect(await deliver(port, { from: isPerson ? mail.recipient : '', to: mail.returnPath, message: shape(mail) })).toMatch(/^250 /),
+      expect(await deliver(port, { from: isPerson ? email.recipient : '', to: email.returnPath, message: shape(email) })).toMatch(/^250 /),
     )
     expect(changed).toBe(false)
   })
 
   test('is recorded a bounded number of times for an email', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     const client = await connectSmtp(port)
     await client.say('EHLO x')
     for (let round = 0; round < 30; round++) {
-      const message = report([`Action: delayed\nStatus: 4.4.1\nDiagnostic-Code: smtp; 451 ${round}`])(mail)
-      expect(await client.deliver({ to: mail.returnPath, message })).toMatch(/^250 /)
+      const message = report([`Action: delayed\nStatus: 4.4.1\nDiagnostic-Code: smtp; 451 ${round}`])(email)
+      expect(await client.deliver({ to: email.returnPath, message })).toMatch(/^250 /)
     }
     client.end()
-    expect((await shop.get(`/emails/${mail.id}`)).timeline.filter(({ what }: { what: string }) => what === 'delayed')).toHaveLength(20)
+    expect((await project.get(`/emails/${email.id}`)).timeline.filter(({ what }: { what: string }) => what === 'delayed')).toHaveLength(20)
   })
 })
 
 describe('a report that is not signed changes nothing', () => {
   test('with a return path that was altered, or put together of two', async () => {
-    const [shop, other] = [await newShop(), await newShop()]
-    const [mail, foreign] = [await shop.send(), await other.send()]
-    const [mine, theirs] = [mail.returnPath.slice(7, 63), foreign.returnPath.slice(7, 63)]
+    const [project, other] = [await newProject(), await newProject()]
+    const [email, foreign] = [await project.send(), await other.send()]
+    const [mine, theirs] = [email.returnPath.slice(7, 63), foreign.returnPath.slice(7, 63)]
     const forged = [
       `${mine.slice(0, 55)}${mine.endsWith('0') ? '1' : '0'}`,
       theirs.slice(0, 25) + mine.slice(25),
@@ -314,21 +314,21 @@ describe('a report that is not signed changes nothing', () => {
     ]
     const changed = await changes(async () => {
       for (const token of forged)
-        expect(await deliver(port, { to: `bounce+${token}@${BOUNCES}`, message: postfix(mail) })).toMatch(/^550 5\.1\.1 /)
+        expect(await deliver(port, { to: `bounce+${token}@${BOUNCES}`, message: postfix(email) })).toMatch(/^550 5\.1\.1 /)
     })
     expect(changed).toBe(false)
   })
 
   test('to an address of the project, whatever it contains', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     const changed = await changes(async () => {
       for (const shape of [postfix, exim, gmail, complaint()])
         for (const local of ['news', `bounce+${'0'.repeat(56)}`])
-          expect(await deliver(port, { to: `${local}@${shop.domain}`, message: shape(mail) })).toMatch(/^250 /)
+          expect(await deliver(port, { to: `${local}@${project.domain}`, message: shape(email) })).toMatch(/^250 /)
       // Not even by the real one: a bounce is about the address that it was sent to.
-      const quoted = postfix(mail)
-      expect(quoted).toContain(mail.returnPath)
+      const quoted = postfix(email)
+      expect(quoted).toContain(email.returnPath)
       expect(await deliver(port, { to: `postmaster@${BOUNCES}`, message: quoted })).toMatch(/^250 /)
     })
     expect(changed).toBe(false)
@@ -337,32 +337,32 @@ describe('a report that is not signed changes nothing', () => {
 
 describe('a complaint', () => {
   test.each([
-    ['to the return path', (mail: Reported) => ({ to: mail.returnPath })],
-    ['that names the envelope', (mail: Reported) => ({ fields: `Original-Mail-From: <${mail.returnPath}>\n` })],
-    ['with the mail as it was delivered', (mail: Reported) => ({ header: `Return-Path: <${mail.returnPath}>\n` })],
-    ['with the mail as it was sent', (mail: Reported) => ({ header: `X-Sterna-Return-Path: ${mail.returnPath}\n` })],
+    ['to the return path', (email: Reported) => ({ to: email.returnPath })],
+    ['that names the envelope', (email: Reported) => ({ fields: `Original-Mail-From: <${email.returnPath}>\n` })],
+    ['with the email as it was delivered', (email: Reported) => ({ header: `Return-Path: <${email.returnPath}>\n` })],
+    ['with the email as it was sent', (email: Reported) => ({ header: `X-Sterna-Return-Path: ${email.returnPath}\n` })],
   ])('%s ends the email and its address', async (_, how) => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    const { to = `fbl@${BOUNCES}`, ...rest } = how(mail) as { to?: string; fields?: string; header?: string }
-    expect(await deliver(port, { from: 'feedback@receiver.example', to, message: complaint(rest)(mail) })).toMatch(/^250 /)
-    const email = await shop.get(`/emails/${mail.id}`)
-    expect(email.status).toBe('COMPLAINED')
-    expect(await shop.isSuppressed(mail.recipient)).toBe(true)
-    expect((await shop.get(`/contacts/${email.contactId}`)).subscribed).toBe(false)
+    const project = await newProject()
+    const email = await project.send()
+    const { to = `fbl@${BOUNCES}`, ...rest } = how(email) as { to?: string; fields?: string; header?: string }
+    expect(await deliver(port, { from: 'feedback@receiver.example', to, message: complaint(rest)(email) })).toMatch(/^250 /)
+    const found = await project.get(`/emails/${email.id}`)
+    expect(found.status).toBe('COMPLAINED')
+    expect(await project.isSuppressed(email.recipient)).toBe(true)
+    expect((await project.get(`/contacts/${found.contactId}`)).subscribed).toBe(false)
   })
 
   test.each([
     ['with ids, but no signature', () => ({})],
     [
       'with an altered one',
-      (mail: Reported) => ({ header: `Return-Path: <${mail.returnPath.replace(/.@/, (end) => (end === '0@' ? '1@' : '0@'))}>\n` }),
+      (email: Reported) => ({ header: `Return-Path: <${email.returnPath.replace(/.@/, (end) => (end === '0@' ? '1@' : '0@'))}>\n` }),
     ],
-    ['that is none', (mail: Reported) => ({ type: 'not-spam', header: `Return-Path: <${mail.returnPath}>\n` })],
+    ['that is none', (email: Reported) => ({ type: 'not-spam', header: `Return-Path: <${email.returnPath}>\n` })],
   ])('%s changes nothing', async (_, how) => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    const message = complaint(how(mail))(mail)
+    const project = await newProject()
+    const email = await project.send()
+    const message = complaint(how(email))(email)
     expect(await changes(async () => expect(await deliver(port, { to: `fbl@${BOUNCES}`, message })).toMatch(/^250 /))).toBe(false)
   })
 })
@@ -370,11 +370,11 @@ describe('a complaint', () => {
 describe('a report about an email', () => {
   /** The email as if it had been sent that long ago: the time is in its id. */
   async function sentDaysAgo(days: number) {
-    const shop = await newShop()
-    const mail = await shop.send()
-    const id = `${lowestId(new Date(Date.now() - days * 24 * 60 * 60_000)).slice(0, 13)}${mail.id.slice(13)}`
-    await sql`update emails set id = ${id} where id = ${mail.id}`.execute(sterna.db)
-    return { ...mail, id, returnPath: returnPathOf(sterna.secrets, { projectId: shop.id, emailId: id }, BOUNCES) }
+    const project = await newProject()
+    const email = await project.send()
+    const id = `${lowestId(new Date(Date.now() - days * 24 * 60 * 60_000)).slice(0, 13)}${email.id.slice(13)}`
+    await sql`update emails set id = ${id} where id = ${email.id}`.execute(sterna.db)
+    return { ...email, id, returnPath: returnPathOf(sterna.secrets, { projectId: project.id, emailId: id }, BOUNCES) }
   }
 
   test.each([
@@ -388,7 +388,7 @@ describe('a report about an email', () => {
   })
 })
 
-// Received mail ------------------------------------------------------------------------------------------------------------
+// Received email ------------------------------------------------------------------------------------------------------------
 
 const LETTER = `From: =?utf-8?q?Gr=C3=A4ce?= <grace@example.com>
 To: help@shop.example
@@ -427,16 +427,16 @@ JVBERi0xLjQK
 
 describe('another message to a verified domain', () => {
   test('is recorded as an event with its content, and as a received email', async () => {
-    const shop = await newShop()
-    await sterna.call('POST', '/contacts', { key: shop.sk, body: { email: 'grace@example.com' } })
-    expect(await deliver(port, { from: 'grace@example.com', to: `Help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
-    const [event, ...more] = await shop.received()
+    const project = await newProject()
+    await sterna.call('POST', '/contacts', { key: project.sk, body: { email: 'grace@example.com' } })
+    expect(await deliver(port, { from: 'grace@example.com', to: `Help@${project.domain}`, message: LETTER })).toMatch(/^250 /)
+    const [event, ...more] = await project.received()
     expect(more).toEqual([])
     expect(event).toMatchObject({
       messageId: 'letter-1@example.com',
       from: 'grace@example.com',
       fromName: 'Gräce',
-      to: `help@${shop.domain}`,
+      to: `help@${project.domain}`,
       replyTo: 'reply@example.com',
       subject: 'Frage 🐦',
       text: 'Grüße\n.with a dot\n',
@@ -451,103 +451,107 @@ describe('another message to a verified domain', () => {
       workflowExecutionId: null,
     })
     expect(event!.headers).toMatchObject({ 'in-reply-to': '<before@shop.example>', 'x-twice': 'first', subject: 'Frage 🐦' })
-    const email = await shop.get(`/emails/${event!.emailId}`)
+    const email = await project.get(`/emails/${event!.emailId}`)
     expect(email).toMatchObject({
       sourceType: 'INBOUND',
       status: 'DELIVERED',
       from: 'grace@example.com',
-      to: `help@${shop.domain}`,
+      to: `help@${project.domain}`,
       sentAt: null,
     })
     expect(email.contactId).toBe(event!.contactId)
     expect(email.contactId).not.toBeNull()
     expect(email.timeline.map(({ what }: { what: string }) => what)).toEqual(['email.received'])
-    expect((await shop.get('/emails?limit=10')).data).toHaveLength(1)
+    expect((await project.get('/emails?limit=10')).data).toHaveLength(1)
   })
 
   test('creates no contact', async () => {
-    const shop = await newShop()
-    await deliver(port, { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER })
-    expect((await shop.received())[0]).toMatchObject({ contactId: null, from: 'grace@example.com' })
-    expect((await shop.get('/contacts')).total).toBe(0)
+    const project = await newProject()
+    await deliver(port, { from: 'x@example.com', to: `help@${project.domain}`, message: LETTER })
+    expect((await project.received())[0]).toMatchObject({ contactId: null, from: 'grace@example.com' })
+    expect((await project.get('/contacts')).total).toBe(0)
   })
 
   test('that is sent again, because our answer was lost, is one', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const nameless = LETTER.replace(/^Message-ID.*\n/m, '')
     for (const message of [LETTER, nameless]) {
-      await Promise.all(Array.from({ length: 3 }, () => deliver(port, { from: 'x@example.com', to: `help@${shop.domain}`, message })))
+      await Promise.all(Array.from({ length: 3 }, () => deliver(port, { from: 'x@example.com', to: `help@${project.domain}`, message })))
     }
-    await deliver(port, { from: 'x@example.com', to: `other@${shop.domain}`, message: LETTER })
-    expect((await shop.received()).map(({ to }) => to)).toEqual([`help@${shop.domain}`, `help@${shop.domain}`, `other@${shop.domain}`])
+    await deliver(port, { from: 'x@example.com', to: `other@${project.domain}`, message: LETTER })
+    expect((await project.received()).map(({ to }) => to)).toEqual([
+      `help@${project.domain}`,
+      `help@${project.domain}`,
+      `other@${project.domain}`,
+    ])
   })
 
   test('that differs from another one under the same Message-ID is kept as well, once', async () => {
-    const shop = await newShop()
-    const to = `help@${shop.domain}`
+    const project = await newProject()
+    const to = `help@${project.domain}`
     const other = LETTER.replace('Subject: ', 'Subject: Another: ')
     for (const message of [LETTER, other, LETTER, other])
       expect(await deliver(port, { from: 'x@example.com', to, message })).toMatch(/^250 /)
-    const received = await shop.received()
+    const received = await project.received()
     expect(received.map(({ subject }) => /^Another/.test(subject as string))).toEqual([false, true])
     const [first, second] = received.map(({ messageId }) => messageId)
     expect(first).toBe('letter-1@example.com')
     expect(second).toMatch(/^[0-9a-f]{64}@unnamed\.invalid$/)
     expect(received[1]!.headers).toMatchObject({ 'message-id': '<letter-1@example.com>' })
-    const listed = (await shop.get('/emails?limit=10')).data.map(({ messageId }: { messageId: string }) => messageId)
+    const listed = (await project.get('/emails?limit=10')).data.map(({ messageId }: { messageId: string }) => messageId)
     expect(listed.toSorted()).toEqual([first, second].toSorted())
   })
 
   test('that comes many times at once beside another one under its Message-ID is kept once', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const messages = Array.from({ length: 8 }, (_, index) => LETTER.replace('Subject: ', `Subject: ${index % 2} `))
     const answers = await Promise.all(
-      messages.map((message) => deliver(port, { from: 'x@example.com', to: `help@${shop.domain}`, message })),
+      messages.map((message) => deliver(port, { from: 'x@example.com', to: `help@${project.domain}`, message })),
     )
     expect(answers.filter((answer) => !answer.startsWith('250'))).toEqual([])
-    expect((await shop.received()).map(({ subject }) => (subject as string).slice(0, 1)).toSorted()).toEqual(['0', '1'])
+    expect((await project.received()).map(({ subject }) => (subject as string).slice(0, 1)).toSorted()).toEqual(['0', '1'])
   })
 
   test('in windows-1252, or of no charset at all, keeps its euro sign', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const head = 'From: a@example.com\nSubject: =?windows-1252?Q?5_=80?=\nMIME-Version: 1.0\nContent-Transfer-Encoding: 8bit\n'
     for (const type of ['text/plain; charset=windows-1252', 'text/plain']) {
       const message = Buffer.from(`${head}Content-Type: ${type}\n\n5 \x80 \x93ok\x94\n`, 'latin1')
-      expect(await deliver(port, { from: 'a@example.com', to: `help@${shop.domain}`, message })).toMatch(/^250 /)
+      expect(await deliver(port, { from: 'a@example.com', to: `help@${project.domain}`, message })).toMatch(/^250 /)
     }
-    expect((await shop.received()).map(({ subject, text }) => [subject, (text as string).trim()])).toEqual([
+    expect((await project.received()).map(({ subject, text }) => [subject, (text as string).trim()])).toEqual([
       ['5 €', '5 € “ok”'],
       ['5 €', '5 € “ok”'],
     ])
   })
 
   test('for a disabled project is refused for now, while reports about its emails count', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
-    const disable = (disabled: boolean) => sql`update projects set disabled = ${disabled} where id = ${shop.id}`.execute(sterna.db)
+    const project = await newProject()
+    const email = await project.send()
+    const disable = (disabled: boolean) => sql`update projects set disabled = ${disabled} where id = ${project.id}`.execute(sterna.db)
     await disable(true)
-    const letter = { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER }
+    const letter = { from: 'x@example.com', to: `help@${project.domain}`, message: LETTER }
     expect(await deliver(port, letter)).toMatch(/^451 /)
-    await bounceTo(mail, postfix(mail))
-    expect(await shop.bouncesOf(mail.id)).toHaveLength(1)
+    await bounceTo(email, postfix(email))
+    expect(await project.bouncesOf(email.id)).toHaveLength(1)
     await disable(false)
     expect(await deliver(port, letter)).toMatch(/^250 /)
-    expect(await shop.received()).toHaveLength(1)
+    expect(await project.received()).toHaveLength(1)
   })
 
   test('for a project that is disabled while it comes in is refused for now', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const client = await connectSmtp(port)
     await client.say('EHLO x')
-    for (const line of ['MAIL FROM:<>', `RCPT TO:<help@${shop.domain}>`, 'DATA']) expect(await client.say(line)).toMatch(/^[23]/)
-    await sql`update projects set disabled = true where id = ${shop.id}`.execute(sterna.db)
+    for (const line of ['MAIL FROM:<>', `RCPT TO:<help@${project.domain}>`, 'DATA']) expect(await client.say(line)).toMatch(/^[23]/)
+    await sql`update projects set disabled = true where id = ${project.id}`.execute(sterna.db)
     expect(await client.sendBody(LETTER)).toMatch(/^451 /)
     client.end()
-    expect(await shop.received()).toEqual([])
+    expect(await project.received()).toEqual([])
   })
 
   test('goes to each of those it is for, in whatever project', async () => {
-    const [a, b] = [await newShop(), await newShop()]
+    const [a, b] = [await newProject(), await newProject()]
     const to = [`one@${a.domain}`, `two@${a.domain}`, `one@${b.domain}`]
     expect(await deliver(port, { from: 'x@example.com', to, message: LETTER })).toMatch(/^250 /)
     expect([(await a.received()).length, (await b.received()).length]).toEqual([2, 1])
@@ -559,19 +563,19 @@ describe('another message to a verified domain', () => {
     ['ourselves', 'x@example.com', 'X-Sterna-Id: 1\n'],
     ['nobody', '', ''],
   ])('from %s is marked as automatic, so that workflows need not answer it', async (_, from, header) => {
-    const shop = await newShop()
-    await deliver(port, { from, to: `help@${shop.domain}`, message: header + LETTER })
-    expect((await shop.received())[0]).toMatchObject({ automatic: true })
+    const project = await newProject()
+    await deliver(port, { from, to: `help@${project.domain}`, message: header + LETTER })
+    expect((await project.received())[0]).toMatchObject({ automatic: true })
   })
 
   test('is cut where it is too long, and holds nothing that cannot be stored', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const many = Array.from({ length: 300 }, (_, index) => `X-Header-${index}: ${'v'.repeat(200)}`).join('\n')
     const message = Buffer.from(
       `From: a@example.com\nSubject: zero\0 and =?utf-16be?b?2D0=?=\n${many}\nContent-Type: text/plain; charset=utf-8\n\n${'ü'.repeat(100_000)}\0`,
     )
-    expect(await deliver(port, { from: 'a@example.com', to: `help@${shop.domain}`, message })).toMatch(/^250 /)
-    const [event] = await shop.received()
+    expect(await deliver(port, { from: 'a@example.com', to: `help@${project.domain}`, message })).toMatch(/^250 /)
+    const [event] = await project.received()
     expect(event).toMatchObject({ textTruncated: true, html: null })
     expect((event!.text as string).length).toBe(65_536)
     expect(Object.keys(event!.headers as object).length).toBeLessThanOrEqual(100)
@@ -605,19 +609,19 @@ describe('the listener', () => {
   }
 
   test('relays nothing, offers no login, and no encryption without a certificate', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const client = await greeted()
     expect(client.greeting).toMatch(/^220 bounces\.example /)
     expect(client.extensions).not.toMatch(/AUTH|STARTTLS/)
     expect(await client.say('AUTH PLAIN AGEAYg==')).toMatch(/^500 /)
     expect(await client.say('STARTTLS')).toMatch(/^500 /)
-    await client.say(`MAIL FROM:<news@${shop.domain}>`)
+    await client.say(`MAIL FROM:<news@${project.domain}>`)
     await sql`insert into domains (project_id, id, domain, dkim_selector, dkim_public_key, dkim_private_key_sealed)
-      values (${shop.id}, ${newId()}, 'pending.example', '', '', '')`.execute(sterna.db)
+      values (${project.id}, ${newId()}, 'pending.example', '', '', '')`.execute(sterna.db)
     for (const to of [
       'a@elsewhere.example',
       'a@pending.example',
-      `a@sub.${shop.domain}`,
+      `a@sub.${project.domain}`,
       `nobody@${BOUNCES}`,
       'a%elsewhere.example@elsewhere.example',
     ])
@@ -636,21 +640,21 @@ describe('the listener', () => {
   })
 
   test('refuses what is too large, when it is announced and when it comes', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await listen({ limits: { messageBytes: 100_000 } })
     const client = await greeted(own.port)
     expect(await client.say('MAIL FROM:<> SIZE=100001')).toMatch(/^552 5\.3\.4 /)
     const large = `${LETTER}${'x'.repeat(99)}\n`.repeat(2_000)
-    expect(await client.deliver({ to: `help@${shop.domain}`, message: large })).toMatch(/^552 5\.3\.4 /)
-    expect(await client.deliver({ to: `help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
-    expect(await shop.received()).toHaveLength(1)
+    expect(await client.deliver({ to: `help@${project.domain}`, message: large })).toMatch(/^552 5\.3\.4 /)
+    expect(await client.deliver({ to: `help@${project.domain}`, message: LETTER })).toMatch(/^250 /)
+    expect(await project.received()).toHaveLength(1)
   })
 
   test('has limits of recipients, of connections, and of all that comes in at once', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await listen({ limits: { recipients: 2, connectionsOfOne: 2, heldBytes: 1_000 } })
     const client = await greeted(own.port)
-    const to = ['a', 'b', 'c'].map((local) => `${local}@${shop.domain}`)
+    const to = ['a', 'b', 'c'].map((local) => `${local}@${project.domain}`)
     expect(await client.deliver({ to, message: LETTER })).toMatch(/^452 4\.5\.3 /)
     await client.say('RSET')
     expect(await client.deliver({ to: to[0]!, message: LETTER + 'x'.repeat(2_000) })).toMatch(/^452 /)
@@ -669,40 +673,40 @@ describe('the listener', () => {
   })
 
   test('accepts a bounded number of messages for a project per minute, and any number of reports', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     const own = await listen({ limits: { messagesPerMinute: 2 } })
     const client = await greeted(own.port)
     const answers = []
     for (let round = 0; round < 3; round++) {
-      answers.push(await client.deliver({ to: `help@${shop.domain}`, message: LETTER.replace('letter-1', `letter-${round}`) }))
+      answers.push(await client.deliver({ to: `help@${project.domain}`, message: LETTER.replace('letter-1', `letter-${round}`) }))
     }
     expect(answers.map((answer) => answer.slice(0, 3))).toEqual(['250', '250', '451'])
     await client.say('RSET')
-    expect(await client.deliver({ to: mail.returnPath, message: postfix(mail) })).toMatch(/^250 /)
+    expect(await client.deliver({ to: email.returnPath, message: postfix(email) })).toMatch(/^250 /)
   })
 
   test('counts messages, not recipients that are only named', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await listen({ limits: { messagesPerMinute: 2 } })
     const idle = await greeted(own.port)
     for (let round = 0; round < 10; round++) {
       await idle.say('MAIL FROM:<a@example.com>')
-      expect(await idle.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
+      expect(await idle.say(`RCPT TO:<help@${project.domain}>`)).toMatch(/^250 /)
       await idle.say('RSET')
     }
     const client = await greeted(own.port)
-    expect(await client.deliver({ to: `help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
-    expect(await shop.received()).toHaveLength(1)
+    expect(await client.deliver({ to: `help@${project.domain}`, message: LETTER })).toMatch(/^250 /)
+    expect(await project.received()).toHaveLength(1)
   })
 
   test('counts each message when it begins, also those that were let in before the limit was reached', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await listen({ limits: { messagesPerMinute: 2 } })
     const clients = await Promise.all(Array.from({ length: 4 }, () => greeted(own.port)))
     for (const client of clients) {
       await client.say('MAIL FROM:<a@example.com>')
-      expect(await client.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
+      expect(await client.say(`RCPT TO:<help@${project.domain}>`)).toMatch(/^250 /)
     }
     const answers = []
     for (const [index, client] of clients.entries()) {
@@ -710,7 +714,7 @@ describe('the listener', () => {
       answers.push((await client.sendBody(LETTER.replace('letter-1', `letter-${index}`))).slice(0, 3))
     }
     expect(answers).toEqual(['250', '250', '451', '451'])
-    expect(await shop.received()).toHaveLength(2)
+    expect(await project.received()).toHaveLength(2)
   })
 
   test('accepts messages for the postmaster without a domain', async () => {
@@ -720,12 +724,12 @@ describe('the listener', () => {
   })
 
   test('refuses parameters of extensions that it does not offer', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const client = await greeted()
     expect(await client.say('MAIL FROM:<a@example.com> X-UNKNOWN=1')).toMatch(/^555 /)
     expect(await client.say('MAIL FROM:<a@example.com> SIZE=100 BODY=8BITMIME')).toMatch(/^250 /)
-    expect(await client.say(`RCPT TO:<help@${shop.domain}> NOTIFY=SUCCESS`)).toMatch(/^555 /)
-    expect(await client.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
+    expect(await client.say(`RCPT TO:<help@${project.domain}> NOTIFY=SUCCESS`)).toMatch(/^555 /)
+    expect(await client.say(`RCPT TO:<help@${project.domain}>`)).toMatch(/^250 /)
   })
 
   test('hangs up on those who are silent, and on those who are never quite', async () => {
@@ -749,10 +753,10 @@ describe('the listener', () => {
       `Content-Type: multipart/mixed; boundary=x\n\n${'--x\nContent-Type: image/png; name="a"\n\nx\n'.repeat(1_000)}--x--\n`,
     ],
   ])('takes a message that %s for what it is', async (_, message) => {
-    const shop = await newShop()
-    expect(await deliver(port, { from: 'a@example.com', to: `help@${shop.domain}`, message })).toMatch(/^250 /)
+    const project = await newProject()
+    expect(await deliver(port, { from: 'a@example.com', to: `help@${project.domain}`, message })).toMatch(/^250 /)
     const reports = message.includes('multipart/report')
-    expect(await shop.received()).toHaveLength(reports ? 0 : 1)
+    expect(await project.received()).toHaveLength(reports ? 0 : 1)
   })
 
   test.each([
@@ -763,55 +767,55 @@ describe('the listener', () => {
     ['has a header of megabytes', `X: ${'a '.repeat(600_000)}\n\nx`],
     ['has a million lines', '\n'.repeat(1_100_000)],
   ])('refuses one that %s, and is there for the next', async (_, message) => {
-    const shop = await newShop()
-    const to = `help@${shop.domain}`
+    const project = await newProject()
+    const to = `help@${project.domain}`
     expect(await deliver(port, { to, message })).toMatch(/^554 /)
     expect(await deliver(port, { to, message: LETTER })).toMatch(/^250 /)
   })
 
   test('replies 451 while nothing can be committed, and the same message counts once when it is sent again', async () => {
-    const shop = await newShop()
-    const mail = await shop.send()
+    const project = await newProject()
+    const email = await project.send()
     const client = await greeted((await listen()).port)
     const letters = [
-      { to: mail.returnPath, message: postfix(mail) },
-      { to: `help@${shop.domain}`, message: LETTER },
+      { to: email.returnPath, message: postfix(email) },
+      { to: `help@${project.domain}`, message: LETTER },
     ]
     await sterna.db.transaction().execute(async (tx) => {
       await sql`lock table events in access exclusive mode`.execute(tx)
       for (const letter of letters) expect(await client.deliver(letter)).toMatch(/^451 /)
     })
-    expect([await shop.bouncesOf(mail.id), await shop.received()]).toEqual([[], []])
+    expect([await project.bouncesOf(email.id), await project.received()]).toEqual([[], []])
     for (const letter of [...letters, ...letters]) expect(await client.deliver(letter)).toMatch(/^250 /)
-    expect([(await shop.bouncesOf(mail.id)).length, (await shop.received()).length]).toEqual([1, 1])
+    expect([(await project.bouncesOf(email.id)).length, (await project.received()).length]).toEqual([1, 1])
   })
 
   test('replies 451 while the database is down', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await listen()
     const client = await greeted(own.port)
     await client.say('MAIL FROM:<>')
-    expect(await client.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^250 /)
+    expect(await client.say(`RCPT TO:<help@${project.domain}>`)).toMatch(/^250 /)
     await client.say('DATA')
     await own.db.destroy()
     expect(await client.sendBody(LETTER)).toMatch(/^451 /)
     await client.say('MAIL FROM:<>')
-    expect(await client.say(`RCPT TO:<help@${shop.domain}>`)).toMatch(/^451 /)
+    expect(await client.say(`RCPT TO:<help@${project.domain}>`)).toMatch(/^451 /)
   })
 
   test('finishes what has begun to arrive when it stops', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await listen({ limits: { closingMs: 5_000 } })
     const [busy, idle] = [await greeted(own.port), await greeted(own.port)]
     await busy.say('MAIL FROM:<>')
-    await busy.say(`RCPT TO:<help@${shop.domain}>`)
+    await busy.say(`RCPT TO:<help@${project.domain}>`)
     await busy.say('DATA')
     const stopped = own.listener.stop()
     expect(await idle.say('NOOP')).toMatch(/^421 /)
     expect(await busy.sendBody(LETTER)).toMatch(/^250 /)
     busy.end()
     await stopped
-    expect(await shop.received()).toHaveLength(1)
+    expect(await project.received()).toHaveLength(1)
   })
 
   test('encrypts with a certificate of the operator', async () => {
@@ -837,7 +841,7 @@ describe('the listener', () => {
   })
 
   test('is in what a user starts', async () => {
-    const shop = await newShop()
+    const project = await newProject()
     const own = await freePort()
     const inbound = { BOUNCE_DOMAIN: BOUNCES, INBOUND_SMTP_PORT: String(own), INBOUND_SMTP_HOST: '127.0.0.1' }
     const node = await startNode({
@@ -849,11 +853,11 @@ describe('the listener', () => {
       ...inbound,
     })
     stops.push(() => node.stop())
-    expect(await deliver(own, { from: 'x@example.com', to: `help@${shop.domain}`, message: LETTER })).toMatch(/^250 /)
-    expect(await shop.received()).toHaveLength(1)
+    expect(await deliver(own, { from: 'x@example.com', to: `help@${project.domain}`, message: LETTER })).toMatch(/^250 /)
+    expect(await project.received()).toHaveLength(1)
     const hungUp = await greeted(own)
     await hungUp.say('MAIL FROM:<>')
-    await hungUp.say(`RCPT TO:<help@${shop.domain}>`)
+    await hungUp.say(`RCPT TO:<help@${project.domain}>`)
     await hungUp.say('DATA')
     hungUp.end()
     expect(await node.stop()).toBe(0)

@@ -84,10 +84,10 @@ test('account emails can be read, with their links', async () => {
   })
   const { output: list } = await sterna(['mail', 'list'])
   const id = /^(\S+) .*new@example\.com/m.exec(list)?.[1] ?? ''
-  const { output: mail } = await sterna(['mail', 'show', id])
-  const token = /token=([\w-]+)/.exec(mail)?.[1]
-  expect(mail).toContain('To: new@example.com')
-  expect(node.output()).toContain(`mail show ${id}`)
+  const { output: email } = await sterna(['mail', 'show', id])
+  const token = /token=([\w-]+)/.exec(email)?.[1]
+  expect(email).toContain('To: new@example.com')
+  expect(node.output()).toContain(`email show ${id}`)
   expect(node.output()).not.toContain(token)
 })
 

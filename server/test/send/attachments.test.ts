@@ -8,7 +8,7 @@ const { sterna, quiet, busy, expectNothingOf, expectRefused } = useSending()
 describe('attachments', () => {
   test('arrive byte for byte, inline ones beside the text', async () => {
     const bytes = Buffer.from(times(256, (index) => index))
-    const mail = await busy.deliver({
+    const email = await busy.deliver({
       body: '<img src="cid:logo@1"><p>Hi</p>',
       attachments: [
         file({ filename: 'Rechnung März 🦜.pdf', content: bytes.toString('base64'), contentType: 'application/pdf' }),
@@ -17,8 +17,8 @@ describe('attachments', () => {
         file({ filename: 'b.bin', contentId: 'also', content: base64('x'.repeat(100_000)) }),
       ],
     })
-    expect(mail.html).toContain('cid:logo@1')
-    const found = mail.attachments.map(({ filename, mimeType, disposition, contentId, content }) => ({
+    expect(email.html).toContain('cid:logo@1')
+    const found = email.attachments.map(({ filename, mimeType, disposition, contentId, content }) => ({
       filename,
       mimeType,
       disposition,
@@ -46,8 +46,8 @@ describe('attachments', () => {
 
   test('may be ten, and ten megabytes together', async () => {
     expect((await busy.deliver({ attachments: times(10, () => file()) })).attachments).toHaveLength(10)
-    const mail = await busy.deliver({ attachments: [file({ content: Buffer.alloc(10 * 1024 * 1024, 7).toString('base64') })] })
-    expect((mail.attachments[0]!.content as ArrayBuffer).byteLength).toBe(10 * 1024 * 1024)
+    const email = await busy.deliver({ attachments: [file({ content: Buffer.alloc(10 * 1024 * 1024, 7).toString('base64') })] })
+    expect((email.attachments[0]!.content as ArrayBuffer).byteLength).toBe(10 * 1024 * 1024)
   })
 
   test('are refused when they are too many, too large, or not what they say', () => {

@@ -26,9 +26,9 @@ describe('between the request and sending', () => {
 
   test('a contact may be deleted: the email is skipped, and has no contact', async () => {
     const { project, answer } = await meanwhile(async (each) => each.call('DELETE', `/contacts/${(await each.contact()).id}`))
-    const [mail] = await project.ended(answer)
-    expect(mail).toMatchObject({ status: 'SKIPPED', error: 'contact_deleted', contactId: null, to: ADA })
-    expect((mail!.timeline as { what: string }[]).map(({ what }) => what)).toEqual(['queued', 'skipped'])
+    const [email] = await project.ended(answer)
+    expect(email).toMatchObject({ status: 'SKIPPED', error: 'contact_deleted', contactId: null, to: ADA })
+    expect((email!.timeline as { what: string }[]).map(({ what }) => what)).toEqual(['queued', 'skipped'])
   })
 
   test('a contact may unsubscribe: marketing is skipped, anything else goes out', async () => {

@@ -36,7 +36,7 @@ describe('contacts', () => {
   test('are updated by the rules of `data`, and the template sees all of it', async () => {
     const project = await newProject()
     await project.call('POST', '/contacts', { email: ADA, data: { kept: 'k', gone: 'g', same: 'e', code: 'old' } })
-    const mail = await project.deliver({
+    const email = await project.deliver({
       subject: '{{kept}}|{{gone}}|{{same}}|{{code}}|{{list}}|{{o.a}}|{{data["first name"]}}|{{flag}}|{{stored}}',
       body: '<p>{{id}}|{{email}}|{{unsubscribeUrl}}|{{subscribed}}</p>',
       data: {
@@ -55,10 +55,10 @@ describe('contacts', () => {
         sterna_id: 'spoof',
       },
     })
-    expect(mail.subject).toBe('k||e|secret|1,2|x|Ada|false|s')
-    expect(mail.html).toContain(ADA)
-    expect(mail.html).not.toContain('spoof')
-    expect(mail.html).not.toContain('evil')
+    expect(email.subject).toBe('k||e|secret|1,2|x|Ada|false|s')
+    expect(email.html).toContain(ADA)
+    expect(email.html).not.toContain('spoof')
+    expect(email.html).not.toContain('evil')
     expect((await project.contact()).data).toEqual({
       kept: 'k',
       same: 'e',
@@ -77,8 +77,8 @@ describe('contacts', () => {
     const answers = []
     for (const code of ['111', '222', null]) answers.push(await project.send({ subject: 'Code {{code ?? "none"}}', data: { code } }))
     await release(project)
-    const mails = await Promise.all(answers.map(async (answer) => (await project.ended(answer))[0]!))
-    const subjects = await Promise.all(mails.map(async ({ id }) => (await PostalMime.parse(await project.source(id))).subject))
+    const emails = await Promise.all(answers.map(async (answer) => (await project.ended(answer))[0]!))
+    const subjects = await Promise.all(emails.map(async ({ id }) => (await PostalMime.parse(await project.source(id))).subject))
     expect(subjects).toEqual(['Code 111', 'Code 222', 'Code none'])
   })
 
@@ -178,8 +178,8 @@ describe('contacts', () => {
     const data = '{"__proto__":{"x":1},"constructor":{"prototype":{"y":1}},"toString":"t","hasOwnProperty":1,"valueOf":"v"}'
     const answer = await sterna.call('POST', '/v1/send', { key: project.sk, body: `${text.slice(0, -1)},"data":${data}}` })
     expect(outcome(answer)).toEqual([200])
-    const [mail] = await project.ended(answer)
-    expect((await PostalMime.parse(await project.source(mail!.id))).subject).toBe('t|1|')
+    const [email] = await project.ended(answer)
+    expect((await PostalMime.parse(await project.source(email!.id))).subject).toBe('t|1|')
     expect((await project.contact()).data).toEqual({ constructor: { prototype: { y: 1 } }, toString: 't', hasOwnProperty: 1, valueOf: 'v' })
     expect(({} as Record<string, unknown>).x ?? ({} as Record<string, unknown>).y).toBeUndefined()
   })

@@ -50,8 +50,8 @@ describe('the content', () => {
   test('arrives unchanged, whatever characters it contains', async () => {
     const body = 'a\n.\nMAIL FROM:<x@y.example>\r.\r..\n.\r\n=3D é 🦜 \u2028\u0085 &amp; <b>x</b>\t \n'
     const answer = await busy.send({ subject: 'Ünï 🦜 \u2028 \u0085 =?UTF-8?Q?x?=', body })
-    const [mail] = await busy.ended(answer)
-    const source = await busy.source(mail!.id)
+    const [email] = await busy.ended(answer)
+    const source = await busy.source(email!.id)
     expect(source).toMatch(/^[\x20-\x7e\t\r\n]+$/)
     expect(source.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
     const parsed = await PostalMime.parse(source)
@@ -77,15 +77,15 @@ describe('the content', () => {
   })
 
   test('values never end the line of the subject, and are escaped in the body only', async () => {
-    const mail = await busy.deliver({
+    const email = await busy.deliver({
       subject: 'Hi {{x}}',
       body: '<p>{{x}}|{{x | raw}}</p>',
       data: { x: { value: '<b>\r\nBcc: v@y.example', persistent: false } },
     })
-    expect(mail.subject).toBe('Hi <b>Bcc: v@y.example')
-    expect(mail.bcc).toBeUndefined()
-    expect(mail.html).toContain('&lt;b&gt;')
-    expect(mail.html).toContain('|<b>')
+    expect(email.subject).toBe('Hi <b>Bcc: v@y.example')
+    expect(email.bcc).toBeUndefined()
+    expect(email.html).toContain('&lt;b&gt;')
+    expect(email.html).toContain('|<b>')
   })
 })
 
@@ -94,7 +94,7 @@ test('concurrent requests with nearly the same body each keep their own', async 
   // They differ where a quick look does not see it.
   const bodyOf = (letter: string) => `<p>${'a'.repeat(100)}${letter}${'a'.repeat(300)}</p>`
   const wanted = times(40, (index) => ({ to: `near${index}@example.com`, body: bodyOf('xyz'[index % 3]!) }))
-  await Promise.all(wanted.map((mail) => project.send(mail)))
+  await Promise.all(wanted.map((email) => project.send(email)))
   const rows = await many(
     sterna.db,
     sql<{ to: string; body: string }>`
@@ -150,12 +150,12 @@ test('keys that are not the caller’s to set take no effect', async () => {
     messageId: 'x@y',
     attachments: [file({ path: '/etc/passwd', href: 'http://127.0.0.1', raw: 'x', encoding: 'hex' })],
   })
-  const [mail] = await project.ended(answer)
-  expect(mail).toMatchObject({ projectId: project.id, to: ADA, sourceType: 'TRANSACTIONAL', type: 'TRANSACTIONAL', campaignId: null })
-  expect(mail!.id).not.toBe(id)
-  expect(mail!.messageId).not.toBe('x@y')
+  const [email] = await project.ended(answer)
+  expect(email).toMatchObject({ projectId: project.id, to: ADA, sourceType: 'TRANSACTIONAL', type: 'TRANSACTIONAL', campaignId: null })
+  expect(email!.id).not.toBe(id)
+  expect(email!.messageId).not.toBe('x@y')
   expect((await project.contact(BOB)) ?? 'nobody').toBe('nobody')
-  const [attached] = (await PostalMime.parse(await project.source(mail!.id))).attachments
+  const [attached] = (await PostalMime.parse(await project.source(email!.id))).attachments
   expect(Buffer.from(attached!.content as ArrayBuffer).toString()).toBe('hello')
 })
 

@@ -21,8 +21,8 @@ describe('the from address', () => {
     ['a name in quotes', { from: { name: '"Own", Inc. <x>', email: 'a@{d}' } }, { name: '"Own", Inc. <x>', local: 'a' }],
   ])('is named by %s', async (_, more, expected) => {
     const filled = JSON.parse(JSON.stringify(more).replaceAll('{d}', busy.domain).replaceAll('{D}', busy.domain.toUpperCase()))
-    const mail = await busy.deliver(filled)
-    expect(mail.from).toEqual({ name: expected.name.replace('{d}', busy.domain), address: `${expected.local}@${busy.domain}` })
+    const email = await busy.deliver(filled)
+    expect(email.from).toEqual({ name: expected.name.replace('{d}', busy.domain), address: `${expected.local}@${busy.domain}` })
   })
 
   test('of a template goes before the project and behind the request', async () => {

@@ -22,19 +22,19 @@ describe('headers', () => {
       'Feedback-ID': 'a:b:c:d',
       constructor: 'c',
     }
-    const mail = await busy.deliver({ headers })
-    const found = new Map(mail.headers.map(({ key, value }) => [key, decodeWords(value)]))
+    const email = await busy.deliver({ headers })
+    const found = new Map(email.headers.map(({ key, value }) => [key, decodeWords(value)]))
     for (const [name, value] of Object.entries(headers)) expect([name, found.get(name.toLowerCase())]).toEqual([name, value])
-    expect(mail.headers.filter(({ key }) => key.startsWith('list-unsubscribe'))).toHaveLength(2)
+    expect(email.headers.filter(({ key }) => key.startsWith('list-unsubscribe'))).toHaveLength(2)
   })
 
   test('of the request may set Reply-To', async () => {
-    const mail = await busy.deliver({ headers: { 'reply-TO': 'Help <help@x.example>, other@x.example' }, reply: BOB })
-    expect(mail.replyTo).toEqual([
+    const email = await busy.deliver({ headers: { 'reply-TO': 'Help <help@x.example>, other@x.example' }, reply: BOB })
+    expect(email.replyTo).toEqual([
       { name: 'Help', address: 'help@x.example' },
       { name: '', address: 'other@x.example' },
     ])
-    expect(mail.headers.filter(({ key }) => key === 'reply-to')).toHaveLength(1)
+    expect(email.headers.filter(({ key }) => key === 'reply-to')).toHaveLength(1)
   })
 
   test('may be fifty', async () => {
@@ -96,8 +96,8 @@ test('every accepted value arrives unchanged, in its own header', async () => {
       })
       if (answer.status !== 200) return expect(outcome(answer)).toEqual([422, 'VALIDATION_ERROR'])
       arrived++
-      const [mail] = await busy.ended(answer)
-      const parsed = await PostalMime.parse(await busy.source(mail!.id))
+      const [email] = await busy.ended(answer)
+      const parsed = await PostalMime.parse(await busy.source(email!.id))
       expect(parsed.headers.map(({ key }) => key).sort()).toEqual(usual)
       expect(parsed.to).toEqual([{ name: toName.trim(), address: ADA }])
       expect(parsed.from).toEqual({ name: fromName.trim() || 'Test', address: `a@${busy.domain}` })

@@ -37,16 +37,16 @@ describe('marketing', () => {
     await project.call('POST', '/contacts', { email: BOB, subscribed: false })
     const answer = await project.send({ to: [BOB, ADA, 'new@example.com', BOB], template })
     expect(outcome(answer)).toEqual([200])
-    const mails = await project.ended(answer)
-    expect(mails.map(({ to, status, error, attempts }) => [to, status, error, attempts])).toEqual([
+    const emails = await project.ended(answer)
+    expect(emails.map(({ to, status, error, attempts }) => [to, status, error, attempts])).toEqual([
       [BOB, 'SKIPPED', 'unsubscribed', 0],
       [ADA, 'SENT', null, 1],
       ['new@example.com', 'SKIPPED', 'unsubscribed', 0],
       [BOB, 'SKIPPED', 'unsubscribed', 0],
     ])
-    expect(mails[0]!.timeline).toEqual([
-      { at: mails[0]!.createdAt, what: 'queued', details: {} },
-      { at: mails[0]!.updatedAt, what: 'skipped', details: { reason: 'unsubscribed' } },
+    expect(emails[0]!.timeline).toEqual([
+      { at: emails[0]!.createdAt, what: 'queued', details: {} },
+      { at: emails[0]!.updatedAt, what: 'skipped', details: { reason: 'unsubscribed' } },
     ])
     expect(await project.contact('new@example.com')).toMatchObject({ subscribed: false })
     expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(1)

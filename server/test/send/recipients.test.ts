@@ -121,9 +121,9 @@ describe('a request', () => {
     expect(answer.body.data.emails.map(({ contact }: { contact: { email: string } }) => contact.email)).toEqual(
       expected.map(({ address }) => address),
     )
-    const mails = await busy.ended(answer)
-    expect(new Set(mails.map(({ id }) => id)).size).toBe(expected.length)
-    const parsed = await Promise.all(mails.map(async ({ id }) => PostalMime.parse(await busy.source(id))))
+    const emails = await busy.ended(answer)
+    expect(new Set(emails.map(({ id }) => id)).size).toBe(expected.length)
+    const parsed = await Promise.all(emails.map(async ({ id }) => PostalMime.parse(await busy.source(id))))
     expect(parsed.map((each) => each.to)).toEqual(expected.map((mailbox) => [mailbox]))
   })
 

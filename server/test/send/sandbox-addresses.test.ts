@@ -11,7 +11,7 @@ describe('in the sandbox, an email to', () => {
     await project.call('POST', '/contacts', { email: to, subscribed: true })
     const answer = await project.send({ to })
     const id = answer.body.data.emails[0].email as string
-    const mail = await eventually(async () => {
+    const email = await eventually(async () => {
       const found = await project.email(id)
       expect(found.status).toBe(status)
       return found
@@ -27,19 +27,19 @@ describe('in the sandbox, an email to', () => {
       expect([data.emailId, emailId, contactId, data.messageId, data.sourceType, data.templateId]).toEqual([
         id,
         id,
-        mail.contactId,
-        mail.messageId,
+        email.contactId,
+        email.messageId,
         'TRANSACTIONAL',
         null,
       ])
     }
-    return { project, mail, events, what: (mail.timeline as { what: string }[]).map(({ what }) => what) }
+    return { project, email, events, what: (email.timeline as { what: string }[]).map(({ what }) => what) }
   }
 
   test('any other address is sent', async () => {
-    const { events, mail, what } = await tell(ADA, 'SENT')
+    const { events, email, what } = await tell(ADA, 'SENT')
     expect(events.map(({ name }) => name)).toEqual(['email.sent'])
-    expect(events[0]!.data.sentAt).toBe(mail.sentAt)
+    expect(events[0]!.data.sentAt).toBe(email.sentAt)
     expect(what).toEqual(['queued', 'email.sent'])
   })
 
@@ -49,19 +49,19 @@ describe('in the sandbox, an email to', () => {
   })
 
   test('delivered@ is delivered', async () => {
-    const { project, events, mail, what } = await tell('delivered+1@example.com', 'DELIVERED')
+    const { project, events, email, what } = await tell('delivered+1@example.com', 'DELIVERED')
     expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.delivery'])
-    expect(events[1]!.data.deliveredAt).toBe(mail.deliveredAt)
+    expect(events[1]!.data.deliveredAt).toBe(email.deliveredAt)
     expect(what).toEqual(['queued', 'email.sent', 'email.delivery'])
     expect((await project.contact('delivered+1@example.com')).subscribed).toBe(true)
   })
 
   test('bounce@ bounces, and the address is suppressed', async () => {
-    const { project, events, mail } = await tell('bounce@example.com', 'BOUNCED')
+    const { project, events, email } = await tell('bounce@example.com', 'BOUNCED')
     expect(events.map(({ name }) => name)).toEqual(['email.sent', 'email.bounce', 'contact.unsubscribed'])
     expect(events[1]!.data).toMatchObject({ bounceType: 'Permanent', reason: expect.stringContaining('550') })
     expect(events[2]!.data).toEqual({ reason: 'bounce' })
-    expect(mail.bouncedAt).toMatch(TIME)
+    expect(email.bouncedAt).toMatch(TIME)
     expect((await project.contact('bounce@example.com')).subscribed).toBe(false)
     expect(await project.consents()).toEqual([{ subscribed: false, source: 'bounce' }])
     const [again] = await project.ended(await project.send({ to: 'bounce@example.com' }))
@@ -82,27 +82,27 @@ describe('in the sandbox, an email to', () => {
   test('delay@ is retried later', async () => {
     const project = await newProject()
     const id = (await project.send({ to: 'delay@example.com' })).body.data.emails[0].email
-    const mail = await eventually(async () => {
+    const email = await eventually(async () => {
       const found = await project.email(id)
       expect(found.error).toContain('451')
       return found
     })
-    expect(mail).toMatchObject({ status: 'PENDING', attempts: 1, sentAt: null })
-    expect((mail.timeline as { what: string }[]).map(({ what }) => what)).toEqual(['queued', 'deferred'])
+    expect(email).toMatchObject({ status: 'PENDING', attempts: 1, sentAt: null })
+    expect((email.timeline as { what: string }[]).map(({ what }) => what)).toEqual(['queued', 'deferred'])
     expect(await project.names()).toEqual([])
     expect((await project.call('GET', '/sandbox/messages')).body.total).toBe(0)
   })
 
   test('refuse@ bounces at once with the reason, and the address is suppressed', async () => {
-    const { project, mail } = await tell('refuse@example.com', 'BOUNCED')
+    const { project, email } = await tell('refuse@example.com', 'BOUNCED')
     const events = await eventually(async () => {
       const told = (await project.events()).reverse()
       expect(told.map(({ name }) => name)).toEqual(['email.bounce', 'contact.unsubscribed'])
       return told
     })
-    expect(events[0]).toMatchObject({ emailId: mail.id, data: { bounceType: 'Permanent', reason: expect.stringContaining('550') } })
+    expect(events[0]).toMatchObject({ emailId: email.id, data: { bounceType: 'Permanent', reason: expect.stringContaining('550') } })
     expect(events[1]!.data).toEqual({ reason: 'bounce' })
-    expect(await project.email(mail.id)).toMatchObject({
+    expect(await project.email(email.id)).toMatchObject({
       status: 'BOUNCED',
       errorCode: 'bounced',
       error: events[0]!.data.reason,
