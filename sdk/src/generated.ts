@@ -515,9 +515,9 @@ export interface Operations {
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
       segmentId?: string
-      /** `createdAt` or `email`. Any other value counts as the default, `createdAt`. */
+      /** `createdAt` or `email`. Any other value counts as `createdAt`, the default. */
       sort?: string
-      /** `asc` or `desc`. Any other value counts as the default, `desc`. */
+      /** `asc` or `desc`. Any other value counts as `desc`, the default. */
       dir?: string
     }
     headers: undefined
@@ -1466,9 +1466,9 @@ export interface Operations {
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       /** Case-insensitive search in name, description and subject. */
       search?: string
-      /** `name` or `createdAt` or `updatedAt`. Any other value counts as the default, `createdAt`. */
+      /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
-      /** `asc` or `desc`. Any other value counts as the default, `desc`. */
+      /** `asc` or `desc`. Any other value counts as `desc`, the default. */
       dir?: string
     }
     headers: undefined

@@ -28,7 +28,7 @@ export const choiceParam = <Value extends string>(values: readonly [Value, ...Va
     .transform((given) => values.find((value) => value === given) ?? byDefault)
     .meta({
       type: 'string',
-      description: `${values.map((value) => `\`${value}\``).join(' or ')}. Any other value counts as the default, \`${byDefault}\`.`,
+      description: `${values.map((value) => `\`${value}\``).join(' or ')}. Any other value counts as \`${byDefault}\`, the default.`,
     })
 
 /** Many clients send an empty cursor for the first page. */
