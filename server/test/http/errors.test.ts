@@ -29,7 +29,7 @@ test.each<[string, [file: string, constant: string][]]>([
   ['requests of one session', [['http/auth.ts', 'sessionCalls = createWindowCounter({ limit: ']]],
   ['requests with unknown keys', [['http/key-guessing.ts', 'createGuessGuard({ limit = ']]],
   ['requests with the public key that set', [['track/limits.ts', 'SUBSCRIPTION_CHANGES_PER_MINUTE = ']]],
-  ['invalid unsubscribe', [['preferences/routes.ts', 'MAX_WRONG = ']]],
+  ['invalid unsubscribe', [['preferences/routes.ts', 'MAX_INVALID = ']]],
   ['uses of one such link', [['preferences/routes.ts', 'MAX_USES = ']]],
   ['received messages of one project (', [['inbound/limits.ts', 'messagesPerMinute: ']]],
   ['received messages of one project from one client network', [['inbound/limits.ts', 'messagesOfOneNetwork: ']]],
@@ -57,7 +57,7 @@ test.each<[string, [file: string, constant: string][]]>([
     'concurrent image uploads',
     [
       ['uploads/routes.ts', 'createUploadLimit({ total: '],
-      ['uploads/routes.ts', 'ofOneProject: '],
+      ['uploads/routes.ts', 'perProject: '],
     ],
   ],
   ['size of a received message', [['inbound/limits.ts', 'messageBytes: ']]],
