@@ -9,7 +9,7 @@ const secrets = deriveSecrets('a master key of more than 32 characters')
 const publicUrl = 'https://mail.example'
 const error = vi.fn()
 const log = { error } as unknown as Log
-const mail = {
+const email = {
   email: { projectId: newId(), id: newId() },
   content: { type: 'MARKETING' as const },
   tracking: 'ENABLED' as const,
@@ -21,19 +21,19 @@ test('an email whose links cannot be signed is sent without tracking, and the er
     throw new Error('no')
   }
   const track = createTracking({ secrets: { ...secrets, sign }, publicUrl, log })
-  expect(track(mail, HTML, readHtml(HTML))).toBe(HTML)
+  expect(track(email, HTML, readHtml(HTML))).toBe(HTML)
   expect(error).toHaveBeenCalledOnce()
 })
 
 test('the same email built twice has the same bytes', () => {
   const track = createTracking({ secrets, publicUrl, log })
-  const once = track(mail, HTML, readHtml(HTML))
+  const once = track(email, HTML, readHtml(HTML))
   expect(once).not.toBe(HTML)
-  expect(track(mail, HTML, readHtml(HTML))).toBe(once)
+  expect(track(email, HTML, readHtml(HTML))).toBe(once)
 })
 
 test('only the first thousand links are tracked', () => {
   const html = '<a href="https://shop.example/">x</a>'.repeat(1_500)
-  const tracked = createTracking({ secrets, publicUrl, log })(mail, html, readHtml(html))
+  const tracked = createTracking({ secrets, publicUrl, log })(email, html, readHtml(html))
   expect(tracked.split('href="https://shop.example/"').length - 1).toBe(500)
 })

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { classify, fingerprintOf, waitBeforeRetry } from './classify.ts'
 import type { Stage } from './transport.ts'
 
-/** `ours`: tried again and counted, and the same again and again pauses the sender domain. `slower`: the whole installation slows down. */
-type Expected = 'retry' | 'throttled' | 'slower' | 'fail' | 'nobody' | 'ours' | 'domain' | 'provider' | 'this email'
+/** `account or domain`: retried and counted; many in a row pause the sender domain. `slower`: the whole installation slows down. */
+type Expected = 'retry' | 'throttled' | 'slower' | 'fail' | 'unknown recipient' | 'account or domain' | 'domain' | 'provider' | 'this email'
 
-function meaning(response: string, at: Stage = 'recipient'): Expected {
+function expectationOf(response: string, at: Stage = 'recipient'): Expected {
   const { action, about, unknownRecipient, throttled, repeatable, reason } = classify({
     is: 'refused',
     at,
@@ -18,23 +18,23 @@ function meaning(response: string, at: Stage = 'recipient'): Expected {
   if (about === 'email') return 'this email'
   if (action === 'fail') {
     expect(repeatable).toBe(unknownRecipient ? undefined : true)
-    return unknownRecipient ? 'nobody' : 'fail'
+    return unknownRecipient ? 'unknown recipient' : 'fail'
   }
   expect(action).toBe('retry')
   if (about === 'provider') return throttled ? 'slower' : 'provider'
   if (about === 'sender-domain') return 'domain'
-  return throttled ? 'throttled' : repeatable ? 'ours' : 'retry'
+  return throttled ? 'throttled' : repeatable ? 'account or domain' : 'retry'
 }
 
-describe('the answer', () => {
+describe('a reply', () => {
   test.each<[Expected, string]>([
     // Gmail
     [
-      'nobody',
+      'unknown recipient',
       "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n550-5.1.1 double-checking the recipient's email address for typos or\r\n550 5.1.1 unnecessary spaces. https://support.google.com/mail/?p=NoSuchUser x1-si1 - gsmtp",
     ],
     [
-      'nobody',
+      'unknown recipient',
       '550-5.2.1 The email account that you tried to reach is disabled. Learn more at\n550 5.2.1 https://support.google.com/mail/?p=DisabledUser x1-si1 - gsmtp',
     ],
     [
@@ -59,12 +59,12 @@ describe('the answer', () => {
     ],
     ['throttled', '421 4.7.0 Try again later, closing connection. (EHLO) x1-si1 - gsmtp'],
     [
-      'ours',
+      'account or domain',
       '550-5.7.26 Your email has been blocked because the sender is unauthenticated.\r\n550-5.7.26 Gmail requires all senders to authenticate with either SPF or DKIM. - gsmtp',
     ],
-    ['ours', '550-5.7.27 Your email has been blocked because SPF did not pass. x1-si1 - gsmtp'],
-    ['ours', '550-5.7.30 Your email has been blocked because DKIM did not pass. x1-si1 - gsmtp'],
-    ['ours', '550-5.7.25 The IP address sending this message does not have a PTR record setup. x1-si1 - gsmtp'],
+    ['account or domain', '550-5.7.27 Your email has been blocked because SPF did not pass. x1-si1 - gsmtp'],
+    ['account or domain', '550-5.7.30 Your email has been blocked because DKIM did not pass. x1-si1 - gsmtp'],
+    ['account or domain', '550-5.7.25 The IP address sending this message does not have a PTR record setup. x1-si1 - gsmtp'],
     [
       'fail',
       '550-5.7.1 [192.0.2.1] Gmail has detected that this message is likely unsolicited mail. To reduce\r\n550 5.7.1 the amount of spam sent to Gmail, this message has been blocked. - gsmtp',
@@ -72,22 +72,28 @@ describe('the answer', () => {
     ['fail', '552-5.7.0 This message was blocked because its content presents a potential security issue. x1-si1 - gsmtp'],
     ['this email', "552 5.3.4 Your message exceeded Google's message size limits. x1-si1 - gsmtp"],
     [
-      'ours',
+      'account or domain',
       '535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials x1-si1 - gsmtp',
     ],
-    ['ours', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
+    ['account or domain', '550 5.4.5 Daily user sending limit exceeded. For more information on Gmail sending limits go to x1-si1 - gsmtp'],
     // Outlook and Exchange Online
     [
-      'nobody',
+      'unknown recipient',
       '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302). [DB5EUR03FT001.eop-EUR03.prod.protection.outlook.com]',
     ],
     [
-      'nobody',
+      'unknown recipient',
       '550 5.4.1 Recipient address rejected: Access denied. For more information see https://aka.ms/EXOSmtpErrors [DB5EUR03FT001]',
     ],
-    ['nobody', '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient bob@example.com not found by SMTP address lookup'],
-    ['ours', "550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn't meet the required authentication level. [DB5EUR03FT001]"],
-    ['ours', '550 5.7.509 Access denied, sending domain EXAMPLE.COM does not pass DMARC verification and has a DMARC policy of reject.'],
+    ['unknown recipient', '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient bob@example.com not found by SMTP address lookup'],
+    [
+      'account or domain',
+      "550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn't meet the required authentication level. [DB5EUR03FT001]",
+    ],
+    [
+      'account or domain',
+      '550 5.7.509 Access denied, sending domain EXAMPLE.COM does not pass DMARC verification and has a DMARC policy of reject.',
+    ],
     [
       'fail',
       "550 5.7.1 Unfortunately, messages from [192.0.2.1] weren't sent. Please contact your Internet service provider since part of their network is on our block list (S3150).",
@@ -103,15 +109,18 @@ describe('the answer', () => {
     ['throttled', '451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (S77714) [DB5EUR03FT001]'],
     ['throttled', '432 4.3.2 Concurrent connections limit exceeded. Visit https://aka.ms/concurrent_sending for more information.'],
     ['retry', '451 4.3.2 Temporary server error. Please try again later ATTR5 [DB5EUR03FT001]'],
-    ['ours', '550 5.1.8 Access denied, bad outbound sender AS(42004)'],
-    ['ours', '550 5.7.708 Service unavailable. Access denied, traffic not accepted from this IP.'],
-    ['ours', '535 5.7.139 Authentication unsuccessful, basic authentication is disabled. [DB5EUR03FT001]'],
-    ['ours', '554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message'],
-    ['ours', '530 5.7.57 Client not authenticated to send mail. [DB5EUR03FT001]'],
+    ['account or domain', '550 5.1.8 Access denied, bad outbound sender AS(42004)'],
+    ['account or domain', '550 5.7.708 Service unavailable. Access denied, traffic not accepted from this IP.'],
+    ['account or domain', '535 5.7.139 Authentication unsuccessful, basic authentication is disabled. [DB5EUR03FT001]'],
+    ['account or domain', '554 5.2.0 STOREDRV.Submission.Exception:SubmissionQuotaExceededException; Failed to process message'],
+    ['account or domain', '530 5.7.57 Client not authenticated to send mail. [DB5EUR03FT001]'],
     // Yahoo
-    ['nobody', "554 delivery error: dd This user doesn't have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com"],
-    ['nobody', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
-    ['nobody', '552 1 Requested mail action aborted, mailbox not found'],
+    [
+      'unknown recipient',
+      "554 delivery error: dd This user doesn't have a yahoo.com account (bob@yahoo.com) [0] - mta4001.mail.ne1.yahoo.com",
+    ],
+    ['unknown recipient', '554 30 Sorry, your message to bob@yahoo.com cannot be delivered. This mailbox is disabled (554.30).'],
+    ['unknown recipient', '552 1 Requested mail action aborted, mailbox not found'],
     [
       'throttled',
       '421 4.7.0 [TSS04] Messages from 192.0.2.1 temporarily deferred due to unexpected volume or user complaints - 4.16.55.1; see https://postmaster.yahooinc.com/error-codes',
@@ -123,13 +132,13 @@ describe('the answer', () => {
       "553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1, because the ip is in Spamhaus's list; see http://postmaster.yahoo.com/550-bl23.html",
     ],
     // Postfix, Exim, qmail
-    ['nobody', '550 5.1.1 <bob@example.com>: Recipient address rejected: User unknown in virtual mailbox table'],
-    ['nobody', '550 5.1.2 <bob@nowhere.example>: Recipient address rejected: Domain not found'],
-    ['nobody', '556 5.1.10 <bob@example.com>: Recipient address rejected: Domain example.com does not accept mail (nullMX)'],
-    ['nobody', '550 Unknown user'],
-    ['nobody', '550 No Such User Here"'],
-    ['nobody', '550 sorry, no mailbox here by that name (#5.1.1)'],
-    ['nobody', '553 <bob@example.com>... No such user here'],
+    ['unknown recipient', '550 5.1.1 <bob@example.com>: Recipient address rejected: User unknown in virtual mailbox table'],
+    ['unknown recipient', '550 5.1.2 <bob@nowhere.example>: Recipient address rejected: Domain not found'],
+    ['unknown recipient', '556 5.1.10 <bob@example.com>: Recipient address rejected: Domain example.com does not accept mail (nullMX)'],
+    ['unknown recipient', '550 Unknown user'],
+    ['unknown recipient', '550 No Such User Here"'],
+    ['unknown recipient', '550 sorry, no mailbox here by that name (#5.1.1)'],
+    ['unknown recipient', '553 <bob@example.com>... No such user here'],
     ['retry', '450 4.1.2 <bob@nowhere.example>: Recipient address rejected: Domain not found'],
     [
       'retry',
@@ -141,10 +150,10 @@ describe('the answer', () => {
     ['fail', '552 5.2.2 <bob@example.com>: Quota exceeded (mailbox for user is full)'],
     ['fail', '550 5.1.8 <ada@example.com>: Sender address rejected: Domain not found'],
     ['fail', '550 5.1.0 <ada@example.com>: Sender address rejected: User unknown in virtual alias table'],
-    ['ours', '553 5.7.1 <ada@example.com>: Sender address rejected: not owned by user mailer'],
-    ['ours', '554 5.7.1 <bob@example.com>: Relay access denied'],
+    ['account or domain', '553 5.7.1 <ada@example.com>: Sender address rejected: not owned by user mailer'],
+    ['account or domain', '554 5.7.1 <bob@example.com>: Relay access denied'],
     ['retry', '454 4.7.1 <bob@example.com>: Relay access denied'],
-    ['ours', '535 5.7.8 Error: authentication failed: UGFzc3dvcmQ6'],
+    ['account or domain', '535 5.7.8 Error: authentication failed: UGFzc3dvcmQ6'],
     ['retry', '454 4.7.0 Temporary authentication failure: Connection lost to authentication server'],
     ['throttled', '421 4.7.0 mail.example.com Error: too many errors'],
     ['throttled', '421 4.7.0 mail.example.com Error: too many connections from 192.0.2.1'],
@@ -163,12 +172,18 @@ describe('the answer', () => {
     ['slower', '454 Throttling failure: Maximum sending rate exceeded.'],
     ['retry', '454 Throttling failure: Daily message quota exceeded.'],
     ['retry', '454 Temporary service failure'],
-    ['ours', '535 Authentication Credentials Invalid'],
-    ['ours', '530 Authentication required'],
-    ['ours', '554 Message rejected: Sending paused for this account. For more information, please check the inbox of the email address'],
-    ['ours', "554 Access denied: User `arn:aws:iam::123456789012:user/x' is not authorized to perform `ses:SendRawEmail' on resource"],
+    ['account or domain', '535 Authentication Credentials Invalid'],
+    ['account or domain', '530 Authentication required'],
     [
-      'ours',
+      'account or domain',
+      '554 Message rejected: Sending paused for this account. For more information, please check the inbox of the email address',
+    ],
+    [
+      'account or domain',
+      "554 Access denied: User `arn:aws:iam::123456789012:user/x' is not authorized to perform `ses:SendRawEmail' on resource",
+    ],
+    [
+      'account or domain',
       '554 Message rejected: Email address is not verified. The following identities failed the check in region US-EAST-1: ada@example.com',
     ],
     ['fail', '554 Message rejected: Message contains a virus'],
@@ -180,17 +195,17 @@ describe('the answer', () => {
     ['retry', '250 Ok'],
     ['retry', '354 go on'],
   ])('means %s: %s', (expected, response) => {
-    expect(meaning(response)).toBe(expected)
+    expect(expectationOf(response)).toBe(expected)
   })
 
-  test('means the same however its lines are broken', () => {
+  test('means the same whatever its line breaks', () => {
     const words = '550 5.1.1 The email account that you tried to reach does not exist'
-    expect(meaning(words.replace('account ', 'account\r\n550 5.1.1 ').replace('550 ', '550-'))).toBe('nobody')
-    expect(meaning("554-delivery error: dd This user\r\n554-doesn't have a\r\n554 yahoo.com account")).toBe('nobody')
-    expect(meaning('454-Throttling failure:\r\n454 Maximum sending\r\n454 rate exceeded.')).toBe('slower')
+    expect(expectationOf(words.replace('account ', 'account\r\n550 5.1.1 ').replace('550 ', '550-'))).toBe('unknown recipient')
+    expect(expectationOf("554-delivery error: dd This user\r\n554-doesn't have a\r\n554 yahoo.com account")).toBe('unknown recipient')
+    expect(expectationOf('454-Throttling failure:\r\n454 Maximum sending\r\n454 rate exceeded.')).toBe('slower')
   })
 
-  test('is an answer for every code and any text, and never ends the mail of a code that is temporary', () => {
+  test('is classified for every code and text, and a temporary code never fails the email', () => {
     fc.assert(
       fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: 'binary' }), (code, text) => {
         const { action, unknownRecipient } = classify({ is: 'refused', at: 'recipient', code, response: `${code} ${text}` })
@@ -201,24 +216,24 @@ describe('the answer', () => {
     )
   })
 
-  test('is found in time in a reply that was made to take long', () => {
-    const began = performance.now()
+  test('is classified quickly even if it is crafted to be slow', () => {
+    const startedAt = performance.now()
     for (const part of ['user ', 'a ', ' ', 'daily x ', '\n550 ', 'address address '])
       classify({ is: 'refused', at: 'recipient', code: 550, response: `550 ${part.repeat(64_000 / part.length)}` })
-    expect(performance.now() - began).toBeLessThan(1_000)
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
   })
 })
 
-describe('the same answer', () => {
+describe('the same reply', () => {
   const SUSPENDED = '550 Your account has been disabled, please contact support'
 
-  test('says nothing about a recipient when the session was refused', () => {
+  test('to the session concerns the provider and never the recipient', () => {
     for (const response of [SUSPENDED, '554 5.7.1 Client host blocked', '535 5.7.8 no', '550 5.1.1 No such user', '421 4.3.2 later', '550'])
-      expect(meaning(response, 'session')).toBe('provider')
+      expect(expectationOf(response, 'session')).toBe('provider')
     expect(classify({ is: 'not-sent', at: 'session', error: 'ECONNREFUSED' })).toMatchObject({ action: 'retry', about: 'provider' })
   })
 
-  test('to a further connection, while others work, only slows down; unless it is permanent', () => {
+  test('to a further connection while others work only slows down, unless it is permanent', () => {
     const busy = (code: number) => classify({ is: 'refused', at: 'session', busy: true, code, response: `${code} too many connections` })
     expect(busy(421)).toMatchObject({ about: 'provider', throttled: true })
     expect(busy(554)).toMatchObject({ about: 'provider', throttled: false })
@@ -232,12 +247,12 @@ describe('the same answer', () => {
       '451 4.3.0 later',
       '530 5.7.0 authenticate first',
     ])
-      expect(meaning(response, 'sender')).toBe('domain')
+      expect(expectationOf(response, 'sender')).toBe('domain')
   })
 
-  test("to any command about the account's rate slows the installation", () => {
+  test('about the sending rate of the account slows the installation, at any command', () => {
     for (const at of ['sender', 'recipient', 'message'] as const)
-      expect(meaning('454 Throttling failure: Maximum sending rate exceeded.', at)).toBe('slower')
+      expect(expectationOf('454 Throttling failure: Maximum sending rate exceeded.', at)).toBe('slower')
   })
 
   test('to MAIL FROM about size or syntax concerns this one email', () => {
@@ -247,29 +262,29 @@ describe('the same answer', () => {
       '555 5.5.4 Unsupported option',
       '500 5.5.2 Syntax error',
     ])
-      expect(meaning(response, 'sender')).toBe('this email')
+      expect(expectationOf(response, 'sender')).toBe('this email')
   })
 
   test('to RCPT TO or the message concerns that recipient', () => {
     for (const at of ['recipient', 'message'] as const) {
-      expect(meaning('554 5.7.1 <x@example.com>: Relay access denied', at)).toBe('ours')
-      expect(meaning('450 4.7.1 Too many messages to this mailbox', at)).toBe('throttled')
-      expect(meaning('550 5.1.1 No such user', at)).toBe('nobody')
+      expect(expectationOf('554 5.7.1 <x@example.com>: Relay access denied', at)).toBe('account or domain')
+      expect(expectationOf('450 4.7.1 Too many messages to this mailbox', at)).toBe('throttled')
+      expect(expectationOf('550 5.1.1 No such user', at)).toBe('unknown recipient')
     }
   })
 })
 
 test('refusals that differ only in addresses, hosts and ids have one fingerprint', () => {
-  const said = (name: string, id: string) =>
+  const fingerprint = (name: string, id: string) =>
     fingerprintOf(`550 5.7.1 <${name}@example.com>: rejected by mx${id}.example.net [192.0.2.${id}] (${id})`)
-  expect(said('ada', '17')).toBe(said('grace', '4'))
+  expect(fingerprint('ada', '17')).toBe(fingerprint('grace', '4'))
   expect(fingerprintOf('550 5.7.1 rejected as spam')).not.toBe(fingerprintOf('550 5.7.26 rejected as spam'))
 })
 
-test('accepted is sent; lost before the end is tried again; lost after the end is unknown', () => {
+test('an accepted email is sent, one lost before the final dot is retried, one lost after it is unknown', () => {
   expect(classify({ is: 'accepted', response: '250 Ok' })).toEqual({ action: 'sent', reason: null })
   expect(classify({ is: 'not-sent', at: 'message', error: 'reset' })).toEqual({ action: 'retry', about: 'recipient', reason: 'reset' })
-  expect(classify({ is: 'unknown', error: 'no answer' })).toEqual({ action: 'unknown', reason: 'no answer' })
+  expect(classify({ is: 'unknown', error: 'no reply' })).toEqual({ action: 'unknown', reason: 'no reply' })
 })
 
 /** The waits in minutes of an email that always fails. */
@@ -282,7 +297,7 @@ function waitsOf() {
   }
 }
 
-test('an email that fails is tried again after a minute, ever more rarely, up to every six hours, for three days', () => {
+test('a failing email is retried after a minute, then less and less often, at least every six hours, for three days', () => {
   for (let run = 0; run < 200; run++) {
     const waits = waitsOf()
     const nominal = [1, 2, 5, 10, 20, 40, 60, 120, 240, ...waits.slice(9, -1).map(() => 360)]
@@ -296,7 +311,7 @@ test('an email that fails is tried again after a minute, ever more rarely, up to
   }
 })
 
-test('emails that failed together are tried at different times', () => {
+test('emails that failed together are retried at different times', () => {
   const waits = Array.from({ length: 100 }, () => waitBeforeRetry({ failures: 3 })!)
   expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(120)
 })
