@@ -224,7 +224,7 @@ describe('with SES', () => {
     for (let times = 0; times < 4; times++)
       expect(await check(project, domain.id)).toMatchObject({
         status: 'verified',
-        lastError: expect.stringContaining('could not be asked'),
+        lastError: expect.stringContaining('could not be reached'),
       })
     ses.outage.refusal = undefined
     Object.assign(ses.identities.get(domain.domain)!, { Status: 'TEMPORARY_FAILURE' })

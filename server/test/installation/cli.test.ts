@@ -87,7 +87,7 @@ test('account emails can be read, with their links', async () => {
   const { output: email } = await sterna(['mail', 'show', id])
   const token = /token=([\w-]+)/.exec(email)?.[1]
   expect(email).toContain('To: new@example.com')
-  expect(node.output()).toContain(`email show ${id}`)
+  expect(node.output()).toContain(`mail show ${id}`)
   expect(node.output()).not.toContain(token)
 })
 

@@ -155,7 +155,7 @@ describe('starting and stopping', () => {
   })
 
   test.each([
-    ['a port that is taken', (node: Running) => ({ PORT: new URL(node.url).port }), /Port \d+ on 127\.0\.0\.1 is taken/],
+    ['a port that is taken', (node: Running) => ({ PORT: new URL(node.url).port }), /Port \d+ on 127\.0\.0\.1 is in use/],
     ['another SECRET_KEY', () => ({ SECRET_KEY: 'another secret key, also long enough' }), /SECRET_KEY is not the one/],
     ['a bad value', () => ({ ROLE: 'boss' }), /ROLE: /],
     ['no SECRET_KEY', () => ({ SECRET_KEY: '' }), /SECRET_KEY is required with DATABASE_URL/],

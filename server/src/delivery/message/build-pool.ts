@@ -1,4 +1,5 @@
 import type { BatchOutcome } from '../../lib/batch.ts'
+import { createCache } from '../../lib/cache.ts'
 import { createFairQueue } from '../../lib/fair-queue.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -31,6 +32,7 @@ const YOUNG_MB = 6
 /** Build time per email that makes its project slow for a while: it then gets one thread, and the others stay free for other projects. */
 const SLOW_MS = 100
 const SLOW_FOR_MS = MINUTE
+const MAX_SLOW_PROJECTS = 1_000
 
 /** A build took too long, or is refused because earlier ones did. The error text is shown to the project. */
 export class BuildError extends Error {}
@@ -197,14 +199,9 @@ const timeLimitOf = (request: BuildRequest) => LIMIT_MS + LIMIT_MS_PER_MB * Math
 
 /** Projects whose emails recently took long to build. */
 function createSlowProjects() {
-  const until = new Map<string, number>()
+  const until = createCache<string, number>({ maxEntries: MAX_SLOW_PROJECTS })
   return {
     has: (projectId: string) => until.size > 0 && (until.get(projectId) ?? 0) > performance.now(),
-    note(projectId: string) {
-      until.delete(projectId)
-      until.set(projectId, performance.now() + SLOW_FOR_MS)
-      const [oldest] = until
-      if (oldest && oldest[1] < performance.now()) until.delete(oldest[0])
-    },
+    note: (projectId: string) => until.set(projectId, performance.now() + SLOW_FOR_MS),
   }
 }
