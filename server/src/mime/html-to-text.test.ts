@@ -2,6 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MAX_READ, readHtml } from './html-to-text.ts'
 
+/** Of the processor: on a busy machine the clock says nothing. */
+function millisecondsSince(began: NodeJS.CpuUsage) {
+  const { user, system } = process.cpuUsage(began)
+  return (user + system) / 1_000
+}
+
 const RULE = '-'.repeat(32)
 const toText = (html: string) => readHtml(html).text
 
@@ -178,18 +184,18 @@ test.each<[string, string]>([
   ['beginnings of comments', '<!--'],
 ])('the time and text of a megabyte of %s are linear in its length', (_, part) => {
   const html = part.repeat(1_000_000 / part.length)
-  const began = performance.now()
+  const began = process.cpuUsage()
   expect(toText(html).length).toBeLessThan(16_000_000)
-  expect(performance.now() - began).toBeLessThan(3_000)
+  expect(millisecondsSince(began)).toBeLessThan(3_000)
 })
 
 test.each(['\n', ' ', 'x\n', '\t', '<b> </b>', '<br>'])(
   'the time and text of a megabyte of %j in nested <pre> are linear in its length',
   (part) => {
     const html = `${'<blockquote>'.repeat(100)}<pre>x${part.repeat(1_000_000 / part.length)}x`
-    const began = performance.now()
+    const began = process.cpuUsage()
     expect(toText(html).length).toBeLessThan(20_000_000)
-    expect(performance.now() - began).toBeLessThan(3_000)
+    expect(millisecondsSince(began)).toBeLessThan(3_000)
   },
 )
 
