@@ -300,3 +300,57 @@ describe('slow reads', () => {
     ])
   })
 })
+
+describe('reads with large answers', () => {
+  /** Handlers that wait to be let on, per project. */
+  const held = new Map<string, (() => void)[]>()
+  const node = useApp({
+    env: { RATE_LIMIT_PER_MINUTE: '0' },
+    extend: (app) =>
+      void app.get('/probe/large', { config: { caller: 'project' } }, async (req) => {
+        const { size, hold } = req.query as { size: string; hold?: string }
+        const { id } = req.project
+        if (hold) await new Promise<void>((resolve) => held.set(id, [...(held.get(id) ?? []), resolve]))
+        return { text: 'x'.repeat(Number(size)) }
+      }),
+  })
+  const heldOf = (id: string) => held.get(id)?.length ?? 0
+  const letOne = (id: string) => held.get(id)!.shift()!()
+
+  test('run one at a time per project once an answer was large, and other reads and projects do not wait', async () => {
+    const [mine, theirs] = [await node.newProject(), await node.newProject()]
+    const ask = ({ sk }: { sk: string }, query: string) => node.call('GET', `/probe/large?${query}`, { key: sk })
+    const small = [ask(theirs, 'size=10&hold=1'), ask(theirs, 'size=10&hold=1')]
+    await vi.waitFor(() => expect(heldOf(theirs.id)).toBe(2))
+    for (let n = 0; n < 2; n++) letOne(theirs.id)
+    await Promise.all(small)
+
+    expect((await ask(mine, 'size=300000')).status).toBe(200)
+    const large = [1, 2, 3].map(() => ask(mine, 'size=300000&hold=1'))
+    const others = [ask(theirs, 'size=10&hold=1'), ask(theirs, 'size=10&hold=1')]
+    await vi.waitFor(() => expect([heldOf(mine.id), heldOf(theirs.id)]).toEqual([1, 2]))
+    for (let n = 0; n < 2; n++) letOne(theirs.id)
+    await Promise.all(others)
+    expect((await node.call('GET', '/contacts', { key: mine.sk })).status).toBe(200)
+    expect(heldOf(mine.id)).toBe(1)
+    for (let n = 0; n < 3; n++) {
+      await vi.waitFor(() => expect(heldOf(mine.id)).toBe(1))
+      letOne(mine.id)
+    }
+    for (const { status, body } of await Promise.all(large)) expect([status, body.text.length]).toEqual([200, 300_000])
+  })
+
+  test('are refused with a time to come back when too many wait', async () => {
+    const { sk, id } = await node.newProject()
+    const ask = (query: string) => node.call('GET', `/probe/large?${query}`, { key: sk })
+    await ask('size=300000')
+    const asked = Array.from({ length: 18 }, () => ask('size=1&hold=1'))
+    const { status, headers, body } = await Promise.race(asked)
+    expect([status, headers['retry-after'], body.error.code]).toEqual([503, '1', 'SERVICE_UNAVAILABLE'])
+    for (let n = 0; n < 17; n++) {
+      await vi.waitFor(() => expect(heldOf(id)).toBe(1))
+      letOne(id)
+    }
+    expect((await Promise.all(asked)).filter((answer) => answer.status === 200)).toHaveLength(17)
+  })
+})

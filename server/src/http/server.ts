@@ -21,6 +21,7 @@ import { authenticate, type Caller } from './auth.ts'
 import { limitBodies } from './body-budget.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
+import { limitLargeAnswers } from './large-answers.ts'
 import { allowOtherOrigins, FOR_OTHER_ORIGINS } from './other-origins.ts'
 import { securityHeaders } from './security-headers.ts'
 import { limitSlowReads } from './slow-reads.ts'
@@ -93,6 +94,7 @@ export async function createServer(deps: Deps): Promise<App> {
   app.addHook('onRequest', refuseCompressed)
   limitBodies(app, deps.config)
   limitSlowReads(app, deps.config)
+  limitLargeAnswers(app)
   app.addHook('preValidation', refuseBadInput)
   return app
 }
