@@ -2,7 +2,7 @@ import { MB, SECOND } from '../lib/units.ts'
 
 export const LIMITS = {
   messageBytes: 25 * MB,
-  /** Of all messages being received at once. */
+  /** Total size of the messages being received at once. */
   heldBytes: 128 * MB,
   recipients: 100,
   /** Unknown recipients per connection: a client that guesses addresses is disconnected. */

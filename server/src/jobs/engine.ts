@@ -41,7 +41,7 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
   let runner: Runner = await start()
   let stopping = false
 
-  // The queue stops for good when the database is unavailable at the wrong moment, so it is restarted; but not while this process counts as dead.
+  // The queue stops permanently when the database is unavailable at the wrong moment, so it is restarted; but not while this process counts as dead.
   const keepRunning = async () => {
     while (!stopping) {
       await runner.promise.catch((err: Error) => log.error({ reason: err.message }, 'the job queue stopped'))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MAX_READ, readHtml } from './html-to-text.ts'
 
-/** Of the processor: on a busy machine the clock says nothing. */
+/** Processor time, because elapsed time depends on what else the machine does. */
 function millisecondsSince(began: NodeJS.CpuUsage) {
   const { user, system } = process.cpuUsage(began)
   return (user + system) / 1_000

@@ -265,7 +265,7 @@ describe('a notification about an email', () => {
   /** As if it had come no further than that. */
   const PLACES = {
     'is handed over': sql`state = 'sending', handed_over_at = now()`,
-    'nobody knows of': sql`state = 'unknown', handed_over_at = now(), unknown_since = now()`,
+    'has an unknown outcome': sql`state = 'unknown', handed_over_at = now(), unknown_since = now()`,
     'waits for a second try': sql`state = 'deferred', handed_over_at = null, due_at = now() + interval '1 hour'`,
     'is about to be tried again': sql`state = 'sending', handed_over_at = null, attempts = 2`,
   }

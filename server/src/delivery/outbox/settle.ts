@@ -21,7 +21,7 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   providerId?: string | null
   /** For `deferred`. */
   waitSeconds?: number | null
-  /** Counts as a failure; after enough of them the email fails for good. */
+  /** Counts as a failure; after enough of them the email fails permanently. */
   failed?: boolean
   /** The address does not exist: a hard bounce. */
   unknownRecipient?: boolean

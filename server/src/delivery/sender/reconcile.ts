@@ -17,8 +17,12 @@ export function createReconciler({ db, worker, heldIds }: Deps) {
   let ranAt = 0
 
   async function run() {
-    await transact(db, (tx) => releaseUnheld(tx, worker, heldIds()))
+    // Before the statement: a failure meanwhile may leave rows that it does not see, and requests another run.
     isRequested = false
+    await transact(db, (tx) => releaseUnheld(tx, worker, heldIds())).catch((err) => {
+      isRequested = true
+      throw err
+    })
     ranAt = performance.now()
   }
 

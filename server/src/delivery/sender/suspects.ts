@@ -70,8 +70,12 @@ export function createSuspects({ db, worker, ledger, health, pipeline, send, one
     if (!ready) return ledger.release(email)
     // Once handed over it has done no harm. Its reply may take ten minutes, and the other emails must not wait for that.
     await new Promise<void>((resolve) => {
-      stopping.addEventListener('abort', () => resolve(), { once: true })
-      void send(ready, resolve).finally(resolve)
+      const end = () => {
+        stopping.removeEventListener('abort', end)
+        resolve()
+      }
+      stopping.addEventListener('abort', end)
+      void send(ready, end).finally(end)
     })
   }
 
