@@ -295,6 +295,29 @@ export interface Schema {
     source: Buffer
     created_at: Generated<Timestamp>
   }
+  segment_members: {
+    project_id: string
+    segment_id: string
+    contact_id: string
+    added_at: Generated<Timestamp>
+  }
+  segments: {
+    project_id: string
+    id: string
+    name: string
+    description: string | null
+    type: string
+    condition: Json | null
+    uses: Generated<Json>
+    slug: string
+    track_membership: Generated<boolean>
+    member_count: Generated<number>
+    counted_at: Timestamp | null
+    count_estimated: Generated<boolean>
+    count_ms: Generated<number>
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
   senders: {
     worker: number
     lease_until: Timestamp

@@ -56,6 +56,8 @@ const OWNERS: Record<string, string> = {
   rate_windows: 'http',
   reactions: 'events',
   sandbox_messages: 'delivery',
+  segment_members: 'segments',
+  segments: 'segments',
   senders: 'delivery',
   sessions: 'auth',
   soft_bounces: 'delivery',
