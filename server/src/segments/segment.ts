@@ -34,7 +34,4 @@ export const findSegment = (db: Db, projectId: string, id: string) =>
 
 /** Newest first. */
 export const listSegments = (db: Db, projectId: string) =>
-  many(
-    db,
-    sql<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}`,
-  )
+  many(db, sql<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}`)
