@@ -1,0 +1,134 @@
+import type { Expression, FilterNode } from './expression.ts'
+import { type EventQuery, readField } from './field.ts'
+import type { Predicate } from './predicate.ts'
+import type { ConditionFilter, ConditionTree } from './schema.ts'
+
+type Topic =
+  | `event:${string}`
+  | 'contact'
+  | 'contact:created'
+  | 'contact:email'
+  | 'contact:subscribed'
+  | `contact:data.${string}`
+  | `segment:${string}`
+  | `field:${string}`
+  | `events-deleted:${string}`
+
+/** What a tree mentions, each once. */
+export type References = {
+  /** Paths into `data`, without the prefix. */
+  fields: string[]
+  standard: string[]
+  events: string[]
+  activities: string[]
+  segments: string[]
+}
+
+/** What the tree itself mentions; segments that it refers to are named, not opened. */
+export function referencesOf(tree: ConditionTree): References {
+  const found = {
+    fields: new Set<string>(),
+    standard: new Set<string>(),
+    events: new Set<string>(),
+    activities: new Set<string>(),
+    segments: new Set<string>(),
+  }
+  for (const { field: text, operator } of filtersOf(tree)) {
+    const field = readField(text, operator)
+    if (!field) continue
+    if (field.of === 'data') found.fields.add(field.path.key)
+    else if (field.of === 'segment') found.segments.add(field.id)
+    else if (field.of !== 'event') found.standard.add(field.of)
+    else if (field.activity) found.activities.add(field.activity)
+    else found.events.add(field.event.name)
+  }
+  return {
+    fields: [...found.fields],
+    standard: [...found.standard],
+    events: [...found.events],
+    activities: [...found.activities],
+    segments: [...found.segments],
+  }
+}
+
+const filtersOf = ({ groups }: ConditionTree): ConditionFilter[] =>
+  groups.flatMap(({ filters, conditions }) => (conditions ? [...filters, ...filtersOf(conditions)] : filters))
+
+/** All filters of a tree and of the segments in it, but for the references to dynamic segments, which are replaced by their filters. */
+function leavesOf(expression: Expression): FilterNode[] {
+  if (expression.type !== 'filter') return expression.nodes.flatMap(leavesOf)
+  return expression.inlined ? leavesOf(expression.inlined) : [expression]
+}
+
+const predicatesOf = (expression: Expression): Predicate[] => leavesOf(expression).map(({ predicate }) => predicate)
+
+/** Everything whose change can change the answer, but for the clock. A new contact may match whatever the condition is. */
+export const topicsOf = (expression: Expression): Topic[] => [
+  ...new Set<Topic>(['contact:created', ...predicatesOf(expression).flatMap(topicsOfPredicate)]),
+]
+
+function topicsOfPredicate(predicate: Predicate): Topic[] {
+  switch (predicate.of) {
+    case 'email':
+      return ['contact:email']
+    case 'subscribed':
+      return ['contact:subscribed']
+    case 'createdAt':
+      return []
+    case 'updatedAt':
+      return ['contact']
+    case 'data': {
+      const { key, steps } = predicate.path
+      return [...new Set([key, steps[0]!])].flatMap((name): Topic[] => [`contact:data.${name}`, `field:${name}`])
+    }
+    case 'event':
+      return [`event:${predicate.event.name}`, `events-deleted:${predicate.event.name}`]
+    case 'segment':
+      return [`segment:${predicate.id}`]
+  }
+}
+
+/** Top-level keys of `data` that a condition reads: those whose deletion makes filters false. */
+export const dataKeysOf = (expression: Expression): string[] => [
+  ...new Set(
+    predicatesOf(expression).flatMap((predicate) => (predicate.of === 'data' ? [predicate.path.key, predicate.path.steps[0]!] : [])),
+  ),
+]
+
+/** The events that a condition asks for, each once. */
+export function eventsOf(expression: Expression): EventQuery[] {
+  const found = new Map<string, EventQuery>()
+  for (const predicate of predicatesOf(expression))
+    if (predicate.of === 'event') found.set(`${predicate.event.humanOnly} ${predicate.event.name}`, predicate.event)
+  return [...found.values()]
+}
+
+/** The static segments that a condition asks for, each once. */
+export const staticSegmentsOf = (expression: Expression): string[] => [
+  ...new Set(predicatesOf(expression).flatMap((predicate) => (predicate.of === 'segment' ? [predicate.id] : []))),
+]
+
+/** Periods on events, after which a contact may leave or enter by time alone. */
+export const eventWindowsOf = (expression: Expression): { event: EventQuery; ms: number }[] =>
+  predicatesOf(expression).flatMap((predicate) =>
+    predicate.of === 'event' && PERIODIC.has(predicate.operator) ? [{ event: predicate.event, ms: predicate.ms }] : [],
+  )
+
+const PERIODIC: ReadonlySet<string> = new Set(['triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
+
+/** Periods on `createdAt`. */
+export const createdWindowsOf = (expression: Expression): number[] => [
+  ...new Set(
+    predicatesOf(expression).flatMap((predicate) =>
+      predicate.of === 'createdAt' && predicate.test.is !== 'between' ? [predicate.test.ms] : [],
+    ),
+  ),
+]
+
+/** Whether there are periods on `data` or `updatedAt`: their ends differ by contact and are kept in a table. */
+export const hasDueWindows = (expression: Expression): boolean =>
+  predicatesOf(expression).some(
+    (predicate) =>
+      (predicate.of === 'updatedAt' && predicate.test.is !== 'between') ||
+      (predicate.of === 'data' && predicate.test.is === 'time' && predicate.test.test.is !== 'between'),
+  )

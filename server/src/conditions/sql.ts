@@ -1,0 +1,237 @@
+import { type RawBuilder, sql } from 'kysely'
+import { lowestId } from '../lib/id.ts'
+import type { Expression, FilterNode } from './expression.ts'
+import type { EventQuery } from './field.ts'
+import { foldedSql } from './fold-case.ts'
+import { eventWindowStart, isDeleted, windowStart } from './match.ts'
+import { isTimeBetweenSql } from './moment-sql.ts'
+import type { Comparison } from './operators.ts'
+import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
+
+/** `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. */
+export type SqlContext = { projectId: string; now: Date; deletedFields: ReadonlySet<string> }
+
+type Condition = RawBuilder<boolean>
+
+/** How a statement finds events and memberships of a contact. `since` is the lowest id that counts; undefined: all do. */
+type Source = {
+  hasEvent: (event: EventQuery, since: string | undefined) => Condition
+  isMember: (segmentId: string) => Condition
+}
+
+/**
+ * A condition on the relation `contacts`, for pages of contacts: looks up events and memberships row by row. It is never null. The
+ * statement must select the contacts of the project.
+ */
+export const expressionSql = (expression: Expression, context: SqlContext): Condition => nodeSql(expression, context, probing(context))
+
+function nodeSql(expression: Expression, context: SqlContext, source: Source): Condition {
+  if (expression.type === 'filter') return filterSql(expression, context, source)
+  const nodes = expression.nodes.map((node) => nodeSql(node, context, source))
+  return nodes.length === 1 ? nodes[0]! : sql`(${sql.join(nodes, expression.type === 'and' ? sql` and ` : sql` or `)})`
+}
+
+function filterSql({ predicate, inlined }: FilterNode, context: SqlContext, source: Source): Condition {
+  if (predicate.of !== 'segment' || !inlined) return predicateSql(predicate, context, source)
+  return negateIf(predicate.negated, nodeSql(inlined, context, source))
+}
+
+/** The operand must not be null. */
+const negateIf = (negated: boolean, condition: Condition): Condition => (negated ? sql<boolean>`(not ${condition})` : condition)
+
+function predicateSql(predicate: Predicate, context: SqlContext, source: Source): Condition {
+  switch (predicate.of) {
+    case 'email': {
+      const { is, text, negated } = predicate
+      const matches =
+        is === 'equal'
+          ? sql<boolean>`contacts.email = ${text}`
+          : sql<boolean>`contacts.email like ${`%${text.replace(/[\\%_]/g, '\\$&')}%`}`
+      return negateIf(negated, sql`(${matches})`)
+    }
+    case 'subscribed':
+      return sql`(contacts.subscribed = ${predicate.value})`
+    case 'createdAt':
+      return columnTimeSql(sql`contacts.created_at`, predicate.test, context)
+    case 'updatedAt':
+      return columnTimeSql(sql`contacts.updated_at`, predicate.test, context)
+    case 'data':
+      return isDeleted(predicate.path, context.deletedFields) ? FALSE : dataSql(predicate.path, predicate.test, context)
+    case 'event':
+      return eventSql(predicate, context, source)
+    case 'segment':
+      return negateIf(predicate.negated, source.isMember(predicate.id))
+  }
+}
+
+const FALSE = sql<boolean>`false`
+
+type Range = { from: number | undefined; to: number | undefined }
+
+function rangeOf(test: TimeTest, { now }: SqlContext): Range & { negated: boolean } {
+  if (test.is === 'between') return test
+  const start = windowStart(test.ms, now.getTime())
+  return test.is === 'within' ? { from: start, to: undefined, negated: false } : { from: undefined, to: start, negated: false }
+}
+
+/** Columns have microseconds, bounds whole milliseconds: comparisons by `>=` and `<` agree with those of truncated times. */
+function columnTimeSql(column: RawBuilder<unknown>, test: TimeTest, context: SqlContext): Condition {
+  const { from, to, negated } = rangeOf(test, context)
+  const bounds = [
+    ...(from === undefined ? [] : [sql<boolean>`${column} >= ${new Date(from).toISOString()}::timestamptz`]),
+    ...(to === undefined ? [] : [sql<boolean>`${column} < ${new Date(to).toISOString()}::timestamptz`]),
+  ]
+  return negateIf(negated, sql`(${sql.join(bounds, sql` and `)})`)
+}
+
+/** `->` of anything but an object is null, so the steps lead through objects only. */
+function valueSql({ key, steps }: DataPath): RawBuilder<unknown> {
+  if (steps.length === 1) return sql`(contacts.data -> ${key}::text)`
+  const nested = sql.join([sql`contacts.data`, ...steps.map((step) => sql`${step}::text`)], sql` -> `)
+  return sql`(case when contacts.data ? ${key}::text then contacts.data -> ${key}::text else ${nested} end)`
+}
+
+const textOf = (value: RawBuilder<unknown>) => sql`(${value} #>> '{}')`
+
+/** Casts are inside `case`, so that no value can make one fail. Null stands for a missing value up to here, and makes the filter false. */
+function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition {
+  const value = valueSql(path)
+  const isPresent = sql<boolean>`coalesce(jsonb_typeof(${value}) <> 'null', false)`
+  const negateIfPresent = (negated: boolean, matches: Condition) => (negated ? sql<boolean>`(${isPresent} and not ${matches})` : matches)
+  switch (test.is) {
+    case 'present':
+      return isPresent
+    case 'absent':
+      return negateIf(true, isPresent)
+    case 'equal': {
+      const isEqual = sql<boolean>`coalesce(${value} = ${JSON.stringify(test.value)}::jsonb, false)`
+      const { span } = test
+      const matches = span ? sql<boolean>`(${isEqual} or ${isTimeBetweenSql(textOf(value), { from: span.start, to: span.end })})` : isEqual
+      return negateIfPresent(test.negated, matches)
+    }
+    case 'containing': {
+      const folded = foldedSql(textOf(value), test.folded)
+      const matches = sql<boolean>`case jsonb_typeof(${value}) when 'string' then strpos(${folded}, ${test.folded}) > 0 else false end`
+      return negateIfPresent(test.negated, sql`(${matches})`)
+    }
+    case 'number': {
+      const bound = sql`${String(test.value)}::numeric`
+      return sql`(case jsonb_typeof(${value}) when 'number' then ${value}::numeric ${SYMBOL[test.comparison]} ${bound} else false end)`
+    }
+    case 'time': {
+      const { from, to, negated } = rangeOf(test.test, context)
+      return negateIfPresent(negated, isTimeBetweenSql(textOf(value), { from, to }))
+    }
+  }
+}
+
+const SYMBOL: Record<Comparison, RawBuilder<unknown>> = {
+  greaterThan: sql`>`,
+  lessThan: sql`<`,
+  greaterThanOrEqual: sql`>=`,
+  lessThanOrEqual: sql`<=`,
+}
+
+function eventSql({ event, operator, ms }: Extract<Predicate, { of: 'event' }>, { now }: SqlContext, source: Source): Condition {
+  const isWithin = () => source.hasEvent(event, lowestId(new Date(eventWindowStart(ms, now.getTime()))))
+  const ever = () => source.hasEvent(event, undefined)
+  switch (operator) {
+    case 'triggered':
+      return ever()
+    case 'notTriggered':
+      return negateIf(true, ever())
+    case 'triggeredWithin':
+      return isWithin()
+    case 'triggeredOlderThan':
+      return sql`(${ever()} and not ${isWithin()})`
+    case 'notTriggeredWithin':
+      return negateIf(true, isWithin())
+  }
+}
+
+/** The events of a name, of all contacts. */
+const eventsSql = (projectId: string, { name, humanOnly }: EventQuery, since: string | undefined) => sql`
+  from events
+  where events.project_id = ${projectId} and events.name = ${name}
+    ${humanOnly ? sql`and events.data ->> 'machine' is distinct from 'true'` : sql``}
+    ${since === undefined ? sql`` : sql`and events.id >= ${since}`}`
+
+/** Looks up each contact by an index. */
+const probing = ({ projectId }: SqlContext): Source => ({
+  hasEvent: (event, since) => sql`exists (select ${eventsSql(projectId, event, since)} and events.contact_id = contacts.id)`,
+  isMember: (segmentId) => sql`exists (
+    select from segment_members m
+    where m.project_id = ${projectId} and m.segment_id = ${segmentId} and m.contact_id = contacts.id)`,
+})
+
+export type ScanSql = {
+  /** Follows `from contacts`. */
+  joins: RawBuilder<unknown>
+  matches: Condition
+  /** For each filter of the tree itself, by its path: whether the contact matches this filter alone. */
+  each: ReadonlyMap<string, Condition>
+}
+
+/**
+ * The same for whole projects: joins the contacts that have an event, each event once, so that memory stays bounded whatever their number.
+ * Usage: `select … from contacts ${joins} where contacts.project_id = … and ${matches}`.
+ */
+export function scanSql(expression: Expression, context: SqlContext): ScanSql {
+  const joined = new Joins(context)
+  const matches = nodeSql(expression, context, joined)
+  const each = new Map(ownFiltersOf(expression).map((node) => [node.path, filterSql(node, context, joined)]))
+  return { joins: joined.toSql(), matches, each }
+}
+
+const ownFiltersOf = (expression: Expression): FilterNode[] =>
+  expression.type === 'filter' ? [expression] : expression.nodes.flatMap(ownFiltersOf)
+
+type EventJoin = { alias: string; event: EventQuery; isForAll: boolean; since: string[] }
+
+/** Collects what the conditions of a statement ask for, each once. */
+class Joins implements Source {
+  private readonly projectId: string
+  private readonly events = new Map<string, EventJoin>()
+  private readonly segments = new Map<string, string>()
+
+  constructor({ projectId }: SqlContext) {
+    this.projectId = projectId
+  }
+
+  hasEvent = (event: EventQuery, since: string | undefined): Condition => {
+    const key = `${event.humanOnly} ${event.name}`
+    const join = this.events.get(key) ?? { alias: `had_${this.events.size}`, event, isForAll: false, since: [] }
+    this.events.set(key, join)
+    if (since === undefined) {
+      join.isForAll = true
+      return sql`(${sql.ref(`${join.alias}.contact_id`)} is not null)`
+    }
+    if (!join.since.includes(since)) join.since.push(since)
+    return sql`coalesce(${sql.ref(`${join.alias}.since_${join.since.indexOf(since)}`)}, false)`
+  }
+
+  isMember = (segmentId: string): Condition => {
+    const alias = this.segments.get(segmentId) ?? `member_${this.segments.size}`
+    this.segments.set(segmentId, alias)
+    return sql`(${sql.ref(`${alias}.contact_id`)} is not null)`
+  }
+
+  toSql() {
+    return sql.join([...[...this.events.values()].map((join) => this.eventJoin(join)), ...[...this.segments].map(this.memberJoin)], sql``)
+  }
+
+  private eventJoin({ alias, event, isForAll, since }: EventJoin) {
+    const first = isForAll ? undefined : since.toSorted()[0]
+    const flags = since.map((id, index) => sql`, bool_or(events.id >= ${id}) as ${sql.ref(`since_${index}`)}`)
+    return sql`
+      left join (
+        select events.contact_id${sql.join(flags, sql``)} ${eventsSql(this.projectId, event, first)}
+        group by events.contact_id
+      ) as ${sql.table(alias)} on ${sql.ref(`${alias}.contact_id`)} = contacts.id`
+  }
+
+  private memberJoin = ([segmentId, alias]: [string, string]) => sql`
+      left join segment_members as ${sql.table(alias)}
+        on ${sql.ref(`${alias}.project_id`)} = ${this.projectId} and ${sql.ref(`${alias}.segment_id`)} = ${segmentId}
+        and ${sql.ref(`${alias}.contact_id`)} = contacts.id`
+}
