@@ -9,6 +9,7 @@ import { borrowDatabase, type Database } from './db/open.ts'
 import { listPresent } from './db/presence.ts'
 import { readPauses } from './delivery/sender/pauses.ts'
 import { createSesTransport } from './delivery/transport/ses.ts'
+import { countStuckReactions } from './events/dispatch.ts'
 import { type Config, lacksMailFrom, loadConfig, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import { createLog } from './lib/log.ts'
 import { nearestFolder } from './lib/make-folder.ts'
@@ -213,7 +214,7 @@ async function inspect(config: Config, url: string): Promise<Check[]> {
 async function checkContents(config: Config, url: string): Promise<Check[]> {
   const db = connect({ url, max: 1, log: createLog('silent') })
   try {
-    return [await checkSealing(config, db), await checkTransport(config, db), ...(await checkPauses(db))]
+    return [await checkSealing(config, db), await checkTransport(config, db), ...(await checkPauses(db)), await checkReactions(db)]
   } finally {
     await db.destroy()
   }
@@ -226,6 +227,14 @@ async function checkSealing(config: Config, db: Pool) {
   } catch (err) {
     return failed('secret', (err as Error).message)
   }
+}
+
+/** Rows that tell segments what changed. They are handled within a second, unless no worker runs or handling them fails. */
+async function checkReactions(db: Pool) {
+  const { overdue, failing } = await countStuckReactions(db)
+  if (overdue) return warn('reactions', `${overdue} wait for more than five minutes, so segments are out of date; check that a worker runs`)
+  if (failing) return warn('reactions', `${failing} failed and are tried again; the log of the workers says why`)
+  return ok('reactions', 'none is overdue')
 }
 
 const MAX_PAUSES_SHOWN = 20

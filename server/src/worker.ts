@@ -16,6 +16,7 @@ import { checkDueDomains } from './domains/check-due.ts'
 import { removeIdentity } from './domains/remove-identity.ts'
 import { mergeDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
+import { type ReactionHandler, startDispatcher } from './events/dispatch.ts'
 import { createPartitions, dropOldEvents } from './events/partitions.ts'
 import { removeContactEvents, sweepEvents } from './events/remove.ts'
 import { runHousekeeping } from './housekeeping.ts'
@@ -45,6 +46,9 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 
+/** The handler of reactions for each kind of listener, in one list. */
+const reactionHandlers: Record<string, ReactionHandler> = {}
+
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config.idempotencyTtlHours) },
@@ -62,6 +66,7 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
   const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
+  const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...outgoing })
@@ -69,7 +74,7 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const notifications = startNotifications(deps)
   return {
     async stop() {
-      await Promise.all([engine.stop(), notifications.stop(), listener?.stop(), accountEmails?.stop(), sender.stop()])
+      await Promise.all([engine.stop(), dispatcher.stop(), notifications.stop(), listener?.stop(), accountEmails?.stop(), sender.stop()])
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }

@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, maybeOne, type Tx } from '../db/index.ts'
 import { isDuplicate } from '../db/sql-state.ts'
-import { reactToContacts } from '../events/listen.ts'
+import { reactToContacts, type Topic } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { failPlainly } from '../lib/errors.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
-import { registerFieldsSql } from './fields.ts'
+import { registerFields } from './fields.ts'
 import { recordSubscriptionChanges, type Source } from './subscription.ts'
 
 type Change = {
@@ -23,23 +23,39 @@ type Change = {
 export async function changeContact(tx: Tx, { projectId, id, email, subscribed, data, source }: Change) {
   const row = await maybeOne(
     tx,
-    sql<ContactRow & { changed: boolean }>`
+    sql<ContactRow & Difference>`
+      with before as (
+        select email as former_email, subscribed as was_subscribed,
+          case when ${data === null} then array(select jsonb_object_keys(data)) end as former_keys
+        from contacts where project_id = ${projectId} and id = ${id} for update
+      )
       update contacts set
         email = coalesce(${email ?? null}, email),
         data = ${mergedData(data)},
         subscribed = coalesce(${subscribed ?? null}::boolean, subscribed),
         subscription_changed_at = case when ${subscribed ?? null}::boolean <> subscribed then now() else subscription_changed_at end,
         updated_at = now()
+      from before
       where project_id = ${projectId} and id = ${id}
-      returning ${CONTACT_COLUMNS}, subscription_changed_at = now() as changed
+      returning ${CONTACT_COLUMNS}, email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
     `,
   ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
-  if (data) await registerFieldsSql([{ projectId, set: data.set }]).execute(tx)
-  await recordChanges(tx, { projectId, changed: row.changed ? [row] : [], source })
-  await reactToContacts(tx, projectId, [id])
-  return row
+  const { flipped, moved, cleared, ...contact } = row
+  if (data) await registerFields(tx, [{ projectId, set: data.set }])
+  await recordChanges(tx, { projectId, changed: flipped ? [contact] : [], source })
+  await reactToContacts(tx, projectId, [{ id, topics: topicsOf({ flipped, moved, cleared }, data) }])
+  return contact
 }
+
+type Difference = { moved: boolean; flipped: boolean; cleared: string[] | null }
+
+const topicsOf = ({ flipped, moved, cleared }: Difference, data: DataPatch | null | undefined): Topic[] => [
+  'contact',
+  ...(moved ? (['contact:email'] as const) : []),
+  ...(flipped ? (['contact:subscribed'] as const) : []),
+  ...[...(cleared ?? []), ...Object.keys(data?.set ?? {}), ...(data?.unset ?? [])].map((key) => `contact:data.${key}` as const),
+]
 
 const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
   data === null ? sql`'{}'::jsonb` : data ? sql`(data || ${JSON.stringify(data.set)}::jsonb) - ${data.unset}::text[]` : sql`data`
@@ -83,7 +99,7 @@ export async function setSubscription(
   await reactToContacts(
     tx,
     projectId,
-    changed.map(({ id }) => id),
+    changed.map(({ id }) => ({ id, topics: ['contact', 'contact:subscribed'] })),
   )
   return { found: found.map(({ id }) => id), changed: changed.map(({ id }) => id) }
 }
@@ -105,5 +121,10 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
     deleted.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),
   )
   await enqueue(tx, 'events.forget-contacts', { projectId, contactIds })
+  await reactToContacts(
+    tx,
+    projectId,
+    contactIds.map((id) => ({ id, topics: ['contact:deleted'] })),
+  )
   return contactIds
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
+import { reactToProject } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
 import { fail } from '../lib/errors.ts'
@@ -58,6 +59,8 @@ async function removePage(tx: Tx, job: JobId, last: boolean) {
   const result = { deletedFrom: removed + page.removed }
   if (!page.end) {
     await completeJob(tx, job, result)
+    // A contact that got the key again during the job made it count before it was gone from the others.
+    if (result.deletedFrom) await reactToProject(tx, job.projectId, [`field:${taken.input.key}`, 'contact'])
     return false
   }
   const position: Position = { after: page.end, looked: looked + PAGE, removed: result.deletedFrom }

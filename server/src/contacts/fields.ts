@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Db, many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { insertReactionsSql, reactToProject } from '../events/listen.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { NIL_ID } from '../lib/id.ts'
 import { countContacts } from './counts.ts'
@@ -30,8 +31,13 @@ export function readFieldName(text: string): FieldName {
   return Object.hasOwn(STANDARD, text) ? { standard: text as keyof typeof STANDARD } : { custom: text }
 }
 
+type FieldPatch = { projectId: string; set: Record<string, unknown> }
+
 /** Registers new keys with the type of their first value. */
-export function registerFieldsSql(patches: { projectId: string; set: Record<string, unknown> }[]): RawBuilder<unknown> {
+export const registerFields = (tx: Tx, patches: FieldPatch[]) => sql`with ${registerFieldsCte(patches)} select`.execute(tx)
+
+/** CTEs that register new keys. A field that had been deleted is back, and listeners are told. */
+export function registerFieldsCte(patches: FieldPatch[]): RawBuilder<unknown> {
   const seen = new Map<string, Map<string, FieldType>>()
   for (const { projectId, set } of patches) {
     const keys = seen.get(projectId) ?? new Map<string, FieldType>()
@@ -40,12 +46,31 @@ export function registerFieldsSql(patches: { projectId: string; set: Record<stri
   }
   const rows = [...seen].flatMap(([projectId, keys]) => [...keys].map(([key, type]) => ({ projectId, key, type })))
   return sql`
-    insert into contact_fields (project_id, key, type)
-    select "projectId", key, type
-    from ${sharedFieldLock([...seen.keys()])},
-      jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
-    order by 1, 2 -- consistent lock order
-    on conflict do nothing`
+    seen as (
+      insert into contact_fields (project_id, key, type)
+      select "projectId", key, type
+      from ${sharedFieldLock([...seen.keys()])},
+        jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
+      order by 1, 2 -- consistent lock order
+      on conflict do nothing
+      returning project_id, key, revive_contact_field(project_id, key) as revived
+    ), reacted_to_fields as (${insertReactionsSql(REVIVED_FIELDS)})`
+}
+
+const REVIVED_FIELDS = sql`(
+  select project_id, null::uuid as contact_id, array['field:' || key] as topics from seen where revived)`
+
+/** Which of these keys were deleted and not set again since. Every filter on such a field is false. */
+export async function readDeletedFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {
+  const rows = await many(
+    db,
+    sql<{ key: string }>`
+      select key from deleted_contact_fields d where project_id = ${projectId} and key = any(${keys}::text[])
+        -- A node of an older version registers a field without reviving it.
+        and not exists (select from contact_fields f where f.project_id = d.project_id and f.key = d.key)
+    `,
+  )
+  return new Set(rows.map(({ key }) => key))
 }
 
 export async function listFields(db: Pool, projectId: string): Promise<z.output<typeof Field>[]> {
@@ -171,14 +196,23 @@ export async function countWithField(db: Db, projectId: string, key: string) {
 }
 
 /**
- * Removes a field from the list until a contact gets it again. Returns false while writers hold the lock: a writer that found the field
+ * Removes a field from the list until a contact gets it again. Until then it counts as deleted, if it was listed at all. Returns false while writers hold the lock: a writer that found the field
  * registered and commits later would leave a contact with an unlisted field.
  */
 export async function unregisterField(tx: Tx, projectId: string, key: string): Promise<boolean> {
   // Does not wait: a waiter for the exclusive lock would block all later writers.
   const { free } = await one(tx, sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${FIELDS_LOCK}, hashtext(${projectId})) as free`)
-  if (free) await sql`delete from contact_fields where project_id = ${projectId} and key = ${key}`.execute(tx)
-  return free
+  if (!free) return false
+  const deleted = await countAffected(
+    tx,
+    sql`
+      with unlisted as (delete from contact_fields where project_id = ${projectId} and key = ${key} returning project_id, key)
+      insert into deleted_contact_fields (project_id, key) select project_id, key from unlisted
+      on conflict (project_id, key) do update set deleted_at = now()
+    `,
+  )
+  if (deleted) await reactToProject(tx, projectId, [`field:${key}`])
+  return true
 }
 
 /** Shared by writers. An advisory lock lives in memory only; a row lock on `contact_fields` would write to the row each time. */

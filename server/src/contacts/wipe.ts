@@ -20,6 +20,7 @@ export async function wipeContactFacts(tx: Tx, { projectId }: WipeScope) {
   await lockContactCounts(tx)
   const noContacts = sql`not exists (select from contacts where project_id = ${projectId})`
   await sql`delete from contact_fields where project_id = ${projectId} and ${noContacts}`.execute(tx)
+  await sql`delete from deleted_contact_fields where project_id = ${projectId} and ${noContacts}`.execute(tx)
   await sql`delete from contact_counts where project_id = ${projectId} and ${noContacts}`.execute(tx)
   return 0
 }

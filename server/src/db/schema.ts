@@ -84,6 +84,11 @@ export interface Schema {
     created_at: Generated<Timestamp>
     fingerprint: Buffer | null
   }
+  deleted_contact_fields: {
+    project_id: string
+    key: string
+    deleted_at: Generated<Timestamp>
+  }
   domains: {
     project_id: string
     id: string
@@ -284,6 +289,9 @@ export interface Schema {
     event_id: string | null
     event_name: string | null
     created_at: Generated<Timestamp>
+    topics: string[] | null
+    attempts: Generated<number>
+    due_at: Generated<Timestamp>
   }
   sandbox_messages: {
     project_id: string

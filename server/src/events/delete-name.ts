@@ -4,6 +4,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, awaitJob, completeJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
 import { newId } from '../lib/id.ts'
 import { countEvents } from './counts.ts'
+import { reactToProject } from './listen.ts'
 import { removeEvents } from './remove.ts'
 
 /** Events per transaction: few enough that no other transaction waits noticeably. */
@@ -38,6 +39,7 @@ async function removePage(tx: Tx, job: JobId, last: boolean) {
   const result: Result = { deletedCount: (taken.result?.deletedCount ?? 0) + removed }
   if (!removed) {
     await completeJob(tx, job, result)
+    if (result.deletedCount) await reactToProject(tx, job.projectId, [`events-deleted:${name}`])
     return false
   }
   await advanceJob(tx, job, { position: null, result, progress: (result.deletedCount / Math.max(1, total)) * 100 })

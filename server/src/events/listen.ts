@@ -1,13 +1,36 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../db/index.ts'
 
-/** An event by name, every event (`event:*`), or every change of a contact. */
-export type Topic = `event:${string}` | 'contact'
+/**
+ * What listeners may ask for. Of one contact: an event by its name, every event (`event:*`), every change of the contact (`contact`), or a
+ * part of the contact. Of the whole project: `field:<key>` (deleted, or back after its deletion) and `events-deleted:<name>`. Of a static
+ * segment: `segment:<id>` (its members were changed by hand).
+ */
+export type Topic =
+  | `event:${string}`
+  | 'contact'
+  | 'contact:created'
+  | 'contact:deleted'
+  | 'contact:email'
+  | 'contact:subscribed'
+  | `contact:data.${string}`
+  | `segment:${string}`
+  | `field:${string}`
+  | `events-deleted:${string}`
+
+/** `listener`: `<kind>:<id>`. The kind names the handler (events/dispatch.ts). */
 type Listener = { projectId: string; listener: string }
+
+/** Channel of notifications about new reactions. The payload is the project. */
+export const REACTIONS_CHANNEL = 'sterna_reactions'
 
 /**
  * Subscribes a listener: each later event or change of these topics adds a row to `reactions` in its own transaction. Replaces the
  * listener's earlier topics; an empty list unsubscribes it.
+ *
+ * A transaction that is under way does not see the new listener: its change adds no row. A listener that must know of every change
+ * commits this first, takes `databaseTime`, waits for `olderTransactionsEnded` (db/running.ts) of that time to be true, and only then
+ * reads the present state. Every change is then in that state, or has a row.
  */
 export async function listenTo(tx: Tx, { projectId, listener }: Listener, topics: Topic[]) {
   await sql`
@@ -20,14 +43,43 @@ export async function listenTo(tx: Tx, { projectId, listener }: Listener, topics
   `.execute(tx)
 }
 
-/**
- * Adds reactions to created or changed contacts, given as rows of (project_id, id). Without listeners it costs a lookup in an empty
- * index.
- */
-export const insertReactionsSql = (contacts: RawBuilder<unknown>) => sql`
-  insert into reactions (project_id, id, contact_id)
-  select project_id, gen_random_uuid(), id from ${contacts} as changed
-  where exists (select from listeners l where l.project_id = changed.project_id and l.topic = 'contact')`
+/** SQL condition: something in the project listens. A scalar subquery: PostgreSQL probes the index for it, and cannot turn it into a join. */
+export const hasListenersSql = (projectId: RawBuilder<unknown>) =>
+  sql`(select true from listeners l where l.project_id = ${projectId} limit 1)`
 
-export const reactToContacts = (tx: Tx, projectId: string, contactIds: string[]) =>
-  sql`${insertReactionsSql(sql`(select ${projectId}::uuid as project_id, id from unnest(${contactIds}::uuid[]) as id)`)}`.execute(tx)
+/** SQL array: those of the topics that something listens to. */
+export const heardTopicsSql = (projectId: RawBuilder<unknown>, topics: RawBuilder<unknown>) => sql`array(
+    select t.topic from unnest(${topics}) as t(topic)
+    where (select true from listeners l where l.project_id = ${projectId} and l.topic = t.topic limit 1))`
+
+/** Wakes the dispatchers at commit. Per row, and only if there is one: notifying serialises commits. */
+export const NOTIFY_REACTION = sql`pg_notify(${sql.lit(REACTIONS_CHANNEL)}, project_id::text)`
+
+/**
+ * Adds reactions, given as rows of (project_id, contact_id, topics). A row keeps the topics that something listens to; without any it is
+ * left out. Without a contact it concerns the whole project.
+ */
+export const insertReactionsSql = (rows: RawBuilder<unknown>) => sql`
+  insert into reactions (project_id, id, contact_id, topics)
+  select project_id, gen_random_uuid(), contact_id, heard
+  from (
+    select r.project_id, r.contact_id, ${heardTopicsSql(sql`r.project_id`, sql`r.topics`)} as heard from ${rows} as r offset 0
+  ) as changed
+  where heard <> '{}'
+  returning ${NOTIFY_REACTION}`
+
+/** For changes of single contacts. */
+export async function reactToContacts(tx: Tx, projectId: string, contacts: { id: string; topics: Topic[] }[]) {
+  if (!contacts.length) return
+  const rows = sql`(
+    select ${projectId}::uuid as project_id, id as contact_id, topics
+    from jsonb_to_recordset(${JSON.stringify(contacts)}::jsonb) as c(id uuid, topics text[]))`
+  await insertReactionsSql(rows).execute(tx)
+}
+
+/** For changes that concern any number of contacts: their listeners look at the whole project. */
+export async function reactToProject(tx: Tx, projectId: string, topics: Topic[]) {
+  await insertReactionsSql(sql`(select ${projectId}::uuid as project_id, null::uuid as contact_id, ${topics}::text[] as topics)`).execute(
+    tx,
+  )
+}

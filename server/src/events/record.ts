@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
+import { heardTopicsSql, NOTIFY_REACTION } from './listen.ts'
 
 /** `id`: given if the caller needs to know it in advance; its time decides the day that the event is counted for. */
 export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string; emailId?: string; data?: object }
@@ -32,8 +33,12 @@ export const recordEventsCte = (events: RawBuilder<unknown>) => sql`
       insert into event_count_deltas (project_id, name, day, count)
       select project_id, name, id_day(id), count(*) from ${events} group by 1, 2, 3
     ), reacted_to_events as (
-      insert into reactions (project_id, id, contact_id, event_id, event_name)
-      select project_id, id, contact_id, id, name from ${events} as new
-      where exists (
-        select from listeners l where l.project_id = new.project_id and l.topic in ('event:*', 'event:' || new.name))
+      insert into reactions (project_id, id, contact_id, event_id, event_name, topics)
+      select project_id, id, contact_id, id, name, heard
+      from (
+        select project_id, id, contact_id, name, ${heardTopicsSql(sql`new.project_id`, sql`array['event:*', 'event:' || new.name]`)} as heard
+        from ${events} as new offset 0
+      ) as happened
+      where heard <> '{}'
+      returning ${NOTIFY_REACTION}
     )`

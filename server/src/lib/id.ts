@@ -60,6 +60,9 @@ export function lowestId(at: Date) {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
+/** The time in a UUIDv7, in milliseconds; the SQL function `id_time` reads the same. */
+export const idTime = (id: string) => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+
 /** Lower than every id. */
 export const NIL_ID = '00000000-0000-0000-0000-000000000000'
 

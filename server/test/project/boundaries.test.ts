@@ -33,6 +33,7 @@ const OWNERS: Record<string, string> = {
   contact_fields: 'contacts',
   contacts: 'contacts',
   contents: 'delivery',
+  deleted_contact_fields: 'contacts',
   domains: 'domains',
   email_hits: 'opens-clicks',
   emails: 'delivery',

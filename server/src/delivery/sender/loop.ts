@@ -143,7 +143,7 @@ export async function startSender(options: Options) {
 
   await renew()
   await health.sync()
-  const queueListener = await listenToQueue(url, onQueued, log)
+  const queueListener = listenToQueue(url, onQueued, log)
   const tasks = [
     every(timing.leaseMs / 5, 'renew the lease of this worker', renew, log),
     every(RECOVER_MS, 'recover emails of dead workers', recover, log),

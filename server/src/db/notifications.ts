@@ -1,0 +1,33 @@
+import pg from 'pg'
+import { every } from '../lib/every.ts'
+import type { Log } from '../lib/log.ts'
+
+const RECONNECT_MS = 1_000
+
+type Subscription = { url: string; channel: string; onNotified: (payload: string) => void; log: Log }
+
+/** Calls back for each notification on a channel of PostgreSQL. Notifications are lost while the connection is: callers poll as well. */
+export function listenForNotifications({ url, channel, onNotified, log }: Subscription) {
+  let client: pg.Client | undefined
+  const listening = every(
+    RECONNECT_MS,
+    `listen to ${channel}`,
+    async () => {
+      if (client) return
+      const connecting = new pg.Client({ connectionString: url, application_name: 'sterna queue', connectionTimeoutMillis: 3_000 })
+      connecting.on('error', () => {})
+      connecting.once('end', () => (client = undefined))
+      connecting.on('notification', ({ payload }) => onNotified(payload ?? ''))
+      await connecting.connect()
+      await connecting.query(`listen ${channel}`)
+      client = connecting
+    },
+    log,
+  )
+  return {
+    async stop() {
+      await listening.stop()
+      await client?.end().catch(() => {})
+    },
+  }
+}

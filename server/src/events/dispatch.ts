@@ -1,0 +1,300 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { listenForNotifications } from '../db/notifications.ts'
+import { isLockTimeout } from '../db/sql-state.ts'
+import { crash } from '../lib/crash-point.ts'
+import { NIL_ID } from '../lib/id.ts'
+import type { Log } from '../lib/log.ts'
+import { createRareWarning } from '../lib/rare-warning.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
+import { REACTIONS_CHANNEL } from './listen.ts'
+
+/** One event or change that listeners wait for. Without contact and event it concerns the whole project. */
+export type Reaction = {
+  id: string
+  contactId: string | null
+  eventId: string | null
+  eventName: string | null
+  topics: string[]
+  /** Those of the handler's kind, as `<kind>:<id>`. */
+  listeners: string[]
+}
+
+/**
+ * Applies reactions of one project in the transaction that removes them, so each has its effect exactly once. It looks at the present
+ * state, because order is not kept. It may be called again after a failure, with fewer or other reactions.
+ */
+export type ReactionHandler = (tx: Tx, batch: { projectId: string; reactions: Reaction[] }) => Promise<void>
+
+type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; handlers: Record<string, ReactionHandler> }
+
+/** Projects that one process works on at a time: a slow project must not delay the others. */
+const LANES = 3
+/** Reactions of one project before it is the next project's turn. */
+const BATCH = 500
+/** Poll interval for reactions that are due again, and for lost notifications. */
+const POLL_MS = 500
+/** Wait after a notification, so that reactions of a busy project are handled together. */
+const GATHER_MS = 30
+/** Rest of a project after a failure. */
+const REST_MS = 1_000
+/** Rest of a project that another process works on. */
+const LOCKED_REST_MS = 50
+/** Rest of a project with a listener that only nodes of a newer version know. */
+const FOREIGN_REST_MS = 5_000
+/** After this long a locked project is waited for: a computation that locks it page by page leaves only short gaps. */
+const LOCKED_TOO_LONG_MS = 250
+/** Bounds of the fall-back to single rows, after which the project rests. */
+const MAX_FAILURES = 20
+const ONE_BY_ONE_MS = 5_000
+
+/** Hands reactions to the handlers of their listeners, project by project. Any number of processes may run it. */
+export async function startDispatcher({ db, url, log, isHeld, handlers }: Deps) {
+  const signal = createWakeSignal()
+  const warn = createRareWarning(log)
+  const visits = new Map<string, Promise<void>>()
+  /** Projects that are left alone until this time. */
+  const resting = new Map<string, number>()
+  const lockedSince = new Map<string, number>()
+  let after = NIL_ID
+  let hasBacklog = false
+  let stopped = false
+
+  async function run() {
+    while (!stopped) {
+      const projectId = isHeld() && visits.size < LANES ? await findNext() : undefined
+      if (projectId) startVisit(projectId)
+      else await pause()
+    }
+  }
+
+  /** Rotates: the search starts after the project that was found last. */
+  async function findNext() {
+    for (const [projectId, until] of resting) if (until <= performance.now()) resting.delete(projectId)
+    const except = [...visits.keys(), ...resting.keys()]
+    try {
+      const found = (await findDueProject(db, { after, except })) ?? (await findDueProject(db, { after: NIL_ID, except }))
+      if (found) after = found
+      else if (!resting.size) lockedSince.clear()
+      return found
+    } catch (err) {
+      warn({ err }, 'could not look for reactions; retrying')
+      return undefined
+    }
+  }
+
+  async function pause() {
+    const rests = [...resting.values()].map((until) => until - performance.now())
+    await signal.wait(Math.max(0, Math.min(POLL_MS, ...rests)))
+    if (!hasBacklog && !stopped) await sleep(GATHER_MS)
+    hasBacklog = false
+  }
+
+  function startVisit(projectId: string) {
+    const visit = visitProject(projectId)
+      .catch((err) => {
+        rest(projectId, REST_MS)
+        warn({ err, projectId }, 'could not handle the reactions of a project; retrying')
+      })
+      .finally(() => {
+        visits.delete(projectId)
+        signal.wake()
+      })
+    visits.set(projectId, visit)
+  }
+
+  const rest = (projectId: string, ms: number) => resting.set(projectId, performance.now() + ms)
+
+  /** Handles one batch. */
+  async function visitProject(projectId: string) {
+    const mustWait = performance.now() - (lockedSince.get(projectId) ?? Number.POSITIVE_INFINITY) > LOCKED_TOO_LONG_MS
+    let claimed: Claimed[] = []
+    try {
+      const outcome = await transact(db, async (tx) => {
+        if (mustWait) await lockReactions(tx, projectId)
+        else if (!(await tryLockReactions(tx, projectId))) return 'locked'
+        claimed = await claim(tx, projectId)
+        return apply(tx, projectId, claimed)
+      })
+      if (outcome === 'locked') return leaveLocked(projectId)
+      if (outcome === 'foreign') return leaveToNewerNodes(projectId)
+    } catch (err) {
+      if (!claimed.length && mustWait && isLockTimeout(err)) return leaveLocked(projectId)
+      if (!claimed.length) throw err
+      rest(projectId, REST_MS)
+      await applyOneByOne(projectId, claimed, err)
+    }
+    lockedSince.delete(projectId)
+    hasBacklog ||= claimed.length === BATCH
+  }
+
+  function leaveLocked(projectId: string) {
+    if (!lockedSince.has(projectId)) lockedSince.set(projectId, performance.now())
+    rest(projectId, LOCKED_REST_MS)
+  }
+
+  function leaveToNewerNodes(projectId: string) {
+    rest(projectId, FOREIGN_REST_MS)
+    warn({ projectId }, 'left reactions to nodes of a newer version, which know their listeners')
+  }
+
+  /** A row that fails alone is due again later; it does not hold up the others. */
+  async function applyOneByOne(projectId: string, claimed: Claimed[], reason: unknown) {
+    if (claimed.length === 1) return postpone(projectId, claimed[0]!, reason)
+    const deadline = performance.now() + ONE_BY_ONE_MS
+    let failures = 0
+    for (const { id } of claimed) {
+      if (stopped || failures === MAX_FAILURES || performance.now() > deadline) return
+      let row: Claimed | undefined
+      try {
+        const outcome = await transact(db, async (tx) => {
+          if (!(await tryLockReactions(tx, projectId))) return 'locked'
+          row = await claimOne(tx, projectId, id)
+          return apply(tx, projectId, row ? [row] : [])
+        })
+        if (outcome !== 'applied') return
+      } catch (err) {
+        if (!row) throw err
+        failures++
+        await postpone(projectId, row, err)
+      }
+    }
+  }
+
+  async function postpone(projectId: string, { id, attempts }: Claimed, err: unknown) {
+    warn({ err, projectId, reaction: id, attempts: attempts + 1 }, 'could not handle a reaction; it is tried again later')
+    await transact(db, (tx) => postponeReaction(tx, projectId, id))
+  }
+
+  /** Calls the handlers and removes the rows; nothing of both if a listener is of a kind that this version does not know. */
+  async function apply(tx: Tx, projectId: string, claimed: Claimed[]): Promise<'applied' | 'foreign'> {
+    if (!claimed.length) return 'applied'
+    const { listeners, listenersOf } = await readListeners(tx, projectId, claimed)
+    if (!listeners.every((listener) => Object.hasOwn(handlers, kindOf(listener)))) return 'foreign'
+    for (const [kind, handle] of Object.entries(handlers)) {
+      const reactions = claimed.flatMap(({ attempts: _, isVague: __, ...reaction }, index) => {
+        const own = listenersOf(claimed[index]!).filter((listener) => kindOf(listener) === kind)
+        return own.length ? [{ ...reaction, listeners: own }] : []
+      })
+      if (reactions.length) await handle(tx, { projectId, reactions })
+    }
+    await removeReactions(tx, projectId, claimed)
+    crash('reactions-applied')
+    return 'applied'
+  }
+
+  const notifications = listenForNotifications({ url, channel: REACTIONS_CHANNEL, onNotified: () => signal.wake(), log })
+  const running = run()
+  return {
+    /** Claims no more, and waits for the batches under way. */
+    async stop() {
+      stopped = true
+      signal.wake()
+      await running
+      await Promise.all([...visits.values(), notifications.stop()])
+    },
+  }
+}
+
+const kindOf = (listener: string) => listener.slice(0, Math.max(0, listener.indexOf(':')))
+
+const REACTIONS_LOCK = 7_357_040
+
+/**
+ * Serialises everything that re-checks listeners of a project, until the transaction ends. Take it before any row lock: the handlers lock
+ * rows while they hold it. It waits no longer than the `lock_timeout` of the pool.
+ */
+export async function lockReactions(tx: Tx, projectId: string) {
+  await sql`select pg_advisory_xact_lock(${REACTIONS_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+}
+
+async function tryLockReactions(tx: Tx, projectId: string) {
+  const { free } = await one(
+    tx,
+    sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${REACTIONS_LOCK}::int, hashtext(${projectId})) as free`,
+  )
+  return free
+}
+
+/** A skip scan: reads the earliest row of each project, however many it has. */
+async function findDueProject(db: Db, { after, except }: { after: string; except: string[] }) {
+  const row = await maybeOne(
+    db,
+    sql<{ projectId: string }>`
+      with recursive pending as (
+        (select project_id, due_at from reactions where project_id > ${after} order by project_id, due_at limit 1)
+        union all
+        select next.project_id, next.due_at from pending cross join lateral (
+          select r.project_id, r.due_at from reactions r where r.project_id > pending.project_id order by r.project_id, r.due_at limit 1
+        ) as next
+      )
+      select project_id as "projectId" from pending where due_at <= now() and project_id <> all(${except}::uuid[]) limit 1
+    `,
+  )
+  return row?.projectId
+}
+
+/** `isVague`: from a node of an older version, which did not say what changed about the contact. */
+type Claimed = Omit<Reaction, 'listeners'> & { attempts: number; isVague: boolean }
+
+const CLAIM = sql<Claimed>`
+  select id, contact_id as "contactId", event_id as "eventId", event_name as "eventName", attempts, topics is null and event_id is null as "isVague",
+    coalesce(topics, case when event_id is null then array['contact'] else array['event:*', 'event:' || event_name] end) as topics
+  from reactions where due_at <= now()`
+
+/** Needs no row locks: the lock of the project keeps other dispatchers out. */
+const claim = (tx: Tx, projectId: string) =>
+  many(tx, sql<Claimed>`${CLAIM} and project_id = ${projectId} order by due_at, id limit ${BATCH}`)
+
+const claimOne = (tx: Tx, projectId: string, id: string) =>
+  maybeOne(tx, sql<Claimed>`${CLAIM} and project_id = ${projectId} and id = ${id}`)
+
+/** Reads the listeners of all these reactions, and returns a lookup of those of one. Many reactions have the same topics, so the result is kept by topics. */
+async function readListeners(tx: Tx, projectId: string, claimed: Claimed[]) {
+  const topics = [...new Set(claimed.flatMap((reaction) => reaction.topics))]
+  const rows = await many(
+    tx,
+    sql<{ topic: string; listener: string }>`
+      select topic, listener from listeners where project_id = ${projectId}
+        and (topic = any(${topics}::text[]) or ${claimed.some(({ isVague }) => isVague)} and topic like 'contact:%')
+    `,
+  )
+  const known = new Map<string, string[]>()
+  const listenersOf = ({ topics, isVague }: Claimed) => {
+    const key = `${isVague} ${JSON.stringify(topics)}`
+    const concerns = (topic: string) => topics.includes(topic) || (isVague && topic.startsWith('contact:'))
+    const found = known.get(key) ?? [...new Set(rows.filter(({ topic }) => concerns(topic)).map(({ listener }) => listener))]
+    known.set(key, found)
+    return found
+  }
+  return { listeners: [...new Set(rows.map(({ listener }) => listener))], listenersOf }
+}
+
+const removeReactions = (tx: Tx, projectId: string, claimed: Claimed[]) =>
+  sql`delete from reactions where project_id = ${projectId} and id = any(${claimed.map(({ id }) => id)}::uuid[])`.execute(tx)
+
+/** 1 s, 2 s, 4 s, … 1 h. */
+const postponeReaction = (tx: Tx, projectId: string, id: string) =>
+  sql`
+    update reactions set
+      attempts = attempts + 1,
+      due_at = now() + least(interval '1 hour', make_interval(secs => power(2, least(attempts, 12))))
+    where project_id = ${projectId} and id = ${id}
+  `.execute(tx)
+
+/** Reactions that nothing has handled for this long are a sign of trouble. */
+const OVERDUE_MINUTES = 5
+const MAX_OVERDUE = 10_000
+
+/** For the doctor: reactions that wait although they are due, and reactions that failed and are tried again; both counted up to a bound. */
+export const countStuckReactions = (db: Db) =>
+  one(
+    db,
+    sql<{ overdue: number; failing: number }>`
+      select
+        (select count(*)::int from (
+          select from reactions where due_at < now() - make_interval(mins => ${OVERDUE_MINUTES}) limit ${MAX_OVERDUE}) as o) as overdue,
+        (select count(*)::int from (select from reactions where attempts > 0 limit ${MAX_OVERDUE}) as f) as failing
+    `,
+  )
