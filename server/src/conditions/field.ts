@@ -8,13 +8,13 @@ export type EventQuery = { name: string; humanOnly: boolean }
 export type Activity = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained'
 
 /** What a filter is about. */
-export type Field =
+export type ConditionField =
   | { of: 'email' | 'subscribed' | 'createdAt' | 'updatedAt' }
   | { of: 'data'; path: DataPath }
   | { of: 'event'; event: EventQuery; activity?: Activity }
   | { of: 'segment'; id: string }
 
-const STANDARD = new Map<string, Field>((['email', 'subscribed', 'createdAt', 'updatedAt'] as const).map((of) => [of, { of }]))
+const STANDARD = new Map<string, ConditionField>((['email', 'subscribed', 'createdAt', 'updatedAt'] as const).map((of) => [of, { of }]))
 
 /** Events by activity. Opens and clicks of machines (link scanners, mail proxies) are no activity of the contact. */
 const ACTIVITIES: Record<Activity, EventQuery> = {
@@ -45,7 +45,7 @@ const MAX_STEPS = 32
 const RESERVED_IN_PATH = /[=;`\\\p{Cc}\u2028\u2029]/u
 
 /** Undefined if there is no such field. The operator decides about bare names: `purchase` is an event only for operators of events. */
-export function readField(text: string, operator: Operator): Field | undefined {
+export function readField(text: string, operator: Operator): ConditionField | undefined {
   const standard = STANDARD.get(text)
   if (standard) return standard
   const [, prefix = '', rest = ''] = /^(data|event|email|segment)\.(.*)$/s.exec(text) ?? []
@@ -56,15 +56,15 @@ export function readField(text: string, operator: Operator): Field | undefined {
   return isEventOperator(operator) ? readEvent(text) : undefined
 }
 
-function readDataPath(key: string): Field | undefined {
+function readDataPath(key: string): ConditionField | undefined {
   const steps = key.split('.')
   return key === '' || steps.length > MAX_STEPS || RESERVED_IN_PATH.test(key) ? undefined : { of: 'data', path: { key, steps } }
 }
 
-const readEvent = (name: string): Field | undefined =>
+const readEvent = (name: string): ConditionField | undefined =>
   name === '' || name.length > MAX_EVENT_NAME ? undefined : { of: 'event', event: { name, humanOnly: false } }
 
-function readActivity(spelling: string): Field | undefined {
+function readActivity(spelling: string): ConditionField | undefined {
   const activity = SPELLINGS.get(spelling)
   return activity && { of: 'event', event: ACTIVITIES[activity], activity }
 }

@@ -1,7 +1,7 @@
 import { readAddress } from '../lib/address.ts'
 import type { FieldCode } from '../lib/errors.ts'
 import { DAY, HOUR, MINUTE } from '../lib/units.ts'
-import { type EventQuery, type Field, readField } from './field.ts'
+import { type EventQuery, type ConditionField, readField } from './field.ts'
 import { foldCase } from './fold-case.ts'
 import { readSpan } from './moment.ts'
 import { type Comparison, type EventOperator, type Operator, TAKEN, UNITS, type Unit } from './operators.ts'
@@ -35,7 +35,7 @@ export type Predicate =
 type RawFilter = { field: string; operator: Operator; value: unknown; unit: unknown }
 type Kept = { value?: string | number | boolean; unit?: Unit }
 type Problem = { of: 'field' | 'operator' | 'value' | 'unit'; message: string; code: FieldCode }
-export type ReadPredicate = { predicate: Predicate; kept: Kept } | { problem: Problem }
+type ReadPredicate = { predicate: Predicate; kept: Kept } | { problem: Problem }
 
 class Refused extends Error {
   readonly problem: Problem
@@ -63,9 +63,9 @@ export function readPredicate(filter: RawFilter): ReadPredicate {
   }
 }
 
-const kindOf = ({ of }: Field): keyof typeof TAKEN => (of === 'createdAt' || of === 'updatedAt' ? 'time' : of)
+const kindOf = ({ of }: ConditionField): keyof typeof TAKEN => (of === 'createdAt' || of === 'updatedAt' ? 'time' : of)
 
-function readBy(field: Field, filter: RawFilter): { predicate: Predicate; kept: Kept } {
+function readBy(field: ConditionField, filter: RawFilter): { predicate: Predicate; kept: Kept } {
   switch (field.of) {
     case 'email':
       return readEmail(filter)

@@ -7,7 +7,7 @@ import { OPERATORS, type Operator, UNITS } from './operators.ts'
 import { readPredicate } from './predicate.ts'
 
 const MAX_DEPTH = 10
-export const MAX_FILTERS = 100
+const MAX_FILTERS = 100
 const MAX_GROUPS = 100
 const MAX_TEXT_BYTES = KB
 const MAX_TREE_BYTES = 64 * KB
@@ -73,9 +73,9 @@ function readTree(reading: Reading, value: unknown, path: Path, depth: number): 
   if (!isObject(value)) return reportType(reading, path, value, 'object')
   const logic = readOption(reading, value, 'logic', path, LOGICS)
   const groups = readList(reading, value, 'groups', path, MAX_GROUPS)
-  if (groups?.length === 0) return report(reading, [...path, 'groups'], 'Must be at least 1 items.', 'too_small')
+  if (groups?.length === 0) return report(reading, [...path, 'groups'], 'Must have at least one group.', 'too_small')
   const read = groups?.map((group, index) => readGroup(reading, group, [...path, 'groups', index], depth))
-  return logic && read && read.every((group) => group !== undefined) ? { logic, groups: read } : undefined
+  return logic && read?.every((group) => group !== undefined) ? { logic, groups: read } : undefined
 }
 
 function readGroup(reading: Reading, value: unknown, path: Path, depth: number): ConditionGroup | undefined {

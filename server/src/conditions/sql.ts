@@ -84,18 +84,21 @@ function columnTimeSql(column: RawBuilder<unknown>, test: TimeTest, context: Sql
   return negateIf(negated, sql`(${sql.join(bounds, sql` and `)})`)
 }
 
-/** `->` of anything but an object is null, so the steps lead through objects only. */
-function valueSql({ key, steps }: DataPath): RawBuilder<unknown> {
-  if (steps.length === 1) return sql`(contacts.data -> ${key}::text)`
-  const nested = sql.join([sql`contacts.data`, ...steps.map((step) => sql`${step}::text`)], sql` -> `)
-  return sql`(case when contacts.data ? ${key}::text then contacts.data -> ${key}::text else ${nested} end)`
+/** The value at a path, as JSON (`->`) or as text (`->>`). Both are null for anything but an object, so the steps lead through objects only. */
+function valueSql({ key, steps }: DataPath, arrow: RawBuilder<unknown>): RawBuilder<unknown> {
+  const last = sql`${arrow} ${steps.at(-1)}::text`
+  if (steps.length === 1) return sql`(contacts.data ${last})`
+  const inner = steps.slice(0, -1).map((step) => sql`-> ${step}::text`)
+  const nested = sql`contacts.data ${sql.join(inner, sql` `)} ${last}`
+  return sql`(case when contacts.data ? ${key}::text then contacts.data ${arrow} ${key}::text else ${nested} end)`
 }
 
-const textOf = (value: RawBuilder<unknown>) => sql`(${value} #>> '{}')`
+const AS_JSON = sql`->`
+const AS_TEXT = sql`->>`
 
 /** Casts are inside `case`, so that no value can make one fail. Null stands for a missing value up to here, and makes the filter false. */
 function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition {
-  const value = valueSql(path)
+  const [value, text] = [valueSql(path, AS_JSON), valueSql(path, AS_TEXT)]
   const isPresent = sql<boolean>`coalesce(jsonb_typeof(${value}) <> 'null', false)`
   const negateIfPresent = (negated: boolean, matches: Condition) => (negated ? sql<boolean>`(${isPresent} and not ${matches})` : matches)
   switch (test.is) {
@@ -106,11 +109,11 @@ function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition
     case 'equal': {
       const isEqual = sql<boolean>`coalesce(${value} = ${JSON.stringify(test.value)}::jsonb, false)`
       const { span } = test
-      const matches = span ? sql<boolean>`(${isEqual} or ${isTimeBetweenSql(textOf(value), { from: span.start, to: span.end })})` : isEqual
+      const matches = span ? sql<boolean>`(${isEqual} or ${isTimeBetweenSql(text, { from: span.start, to: span.end })})` : isEqual
       return negateIfPresent(test.negated, matches)
     }
     case 'containing': {
-      const folded = foldedSql(textOf(value), test.folded)
+      const folded = foldedSql(text, test.folded)
       const matches = sql<boolean>`case jsonb_typeof(${value}) when 'string' then strpos(${folded}, ${test.folded}) > 0 else false end`
       return negateIfPresent(test.negated, sql`(${matches})`)
     }
@@ -120,7 +123,7 @@ function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition
     }
     case 'time': {
       const { from, to, negated } = rangeOf(test.test, context)
-      return negateIfPresent(negated, isTimeBetweenSql(textOf(value), { from, to }))
+      return negateIfPresent(negated, isTimeBetweenSql(text, { from, to }))
     }
   }
 }
