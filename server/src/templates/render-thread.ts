@@ -3,7 +3,7 @@ import { compile, TooLongError, toSentence } from './language/compile.ts'
 import { TURN_MS } from './language/limits.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
-import { referencesOf } from './references.ts'
+import { referencesIn } from './references.ts'
 import {
   COMPILING,
   CONVERTING,
@@ -53,7 +53,7 @@ export function toText({ html, progress }: { html: string; progress: Int32Array 
 export function inspect({ template, progress }: { template: TemplateSource; progress: Int32Array }): Inspection {
   Atomics.store(progress, 0, COMPILING)
   const problems = problemsOf(template)
-  return { problems, references: problems.length ? [] : referencesOf(template) }
+  return { problems, references: problems.length ? [] : referencesIn(template) }
 }
 
 const problemsOf = (template: TemplateSource): SyntaxProblem[] =>

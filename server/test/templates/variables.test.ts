@@ -1,11 +1,11 @@
 import { filters, Liquid } from 'liquidjs'
 import { describe, expect, test } from 'vitest'
 import { FILTERS } from '../../src/templates/language/filters.ts'
-import { referencesOf } from '../../src/templates/references.ts'
+import { referencesIn } from '../../src/templates/references.ts'
 
 describe('the variables of a template', () => {
   const used = (body: string) =>
-    referencesOf({ subject: '', body }).map(({ path, needsValue }) => `${path.join('.')}${needsValue ? '!' : ''}`)
+    referencesIn({ subject: '', body }).map(({ path, needsValue }) => `${path.join('.')}${needsValue ? '!' : ''}`)
 
   test.each<[string, string[]]>([
     ['{{ name }}', ['name!']],

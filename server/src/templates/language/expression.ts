@@ -4,7 +4,7 @@ import { MAX_BLOCK_DEPTH, MAX_FILTERS } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 
 /** A value with filters, as in `{{ }}` or in a condition. Operators are between the operands, as written. */
-export type Expression = { terms: (Operand | Operator)[]; filters: Filter[] }
+export type LiquidExpression = { terms: (Operand | Operator)[]; filters: Filter[] }
 type Operator = { kind: 'operator'; text: string }
 export type Filter = { name: string; args: { key?: string; value: Operand }[] }
 export type Path = { kind: 'path'; segments: (string | Operand)[]; start: number }
@@ -14,7 +14,7 @@ export type Operand =
   | Literal
   | { kind: 'property'; of: Operand; segments: (string | Operand)[] }
   | { kind: 'range'; from: Operand; to: Operand }
-  | { kind: 'group'; expression: Expression }
+  | { kind: 'group'; expression: LiquidExpression }
   | { kind: 'fallback'; first: Operand; others: Operand[] }
 
 const WORD_OPERATORS = new Set(['and', 'or', 'contains'])
@@ -74,8 +74,8 @@ export function createReader(source: string, from: number, to: number, { stops =
     return result
   }
 
-  function expression(): Expression {
-    const terms: Expression['terms'] = []
+  function expression(): LiquidExpression {
+    const terms: LiquidExpression['terms'] = []
     for (;;) {
       skipBlanks()
       while (wordAt(at) === 'not') {
@@ -292,7 +292,7 @@ const unquote = (text: string) =>
   })
 
 /** Prints plain Liquid. */
-export const printExpression = ({ terms, filters }: Expression): string =>
+export const printExpression = ({ terms, filters }: LiquidExpression): string =>
   [terms.map((term) => (term.kind === 'operator' ? term.text : printOperand(term))).join(' '), ...filters.map(printFilter)].join(' | ')
 
 const printFilter = ({ name, args }: Filter) =>

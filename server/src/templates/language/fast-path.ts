@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../lib/html.ts'
-import type { Expression, Operand } from './expression.ts'
+import type { LiquidExpression, Operand } from './expression.ts'
 import { MAX_FAST_OUTPUT } from './limits.ts'
 import type { Prepared } from './prepare.ts'
 import { fallBack, PLAIN_FILTERS, print, safeUrl } from './values.ts'
@@ -43,7 +43,7 @@ export function compileFastPath({ sequence }: Prepared, { html }: { html: boolea
 type ReadValue = (recipient: Recipient) => unknown
 type Filter = { read: (value: unknown) => unknown; isFree: boolean }
 
-function pieceOf({ terms, filters }: Expression, { html, isUrl }: { html: boolean; isUrl: boolean }): Piece | undefined {
+function pieceOf({ terms, filters }: LiquidExpression, { html, isUrl }: { html: boolean; isUrl: boolean }): Piece | undefined {
   const [term] = terms
   const read = terms.length === 1 && term!.kind !== 'operator' ? readOf(term as Operand) : undefined
   const isRaw = filters.at(-1)?.name === 'raw'
@@ -84,7 +84,7 @@ function readOf(operand: Operand): ReadValue | undefined {
   return (recipient) => others.reduce<unknown>((value, other) => fallBack(value, other(recipient)), first(recipient))
 }
 
-function filterOf({ name, args }: Expression['filters'][number]): Filter | undefined {
+function filterOf({ name, args }: LiquidExpression['filters'][number]): Filter | undefined {
   const plain = Object.hasOwn(PLAIN_FILTERS, name) && args.length === 0 ? PLAIN_FILTERS[name]! : undefined
   if (plain) return { read: plain, isFree: false }
   const [only] = args

@@ -1,4 +1,4 @@
-import { createReader, type Expression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
+import { createReader, type LiquidExpression, type Operand, type Path, printExpression, printOperand } from './expression.ts'
 import { MAX_BLOCK_DEPTH } from './limits.ts'
 import { refuse } from './syntax-error.ts'
 import { type Part, tokenize } from './tokenize.ts'
@@ -11,7 +11,7 @@ type Block = { name: string; start: number; locals: string[] }
 export type Reference = { path: string[]; start: number; needsValue: boolean }
 
 /** An output of a template. */
-type Output = { expression: Expression; isUrl: boolean }
+type Output = { expression: LiquidExpression; isUrl: boolean }
 
 export type Prepared = {
   /** Plain Liquid: no `??`, no names with spaces. */
@@ -207,7 +207,7 @@ function closeBlock({ source, blocks }: Findings, { name, start }: Tag, text: st
   return name === 'endraw' ? text.replace(/^\{%-/, '{%') : text
 }
 
-function collect(found: Findings, { terms, filters }: Expression, isTest = false) {
+function collect(found: Findings, { terms, filters }: LiquidExpression, isTest = false) {
   const needsValue = !isTest && !filters.some(({ name }) => name === 'default' || name === 'fallback')
   for (const term of terms) if (term.kind !== 'operator') collectOperand(found, term, { needsValue, isTest })
   for (const { args } of filters) for (const { value } of args) collectOperand(found, value, { needsValue: false })
