@@ -1,9 +1,7 @@
+import type { EventQuery } from '../events/last-events.ts'
 import { isId } from '../lib/id.ts'
 import { isEventOperator, type Operator } from './operators.ts'
 import type { DataPath } from './predicate.ts'
-
-/** Events of a name, all of them or only those that are not marked as made by a machine. */
-export type EventQuery = { name: string; humanOnly: boolean }
 
 export type Activity = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained'
 

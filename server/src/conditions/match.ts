@@ -1,5 +1,5 @@
+import type { EventQuery } from '../events/last-events.ts'
 import type { Expression, FilterNode } from './expression.ts'
-import type { EventQuery } from './field.ts'
 import { foldCase } from './fold-case.ts'
 import { clampTime, readTime } from './moment.ts'
 import type { Comparison } from './operators.ts'

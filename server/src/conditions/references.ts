@@ -1,18 +1,9 @@
+import type { EventQuery } from '../events/last-events.ts'
+import type { Topic } from '../events/listen.ts'
 import type { Expression, FilterNode } from './expression.ts'
-import { type EventQuery, readField } from './field.ts'
+import { readField } from './field.ts'
 import type { Predicate } from './predicate.ts'
 import type { ConditionFilter, ConditionTree } from './schema.ts'
-
-type Topic =
-  | `event:${string}`
-  | 'contact'
-  | 'contact:created'
-  | 'contact:email'
-  | 'contact:subscribed'
-  | `contact:data.${string}`
-  | `segment:${string}`
-  | `field:${string}`
-  | `events-deleted:${string}`
 
 /** What a tree mentions, each once. */
 export type References = {
@@ -95,17 +86,17 @@ export const dataKeysOf = (expression: Expression): string[] => [
   ),
 ]
 
-/** The events that a condition asks for, each once. */
-export function eventsOf(expression: Expression): EventQuery[] {
+/** The events that conditions ask for, each once. */
+export function eventsOf(expressions: Expression[]): EventQuery[] {
   const found = new Map<string, EventQuery>()
-  for (const predicate of predicatesOf(expression))
+  for (const predicate of expressions.flatMap(predicatesOf))
     if (predicate.of === 'event') found.set(`${predicate.event.humanOnly} ${predicate.event.name}`, predicate.event)
   return [...found.values()]
 }
 
-/** The static segments that a condition asks for, each once. */
-export const staticSegmentsOf = (expression: Expression): string[] => [
-  ...new Set(predicatesOf(expression).flatMap((predicate) => (predicate.of === 'segment' ? [predicate.id] : []))),
+/** The static segments that conditions ask for, each once. */
+export const staticSegmentsOf = (expressions: Expression[]): string[] => [
+  ...new Set(expressions.flatMap(predicatesOf).flatMap((predicate) => (predicate.of === 'segment' ? [predicate.id] : []))),
 ]
 
 /** Periods on events, after which a contact may leave or enter by time alone. */

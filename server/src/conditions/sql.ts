@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import { CAUSED_BY_HUMAN, type EventQuery } from '../events/last-events.ts'
 import { lowestId } from '../lib/id.ts'
 import type { Expression, FilterNode } from './expression.ts'
-import type { EventQuery } from './field.ts'
 import { foldedSql } from './fold-case.ts'
 import { eventWindowStart, isDeleted, windowStart } from './match.ts'
 import { isTimeBetweenSql } from './moment-sql.ts'
@@ -156,7 +156,7 @@ function eventSql({ event, operator, ms }: Extract<Predicate, { of: 'event' }>, 
 const eventsSql = (projectId: string, { name, humanOnly }: EventQuery, since: string | undefined) => sql`
   from events
   where events.project_id = ${projectId} and events.name = ${name}
-    ${humanOnly ? sql`and events.data ->> 'machine' is distinct from 'true'` : sql``}
+    ${humanOnly ? sql`and ${CAUSED_BY_HUMAN}` : sql``}
     ${since === undefined ? sql`` : sql`and events.id >= ${since}`}`
 
 /** Looks up each contact by an index. */

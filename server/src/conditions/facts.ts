@@ -1,0 +1,52 @@
+import { type RawBuilder, sql } from 'kysely'
+import { CONTACT_COLUMNS, type ContactRow } from '../contacts/contact.ts'
+import { type Db, many } from '../db/index.ts'
+import { type EventQuery, readLastEvents } from '../events/last-events.ts'
+import type { Expression } from './expression.ts'
+import type { ContactFacts } from './match.ts'
+import { eventsOf, staticSegmentsOf } from './references.ts'
+
+type Asked = { projectId: string; contactIds: string[]; expressions: Expression[] }
+
+/** The facts that the expressions need, with one query for each kind. Leaves out contacts that do not exist. */
+export async function readFacts(db: Db, { projectId, contactIds, expressions }: Asked): Promise<ContactFacts[]> {
+  const ids = [...new Set(contactIds)]
+  const [contacts, lastEvent, isMember] = await Promise.all([
+    readContacts(db, projectId, ids),
+    readEvents(db, { projectId, contactIds: ids, expressions }),
+    readMemberships(db, { projectId, contactIds: ids, expressions }),
+  ])
+  return contacts.map((contact) => ({
+    contact,
+    lastEvent: (event) => lastEvent(contact.id, event),
+    isMember: (segmentId) => isMember(contact.id, segmentId),
+  }))
+}
+
+const readContacts = (db: Db, projectId: string, ids: string[]): Promise<ContactRow[]> =>
+  many(db, sql<ContactRow>`select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])`)
+
+async function readEvents(db: Db, { expressions, ...asked }: Asked): Promise<(contactId: string, event: EventQuery) => Date | undefined> {
+  const events = eventsOf(expressions)
+  return events.length ? readLastEvents(db, { ...asked, events }) : () => undefined
+}
+
+async function readMemberships(db: Db, { projectId, contactIds, expressions }: Asked) {
+  const segmentIds = staticSegmentsOf(expressions)
+  const found = segmentIds.length ? await many(db, membershipsSql({ projectId, contactIds, segmentIds })) : []
+  const members = new Set(found.map(({ segmentId, contactId }) => `${segmentId} ${contactId}`))
+  return (contactId: string, segmentId: string) => members.has(`${segmentId} ${contactId}`)
+}
+
+type Membership = { segmentId: string; contactId: string }
+
+const membershipsSql = (asked: {
+  projectId: string
+  contactIds: string[]
+  segmentIds: string[]
+}): RawBuilder<Membership> => sql<Membership>`
+  select segment_id as "segmentId", contact_id as "contactId"
+  from segment_members
+  where project_id = ${asked.projectId}
+    and contact_id = any(${asked.contactIds}::uuid[])
+    and segment_id = any(${asked.segmentIds}::uuid[])`
