@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../src/db/index.ts'
 import { type Check, checkAgreement, checkRules, FLIPS } from './check.ts'
 import type { Sent } from './load.ts'
+import { checkSegments, isMembershipEvent } from './segments.ts'
 import type { TrackAck, TrackCall } from './track.ts'
 
 type Ledger = ReadonlyMap<string, Sent<TrackCall, TrackAck>>
@@ -14,7 +15,11 @@ export const trackChecks = (projectId: string, sent: Ledger): Check[] => [
   checkEvents(projectId, sent),
   checkKeys(projectId),
   checkAgreement(projectId),
+  checkSegments(projectId),
 ]
+
+/** Events that calls record, not those that follow from them. */
+const isTracked = (name: RawBuilder<unknown>) => sql`${name} not in ${FLIPS} and not ${isMembershipEvent(name)}`
 
 /** Acknowledged calls took effect exactly once and as acknowledged, all others at most once. */
 const checkEvents =
@@ -39,7 +44,7 @@ const listKeyed = (tx: Tx, projectId: string) =>
     sql<Keyed>`
       select e.id, coalesce(e.data ->> 'key', '') as key, e.name, e.contact_id as "contactId", c.email
       from events e left join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-      where e.project_id = ${projectId} and e.name not in ${FLIPS}
+      where e.project_id = ${projectId} and ${isTracked(sql`e.name`)}
     `,
   )
 
@@ -55,7 +60,7 @@ const checkKeys = (projectId: string) =>
     'a key without its event, or an event without its key': sql`
       select k.key, e.data ->> 'key' as event_key, k.result, e.id, k.status_code
       from (select * from idempotency_keys where project_id = ${projectId}) k
-      full join (select * from events where project_id = ${projectId} and name not in ${FLIPS}) e on e.data ->> 'key' = k.key
+      full join (select * from events where project_id = ${projectId} and ${isTracked(sql`name`)}) e on e.data ->> 'key' = k.key
       where k.result ->> 'event' is distinct from e.id::text or k.status_code is distinct from 200
     `,
     'a contact without an event, or with data of none of its events': sql`

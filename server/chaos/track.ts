@@ -4,6 +4,7 @@ import type { Answer, Call, Sent, Verdict } from './load.ts'
 import { type Cluster, startCluster } from './nodes.ts'
 import { newProject } from './project.ts'
 import type { Random } from './random.ts'
+import { createTrackedSegments, settleSegments } from './segments.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { LOST, TWICE, trackChecks } from './track-check.ts'
 
@@ -22,11 +23,13 @@ export async function trackUnderFaults(plan: Plan) {
   return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE) }
 }
 
-async function prepare({ main }: Cluster, random: Random) {
+async function prepare({ main, databaseUrl }: Cluster, random: Random) {
   const project = await newProject(main.url)
+  await createTrackedSegments(main.url, project.secret)
   return {
     next: trackCalls(project.public, random),
     judge,
+    settle: () => settleSegments(databaseUrl, project.id),
     checks: (sent: Map<string, Sent<TrackCall, TrackAck>>) => trackChecks(project.id, sent),
   }
 }

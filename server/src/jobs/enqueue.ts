@@ -12,6 +12,8 @@ export type Jobs = {
   'projects.wipe': { projectId: string; since?: string }
   'events.delete-name': { projectId: string; jobId: string }
   'events.forget-contacts': { projectId: string; contactIds: string[]; since?: string }
+  'segments.compute': { projectId: string; jobId: string }
+  'segments.forget-members': { projectId: string; segmentId: string }
   'uploads.remove': { projectId: string; keys: string[] }
 }
 

@@ -110,15 +110,23 @@ const MAX_WAIT_MS = 12_000
 const POLL_MS = 30
 
 /** Waits for a job to finish and returns its result so far; for requests that respond with it. */
-export async function awaitJob<Result>(db: Db, { projectId, jobId }: JobId) {
+export const awaitJob = async <Result>(db: Db, job: JobId) => (await awaitEnd<Result>(db, job))?.result ?? undefined
+
+/** Waits for a job to finish; undefined if it takes longer, or failed. */
+export async function awaitCompletion<Result>(db: Db, job: JobId) {
+  const end = await awaitEnd<Result>(db, job)
+  return end?.state === 'completed' ? (end.result ?? undefined) : undefined
+}
+
+async function awaitEnd<Result>(db: Db, { projectId, jobId }: JobId) {
   for (const deadline = performance.now() + MAX_WAIT_MS; ; await sleep(POLL_MS)) {
     const job = await maybeOne(
       db,
-      sql<{ finished: boolean; result: Result | null }>`
-        select finished_at is not null as finished, result from jobs where project_id = ${projectId} and id = ${jobId}
+      sql<{ state: string; finished: boolean; result: Result | null }>`
+        select state, finished_at is not null as finished, result from jobs where project_id = ${projectId} and id = ${jobId}
       `,
     )
-    if (!job || job.finished || performance.now() > deadline) return job?.result ?? undefined
+    if (!job || job.finished || performance.now() > deadline) return job
   }
 }
 

@@ -1,0 +1,46 @@
+import { sql } from 'kysely'
+import { type Expression, toExpression } from '../conditions/expression.ts'
+import type { ConditionTree } from '../conditions/schema.ts'
+import { type Db, many } from '../db/index.ts'
+
+type Row = { id: string; name: string; slug: string; type: 'DYNAMIC' | 'STATIC'; condition: ConditionTree; isAsked: boolean }
+/** A dynamic segment, ready to be evaluated. */
+export type ResolvedSegment = { id: string; name: string; slug: string; expression: Expression }
+
+/** Reads dynamic segments with everything they refer to. Segments that do not exist, or are static, are left out. */
+export async function resolveSegments(db: Db, projectId: string, ids: string[]): Promise<ResolvedSegment[]> {
+  if (!ids.length) return []
+  const rows = await many(db, selectReachable(projectId, ids))
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return rows
+    .filter(({ isAsked, type }) => isAsked && type === 'DYNAMIC')
+    .map(({ id, name, slug, condition }) => ({ id, name, slug, expression: toExpression(condition, (other) => byId.get(other)) }))
+}
+
+const selectReachable = (projectId: string, ids: string[]) => sql<Row>`
+  with recursive reached (id) as (
+    select unnest(${ids}::uuid[])
+    union
+    select (jsonb_array_elements_text(s.uses -> 'segments'))::uuid
+    from reached r join segments s on s.project_id = ${projectId} and s.id = r.id
+  )
+  select s.id, s.name, s.slug, s.type, s.condition, s.id = any(${ids}::uuid[]) as "isAsked"
+  from reached r join segments s on s.project_id = ${projectId} and s.id = r.id
+`
+
+/** The tracked segments whose answer depends on a segment: itself, and those that refer to it, also through others. */
+export async function findTrackedDependents(db: Db, projectId: string, segmentId: string): Promise<string[]> {
+  const rows = await many(
+    db,
+    sql<{ id: string }>`
+      with recursive dependent (id) as (
+        select ${segmentId}::uuid
+        union
+        select s.id from dependent d join segments s on s.project_id = ${projectId} and s.uses -> 'segments' ? d.id::text
+      )
+      select t.segment_id as id from dependent d join tracked_segments t on t.project_id = ${projectId} and t.segment_id = d.id
+      order by 1
+    `,
+  )
+  return rows.map(({ id }) => id)
+}
