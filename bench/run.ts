@@ -14,6 +14,7 @@ import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
 import { timeRendering } from './paths/render.ts'
+import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
 
@@ -34,6 +35,7 @@ const PARTS = {
   tracking: measureTracks,
   requests: measureRequests,
   data: timeData,
+  segments: timeSegmentParts,
   sending: timeSending,
   rendering: async () => void timings.push(...(await timeRendering())),
 }
@@ -81,6 +83,10 @@ async function timeData() {
     timings.push(await timeImport(product, dataScale))
     timings.push(...(await timeDeletes(product)))
   })
+}
+
+async function timeSegmentParts() {
+  await withProduct('all', {}, async (product) => void timings.push(...(await timeSegments(product, dataScale))))
 }
 
 /** By one worker that does nothing else. */

@@ -14,6 +14,7 @@ import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes } from './projects/wipe.ts'
+import { resumeComputes } from './segments/queue-compute.ts'
 
 /** Rows deleted in one transaction. */
 const CHUNK = 5_000
@@ -29,6 +30,7 @@ export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
       invitations: () => transact(db, (tx) => dropExpiredInvitations(tx)),
       'account emails': () => transact(db, (tx) => dropOldAccountEmails(tx)),
       attempts: () => transact(db, (tx) => dropEndedAttempts(tx)),
+      'recomputations of segments': () => transact(db, (tx) => resumeComputes(tx)),
       wipes: () => transact(db, (tx) => resumeWipes(tx)),
       'idempotency keys': () => dropExpiredKeys(db, ttlHours),
       jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),

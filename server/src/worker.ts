@@ -26,6 +26,9 @@ import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { type Config, lacksMailFrom, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import type { Log } from './lib/log.ts'
 import { wipeProject } from './projects/wipe.ts'
+import { continueCompute, forgetMembers } from './segments/compute.ts'
+import { recheckSegments } from './segments/recheck.ts'
+import { startSweep } from './segments/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
 
@@ -43,11 +46,13 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'events.delete-name': (job) => continueDeleteName(db, job),
   'events.forget-contacts': (what) => removeContactEvents(db, what),
   'projects.wipe': (wipe) => wipeProject(db, wipe, { wipers: WIPERS, sweep: sweepEvents }),
+  'segments.compute': (job) => continueCompute(db, job),
+  'segments.forget-members': (segment) => forgetMembers(db, segment),
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })
 
 /** The handler of reactions for each kind of listener, in one list. */
-const reactionHandlers: Record<string, ReactionHandler> = {}
+const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments }
 
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
@@ -72,9 +77,10 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...outgoing })
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps)
+  const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   return {
     async stop() {
-      await Promise.all([engine.stop(), dispatcher.stop(), notifications.stop(), listener?.stop(), accountEmails?.stop(), sender.stop()])
+      await Promise.all([engine.stop(), dispatcher.stop(), segmentSweep.stop(), notifications.stop(), listener?.stop(), accountEmails?.stop(), sender.stop()])
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }

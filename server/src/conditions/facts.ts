@@ -1,10 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
-import { CONTACT_COLUMNS, type ContactRow } from '../contacts/contact.ts'
 import { type Db, many } from '../db/index.ts'
 import { type EventQuery, readLastEvents } from '../events/last-events.ts'
 import type { Expression } from './expression.ts'
 import type { ContactFacts } from './match.ts'
-import { eventsOf, staticSegmentsOf } from './references.ts'
+import { dataKeysOf, eventsOf, staticSegmentsOf } from './references.ts'
 
 type Asked = { projectId: string; contactIds: string[]; expressions: Expression[] }
 
@@ -12,7 +11,7 @@ type Asked = { projectId: string; contactIds: string[]; expressions: Expression[
 export async function readFacts(db: Db, { projectId, contactIds, expressions }: Asked): Promise<ContactFacts[]> {
   const ids = [...new Set(contactIds)]
   const [contacts, lastEvent, isMember] = await Promise.all([
-    readContacts(db, projectId, ids),
+    readContacts(db, { projectId, contactIds: ids, expressions }),
     readEvents(db, { projectId, contactIds: ids, expressions }),
     readMemberships(db, { projectId, contactIds: ids, expressions }),
   ])
@@ -23,8 +22,19 @@ export async function readFacts(db: Db, { projectId, contactIds, expressions }: 
   }))
 }
 
-const readContacts = (db: Db, projectId: string, ids: string[]): Promise<ContactRow[]> =>
-  many(db, sql<ContactRow>`select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])`)
+type Contact = ContactFacts['contact']
+
+/** With only those fields that the expressions mention: the data of a contact may have 256 KB. */
+const readContacts = (db: Db, { projectId, contactIds, expressions }: Asked): Promise<Contact[]> =>
+  many(
+    db,
+    sql<Contact>`
+      select id, email, subscribed, created_at as "createdAt", updated_at as "updatedAt",
+        (select coalesce(jsonb_object_agg(key, data -> key), '{}')
+         from unnest(${[...new Set(expressions.flatMap(dataKeysOf))]}::text[]) as key where data ? key) as data
+      from contacts where project_id = ${projectId} and id = any(${contactIds}::uuid[])
+    `,
+  )
 
 async function readEvents(db: Db, { expressions, ...asked }: Asked): Promise<(contactId: string, event: EventQuery) => Date | undefined> {
   const events = eventsOf(expressions)

@@ -4,7 +4,7 @@ import type { Tx } from '../db/index.ts'
 /**
  * What listeners may ask for. Of one contact: an event by its name, every event (`event:*`), every change of the contact (`contact`), or a
  * part of the contact. Of the whole project: `field:<key>` (deleted, or back after its deletion) and `events-deleted:<name>`. Of a static
- * segment: `segment:<id>` (its members were changed by hand).
+ * segment: `segment:<id>` (its members were changed by hand). Of the clock: `due:<segment id>` (a contact must be checked again).
  */
 export type Topic =
   | `event:${string}`
@@ -15,6 +15,7 @@ export type Topic =
   | 'contact:subscribed'
   | `contact:data.${string}`
   | `segment:${string}`
+  | `due:${string}`
   | `field:${string}`
   | `events-deleted:${string}`
 

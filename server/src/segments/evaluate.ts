@@ -1,18 +1,15 @@
 import { sql } from 'kysely'
 import type { Expression } from '../conditions/expression.ts'
-import { topicsOf } from '../conditions/references.ts'
+import { dataKeysOf } from '../conditions/references.ts'
 import { readDeletedFields } from '../contacts/fields.ts'
 import { type Db, one } from '../db/index.ts'
-
-const FIELD = 'field:'
 
 /**
  * What an evaluation needs besides the contact: the deleted fields, and the present database time. Read after the lock of the project was
  * taken: the transaction may have started before a sweep that another process has finished meanwhile.
  */
 export async function readContext(db: Db, projectId: string, segments: { expression: Expression }[]) {
-  const topics = segments.flatMap(({ expression }) => topicsOf(expression))
-  const keys = topics.flatMap((topic) => (topic.startsWith(FIELD) ? topic.slice(FIELD.length) : []))
+  const keys = segments.flatMap(({ expression }) => dataKeysOf(expression))
   const deletedFields = await readDeletedFields(db, projectId, [...new Set(keys)])
   const { now } = await one(db, sql<{ now: Date }>`select clock_timestamp() as now`)
   return { now, deletedFields }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Expression, toExpression } from '../conditions/expression.ts'
+import { type Expression, type SegmentLookup, toExpression } from '../conditions/expression.ts'
 import type { ConditionTree } from '../conditions/schema.ts'
 import { type Db, many } from '../db/index.ts'
 
@@ -12,9 +12,21 @@ export async function resolveSegments(db: Db, projectId: string, ids: string[]):
   if (!ids.length) return []
   const rows = await many(db, selectReachable(projectId, ids))
   const byId = new Map(rows.map((row) => [row.id, row]))
+  // While a project is reset, a segment may refer to one that is already gone: that one has no members.
+  const lookup: SegmentLookup = (id) => byId.get(id) ?? { type: 'STATIC' }
   return rows
     .filter(({ isAsked, type }) => isAsked && type === 'DYNAMIC')
-    .map(({ id, name, slug, condition }) => ({ id, name, slug, expression: toExpression(condition, (other) => byId.get(other)) }))
+    .map(({ id, name, slug, condition }) => ({ id, name, slug, expression: toExpression(condition, lookup, { segmentId: id }) }))
+}
+
+/** The expression of one dynamic segment; undefined when there is no such segment, or it is static. */
+export const resolveSegment = async (db: Db, projectId: string, id: string) => (await resolveSegments(db, projectId, [id]))[0]?.expression
+
+/** For a condition that is not stored yet: the segments it refers to, with everything they refer to. */
+export async function loadLookup(db: Db, projectId: string, ids: string[]): Promise<SegmentLookup> {
+  const rows = ids.length ? await many(db, selectReachable(projectId, ids)) : []
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return (id) => byId.get(id)
 }
 
 const selectReachable = (projectId: string, ids: string[]) => sql<Row>`

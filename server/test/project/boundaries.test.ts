@@ -59,6 +59,7 @@ const OWNERS: Record<string, string> = {
   sandbox_messages: 'delivery',
   segment_members: 'segments',
   segments: 'segments',
+  segment_due: 'segments',
   senders: 'delivery',
   sessions: 'auth',
   soft_bounces: 'delivery',
@@ -66,6 +67,7 @@ const OWNERS: Record<string, string> = {
   suppressions: 'delivery',
   templates: 'templates',
   uploads: 'uploads',
+  tracked_segments: 'segments',
   user_tokens: 'auth',
   users: 'auth',
 }
