@@ -26,6 +26,7 @@ const TYPES: Record<string, string> = {
   int2: 'number',
   date: 'Timestamp',
   uuid: 'string',
+  _text: 'string[]',
 }
 
 /** Row types, read from the migrated database, so that they always match it. */

@@ -303,6 +303,12 @@ export interface Schema {
     source: Buffer
     created_at: Generated<Timestamp>
   }
+  segment_due: {
+    project_id: string
+    contact_id: string
+    segment_id: string
+    due_at: Timestamp
+  }
   segment_members: {
     project_id: string
     segment_id: string
@@ -374,6 +380,16 @@ export interface Schema {
     type: string
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+  }
+  tracked_segments: {
+    project_id: string
+    segment_id: string
+    revision: Generated<number>
+    computed_revision: number | null
+    clearing: Generated<boolean>
+    windows: Generated<Json>
+    swept_at: Generated<Timestamp>
+    created_at: Generated<Timestamp>
   }
   uploads: {
     project_id: string
