@@ -31,7 +31,7 @@ type Inlining = {
   lookup: SegmentLookup
   /** Shared by all of the tree. */
   read: { filters: number }
-  /** Segments that the current one is in, from the outside in. */
+  /** Segments that the current tree is in, from the outside in; the first is the one whose condition is read, if it has an id. */
   open: string[]
   refuse: (path: string, message: string, code?: FieldCode) => never
 }
@@ -43,7 +43,7 @@ type Inlining = {
 export function toExpression(tree: ConditionTree, lookup: SegmentLookup, options: { path?: string; segmentId?: string } = {}): Expression {
   const { path: root = 'condition', segmentId } = options
   const refuse: Inlining['refuse'] = (path, message, code) => invalid(path ? `${root}.${path}` : root, message, code)
-  return readTree({ lookup, read: { filters: 0 }, open: segmentId ? [segmentId] : [], refuse }, tree, '')
+  return readTree({ lookup, read: { filters: 0 }, open: [segmentId ?? ''], refuse }, tree, '')
 }
 
 /** `at` is the place of the outermost filter that refers to a segment: errors inside a segment are reported there. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { MAX_ISSUES } from '../http/bounds.ts'
-import { fieldOf } from '../http/field.ts'
 import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
 import { KB } from '../lib/units.ts'
 import { OPERATORS, type Operator, UNITS } from './operators.ts'
@@ -137,7 +136,7 @@ function isPlainText(reading: Reading, text: string, path: Path) {
 }
 
 function report(reading: Reading, path: Path, message: string, code: FieldCode): undefined {
-  if (!isOver(reading)) reading.issues.push({ field: fieldOf(path), message, code })
+  if (reading.issues.length < MAX_ISSUES) reading.issues.push({ field: path.join('.'), message, code })
 }
 
 function reportType(reading: Reading, path: Path, given: unknown, expected: string): undefined {
