@@ -49,7 +49,7 @@ test('all readers find the same contacts of the project, and no tree makes a sta
         expect(answers, JSON.stringify({ tree, now: new Date(now), world })).toEqual(same)
       }
     }),
-    { numRuns: 12, endOnFailure: true },
+    { numRuns: 10, endOnFailure: true },
   )
 })
 
@@ -82,23 +82,24 @@ test('until the next change that is foretold, time alone does not change the ans
     fc.record({
       now: fc.constant(now),
       world: worldAt(now, []),
-      tree: treeAt({ now, segmentIds: STATIC, timelessEvents: true }),
+      trees: fc.array(treeAt({ now, segmentIds: STATIC, timelessEvents: true }), { minLength: 20, maxLength: 20 }),
       deletedFields: someKeys.map((keys) => new Set(keys)),
       share: fc.double({ min: 0, max: 1, noNaN: true }),
     }),
   )
   const HORIZON = 200 * 365 * 86_400_000
   fc.assert(
-    fc.property(aging, ({ now, world, tree, deletedFields, share }) => {
-      const expression = toExpression(readCondition(tree, 'condition'), lookupOf(tree))
-      for (const facts of factsOf(world)) {
+    fc.property(aging, ({ now, world, trees, deletedFields, share }) => {
+      const expressions = trees.map((tree) => toExpression(readCondition(tree, 'condition'), lookupOf(tree)))
+      for (const [facts, expression] of factsOf(world).flatMap((facts) => expressions.map((expression) => [facts, expression] as const))) {
         const answerAt = (time: number) => matchesExpression(expression, facts, { now: new Date(time), deletedFields })
         const next = nextChangeAt(expression, facts, { now: new Date(now), deletedFields })?.getTime() ?? now + HORIZON
-        expect(next).toBeGreaterThan(now)
-        for (const time of [next - 1, now + Math.floor((next - 1 - now) * share)]) expect(answerAt(time)).toBe(answerAt(now))
+        const times = [now, next - 1, now + Math.floor((next - 1 - now) * share)]
+        // One assertion for all: thousands of calls of `expect` take seconds.
+        if (next <= now || new Set(times.map(answerAt)).size > 1) expect.fail(JSON.stringify({ next, now, facts, expression }))
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 20 },
   )
 })
 
