@@ -23,7 +23,7 @@ const bundle = process.argv.includes('run') ? { TEST_BUNDLE: fileURLToPath(new U
 
 export default defineConfig({
   test: {
-    include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/test/**/*.test.ts'],
+    include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/{src,test}/**/*.test.{ts,tsx}'],
     globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
     sequence: { sequencer: CrashTestsApart },
     env: bundle,

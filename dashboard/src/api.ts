@@ -1,7 +1,31 @@
 import { Sterna, SternaError } from '@sterna/sdk'
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 
+/** Accounts, projects and everything else that is not inside one project. */
 export const api = new Sterna()
+
+const clients = new Map<string, Sterna>()
+
+/** The client of one project. Pages use `useApi()`. */
+export function apiOf(projectId: string): Sterna {
+  const client = clients.get(projectId) ?? new Sterna({ projectId })
+  clients.set(projectId, client)
+  return client
+}
+
+/** Sends with the secret key: `/v1/send` does not accept a session. The key stays in memory. */
+export const sendWithKey = (secret: string, ...message: Parameters<Sterna['emails']['send']>) =>
+  new Sterna({ apiKey: secret }).emails.send(...message)
+
+/** A file of a project. A plain link cannot fetch it: the project is in a header. */
+export async function fetchFile(projectId: string, path: string): Promise<Blob> {
+  const response = await fetch(path, { headers: { 'x-project-id': projectId }, credentials: 'same-origin' })
+  if (!response.ok) throw new SternaError('UNEXPECTED_RESPONSE', `The server answered ${response.status}.`, { status: response.status })
+  return response.blob()
+}
+
+/** Query keys begin with the project, so that nothing is ever shown in another one: `projectKey(id, 'contacts', 'list', request)`. */
+export const projectKey = (projectId: string, ...parts: unknown[]) => ['project', projectId, ...parts] as const
 
 export const queryClient = new QueryClient({
   // The SDK already retries GETs.

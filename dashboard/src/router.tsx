@@ -6,6 +6,7 @@ import { SignInPage } from './features/account/sign-in.tsx'
 import { SignUpPage } from './features/account/sign-up.tsx'
 import { VerifyEmailPage } from './features/account/verify-email.tsx'
 import { OpenProjectPage } from './features/onboarding/open-project.tsx'
+import { listSearch } from './list/list-search.ts'
 import { ownPath, parseSearch, type Search, stringifySearch, text } from './search.ts'
 import { BrokenPage, NotFoundPage } from './shell/fallbacks.tsx'
 import { RequireSession } from './shell/require-session.tsx'
@@ -66,26 +67,59 @@ const project = createRoute({
 })
 const inProject = () => project
 
-const projectHome = createRoute({
+const overview = createRoute({
   getParentRoute: inProject,
   path: '/',
-  component: () => <Navigate from="/app/p/$projectId" to="/app/p/$projectId/keys" replace />,
+  component: lazyRouteComponent(() => import('./features/overview/overview-page.tsx'), 'OverviewPage'),
 })
-const keys = createRoute({
+const contacts = createRoute({
   getParentRoute: inProject,
-  path: '/keys',
-  component: lazyRouteComponent(() => import('./features/keys/keys-page.tsx'), 'KeysPage'),
-  validateSearch: ({ created }: Search): { created?: boolean } => ({ created: created === undefined ? undefined : true }),
+  path: '/contacts',
+  component: lazyRouteComponent(() => import('./features/contacts/contacts-page.tsx'), 'ContactsPage'),
+  validateSearch: listSearch('subscribed', 'created', 'field'),
 })
-const team = createRoute({
+const fields = createRoute({
   getParentRoute: inProject,
-  path: '/team',
-  component: lazyRouteComponent(() => import('./features/team/team-page.tsx'), 'TeamPage'),
+  path: '/contacts/fields',
+  component: lazyRouteComponent(() => import('./features/contacts/fields-page.tsx'), 'FieldsPage'),
 })
+const contact = createRoute({
+  getParentRoute: inProject,
+  path: '/contacts/$contactId',
+  component: lazyRouteComponent(() => import('./features/contacts/contact-page.tsx'), 'ContactPage'),
+  validateSearch: ({ kind }: Search): { kind?: string } => ({ kind: text(kind) }),
+})
+const events = createRoute({
+  getParentRoute: inProject,
+  path: '/events',
+  component: lazyRouteComponent(() => import('./features/events/events-page.tsx'), 'EventsPage'),
+  validateSearch: listSearch('event'),
+})
+const domains = createRoute({
+  getParentRoute: inProject,
+  path: '/domains',
+  component: lazyRouteComponent(() => import('./features/domains/domains-page.tsx'), 'DomainsPage'),
+})
+
 const settings = createRoute({
   getParentRoute: inProject,
   path: '/settings',
+  component: lazyRouteComponent(() => import('./shell/settings-layout.tsx'), 'SettingsLayout'),
+})
+const general = createRoute({
+  getParentRoute: () => settings,
+  path: '/',
   component: lazyRouteComponent(() => import('./features/settings/settings-page.tsx'), 'SettingsPage'),
+})
+const keys = createRoute({
+  getParentRoute: () => settings,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./features/keys/keys-page.tsx'), 'KeysPage'),
+})
+const team = createRoute({
+  getParentRoute: () => settings,
+  path: '/team',
+  component: lazyRouteComponent(() => import('./features/team/team-page.tsx'), 'TeamPage'),
 })
 
 export const router = createRouter({
@@ -97,7 +131,11 @@ export const router = createRouter({
     resetPassword,
     verifyEmail,
     acceptInvitation,
-    app.addChildren([openProject, createProject, project.addChildren([projectHome, keys, team, settings])]),
+    app.addChildren([
+      openProject,
+      createProject,
+      project.addChildren([overview, contacts, fields, contact, events, domains, settings.addChildren([general, keys, team])]),
+    ]),
   ]),
   parseSearch,
   stringifySearch,

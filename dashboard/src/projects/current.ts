@@ -1,5 +1,6 @@
-import type { Project } from '@sterna/sdk'
+import type { Project, Sterna } from '@sterna/sdk'
 import { createContext, useContext } from 'react'
+import { apiOf } from '../api.ts'
 
 export const CurrentProject = createContext<Project | null>(null)
 
@@ -8,6 +9,11 @@ export function useProject(): Project {
   const project = useContext(CurrentProject)
   if (!project) throw new Error('useProject() outside a project page')
   return project
+}
+
+/** The API client of the project in the URL. */
+export function useApi(): Sterna {
+  return apiOf(useProject().id)
 }
 
 /** Owners and admins see the keys, invite people and change settings. */

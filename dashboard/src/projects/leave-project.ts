@@ -8,7 +8,7 @@ export function useLeaveProject() {
   const navigate = useNavigate()
   return async (projectId: string) => {
     const other = queries.getQueryData(projectsQuery.queryKey)?.find(({ id }) => id !== projectId)
-    if (other) await navigate({ to: '/app/p/$projectId/keys', params: { projectId: other.id } })
+    if (other) await navigate({ to: '/app/p/$projectId', params: { projectId: other.id } })
     else await navigate({ to: '/app/new' })
     await queries.invalidateQueries(projectsQuery)
   }

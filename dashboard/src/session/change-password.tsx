@@ -34,7 +34,7 @@ function ChangePasswordForm({ onDone }: { onDone: () => void }) {
       <Field name="password" label="New password" hint="At least 8 characters.">
         <PasswordInput autoComplete="new-password" minLength={8} required />
       </Field>
-      <div className="flex flex-col-reverse gap-3 sm:flex-row sm:justify-end">
+      <div className="flex flex-col-reverse gap-2 sm:flex-row sm:justify-end">
         <Button onClick={onDone}>Cancel</Button>
         <Button type="submit" variant="primary" busy={change.isPending}>
           Change password

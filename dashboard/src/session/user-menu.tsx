@@ -1,22 +1,25 @@
 import { useQuery } from '@tanstack/react-query'
-import { CircleUser, LockKeyhole, LogOut } from 'lucide-react'
+import { CircleUser, Keyboard, KeyboardOff, LockKeyhole, LogOut } from 'lucide-react'
 import { useState } from 'react'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
+import { areShortcutsOn, turnShortcuts } from '../ui/shortcuts.ts'
+import { toast } from '../ui/toast.tsx'
 import { ChangePasswordDialog } from './change-password.tsx'
 import { meQuery } from './queries.ts'
 import { signOut } from './sign-out.ts'
 
-/** `wide` shows the address beside the icon. */
-export function UserMenu({ wide = false }: { wide?: boolean }) {
+/** `wide` shows the address beside the icon; `onSheet` opens the list of shortcuts, on pages that have some. */
+export function UserMenu({ wide = false, onSheet }: { wide?: boolean; onSheet?: () => void }) {
   const me = useQuery(meQuery)
   const [changingPassword, setChangingPassword] = useState(false)
   const trigger = (
     <button
       type="button"
       aria-label="Your account"
-      className={`flex h-10 min-w-10 items-center gap-2.5 rounded-lg px-2.5 text-muted text-sm hover:bg-sunken hover:text-ink ${wide ? 'min-w-0 flex-1' : ''}`}
+      title={me.data?.email}
+      className={`flex h-8 min-w-8 items-center gap-2 rounded-md px-2 text-muted text-ui hover:bg-sunken hover:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11 ${wide ? 'min-w-0 flex-1' : 'justify-center'}`}
     >
-      <CircleUser className="size-4.5 shrink-0" aria-hidden="true" />
+      <CircleUser className="size-4 shrink-0" aria-hidden="true" />
       {wide && <span className="truncate">{me.data?.email}</span>}
     </button>
   )
@@ -28,6 +31,7 @@ export function UserMenu({ wide = false }: { wide?: boolean }) {
           <LockKeyhole aria-hidden="true" />
           Change password
         </MenuItem>
+        {onSheet && <ShortcutItems onSheet={onSheet} />}
         <MenuSeparator />
         <MenuItem onSelect={() => signOut()}>
           <LogOut aria-hidden="true" />
@@ -35,6 +39,26 @@ export function UserMenu({ wide = false }: { wide?: boolean }) {
         </MenuItem>
       </Menu>
       <ChangePasswordDialog open={changingPassword} onOpenChange={setChangingPassword} />
+    </>
+  )
+}
+
+function ShortcutItems({ onSheet }: { onSheet: () => void }) {
+  const isOn = areShortcutsOn()
+  function toggle() {
+    turnShortcuts(!isOn)
+    toast(isOn ? 'Single-key shortcuts are off' : 'Single-key shortcuts are on')
+  }
+  return (
+    <>
+      <MenuItem onSelect={onSheet}>
+        <Keyboard aria-hidden="true" />
+        Keyboard shortcuts
+      </MenuItem>
+      <MenuItem onSelect={toggle}>
+        <KeyboardOff aria-hidden="true" />
+        Turn single-key shortcuts {isOn ? 'off' : 'on'}
+      </MenuItem>
     </>
   )
 }

@@ -1,9 +1,10 @@
 import { Menu as MenuIcon, X } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { useState } from 'react'
+import { JobTray } from '../jobs/job-tray.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { Logo } from '../ui/logo.tsx'
-import { Navigation } from './navigation.tsx'
+import { Navigation, SettingsLink } from './navigation.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
 
 /** The side navigation on narrow screens. */
@@ -20,7 +21,7 @@ export function NavigationSheet() {
         <Dialog.Overlay className="fixed inset-0 z-40 bg-[#04131a]/55 motion-safe:animate-fade" />
         <Dialog.Content
           aria-describedby={undefined}
-          className="fixed inset-y-0 left-0 z-40 flex w-72 max-w-[85vw] flex-col gap-6 overflow-y-auto bg-surface p-4 shadow-float outline-none motion-safe:animate-slide"
+          className="fixed inset-y-0 left-0 z-40 flex w-72 max-w-[85vw] flex-col gap-3 overflow-y-auto bg-surface p-3 shadow-float outline-none motion-safe:animate-slide"
         >
           <div className="flex items-center justify-between">
             <Dialog.Title className="px-2">
@@ -35,6 +36,8 @@ export function NavigationSheet() {
           </div>
           <ProjectSwitcher />
           <Navigation onNavigate={() => setOpen(false)} />
+          <JobTray />
+          <SettingsLink onNavigate={() => setOpen(false)} />
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>

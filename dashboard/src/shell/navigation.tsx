@@ -1,33 +1,51 @@
 import { Link } from '@tanstack/react-router'
-import { KeyRound, Settings, Users } from 'lucide-react'
 import { useProject } from '../projects/current.ts'
+import { showKeys } from '../ui/shortcuts.ts'
+import { type Entry, NAVIGATION, SETTINGS } from './navigation-entries.ts'
+import { useBadges } from './use-badges.ts'
 
-const ENTRIES = [
-  { to: '/app/p/$projectId/keys', label: 'Keys', icon: KeyRound },
-  { to: '/app/p/$projectId/team', label: 'Team', icon: Users },
-  { to: '/app/p/$projectId/settings', label: 'Settings', icon: Settings },
-] as const
+type NavigationProps = { collapsed?: boolean; onNavigate?: () => void }
 
-export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
+export function Navigation({ collapsed = false, onNavigate }: NavigationProps) {
+  const badges = useBadges()
+  return (
+    <nav aria-label="Project" className="min-h-0 flex-1 space-y-4 overflow-y-auto">
+      {NAVIGATION.map(({ label, entries }) => (
+        <div key={label ?? ''}>
+          {label && <p className={`mb-1 px-2 text-muted text-xs ${collapsed ? 'sr-only' : ''}`}>{label}</p>}
+          <ul aria-label={label} className="space-y-px">
+            {entries.map((entry) => (
+              <li key={entry.to}>
+                <NavigationLink entry={entry} badge={badges[entry.to]} collapsed={collapsed} onNavigate={onNavigate} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  )
+}
+
+export function SettingsLink(props: NavigationProps) {
+  return <NavigationLink entry={SETTINGS} {...props} />
+}
+
+type LinkProps = { entry: Entry; badge?: string | undefined; collapsed?: boolean; onNavigate?: (() => void) | undefined }
+
+function NavigationLink({ entry: { to, label, icon: Icon, keys }, badge, collapsed = false, onNavigate }: LinkProps) {
   const { id: projectId } = useProject()
   return (
-    <nav aria-label="Project">
-      <ul className="space-y-1">
-        {ENTRIES.map(({ to, label, icon: Icon }) => (
-          <li key={to}>
-            <Link
-              to={to}
-              params={{ projectId }}
-              onClick={onNavigate}
-              activeOptions={{ includeSearch: false }}
-              className="flex h-10 items-center gap-3 rounded-lg px-3 font-medium text-muted text-sm hover:bg-sunken hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:text-accent dark:aria-[current=page]:text-accent-strong"
-            >
-              <Icon className="size-4.5" aria-hidden="true" />
-              {label}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </nav>
+    <Link
+      to={to}
+      params={{ projectId }}
+      onClick={onNavigate}
+      activeOptions={{ includeSearch: false, exact: to === '/app/p/$projectId' }}
+      title={`${label} (${showKeys(keys)})`}
+      className="flex h-8 items-center gap-2.5 rounded-md px-2 font-medium text-muted text-ui hover:bg-sunken hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:text-accent pointer-coarse:h-11 dark:aria-[current=page]:text-accent-strong"
+    >
+      <Icon className="size-4 shrink-0" aria-hidden="true" />
+      <span className={collapsed ? 'sr-only' : 'min-w-0 flex-1 truncate'}>{label}</span>
+      {badge && !collapsed && <span className="rounded bg-sunken px-1.5 text-muted text-xs">{badge}</span>}
+    </Link>
   )
 }

@@ -5,18 +5,23 @@ import { useProject } from '../projects/current.ts'
 import { projectsQuery } from '../projects/queries.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../ui/menu.tsx'
 
-export function ProjectSwitcher() {
+export function ProjectSwitcher({ collapsed = false }: { collapsed?: boolean }) {
   const project = useProject()
   const projects = useQuery(projectsQuery)
   const trigger = (
     <button
       type="button"
       aria-label={`Project ${project.name}. Switch project`}
-      className="flex h-12 w-full items-center gap-3 rounded-lg border border-line bg-surface px-3 text-left shadow-card hover:bg-sunken"
+      title={project.name}
+      className="flex h-9 w-full items-center gap-2 rounded-md px-1.5 text-left hover:bg-sunken pointer-coarse:h-11"
     >
       <Initial name={project.name} />
-      <span className="min-w-0 flex-1 truncate font-medium text-sm">{project.name}</span>
-      <ChevronsUpDown className="size-4 shrink-0 text-muted" aria-hidden="true" />
+      {!collapsed && (
+        <>
+          <span className="min-w-0 flex-1 truncate font-semibold text-ui">{project.name}</span>
+          <ChevronsUpDown className="size-4 shrink-0 text-muted" aria-hidden="true" />
+        </>
+      )}
     </button>
   )
   return (
@@ -24,7 +29,7 @@ export function ProjectSwitcher() {
       <MenuLabel>Your projects</MenuLabel>
       {projects.data?.map(({ id, name }) => (
         <MenuItem key={id} asChild>
-          <Link to="/app/p/$projectId/keys" params={{ projectId: id }}>
+          <Link to="/app/p/$projectId" params={{ projectId: id }}>
             <Initial name={name} />
             <span className="min-w-0 flex-1 truncate">{name}</span>
             {id === project.id && <Check aria-label="Current project" />}

@@ -1,22 +1,30 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, Outlet, useParams } from '@tanstack/react-router'
-import { Compass } from 'lucide-react'
-import { useEffect } from 'react'
+import { Link, Outlet, useNavigate, useParams } from '@tanstack/react-router'
+import { Compass, PanelLeft, Search } from 'lucide-react'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { JobTray } from '../jobs/job-tray.tsx'
 import { CurrentProject, useProject } from '../projects/current.ts'
 import { rememberProject } from '../projects/last-opened.ts'
 import { projectsQuery } from '../projects/queries.ts'
+import { usePreference } from '../session/preferences.ts'
 import { UserMenu } from '../session/user-menu.tsx'
 import { VerifyBanner } from '../session/verify-banner.tsx'
 import { Banner } from '../ui/banner.tsx'
-import { buttonClass } from '../ui/button.tsx'
+import { buttonClass, IconButton } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty-state.tsx'
 import { ErrorState } from '../ui/error-state.tsx'
-import { Logo } from '../ui/logo.tsx'
+import { Kbd } from '../ui/kbd.tsx'
+import { ShortcutSheet } from '../ui/shortcut-sheet.tsx'
+import { useShortcuts } from '../ui/shortcuts.ts'
 import { Skeleton } from '../ui/skeleton.tsx'
 import { ThemeToggle } from '../ui/theme-toggle.tsx'
-import { Navigation } from './navigation.tsx'
+import { useIsSlow } from '../ui/use-is-slow.ts'
+import { Navigation, SettingsLink } from './navigation.tsx'
+import { ENTRIES } from './navigation-entries.ts'
 import { NavigationSheet } from './navigation-sheet.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
+
+const Palette = lazy(() => import('./palette.tsx').then(({ Palette }) => ({ default: Palette })))
 
 /** Wraps every page of a project. */
 export function Shell() {
@@ -33,33 +41,42 @@ export function Shell() {
 
   return (
     <CurrentProject value={project}>
+      {/* Keyed by project: after a switch no page may keep rows or input of the other project. */}
+      <Frame key={project.id} />
+    </CurrentProject>
+  )
+}
+
+function Frame() {
+  const [collapsed, setCollapsed] = usePreference('navigation-collapsed', false)
+  const [isPaletteOpen, setPaletteOpen] = useState(false)
+  const [isSheetOpen, setSheetOpen] = useState(false)
+  usePageShortcuts()
+  useShortcuts([
+    { keys: 'mod+k', label: 'Search and commands', group: 'Everywhere', run: () => setPaletteOpen(true) },
+    { keys: '?', label: 'Keyboard shortcuts', group: 'Everywhere', run: () => setSheetOpen(true) },
+    { keys: '[', label: 'Fold or unfold the navigation', group: 'Everywhere', run: () => setCollapsed(!collapsed) },
+  ])
+  const openPalette = () => setPaletteOpen(true)
+  return (
+    <>
       <a
         href="#content"
         className={`${buttonClass('primary')} sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50 focus:px-4`}
       >
         Skip to content
       </a>
-      <div className="min-h-dvh lg:grid lg:grid-cols-[16rem_minmax(0,1fr)]">
-        <aside className="sticky top-0 hidden h-dvh flex-col gap-6 border-line border-r bg-surface p-4 lg:flex">
-          <Link to="/app" aria-label="Sterna, home" className="self-start rounded-lg px-2 pt-2">
-            <Logo />
-          </Link>
-          <ProjectSwitcher />
-          <Navigation />
-          <div className="mt-auto flex items-center gap-1">
-            <UserMenu wide />
-            <ThemeToggle />
-          </div>
-        </aside>
+      <div className={`min-h-dvh lg:grid ${collapsed ? 'lg:grid-cols-[56px_minmax(0,1fr)]' : 'lg:grid-cols-[232px_minmax(0,1fr)]'}`}>
+        <SideNavigation
+          collapsed={collapsed}
+          onCollapse={() => setCollapsed(!collapsed)}
+          onSearch={openPalette}
+          onSheet={() => setSheetOpen(true)}
+        />
         <div className="min-w-0">
-          <header className="sticky top-0 z-30 flex h-14 items-center gap-2 border-line border-b bg-surface px-2 lg:hidden">
-            <NavigationSheet />
-            <span className="min-w-0 flex-1 truncate font-medium text-sm">{project.name}</span>
-            <ThemeToggle />
-            <UserMenu />
-          </header>
-          <main id="content" tabIndex={-1} className="px-5 py-8 outline-none sm:px-8 lg:px-12 lg:py-12">
-            <div className="mx-auto mb-8 max-w-4xl space-y-3 empty:hidden">
+          <TopBar onSearch={openPalette} onSheet={() => setSheetOpen(true)} />
+          <main id="content" tabIndex={-1} className="outline-none">
+            <div className="space-y-2 px-4 pt-3 empty:hidden sm:px-6 lg:px-8">
               <VerifyBanner />
               <DisabledBanner />
             </div>
@@ -67,7 +84,72 @@ export function Shell() {
           </main>
         </div>
       </div>
-    </CurrentProject>
+      <ShortcutSheet open={isSheetOpen} onOpenChange={setSheetOpen} />
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette onClose={() => setPaletteOpen(false)} onSheet={() => setSheetOpen(true)} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+/** `g` and a letter open a page. */
+function usePageShortcuts() {
+  const { id: projectId } = useProject()
+  const navigate = useNavigate()
+  useShortcuts(ENTRIES.map(({ to, label, keys }) => ({ keys, label, group: 'Go to', run: () => navigate({ to, params: { projectId } }) })))
+}
+
+type SideProps = { collapsed: boolean; onCollapse: () => void; onSearch: () => void; onSheet: () => void }
+
+function SideNavigation({ collapsed, onCollapse, onSearch, onSheet }: SideProps) {
+  return (
+    <aside className="sticky top-0 hidden h-dvh flex-col gap-3 border-line border-r bg-surface p-2.5 lg:flex">
+      <ProjectSwitcher collapsed={collapsed} />
+      <button
+        type="button"
+        onClick={onSearch}
+        aria-label="Search and commands"
+        className="flex h-8 shrink-0 items-center gap-2 rounded-md border border-line px-2 text-muted text-ui hover:bg-sunken hover:text-ink"
+      >
+        <Search className="size-4 shrink-0" aria-hidden="true" />
+        {!collapsed && (
+          <>
+            <span className="flex-1 text-left">Search</span>
+            <Kbd keys="mod+k" />
+          </>
+        )}
+      </button>
+      <Navigation collapsed={collapsed} />
+      {!collapsed && <JobTray />}
+      <div>
+        <SettingsLink collapsed={collapsed} />
+        <div className={`mt-1 flex gap-1 ${collapsed ? 'flex-col' : 'items-center'}`}>
+          <UserMenu wide={!collapsed} onSheet={onSheet} />
+          <ThemeToggle />
+          <IconButton label={collapsed ? 'Unfold the navigation' : 'Fold the navigation'} hint="[" onClick={onCollapse}>
+            <PanelLeft />
+          </IconButton>
+        </div>
+      </div>
+    </aside>
+  )
+}
+
+/** On narrow screens, in place of the side navigation. */
+function TopBar({ onSearch, onSheet }: { onSearch: () => void; onSheet: () => void }) {
+  const { name } = useProject()
+  return (
+    <header className="sticky top-0 z-30 flex h-12 items-center gap-1 border-line border-b bg-surface px-2 lg:hidden">
+      <NavigationSheet />
+      <span className="min-w-0 flex-1 truncate font-semibold text-ui">{name}</span>
+      <IconButton label="Search and commands" onClick={onSearch}>
+        <Search />
+      </IconButton>
+      <ThemeToggle />
+      <UserMenu onSheet={onSheet} />
+    </header>
   )
 }
 
@@ -100,19 +182,20 @@ function NoSuchProject() {
 }
 
 function ShellSkeleton() {
+  const isSlow = useIsSlow()
   return (
-    <div role="status" className="min-h-dvh lg:grid lg:grid-cols-[16rem_minmax(0,1fr)]">
+    <div role="status" className="min-h-dvh lg:grid lg:grid-cols-[232px_minmax(0,1fr)]">
       <span className="sr-only">Loading…</span>
-      <div className="hidden space-y-6 border-line border-r bg-surface p-4 lg:block">
-        <Skeleton className="h-8 w-28" />
-        <Skeleton className="h-12" />
-        <Skeleton className="h-32" />
+      <div className="hidden space-y-3 border-line border-r bg-surface p-2.5 lg:block">
+        {isSlow && (
+          <>
+            <Skeleton className="h-9" />
+            <Skeleton className="h-8" />
+            <Skeleton className="h-40" />
+          </>
+        )}
       </div>
-      <div className="mx-auto w-full max-w-4xl space-y-6 px-5 py-16">
-        <Skeleton className="h-10 w-56" />
-        <Skeleton className="h-40" />
-        <Skeleton className="h-64" />
-      </div>
+      <div className="h-14 border-line border-b bg-surface" />
     </div>
   )
 }

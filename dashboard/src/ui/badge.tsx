@@ -1,11 +1,16 @@
 import type { ReactNode } from 'react'
 
 const TONES = {
-  neutral: 'bg-sunken text-muted',
-  accent: 'bg-accent-soft text-accent dark:text-accent-strong',
-  warning: 'bg-warning-soft text-warning',
+  neutral: 'border-line text-muted',
+  accent: 'border-accent/40 text-accent dark:text-accent-strong',
+  warning: 'border-warning/40 text-warning',
 }
 
+/** A short fact about a thing. Statuses are `Status` instead. */
 export function Badge({ tone = 'neutral', children }: { tone?: keyof typeof TONES; children: ReactNode }) {
-  return <span className={`inline-flex items-center rounded-full px-2.5 py-0.5 font-medium text-xs ${TONES[tone]}`}>{children}</span>
+  return (
+    <span className={`inline-flex items-center whitespace-nowrap rounded-md border px-1.5 font-medium text-xs leading-5 ${TONES[tone]}`}>
+      {children}
+    </span>
+  )
 }

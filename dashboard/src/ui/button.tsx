@@ -3,44 +3,48 @@ import type { ComponentProps } from 'react'
 
 const VARIANTS = {
   primary: 'bg-accent text-on-accent hover:bg-accent-strong',
-  secondary: 'border border-line bg-surface text-ink shadow-card hover:bg-sunken',
+  secondary: 'border border-line bg-surface text-ink hover:bg-sunken',
   quiet: 'text-muted hover:bg-sunken hover:text-ink',
   danger: 'bg-danger-fill text-white hover:brightness-110',
 }
+/** 32 px in toolbars, 36 px in forms; 44 px for fingers. */
+const SIZES = { sm: 'h-8 px-2.5', md: 'h-9 px-3.5' }
 
 export type Variant = keyof typeof VARIANTS
+type Size = keyof typeof SIZES
 
 /** For links that should look like buttons. */
-export function buttonClass(variant: Variant = 'secondary') {
-  return `inline-flex min-h-10 items-center justify-center gap-2 rounded-lg px-4 font-medium text-sm transition-colors disabled:cursor-not-allowed disabled:opacity-60 ${VARIANTS[variant]}`
+export function buttonClass(variant: Variant = 'secondary', size: Size = 'md') {
+  return `inline-flex shrink-0 items-center justify-center gap-1.5 whitespace-nowrap rounded-md font-medium text-ui transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-60 pointer-coarse:h-11 [&>svg]:size-4 [&>svg]:shrink-0 ${SIZES[size]} ${VARIANTS[variant]}`
 }
 
-type ButtonProps = ComponentProps<'button'> & { variant?: Variant; busy?: boolean }
+type ButtonProps = ComponentProps<'button'> & { variant?: Variant; size?: Size; busy?: boolean }
 
-export function Button({ variant, busy = false, disabled, className = '', children, ...props }: ButtonProps) {
+export function Button({ variant, size, busy = false, disabled, className = '', children, ...props }: ButtonProps) {
   return (
     <button
       type="button"
-      className={`${buttonClass(variant)} ${className}`}
+      className={`${buttonClass(variant, size)} ${className}`}
       disabled={disabled || busy}
       aria-busy={busy || undefined}
       {...props}
     >
-      {busy && <LoaderCircle className="size-4 animate-spin" aria-hidden="true" />}
+      {busy && <LoaderCircle className="animate-spin" aria-hidden="true" />}
       {children}
     </button>
   )
 }
 
-type IconButtonProps = Omit<ComponentProps<'button'>, 'aria-label' | 'title'> & { label: string }
+type IconButtonProps = Omit<ComponentProps<'button'>, 'aria-label' | 'title'> & { label: string; hint?: string }
 
-export function IconButton({ label, className = '', ...props }: IconButtonProps) {
+/** `hint` is added to the tooltip, such as the shortcut. */
+export function IconButton({ label, hint, className = '', ...props }: IconButtonProps) {
   return (
     <button
       type="button"
       aria-label={label}
-      title={label}
-      className={`inline-flex size-10 shrink-0 items-center justify-center rounded-lg text-muted transition-colors hover:bg-sunken hover:text-ink disabled:cursor-not-allowed disabled:opacity-60 [&>svg]:size-4.5 ${className}`}
+      title={hint ? `${label} (${hint})` : label}
+      className={`inline-flex size-8 shrink-0 items-center justify-center rounded-md text-muted transition-colors duration-100 hover:bg-sunken hover:text-ink disabled:cursor-not-allowed disabled:opacity-60 pointer-coarse:size-11 [&>svg]:size-4 ${className}`}
       {...props}
     />
   )

@@ -4,10 +4,10 @@ type Choice = { value: string; label: string; hint: string }
 export function Choices({ legend, name, choices, chosen }: { legend: string; name: string; choices: Choice[]; chosen: string }) {
   return (
     <fieldset>
-      <legend className="mb-2 font-medium text-sm">{legend}</legend>
+      <legend className="mb-1.5 font-medium text-ui">{legend}</legend>
       <div className="divide-y divide-line rounded-lg border border-line">
         {choices.map(({ value, label, hint }) => (
-          <label key={value} className="flex cursor-pointer gap-3 p-4 has-checked:bg-accent-soft/60">
+          <label key={value} className="flex cursor-pointer gap-3 px-3 py-2.5 has-checked:bg-accent-soft/60">
             <input
               type="radio"
               name={name}
@@ -15,9 +15,9 @@ export function Choices({ legend, name, choices, chosen }: { legend: string; nam
               defaultChecked={value === chosen}
               className="mt-0.5 size-4 shrink-0 accent-accent"
             />
-            <span className="text-sm">
+            <span className="text-ui">
               <span className="block font-medium">{label}</span>
-              <span className="mt-0.5 block text-muted">{hint}</span>
+              <span className="block text-muted">{hint}</span>
             </span>
           </label>
         ))}

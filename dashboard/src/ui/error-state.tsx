@@ -1,19 +1,26 @@
 import { SternaError } from '@sterna/sdk'
 import { CloudOff } from 'lucide-react'
 import { Button } from './button.tsx'
+import { CopyText } from './copy-field.tsx'
 import { explain } from './explain.ts'
 
-export function ErrorState({ error, retry }: { error: unknown; retry: () => unknown }) {
+type ErrorStateProps = { error: unknown; retry: () => unknown; title?: string }
+
+export function ErrorState({ error, retry, title = 'Could not load this page' }: ErrorStateProps) {
   const requestId = error instanceof SternaError ? error.requestId : undefined
   return (
-    <div role="alert" className="mx-auto flex max-w-md flex-col items-center px-6 py-16 text-center">
-      <span className="flex size-11 items-center justify-center rounded-full bg-danger-soft text-danger">
-        <CloudOff className="size-5" aria-hidden="true" />
+    <div role="alert" className="mx-auto flex max-w-md flex-col items-center px-6 py-12 text-center">
+      <span className="flex size-9 items-center justify-center rounded-full bg-danger-soft text-danger">
+        <CloudOff className="size-4" aria-hidden="true" />
       </span>
-      <h2 className="mt-4 font-semibold">Could not load this page</h2>
-      <p className="mt-1 text-muted text-sm leading-relaxed">{explain(error)}</p>
-      {requestId && <p className="mt-3 font-mono text-muted text-xs">Request {requestId}</p>}
-      <Button className="mt-6" onClick={() => retry()}>
+      <h2 className="mt-3 font-semibold text-sm">{title}</h2>
+      <p className="mt-1 text-muted text-ui">{explain(error)}</p>
+      {requestId && (
+        <p className="mt-2 text-muted text-xs">
+          Request <CopyText value={requestId} label="Request id" mono />
+        </p>
+      )}
+      <Button className="mt-4" onClick={() => retry()}>
         Try again
       </Button>
     </div>

@@ -21,20 +21,20 @@ export function Field({ name, label, hint, aside, children }: FieldProps) {
   const error = useContext(FieldErrors)[name]
   const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined
   return (
-    <div className="space-y-1.5">
+    <div className="space-y-1">
       <div className="flex items-baseline justify-between gap-4">
-        <label htmlFor={id} className="font-medium text-sm">
+        <label htmlFor={id} className="font-medium text-ui">
           {label}
         </label>
         {aside}
       </div>
       <FieldContext value={{ id, name, describedBy, invalid: Boolean(error) }}>{children}</FieldContext>
       {hint && (
-        <p id={`${id}-hint`} className="text-muted text-sm">
+        <p id={`${id}-hint`} className="text-muted text-ui">
           {hint}
         </p>
       )}
-      <p id={`${id}-error`} aria-live="polite" className="text-danger text-sm empty:hidden">
+      <p id={`${id}-error`} aria-live="polite" className="text-danger text-ui empty:hidden">
         {error}
       </p>
     </div>

@@ -36,7 +36,7 @@ export function Form({ onSubmit, error, children }: FormProps) {
 
   return (
     // The browser still validates, but its messages appear beside the field like the server's, not in a bubble.
-    <form ref={form} noValidate onSubmit={submit} className="space-y-5">
+    <form ref={form} noValidate onSubmit={submit} className="space-y-4">
       {problems.general && <Banner tone="danger">{problems.general}</Banner>}
       <FieldErrors value={problems.fields}>{children}</FieldErrors>
     </form>
@@ -44,7 +44,7 @@ export function Form({ onSubmit, error, children }: FormProps) {
 }
 
 function browserErrors(form: HTMLFormElement): Record<string, string> {
-  const controls = [...form.querySelectorAll<HTMLInputElement | HTMLSelectElement>('input, select')]
+  const controls = [...form.querySelectorAll<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>('input, select, textarea')]
   return Object.fromEntries(
     controls.filter((control) => !control.validity.valid).map((control) => [control.name, control.validationMessage]),
   )

@@ -4,7 +4,7 @@ import { useFieldProps } from './field.tsx'
 
 // 16 px on phones: with less, iOS zooms into the page when the field gets focus.
 const CONTROL =
-  'h-11 w-full rounded-lg border border-edge bg-surface px-3 text-base text-ink placeholder:text-muted focus-visible:outline-offset-0 aria-invalid:border-danger disabled:opacity-60 sm:h-10 sm:text-sm'
+  'h-11 w-full rounded-md border border-edge bg-surface px-3 text-base text-ink placeholder:text-muted focus-visible:outline-offset-0 aria-invalid:border-danger disabled:opacity-60 sm:h-9 sm:text-ui'
 
 export function Input({ className = '', ...props }: ComponentProps<'input'>) {
   return <input className={`${CONTROL} ${className}`} {...useFieldProps()} {...props} />
@@ -19,12 +19,16 @@ export function PasswordInput(props: ComponentProps<'input'>) {
         type="button"
         aria-label={shown ? 'Hide password' : 'Show password'}
         onClick={() => setShown(!shown)}
-        className="absolute inset-y-0 right-0 flex w-11 items-center justify-center rounded-lg text-muted hover:text-ink"
+        className="absolute inset-y-0 right-0 flex w-11 items-center justify-center rounded-md text-muted hover:text-ink"
       >
         {shown ? <EyeOff className="size-4" /> : <Eye className="size-4" />}
       </button>
     </div>
   )
+}
+
+export function TextArea({ className = '', ...props }: ComponentProps<'textarea'>) {
+  return <textarea className={`${CONTROL} min-h-24 py-2 sm:h-auto ${className}`} {...useFieldProps()} {...props} />
 }
 
 /** `options` maps values to labels. */

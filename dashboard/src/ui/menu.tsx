@@ -8,9 +8,9 @@ export function Menu({ trigger, align = 'start', children }: { trigger: ReactNod
       <DropdownMenu.Portal>
         <DropdownMenu.Content
           align={align}
-          sideOffset={6}
+          sideOffset={4}
           collisionPadding={12}
-          className="z-50 max-h-(--radix-dropdown-menu-content-available-height) min-w-56 max-w-80 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 shadow-float outline-none motion-safe:animate-rise"
+          className="z-50 max-h-(--radix-dropdown-menu-content-available-height) min-w-48 max-w-80 overflow-y-auto rounded-lg border border-line bg-surface p-1 shadow-float outline-none motion-safe:animate-rise"
         >
           {children}
         </DropdownMenu.Content>
@@ -22,16 +22,16 @@ export function Menu({ trigger, align = 'start', children }: { trigger: ReactNod
 export function MenuItem({ className = '', ...props }: ComponentProps<typeof DropdownMenu.Item>) {
   return (
     <DropdownMenu.Item
-      className={`flex min-h-10 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-sunken [&>svg]:size-4 [&>svg]:shrink-0 [&>svg]:text-muted ${className}`}
+      className={`flex min-h-8 cursor-pointer items-center gap-2 rounded-md px-2 text-ui pointer-coarse:min-h-11 outline-none data-highlighted:bg-sunken [&>svg]:size-4 [&>svg]:shrink-0 [&>svg]:text-muted ${className}`}
       {...props}
     />
   )
 }
 
 export function MenuLabel({ children }: { children: ReactNode }) {
-  return <DropdownMenu.Label className="truncate px-2.5 py-2 text-muted text-xs">{children}</DropdownMenu.Label>
+  return <DropdownMenu.Label className="truncate px-2 py-1.5 text-muted text-xs">{children}</DropdownMenu.Label>
 }
 
 export function MenuSeparator() {
-  return <DropdownMenu.Separator className="-mx-1.5 my-1.5 h-px bg-line" />
+  return <DropdownMenu.Separator className="-mx-1 my-1 h-px bg-line" />
 }

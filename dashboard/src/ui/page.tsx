@@ -1,22 +1,56 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 import { Skeleton } from './skeleton.tsx'
+import { useIsSlow } from './use-is-slow.ts'
 
-type PageProps = { title: string; description?: ReactNode; actions?: ReactNode; loading?: boolean; children?: ReactNode }
+/** Lists use the full width; forms and settings are narrow enough to read. */
+const WIDTHS = { full: 'max-w-[1440px]', settings: 'max-w-4xl', form: 'max-w-[640px]' }
 
-export function Page({ title, description, actions, loading = false, children }: PageProps) {
+type PageProps = {
+  title: string
+  /** Beside the title, such as the number of rows. */
+  count?: ReactNode
+  /** Link to the page above, shown before the title. */
+  parent?: ReactNode
+  description?: ReactNode
+  /** At most one primary button. */
+  actions?: ReactNode
+  width?: keyof typeof WIDTHS
+  loading?: boolean
+  children?: ReactNode
+}
+
+export function Page({ title, count, parent, description, actions, width = 'settings', loading = false, children }: PageProps) {
   return (
-    <div className="mx-auto w-full max-w-4xl">
-      <header className="mb-8 flex flex-wrap items-start justify-between gap-x-6 gap-y-4">
-        <div className="min-w-0 flex-1 basis-72">
-          <PageTitle>{title}</PageTitle>
-          {description && <p className="mt-2 max-w-2xl text-muted leading-relaxed">{description}</p>}
+    <>
+      <PageHeader title={title} count={count} parent={parent} actions={actions} />
+      <div className={`mx-auto w-full px-4 py-6 sm:px-6 lg:px-8 ${WIDTHS[width]}`}>
+        {description && <p className="mb-6 max-w-2xl text-muted text-ui">{description}</p>}
+        <div className="space-y-4" aria-busy={loading || undefined}>
+          {loading ? <Loading /> : children}
         </div>
-        {actions}
-      </header>
-      <div className="space-y-6" aria-busy={loading || undefined}>
-        {loading ? <Loading /> : children}
       </div>
-    </div>
+    </>
+  )
+}
+
+/** 56 px, stays at the top of the page on large screens. */
+export function PageHeader({ title, count, parent, actions }: Pick<PageProps, 'title' | 'count' | 'parent' | 'actions'>) {
+  return (
+    <header className="z-20 flex min-h-14 flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-surface px-4 py-2.5 sm:px-6 lg:sticky lg:top-0 lg:px-8 lg:py-0">
+      <div className="flex min-w-0 flex-1 items-baseline gap-2">
+        {parent && (
+          <>
+            <span className="shrink-0 text-muted text-ui">{parent}</span>
+            <span className="text-muted" aria-hidden="true">
+              /
+            </span>
+          </>
+        )}
+        <PageTitle>{title}</PageTitle>
+        {count !== undefined && <span className="shrink-0 text-muted text-ui">{count}</span>}
+      </div>
+      {actions && <div className="flex shrink-0 items-center gap-2">{actions}</div>}
+    </header>
   )
 }
 
@@ -34,20 +68,25 @@ export function PageTitle({ children }: { children: string }) {
     isFirstPage = false
   }, [children])
   return (
-    <h1 ref={heading} tabIndex={-1} className="font-semibold text-2xl outline-none sm:text-3xl">
+    <h1 ref={heading} tabIndex={-1} className="truncate font-semibold text-title outline-none">
       {children}
     </h1>
   )
 }
 
 function Loading() {
+  const isSlow = useIsSlow()
   return (
     <>
       <p className="sr-only" role="status">
         Loading…
       </p>
-      <Skeleton className="h-40 w-full rounded-xl" />
-      <Skeleton className="h-64 w-full rounded-xl" />
+      {isSlow && (
+        <>
+          <Skeleton className="h-32 w-full" />
+          <Skeleton className="h-64 w-full" />
+        </>
+      )}
     </>
   )
 }

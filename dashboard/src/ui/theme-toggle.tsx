@@ -11,7 +11,7 @@ export function ThemeToggle() {
   )
 }
 
-function switchTheme() {
+export function switchTheme() {
   const root = document.documentElement
   const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'
   const theme = root.dataset.theme === 'dark' ? 'light' : 'dark'

@@ -16,9 +16,9 @@ export function AccountLayout({ title, description, children, footer }: AccountL
         </div>
         <main className="mx-auto flex w-full max-w-sm flex-1 flex-col justify-center py-12">
           <PageTitle>{title}</PageTitle>
-          {description && <p className="mt-2 text-muted leading-relaxed">{description}</p>}
-          {children && <div className="mt-8">{children}</div>}
-          {footer && <p className="mt-8 text-muted text-sm">{footer}</p>}
+          {description && <p className="mt-1 text-muted text-ui">{description}</p>}
+          {children && <div className="mt-6">{children}</div>}
+          {footer && <p className="mt-6 text-muted text-ui">{footer}</p>}
         </main>
       </div>
       <Horizon />
@@ -51,8 +51,8 @@ function Horizon() {
         </g>
       </svg>
       <div className="absolute inset-x-0 bottom-0 p-12">
-        <p className="font-semibold text-3xl leading-snug tracking-tight">Every message finds its way.</p>
-        <p className="mt-3 max-w-md text-white/80 leading-relaxed">
+        <p className="font-semibold text-2xl leading-snug tracking-tight">Every message finds its way.</p>
+        <p className="mt-2 max-w-md text-sm text-white/80 leading-relaxed">
           The arctic tern flies from pole to pole and back, every year. Sterna carries your email, on your own server.
         </p>
       </div>

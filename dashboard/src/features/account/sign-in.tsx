@@ -38,7 +38,7 @@ export function SignInPage() {
           name="password"
           label="Password"
           aside={
-            <Link to="/forgot-password" className="link text-sm">
+            <Link to="/forgot-password" className="link text-ui">
               Forgot password?
             </Link>
           }

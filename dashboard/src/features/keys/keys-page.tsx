@@ -1,11 +1,9 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useSearch } from '@tanstack/react-router'
 import { EyeOff } from 'lucide-react'
 import { api } from '../../api.ts'
 import { useProject } from '../../projects/current.ts'
 import { projectsQuery } from '../../projects/queries.ts'
 import { Badge } from '../../ui/badge.tsx'
-import { Banner } from '../../ui/banner.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CodeBlock, CopyField } from '../../ui/copy-field.tsx'
@@ -15,12 +13,11 @@ import { Page } from '../../ui/page.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 export function KeysPage() {
-  const { created } = useSearch({ from: '/app/p/$projectId/keys' })
   const project = useProject()
 
   if (!project.public || !project.secret) {
     return (
-      <Page title="Your keys">
+      <Page title="Keys">
         <EmptyState icon={EyeOff} title="Only owners and admins can see the keys">
           Ask one of them if you need to call the API for {project.name}.
         </EmptyState>
@@ -29,8 +26,7 @@ export function KeysPage() {
   }
 
   return (
-    <Page title="Your keys" description="Send one of these with every request. It identifies your project.">
-      {created && <Banner tone="good">{project.name} is ready. Copy a key, or try the call below.</Banner>}
+    <Page title="Keys" description="Send one of these with every request. It identifies your project.">
       <Card
         title={<KeyTitle name="Public key" badge={<Badge tone="accent">Safe to publish</Badge>} />}
         description="Can only record events. Use it in your website or app."
@@ -45,7 +41,7 @@ export function KeysPage() {
       </Card>
       <Card title="Try it" description="Adds a contact. Set STERNA_SECRET_KEY to the secret key, then paste this into a terminal.">
         <CodeBlock title="Terminal" label="Example call" code={exampleCall()} />
-        <p className="mt-4 text-sm">
+        <p className="mt-3 text-ui">
           {/* A plain link: the server renders this page, not the dashboard. */}
           <a href="/docs" className="link">
             Read the API reference

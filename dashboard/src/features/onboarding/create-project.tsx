@@ -20,7 +20,7 @@ export function CreateProjectPage() {
     mutationFn: api.projects.create,
     onSuccess: async ({ id: projectId }) => {
       await queries.invalidateQueries(projectsQuery)
-      await navigate({ to: '/app/p/$projectId/keys', params: { projectId }, search: { created: true } })
+      await navigate({ to: '/app/p/$projectId', params: { projectId } })
     },
   })
 
@@ -35,12 +35,10 @@ export function CreateProjectPage() {
         <UserMenu />
       </header>
       <main className="mx-auto flex w-full max-w-md flex-1 flex-col justify-center px-5 pb-24">
-        <Tern className="mb-6 size-14 text-accent" />
+        <Tern className="mb-4 size-10 text-accent" />
         <PageTitle>{projects.data?.length === 0 ? 'Name your first project' : 'New project'}</PageTitle>
-        <p className="mt-2 text-muted leading-relaxed">
-          A project has its own contacts, emails and keys, separate from your other projects.
-        </p>
-        <div className="mt-8">
+        <p className="mt-1 text-muted text-ui">A project has its own contacts, emails and keys, separate from your other projects.</p>
+        <div className="mt-6">
           <Form error={create.error} onSubmit={(value) => create.mutate({ name: value('name') })}>
             <Field name="name" label="Project name" hint="You can change it later.">
               <Input autoComplete="off" placeholder="Acme" maxLength={100} required />

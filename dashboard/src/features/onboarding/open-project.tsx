@@ -15,5 +15,5 @@ export function OpenProjectPage() {
   const project = projects.data.find(({ id }) => id === last) ?? projects.data[0]
   if (!project) return <Navigate to="/app/new" replace />
 
-  return <Navigate to="/app/p/$projectId/keys" params={{ projectId: project.id }} replace />
+  return <Navigate to="/app/p/$projectId" params={{ projectId: project.id }} replace />
 }

@@ -76,10 +76,10 @@ function DeleteProject() {
 
 function DangerAction({ title, description, children }: { title: string; description: string; children: ReactNode }) {
   return (
-    <div className="flex flex-wrap items-center justify-between gap-4 py-4 first:pt-0 last:pb-0">
+    <div className="flex flex-wrap items-center justify-between gap-4 py-3 first:pt-0 last:pb-0">
       <div className="min-w-0 flex-1 basis-64">
-        <h3 className="font-medium text-sm">{title}</h3>
-        <p className="mt-0.5 text-muted text-sm">{description}</p>
+        <h3 className="font-medium text-ui">{title}</h3>
+        <p className="text-muted text-ui">{description}</p>
       </div>
       {children}
     </div>

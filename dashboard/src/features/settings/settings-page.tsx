@@ -42,7 +42,7 @@ export function SettingsPage() {
   const project = useProject()
   const mayManage = canManage(project)
   return (
-    <Page title="Settings" description={`The name, tracking and language of ${project.name}.`}>
+    <Page title="General" description={`The name, tracking and language of ${project.name}.`}>
       {!mayManage && <Banner>Only owners and admins can change settings.</Banner>}
       <Card>
         {/* Keyed by project: after a switch the form must not keep the input of the other project. */}
@@ -75,7 +75,7 @@ function SettingsForm({ disabled }: { disabled: boolean }) {
         })
       }
     >
-      <fieldset disabled={disabled} className="space-y-6">
+      <fieldset disabled={disabled} className="space-y-4">
         <Field name="name" label="Project name">
           <Input defaultValue={project.name} autoComplete="off" maxLength={100} required />
         </Field>

@@ -5,20 +5,20 @@ import { api } from '../../api.ts'
 import { useProject } from '../../projects/current.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { IconButton } from '../../ui/button.tsx'
-import { DateText } from '../../ui/date.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
 import { explain } from '../../ui/explain.ts'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { invitationsQuery } from './queries.ts'
 import { ROLES } from './roles.ts'
 
 export function PendingInvitations() {
   return (
-    <section className="space-y-4 pt-4" aria-labelledby="invitations">
-      <h2 id="invitations" className="font-semibold text-lg">
+    <section className="space-y-2 pt-2" aria-labelledby="invitations">
+      <h2 id="invitations" className="font-semibold text-base">
         Pending invitations
       </h2>
       <InvitationList />
@@ -61,7 +61,7 @@ function Invitee({ invitation: { email, expiresAt } }: { invitation: Invitation 
         {email}
       </p>
       <p className="text-muted text-xs">
-        Expires <DateText value={expiresAt} />
+        Expires <Time value={expiresAt} />
       </p>
     </>
   )

@@ -64,7 +64,7 @@ function InviteForm({ onDone }: { onDone: () => void }) {
         <Input type="email" autoComplete="off" required />
       </Field>
       <Choices legend="Role" name="role" choices={ROLE_CHOICES} chosen="MEMBER" />
-      <div className="flex flex-col-reverse gap-3 sm:flex-row sm:justify-end">
+      <div className="flex flex-col-reverse gap-2 sm:flex-row sm:justify-end">
         <Button onClick={onDone}>Cancel</Button>
         <Button type="submit" variant="primary" busy={invite.isPending}>
           Send invitation

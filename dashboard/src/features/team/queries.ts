@@ -1,8 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api } from '../../api.ts'
+import { api, projectKey } from '../../api.ts'
 
 export const membersQuery = (projectId: string) =>
-  queryOptions({ queryKey: ['members', projectId], queryFn: () => api.members.list(projectId) })
+  queryOptions({ queryKey: projectKey(projectId, 'members'), queryFn: () => api.members.list(projectId) })
 
 export const invitationsQuery = (projectId: string) =>
-  queryOptions({ queryKey: ['invitations', projectId], queryFn: () => api.invitations.list(projectId) })
+  queryOptions({ queryKey: projectKey(projectId, 'invitations'), queryFn: () => api.invitations.list(projectId) })

@@ -3,10 +3,10 @@ import { useQuery } from '@tanstack/react-query'
 import { canManage, useProject } from '../../projects/current.ts'
 import { meQuery } from '../../session/queries.ts'
 import { Badge } from '../../ui/badge.tsx'
-import { DateText } from '../../ui/date.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
 import { PendingInvitations } from './invitations.tsx'
 import { InviteDialog } from './invite.tsx'
 import { membersQuery } from './queries.ts'
@@ -52,7 +52,7 @@ function Identity({ member }: { member: Member }) {
       </p>
       <p className="text-muted text-xs">
         {member.userId === me.data?.id ? 'You, since ' : 'Since '}
-        <DateText value={member.createdAt} />
+        <Time value={member.createdAt} />
       </p>
     </>
   )

@@ -1,0 +1,137 @@
+import { useBlocker } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { Banner } from '../ui/banner.tsx'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { explain } from '../ui/explain.ts'
+import { PageHeader } from '../ui/page.tsx'
+import { showKeys, useShortcuts } from '../ui/shortcuts.ts'
+import { ClockTime, Time } from '../ui/time.tsx'
+import type { Draft } from './use-draft.ts'
+
+type EditorFrameProps<V extends object> = {
+  title: string
+  /** Link to the list that this page belongs to. */
+  parent?: ReactNode
+  draft: Draft<V>
+  /** What saving changes: `Saving changes what /v1/send sends.` */
+  consequence: string
+  /** Why saving is not possible yet; shown beside the button. */
+  problem?: string
+  saveLabel?: string
+  /** Further buttons of the header, before Save. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** The frame of every editor: one explicit Save, the state of the work, conflicts, and a question before leaving unsaved work. */
+export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
+  const { title, parent, draft, consequence, problem, saveLabel = 'Save', actions, children } = props
+  const canSave = draft.isDirty && !problem && !draft.hasConflict
+  useShortcuts([{ keys: 'mod+s', label: 'Save', group: 'Editor', run: () => void (canSave && draft.save()) }])
+  return (
+    <>
+      <PageHeader
+        title={title}
+        parent={parent}
+        actions={
+          <>
+            <span className="hidden text-muted text-xs sm:inline" role="status">
+              <SaveState draft={draft} problem={problem} />
+            </span>
+            {actions}
+            <Button
+              variant="primary"
+              size="sm"
+              busy={draft.isSaving}
+              disabled={!canSave}
+              title={`${consequence} (${showKeys('mod+s')})`}
+              onClick={() => draft.save()}
+            >
+              {saveLabel}
+            </Button>
+          </>
+        }
+      />
+      <div className="space-y-2 px-4 pt-4 empty:hidden sm:px-6 lg:px-8">
+        <Notices draft={draft} />
+      </div>
+      {children}
+      <LeaveGuard isDirty={draft.isDirty} />
+    </>
+  )
+}
+
+function SaveState<V extends object>({ draft, problem }: { draft: Draft<V>; problem: string | undefined }) {
+  if (draft.isSaving) return 'Saving…'
+  if (draft.isDirty) return problem ? `Not saved: ${problem}` : 'Not saved'
+  if (!draft.savedAt) return null
+  return (
+    <>
+      Saved <ClockTime value={draft.savedAt} />
+    </>
+  )
+}
+
+function Notices<V extends object>({ draft }: { draft: Draft<V> }) {
+  if (draft.hasConflict) {
+    return (
+      <Banner
+        tone="warning"
+        action={
+          <span className="flex gap-2">
+            <Button size="sm" onClick={draft.loadTheirs}>
+              Load theirs
+            </Button>
+            <Button size="sm" onClick={draft.keepMine}>
+              Keep mine
+            </Button>
+          </span>
+        }
+      >
+        Someone else changed this while you were editing. Load theirs drops your changes; Keep mine replaces theirs when you save.
+      </Banner>
+    )
+  }
+  return (
+    <>
+      {draft.error && <Banner tone="danger">{explain(draft.error)}</Banner>}
+      {draft.restoredFrom && draft.isDirty && (
+        <Banner
+          action={
+            <Button size="sm" onClick={draft.discard}>
+              Discard
+            </Button>
+          }
+        >
+          Your unsaved changes from <Time value={draft.restoredFrom} /> are back.
+        </Banner>
+      )}
+    </>
+  )
+}
+
+/** The work is kept in this browser, so leaving loses nothing here; but nobody else sees it. */
+function LeaveGuard({ isDirty }: { isDirty: boolean }) {
+  const blocker = useBlocker({
+    // A change of the search, such as another tab of the same editor, does not leave it.
+    shouldBlockFn: ({ current, next }) => isDirty && current.pathname !== next.pathname,
+    enableBeforeUnload: isDirty,
+    withResolver: true,
+  })
+  return (
+    <Dialog
+      title="Leave without saving?"
+      description="Your changes stay in this browser and are offered again, but they are not saved."
+      open={blocker.status === 'blocked'}
+      onOpenChange={(open) => !open && blocker.reset?.()}
+    >
+      <div className="flex flex-col-reverse gap-2 sm:flex-row sm:justify-end">
+        <Button onClick={() => blocker.proceed?.()}>Leave</Button>
+        <Button variant="primary" onClick={() => blocker.reset?.()}>
+          Stay
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,131 @@
+import { SternaError } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Ellipsis, UserX } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { useProject } from '../../projects/current.ts'
+import { rememberRecent } from '../../projects/recents.ts'
+import { buttonClass, IconButton } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { CopyText } from '../../ui/copy-field.tsx'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { ErrorState } from '../../ui/error-state.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Fact, Facts } from '../../ui/peek-panel.tsx'
+import { Time } from '../../ui/time.tsx'
+import { ContactData } from './contact-data.tsx'
+import { ContactMenu, DeleteContact } from './contact-menu.tsx'
+import { contactQuery } from './queries.ts'
+import { Subscription, SuppressionBanner } from './subscription.tsx'
+import { Timeline } from './timeline.tsx'
+
+export function ContactPage() {
+  const { contactId } = useParams({ from: '/app/p/$projectId/contacts/$contactId' })
+  const { kind } = useSearch({ from: '/app/p/$projectId/contacts/$contactId' })
+  const project = useProject()
+  const navigate = useNavigate()
+  const query = useQuery(contactQuery(project.id, contactId))
+  const [deleting, setDeleting] = useState(false)
+  const email = query.data?.email
+  useEffect(() => {
+    if (email) rememberRecent(project.id, { path: `/app/p/${project.id}/contacts/${contactId}`, label: email, kind: 'Contact' })
+  }, [email, project.id, contactId])
+
+  const parent = (
+    <Link to="/app/p/$projectId/contacts" params={{ projectId: project.id }} className="rounded-sm hover:text-ink hover:underline">
+      Contacts
+    </Link>
+  )
+  if (query.isPending) return <Page title="Contact" parent={parent} width="full" loading />
+  if (query.error instanceof SternaError && query.error.status === 404) return <NoSuchContact />
+  if (query.isError) return <ErrorState error={query.error} retry={query.refetch} />
+  const contact = query.data
+
+  return (
+    <Page
+      title={contact.email}
+      parent={parent}
+      width="full"
+      actions={
+        <Menu
+          align="end"
+          trigger={
+            <IconButton label="More actions">
+              <Ellipsis />
+            </IconButton>
+          }
+        >
+          <ContactMenu contact={contact} onDelete={() => setDeleting(true)} />
+        </Menu>
+      }
+    >
+      <SuppressionBanner contact={contact} />
+      <div className="grid gap-6 lg:grid-cols-[minmax(0,1fr)_22rem]">
+        <section aria-label="Timeline" className="order-last min-w-0 lg:order-first">
+          <Timeline
+            contactId={contactId}
+            kind={kind}
+            onKind={(next) =>
+              navigate({
+                to: '/app/p/$projectId/contacts/$contactId',
+                params: { projectId: project.id, contactId },
+                search: next ? { kind: next } : {},
+                replace: true,
+                resetScroll: false,
+              })
+            }
+          />
+        </section>
+        <div className="min-w-0 space-y-4">
+          <Card>
+            <Facts>
+              <Fact label="Address">
+                <CopyText value={contact.email} label="Address" />
+              </Fact>
+              <Fact label="Subscription">
+                <Subscription contact={contact} />
+              </Fact>
+              <Fact label="Created">
+                <Time value={contact.createdAt} />
+              </Fact>
+              <Fact label="Updated">
+                <Time value={contact.updatedAt} />
+              </Fact>
+              <Fact label="Id">
+                <CopyText value={contact.id} label="Id" mono />
+              </Fact>
+            </Facts>
+          </Card>
+          <ContactData contact={contact} />
+        </div>
+      </div>
+      {deleting && (
+        <DeleteContact
+          contact={contact}
+          onClose={() => setDeleting(false)}
+          onDeleted={() => navigate({ to: '/app/p/$projectId/contacts', params: { projectId: project.id } })}
+        />
+      )}
+    </Page>
+  )
+}
+
+function NoSuchContact() {
+  const project = useProject()
+  return (
+    <Page title="Contact">
+      <EmptyState
+        icon={UserX}
+        title="No such contact"
+        action={
+          <Link to="/app/p/$projectId/contacts" params={{ projectId: project.id }} className={buttonClass('primary')}>
+            All contacts
+          </Link>
+        }
+      >
+        It was deleted, or the link is wrong.
+      </EmptyState>
+    </Page>
+  )
+}

@@ -1,0 +1,135 @@
+import type { Contact } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Users } from 'lucide-react'
+import { useState } from 'react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AddContacts } from './add-contacts.tsx'
+import { BulkActions } from './bulk-actions.tsx'
+import { contactsQuery, readFieldFilter } from './contact-filter.ts'
+import { ContactMenu, DeleteContact } from './contact-menu.tsx'
+import { ContactPeek } from './contact-peek.tsx'
+import { ContactsTabs } from './contacts-tabs.tsx'
+import { FieldFilter } from './field-filter.tsx'
+import { fieldsQuery } from './queries.ts'
+import { Value } from './value.tsx'
+
+const NOUN = { one: 'contact', many: 'contacts' }
+
+const FILTERS: Filter[] = [
+  { name: 'subscribed', label: 'Subscription', kind: 'choice', options: { true: 'Subscribed', false: 'Unsubscribed' } },
+  { name: 'created', label: 'Created', kind: 'range' },
+  {
+    name: 'field',
+    label: 'Field',
+    kind: 'custom',
+    describe: (value) => {
+      const filter = readFieldFilter(value)
+      return filter ? `${filter.field} is ${filter.value}` : value
+    },
+    editor: (props) => <FieldFilter {...props} />,
+  },
+]
+
+/** The server counts matches exactly up to here and estimates beyond. */
+const EXACT_UP_TO = 10_000
+
+export function ContactsPage() {
+  const project = useProject()
+  const [deleting, setDeleting] = useState<Contact>()
+  const list = useList<Contact>({
+    name: 'contacts',
+    filters: FILTERS,
+    load: (api, request) => api.contacts.list(contactsQuery(request)),
+    rowId,
+    isEstimate: (total, { q, filters }) =>
+      total >= EXACT_UP_TO && (q !== undefined || Object.keys(filters).some((name) => name !== 'subscribed')),
+  })
+  return (
+    <>
+      <ListPage
+        title="Contacts"
+        noun={NOUN}
+        list={list}
+        columns={useContactColumns()}
+        rowLabel={({ email }) => email}
+        rowPath={({ id }) => `/app/p/${project.id}/contacts/${id}`}
+        peek={(id, contact) => <ContactPeek key={id} id={id} contact={contact} />}
+        rowMenu={(contact) => <ContactMenu contact={contact} onDelete={() => setDeleting(contact)} />}
+        bulk={(selection, count) => (
+          <BulkActions selection={selection} count={count} request={list.request} isEstimate={list.isEstimate} onDone={list.setSelection} />
+        )}
+        searchHint="Search by address"
+        defaultSort={{ sort: 'createdAt', dir: 'desc' }}
+        byTime={list.request.sort !== 'email'}
+        actions={<AddContacts />}
+        call={curl('GET', `/contacts?limit=${list.request.limit}`)}
+        above={<ContactsTabs />}
+        firstRun={
+          <FirstRun
+            icon={Users}
+            title="Nobody here yet"
+            action={<AddContacts label="Add your first contacts" />}
+            call={{
+              title: 'Or by the API',
+              code: curl('POST', '/contacts', { body: { email: 'ada@example.com', data: { plan: 'pro' } } }),
+            }}
+          >
+            Paste addresses, or let your app create people with one call. Everyone you track an event for or send an email to appears here
+            too.
+          </FirstRun>
+        }
+      />
+      {deleting && <DeleteContact contact={deleting} onClose={() => setDeleting(undefined)} />}
+    </>
+  )
+}
+
+const rowId = ({ id }: Contact) => id
+
+const COLUMNS: Column<Contact>[] = [
+  { id: 'email', heading: 'Address', sort: 'email', cell: ({ email }) => <span title={email}>{email}</span> },
+  {
+    id: 'subscribed',
+    heading: 'Subscription',
+    width: 'w-36',
+    cell: ({ subscribed }) => <Status kind="contact" status={subscribed ? 'subscribed' : 'unsubscribed'} />,
+  },
+  {
+    id: 'createdAt',
+    heading: 'Created',
+    sort: 'createdAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
+  { id: 'updatedAt', heading: 'Updated', width: 'w-32', from: 'lg', cell: ({ updatedAt }) => <Time value={updatedAt} /> },
+]
+
+/** Every field of the project can become a column. */
+function useContactColumns(): Column<Contact>[] {
+  const project = useProject()
+  const fields = useQuery(fieldsQuery(project.id))
+  const custom = fields.data?.fields.filter(({ isCustom }) => isCustom) ?? []
+  return [
+    ...COLUMNS,
+    ...custom.map(
+      ({ field, type }): Column<Contact> => ({
+        id: `data.${field}`,
+        heading: field,
+        optional: true,
+        numeric: type === 'number',
+        width: 'w-40',
+        from: 'md',
+        cell: ({ data }) => <Value value={data?.[field]} type={type} />,
+      }),
+    ),
+  ]
+}

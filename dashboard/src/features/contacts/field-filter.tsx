@@ -1,0 +1,58 @@
+import { useQuery } from '@tanstack/react-query'
+import { useId, useState } from 'react'
+import type { FilterEditorProps } from '../../list/filters.ts'
+import { useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Input, Select } from '../../ui/input.tsx'
+import { readFieldFilter } from './contact-filter.ts'
+import { fieldsQuery, fieldValuesQuery } from './queries.ts'
+import { showValue } from './value.tsx'
+
+/** A field and one of its values, offered from the data. */
+export function FieldFilter({ value, onChange }: FilterEditorProps) {
+  const project = useProject()
+  const fields = useQuery(fieldsQuery(project.id))
+  const custom = fields.data?.fields.filter(({ isCustom }) => isCustom).map(({ field }) => field) ?? []
+  const [chosen, setChosen] = useState(readFieldFilter(value)?.field)
+  const field = chosen ?? custom[0]
+
+  if (fields.isPending) return <p className="p-2 text-muted">Loading…</p>
+  if (!field) return <p className="p-2 text-muted">No contact has a field yet.</p>
+  return (
+    <form
+      className="space-y-2"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const typed = String(new FormData(event.currentTarget).get('value'))
+        onChange(typed ? `${field}=${typed}` : undefined)
+      }}
+    >
+      <Select
+        aria-label="Field"
+        value={field}
+        onChange={(event) => setChosen(event.target.value)}
+        options={Object.fromEntries(custom.map((name) => [name, name]))}
+      />
+      <ValueInput key={field} field={field} initial={readFieldFilter(value)?.value} />
+      <Button type="submit" size="sm" variant="primary" className="w-full">
+        Apply
+      </Button>
+    </form>
+  )
+}
+
+function ValueInput({ field, initial }: { field: string; initial: string | undefined }) {
+  const project = useProject()
+  const id = useId()
+  const values = useQuery(fieldValuesQuery(project.id, field))
+  return (
+    <>
+      <Input name="value" aria-label={`Value of ${field}`} placeholder="is exactly" defaultValue={initial} list={id} autoComplete="off" />
+      <datalist id={id}>
+        {values.data?.values.map((each) => (
+          <option key={showValue(each)} value={showValue(each)} />
+        ))}
+      </datalist>
+    </>
+  )
+}

@@ -1,0 +1,33 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { apiOf, projectKey } from '../../api.ts'
+
+export const contactQuery = (projectId: string, id: string) =>
+  queryOptions({ queryKey: projectKey(projectId, 'contacts', 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })
+
+/** The changes of a contact's subscription, newest first. */
+export const consentQuery = (projectId: string, id: string) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'contacts', 'consent', id),
+    queryFn: () => apiOf(projectId).contacts.consent(id, { limit: 1 }),
+  })
+
+/** What happened to a contact, newest first, in pages. */
+export const contactEventsQuery = (projectId: string, contactId: string) =>
+  infiniteQueryOptions({
+    queryKey: projectKey(projectId, 'events', 'of-contact', contactId),
+    queryFn: ({ pageParam }) => apiOf(projectId).events.ofContact(contactId, { limit: 50, ...(pageParam && { cursor: pageParam }) }),
+    initialPageParam: '',
+    getNextPageParam: ({ cursor }) => cursor,
+  })
+
+export const fieldsQuery = (projectId: string) =>
+  queryOptions({ queryKey: projectKey(projectId, 'fields'), queryFn: () => apiOf(projectId).fields.list() })
+
+export const fieldValuesQuery = (projectId: string, field: string) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'fields', 'values', field),
+    queryFn: () => apiOf(projectId).fields.values(field, { limit: 50 }),
+  })
+
+export const fieldUsageQuery = (projectId: string, field: string) =>
+  queryOptions({ queryKey: projectKey(projectId, 'fields', 'usage', field), queryFn: () => apiOf(projectId).fields.usage(field) })

@@ -1,0 +1,43 @@
+import type { Contact, Sterna } from '@sterna/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { projectKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { explain } from '../../ui/explain.ts'
+import { toast } from '../../ui/toast.tsx'
+
+type Changes = Parameters<Sterna['contacts']['update']>[1]
+
+/** Refetches whatever shows contacts. */
+export function useInvalidateContacts() {
+  const project = useProject()
+  const queries = useQueryClient()
+  return () =>
+    Promise.all(
+      ['contacts', 'fields', 'setup-state', 'events'].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, part) })),
+    )
+}
+
+export function useChangeContact(id: string) {
+  const api = useApi()
+  const invalidate = useInvalidateContacts()
+  return useMutation({
+    mutationFn: (changes: Changes) => api.contacts.update(id, changes),
+    onSuccess: invalidate,
+    onError: (error) => toast(explain(error), { tone: 'danger' }),
+  })
+}
+
+/** Can be taken back, so it asks nothing and offers Undo. */
+export function useToggleSubscription(contact: Pick<Contact, 'id' | 'email' | 'subscribed'>) {
+  const change = useChangeContact(contact.id)
+  return () =>
+    change.mutate(
+      { subscribed: !contact.subscribed },
+      {
+        onSuccess: () =>
+          toast(`${contact.email} is ${contact.subscribed ? 'unsubscribed' : 'subscribed'}`, {
+            action: { label: 'Undo', run: () => change.mutate({ subscribed: contact.subscribed }) },
+          }),
+      },
+    )
+}

@@ -1,0 +1,177 @@
+import type { Domain } from '@sterna/sdk'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Globe, Plus, RefreshCw, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { canManage, useApi, useProject } from '../../projects/current.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { formatCount } from '../../ui/count.tsx'
+import { ConfirmDialog, Dialog, DialogButtons } from '../../ui/dialog.tsx'
+import { ErrorState } from '../../ui/error-state.tsx'
+import { explain } from '../../ui/explain.ts'
+import { Field } from '../../ui/field.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input } from '../../ui/input.tsx'
+import { Page } from '../../ui/page.tsx'
+import { useShortcuts } from '../../ui/shortcuts.ts'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { domainsQuery } from './queries.ts'
+import { Records } from './records.tsx'
+
+const LIVE_MS = 10_000
+
+export function DomainsPage() {
+  const project = useProject()
+  const domains = useQuery({
+    ...domainsQuery(project.id),
+    refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === 'pending') ? LIVE_MS : false),
+  })
+  const mayManage = canManage(project)
+  if (domains.isPending) return <Page title="Domains" loading />
+  if (domains.isError) return <ErrorState error={domains.error} retry={domains.refetch} />
+  const isEmpty = domains.data.length === 0
+  return (
+    <Page title="Domains" count={formatCount(domains.data.length)} actions={mayManage && !isEmpty && <AddDomain />}>
+      {!mayManage && <Banner>Only owners and admins can add or delete domains.</Banner>}
+      {isEmpty && (
+        <FirstRun icon={Globe} title="No domain yet" action={mayManage && <AddDomain />}>
+          Email from your own name needs a few DNS records. About five minutes.
+        </FirstRun>
+      )}
+      {domains.data.map((domain) => (
+        <DomainCard key={domain.id} domain={domain} mayManage={mayManage} />
+      ))}
+    </Page>
+  )
+}
+
+function DomainCard({ domain, mayManage }: { domain: Domain; mayManage: boolean }) {
+  return (
+    <Card
+      flush
+      title={domain.domain}
+      description={
+        <span className="flex flex-wrap items-center gap-x-3">
+          <Status kind="domain" status={domain.status} />
+          {domain.lastCheckedAt && (
+            <span>
+              Checked <Time value={domain.lastCheckedAt} />
+            </span>
+          )}
+        </span>
+      }
+      actions={
+        <span className="flex items-center gap-2">
+          <CheckNow domain={domain} />
+          {mayManage && <DeleteDomain domain={domain} />}
+        </span>
+      }
+    >
+      {(domain.notice || domain.lastError) && (
+        <div className="space-y-2 p-4">
+          {domain.notice && <Banner>{domain.notice}</Banner>}
+          {domain.lastError && !domain.verified && <Banner tone="warning">{domain.lastError}</Banner>}
+        </div>
+      )}
+      <Records domain={domain} />
+    </Card>
+  )
+}
+
+function CheckNow({ domain }: { domain: Domain }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const check = useMutation({
+    mutationFn: () => api.domains.verify(domain.id),
+    onSuccess: async ({ verified }) => {
+      await queries.invalidateQueries(domainsQuery(project.id))
+      toast(verified ? `${domain.domain} is verified` : `Some records of ${domain.domain} are still missing`)
+    },
+    onError: (error) => toast(explain(error), { tone: 'danger' }),
+  })
+  return (
+    <Button size="sm" busy={check.isPending} onClick={() => check.mutate()}>
+      {!check.isPending && <RefreshCw aria-hidden="true" />}
+      Check now
+    </Button>
+  )
+}
+
+function DeleteDomain({ domain }: { domain: Domain }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  async function remove() {
+    await api.domains.remove(domain.id)
+    await queries.invalidateQueries(domainsQuery(project.id))
+    toast(`${domain.domain} was deleted`)
+  }
+  return (
+    <ConfirmDialog
+      title={`Delete ${domain.domain}?`}
+      description="Email from this domain is refused at once, and emails that wait to be sent fail. Adding it again needs new DNS records."
+      action="Delete domain"
+      phrase={domain.verified ? domain.domain : undefined}
+      onConfirm={remove}
+    >
+      {(open) => (
+        <IconButton label={`Delete ${domain.domain}`} onClick={open}>
+          <Trash2 />
+        </IconButton>
+      )}
+    </ConfirmDialog>
+  )
+}
+
+function AddDomain() {
+  const [open, setOpen] = useState(false)
+  useShortcuts([{ keys: 'c', label: 'Add a domain', group: 'Page', run: () => setOpen(true) }])
+  return (
+    <>
+      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
+        <Plus aria-hidden="true" />
+        Add domain
+      </Button>
+      <Dialog
+        title="Add a domain"
+        description="The part of your sender address behind the @. You get the DNS records to publish."
+        open={open}
+        onOpenChange={setOpen}
+      >
+        <AddForm onDone={() => setOpen(false)} />
+      </Dialog>
+    </>
+  )
+}
+
+function AddForm({ onDone }: { onDone: () => void }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const add = useMutation({
+    mutationFn: (domain: string) => api.domains.add(domain),
+    onSuccess: async ({ domain }) => {
+      await queries.invalidateQueries(domainsQuery(project.id))
+      toast(`${domain} was added`)
+      onDone()
+    },
+  })
+  return (
+    <Form error={add.error} onSubmit={(value) => add.mutate(value('domain'))}>
+      <Field name="domain" label="Domain">
+        <Input placeholder="example.com" required autoComplete="off" spellCheck={false} autoCapitalize="none" />
+      </Field>
+      <DialogButtons>
+        <Button onClick={onDone}>Cancel</Button>
+        <Button type="submit" variant="primary" busy={add.isPending}>
+          Add domain
+        </Button>
+      </DialogButtons>
+    </Form>
+  )
+}

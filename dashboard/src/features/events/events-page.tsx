@@ -1,0 +1,100 @@
+import type { Event } from '@sterna/sdk'
+import { Zap } from 'lucide-react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { useList } from '../../list/use-list.ts'
+import { ContactLink } from '../../projects/contact-link.tsx'
+import { useProject } from '../../projects/current.ts'
+import { CodeBlock, CopyText } from '../../ui/copy-field.tsx'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Fact, Facts } from '../../ui/peek-panel.tsx'
+import { Time } from '../../ui/time.tsx'
+import { EventNames } from './event-names.tsx'
+import { TrackTestEvent } from './track-test-event.tsx'
+
+type ListedEvent = Event & { contact: { id: string; email: string } | null }
+
+const FILTERS: Filter[] = [{ name: 'event', label: 'Name', kind: 'text', hint: 'The exact name' }]
+const LIVE_MS = 5_000
+
+export function EventsPage() {
+  const { public: publicKey } = useProject()
+  const list = useList<ListedEvent>({
+    name: 'events',
+    filters: FILTERS,
+    load: (api, { limit, cursor, filters }) =>
+      api.events.list({ limit, ...(cursor && { cursor }), ...(filters.event && { eventName: filters.event }) }),
+    rowId,
+    live: LIVE_MS,
+  })
+  const key = publicKey ?? '$STERNA_PUBLIC_KEY'
+  return (
+    <ListPage
+      title="Events"
+      noun={{ one: 'event', many: 'events' }}
+      list={list}
+      columns={COLUMNS}
+      rowLabel={({ name, contact }) => (contact ? `${name} of ${contact.email}` : name)}
+      peek={(_, event) => (event ? <EventDetails event={event} /> : <p className="text-muted text-ui">This event is not on this page.</p>)}
+      actions={<TrackTestEvent />}
+      call={curl('GET', '/events')}
+      aside={<EventNames chosen={list.request.filters.event} onChoose={(name) => list.change({ event: name })} />}
+      firstRun={
+        <FirstRun
+          icon={Zap}
+          title="Waiting for the first event…"
+          action={<TrackTestEvent />}
+          call={{
+            title: 'From your app, with the public key',
+            code: curl('POST', '/v1/track', { key, body: { email: 'ada@example.com', event: 'signup', data: { plan: 'pro' } } }),
+          }}
+        >
+          Something that happened to one of your people: a sign-up, a purchase, a trial that ends. Events start workflows and select people.
+          This page shows the first one as soon as it arrives.
+        </FirstRun>
+      }
+    />
+  )
+}
+
+const rowId = ({ id }: ListedEvent) => id
+
+const COLUMNS: Column<ListedEvent>[] = [
+  { id: 'name', heading: 'Event', cell: ({ name }) => <span title={name}>{name}</span> },
+  {
+    id: 'contact',
+    heading: 'Contact',
+    width: 'w-64',
+    cell: ({ contact, contactId }) => (contactId ? <ContactLink contact={contact} /> : '–'),
+  },
+  {
+    id: 'data',
+    heading: 'Data',
+    from: 'xl',
+    width: 'w-96',
+    cell: ({ data }) => <span className="font-mono text-code text-muted">{JSON.stringify(data)}</span>,
+  },
+  { id: 'createdAt', heading: 'Time', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },
+]
+
+function EventDetails({ event }: { event: ListedEvent }) {
+  return (
+    <div className="space-y-4">
+      <Facts>
+        <Fact label="Event">
+          <CopyText value={event.name} label="Name" />
+        </Fact>
+        <Fact label="Contact">{event.contactId ? <ContactLink contact={event.contact} /> : 'None'}</Fact>
+        <Fact label="Time">
+          <Time value={event.createdAt} />
+        </Fact>
+        <Fact label="Id">
+          <CopyText value={event.id} label="Id" mono />
+        </Fact>
+      </Facts>
+      <CodeBlock title="Data" label="Data" code={JSON.stringify(event.data, null, 2)} />
+    </div>
+  )
+}

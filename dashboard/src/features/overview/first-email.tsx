@@ -1,0 +1,140 @@
+import type { Domain, Email, Sterna } from '@sterna/sdk'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { projectKey, sendWithKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { configQuery, meQuery } from '../../session/queries.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input, TextArea } from '../../ui/input.tsx'
+import { Status } from '../../ui/status.tsx'
+import { domainsQuery } from './queries.ts'
+import { trialDomain } from './steps.ts'
+
+const POLL_MS = 1_000
+
+/** Sends an email to the user. In the sandbox it needs no DNS: a domain of its own is added for it. */
+export function FirstEmail() {
+  const project = useProject()
+  const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
+  const domains = useQuery(domainsQuery(project.id)).data
+  const [sentId, setSentId] = useState<string>()
+
+  if (!project.secret) return <p className="text-muted text-ui">Only owners and admins can send from here: it takes the secret key.</p>
+  if (!domains) return null
+  const sender = domains.find(({ verified }) => verified)
+  if (!sender && !isSandbox) return <p className="text-muted text-ui">Add a domain and publish its records first.</p>
+  return (
+    <div className="space-y-4">
+      <p className="text-muted text-ui">
+        {isSandbox
+          ? 'This server keeps emails instead of sending them, so you see what would leave without any DNS.'
+          : `It is sent from ${sender?.domain}.`}
+      </p>
+      <SendForm secret={project.secret} sender={sender} onSent={setSentId} />
+      {sentId && <Outcome emailId={sentId} isSandbox={isSandbox} />}
+    </div>
+  )
+}
+
+type SendFormProps = { secret: string; sender: Domain | undefined; onSent: (emailId: string) => void }
+
+function SendForm({ secret, sender, onSent }: SendFormProps) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const me = useQuery(meQuery)
+  const send = useMutation({
+    mutationFn: async ({ to, subject, body }: { to: string; subject: string; body: string }) => {
+      const domain = sender?.domain ?? (await addTrialDomain(api, project.id))
+      return sendWithKey(secret, { to, subject, body, from: { name: project.name, email: `hello@${domain}` } })
+    },
+    onSuccess: async ({ data }) => {
+      onSent(data.emails[0]!.email)
+      await queries.invalidateQueries({ queryKey: projectKey(project.id) })
+    },
+  })
+  return (
+    <Form
+      error={send.error}
+      onSubmit={(value) => send.mutate({ to: value('to'), subject: value('subject'), body: `<p>${escapeHtml(value('body'))}</p>` })}
+    >
+      <div className="grid gap-3 sm:grid-cols-2">
+        <Field name="to" label="To">
+          <Input type="email" defaultValue={me.data?.email} required autoComplete="off" />
+        </Field>
+        <Field name="subject" label="Subject">
+          <Input defaultValue="It works" required autoComplete="off" />
+        </Field>
+      </div>
+      <Field name="body" label="Text">
+        <TextArea rows={2} defaultValue="My first email with Sterna." required />
+      </Field>
+      <Button type="submit" variant="primary" busy={send.isPending}>
+        Send the email
+      </Button>
+    </Form>
+  )
+}
+
+async function addTrialDomain(api: Sterna, projectId: string): Promise<string> {
+  const { domain } = await api.domains.add(trialDomain(projectId))
+  return domain
+}
+
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+const escapeHtml = (text: string) => text.replace(/[&<>]/g, (character) => ENTITIES[character]!).replaceAll('\n', '<br>')
+
+const isOnItsWay = (email: Pick<Email, 'status'> | undefined) => !email || email.status === 'PENDING' || email.status === 'SENDING'
+
+function Outcome({ emailId, isSandbox }: { emailId: string; isSandbox: boolean }) {
+  const project = useProject()
+  const api = useApi()
+  const email = useQuery({
+    queryKey: projectKey(project.id, 'emails', 'one', emailId),
+    queryFn: () => api.emails.get(emailId),
+    refetchInterval: ({ state }) => (isOnItsWay(state.data) ? POLL_MS : false),
+    staleTime: 0,
+  }).data
+  return (
+    <div className="space-y-3">
+      <p className="flex items-center gap-3 text-ui" role="status">
+        <Status kind="email" status={email?.status ?? 'PENDING'} />
+        {email && <span className="text-muted">to {email.to}</span>}
+      </p>
+      {email?.error && <Banner tone="danger">{email.error}</Banner>}
+      {isSandbox && !isOnItsWay(email) && <SandboxMessage emailId={emailId} />}
+    </div>
+  )
+}
+
+/** The message as it would have left. Shown as text: it is what mail programs get. */
+function SandboxMessage({ emailId }: { emailId: string }) {
+  const project = useProject()
+  const api = useApi()
+  const message = useQuery({
+    queryKey: projectKey(project.id, 'sandbox', 'of-email', emailId),
+    queryFn: async () => {
+      const { data } = await api.sandbox.list({ limit: 20 })
+      const found = data.find((each) => each.emailId === emailId)
+      return found ? api.sandbox.get(found.id) : null
+    },
+  }).data
+  if (!message) return null
+  return (
+    <figure className="rounded-lg border border-line">
+      <figcaption className="border-line border-b px-3 py-2 text-ui">
+        <span className="font-medium">{message.subject}</span>
+        <span className="block text-muted text-xs">
+          From {message.from} to {message.to}
+        </span>
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard */}
+      <pre tabIndex={0} className="max-h-60 overflow-auto p-3 font-mono text-code">
+        {message.source}
+      </pre>
+    </figure>
+  )
+}

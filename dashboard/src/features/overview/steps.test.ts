@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { isTrialDomain, stepsOf, trialDomain } from './steps.ts'
+
+const NOTHING = { hasSentEmail: false, contactCount: 0, domains: [], hasTrackedEvent: false, isSandbox: true }
+const doneOf = (facts: Partial<typeof NOTHING> | Parameters<typeof stepsOf>[0]) =>
+  stepsOf({ ...NOTHING, ...facts })
+    .filter(({ isDone }) => isDone)
+    .map(({ name }) => name)
+
+test('with a sandbox the first email comes first, without one the domain', () => {
+  expect(stepsOf(NOTHING).map(({ name }) => name)).toEqual(['email', 'api', 'domain', 'people'])
+  expect(stepsOf({ ...NOTHING, isSandbox: false })[0]!.name).toBe('domain')
+})
+
+test('the domain of the first email is not counted as the own domain of the user', () => {
+  const trial = { domain: trialDomain('0190a0b0-0000-7000-8000-0123456789ab'), verified: true }
+  expect(isTrialDomain(trial.domain)).toBe(true)
+  expect(doneOf({ ...NOTHING, domains: [trial] })).toEqual([])
+  expect(doneOf({ ...NOTHING, domains: [trial, { domain: 'example.com', verified: true }] })).toEqual(['domain'])
+  expect(doneOf({ ...NOTHING, domains: [{ domain: 'example.com', verified: false }] })).toEqual([])
+})
+
+test('steps are done by facts', () => {
+  expect(doneOf({ ...NOTHING, hasSentEmail: true, contactCount: 2 })).toEqual(['email'])
+  expect(doneOf({ ...NOTHING, hasTrackedEvent: true, contactCount: 3 })).toEqual(['api', 'people'])
+})

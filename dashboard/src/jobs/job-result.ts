@@ -1,0 +1,34 @@
+import type { Job } from '@sterna/sdk'
+import { formatCount } from '../ui/count.tsx'
+
+/** The counts that imports and bulk jobs report, in the order they are read. */
+const COUNTS: [name: string, word: string][] = [
+  ['createdCount', 'created'],
+  ['updatedCount', 'updated'],
+  ['changedCount', 'changed'],
+  ['unchangedCount', 'unchanged'],
+  ['failureCount', 'failed'],
+]
+
+/** `1,204 changed, 3 unchanged`; undefined while the job runs. */
+export function describeResult({ state, result, failedReason }: Pick<Job, 'state' | 'result' | 'failedReason'>): string | undefined {
+  if (state === 'failed') return failedReason ?? 'It failed. Nothing more is done.'
+  if (state !== 'completed') return undefined
+  const counts = withChanged(result ?? {})
+  const parts = COUNTS.flatMap(([name, word]) => {
+    const count = counts[name]
+    return typeof count === 'number' && count > 0 ? [`${formatCount(count)} ${word}`] : []
+  })
+  return parts.join(', ') || 'Nothing to do'
+}
+
+/** A bulk job counts the unchanged among the successes; an import counts created and updated instead. */
+function withChanged(result: Record<string, unknown>): Record<string, unknown> {
+  const { successCount, unchangedCount = 0, createdCount } = result
+  if (typeof successCount !== 'number' || createdCount !== undefined) return result
+  return { ...result, changedCount: successCount - Number(unchangedCount) }
+}
+
+export const hasFailures = ({ result }: Pick<Job, 'result'>) => Number(result?.failureCount ?? 0) > 0
+
+export const isOver = (job: Pick<Job, 'state'> | undefined) => job?.state === 'completed' || job?.state === 'failed'

@@ -1,0 +1,47 @@
+import type { ReactNode } from 'react'
+
+/** A filter of a list. Its value is one string in the URL, under its name. */
+export type Filter = { name: string; label: string } & (
+  | { kind: 'choice'; options: Record<string, string> }
+  /** Several of them, separated by commas. */
+  | { kind: 'choices'; options: Record<string, string> }
+  /** Two dates, `2026-01-01..2026-02-01`, of which one may be missing. */
+  | { kind: 'range' }
+  | { kind: 'text'; hint?: string }
+  | { kind: 'custom'; describe: (value: string) => string; editor: (props: FilterEditorProps) => ReactNode }
+)
+
+/** `onChange(undefined)` removes the filter. */
+export type FilterEditorProps = { value: string | undefined; onChange: (value: string | undefined) => void }
+
+/** The text of the pill of a filter, such as `Created: since 2026-01-01`. */
+export function describeFilter(filter: Filter, value: string): string {
+  return `${filter.label}: ${describeValue(filter, value)}`
+}
+
+function describeValue(filter: Filter, value: string): string {
+  if (filter.kind === 'choice') return filter.options[value] ?? value
+  if (filter.kind === 'choices')
+    return readChoices(value)
+      .map((each) => filter.options[each] ?? each)
+      .join(', ')
+  if (filter.kind === 'custom') return filter.describe(value)
+  if (filter.kind === 'text') return value
+  const { from, to } = readRange(value)
+  if (from && to) return from === to ? from : `${from} to ${to}`
+  return from ? `since ${from}` : to ? `until ${to}` : 'any time'
+}
+
+export const readChoices = (value: string | undefined): string[] => (value ? value.split(',').filter(Boolean) : [])
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+
+/** Ignores what is not a date: anyone can edit a URL. */
+export function readRange(value: string | undefined): { from?: string; to?: string } {
+  const [from = '', to = ''] = (value ?? '').split('..')
+  return { ...(DATE.test(from) && { from }), ...(DATE.test(to) && { to }) }
+}
+
+export function writeRange({ from = '', to = '' }: { from?: string; to?: string }): string | undefined {
+  return from || to ? `${from}..${to}` : undefined
+}

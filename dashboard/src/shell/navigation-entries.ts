@@ -1,0 +1,26 @@
+import { Globe, House, type LucideIcon, Settings, Users, Zap } from 'lucide-react'
+
+export type Entry = {
+  to:
+    | '/app/p/$projectId'
+    | '/app/p/$projectId/contacts'
+    | '/app/p/$projectId/events'
+    | '/app/p/$projectId/domains'
+    | '/app/p/$projectId/settings'
+  label: string
+  icon: LucideIcon
+  /** The shortcut that opens it. */
+  keys: string
+}
+
+/** The navigation. Pages that do not exist yet have no entry. */
+export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
+  { entries: [{ to: '/app/p/$projectId', label: 'Overview', icon: House, keys: 'g o' }] },
+  { label: 'People', entries: [{ to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' }] },
+  { label: 'Watch', entries: [{ to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v' }] },
+  { label: 'Deliver', entries: [{ to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d' }] },
+]
+
+export const SETTINGS: Entry = { to: '/app/p/$projectId/settings', label: 'Settings', icon: Settings, keys: 'g ,' }
+
+export const ENTRIES = [...NAVIGATION.flatMap(({ entries }) => entries), SETTINGS]

@@ -1,0 +1,50 @@
+import type { Sterna } from '@sterna/sdk'
+import { Clock, type LucideIcon, User } from 'lucide-react'
+
+export type PaletteItem = {
+  id: string
+  label: string
+  hint?: string
+  icon: LucideIcon
+  /** A path to open, or something to do. */
+  path?: string
+  run?: () => unknown
+}
+export type PaletteGroup = { heading: string; items: PaletteItem[] }
+
+/** Results of each kind. */
+const PER_KIND = 5
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Searches that run at the same time while the user types. A new kind of thing adds its search here. */
+const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string) => Promise<PaletteItem[]> }[] = [
+  {
+    heading: 'Contacts',
+    search: async (api, base, q) => {
+      const found = ID.test(q) ? [await api.contacts.get(q)] : (await api.contacts.list({ search: q, limit: PER_KIND })).data
+      return found.map(({ id, email }) => ({ id: `contact-${id}`, label: email, icon: User, path: `${base}/contacts/${id}` }))
+    },
+  },
+]
+
+/** A search that fails, such as one for an id of another kind, finds nothing. */
+export async function searchEverything(api: Sterna, base: string, q: string): Promise<PaletteGroup[]> {
+  const groups = await Promise.all(
+    SEARCHES.map(async ({ heading, search }) => ({ heading, items: await search(api, base, q).catch(() => []) })),
+  )
+  return groups.filter(({ items }) => items.length > 0)
+}
+
+/** Pages and actions are known to the browser; all words of the query must occur in the label. */
+export function matchItems(items: PaletteItem[], q: string): PaletteItem[] {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  return items.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
+}
+
+export const recentItem = ({ path, label, kind }: { path: string; label: string; kind: string }): PaletteItem => ({
+  id: `recent-${path}`,
+  label,
+  hint: kind,
+  icon: Clock,
+  path,
+})

@@ -1,0 +1,36 @@
+import { Link, Outlet } from '@tanstack/react-router'
+import { useProject } from '../projects/current.ts'
+
+const PAGES = [
+  { to: '/app/p/$projectId/settings', label: 'General' },
+  { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
+  { to: '/app/p/$projectId/settings/team', label: 'Team' },
+] as const
+
+/** The pages of the settings, with a navigation of their own. */
+export function SettingsLayout() {
+  const { id: projectId } = useProject()
+  return (
+    <div className="lg:grid lg:min-h-dvh lg:grid-cols-[168px_minmax(0,1fr)]">
+      <nav aria-label="Settings" className="border-line border-b bg-surface px-2 lg:border-r lg:border-b-0 lg:bg-transparent lg:py-3">
+        <ul className="flex gap-1 overflow-x-auto lg:sticky lg:top-3 lg:flex-col lg:gap-px">
+          {PAGES.map(({ to, label }) => (
+            <li key={to}>
+              <Link
+                to={to}
+                params={{ projectId }}
+                activeOptions={{ exact: true, includeSearch: false }}
+                className="flex h-10 items-center whitespace-nowrap rounded-md px-2.5 font-medium text-muted text-ui hover:text-ink aria-[current=page]:text-accent lg:h-8 lg:aria-[current=page]:bg-accent-soft lg:hover:bg-sunken pointer-coarse:h-11"
+              >
+                {label}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className="min-w-0">
+        <Outlet />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,47 @@
+const LARGE = 100_000
+
+/** An exact number with separators; an estimate is rounded: `about 1.2 M`. */
+export function formatCount(value: number, { about = false, locale }: { about?: boolean; locale?: string } = {}): string {
+  if (!about) return new Intl.NumberFormat(locale).format(value)
+  if (value < LARGE) return `about ${new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }).format(value)}`
+  const [divisor, unit] = value < 1_000_000 ? [1_000, 'k'] : value < 1_000_000_000 ? [1_000_000, 'M'] : [1_000_000_000, 'G']
+  return `about ${new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }).format(value / divisor)} ${unit}`
+}
+
+/** `1 contact`, `1,204 contacts`, `about 1.2 M contacts`. */
+export function countOf(value: number, noun: Noun, about = false): string {
+  return `${formatCount(value, { about })} ${value === 1 ? noun.one : noun.many}`
+}
+
+export type Noun = { one: string; many: string }
+
+/** A number of things. `about` marks an estimate, and `asOf` its age. */
+export function Count({
+  value,
+  about = false,
+  asOf,
+  className = '',
+}: {
+  value: number
+  about?: boolean
+  asOf?: string
+  className?: string
+}) {
+  const exact = new Intl.NumberFormat().format(value)
+  const title = [about ? `Estimated: ${exact}` : exact, asOf && `counted ${new Date(asOf).toLocaleString()}`].filter(Boolean).join(', ')
+  return (
+    <span className={`tabular-nums ${className}`} title={title}>
+      {formatCount(value, { about })}
+    </span>
+  )
+}
+
+/** A share of a whole, 0 to 1. */
+export function Percent({ value, className = '' }: { value: number; className?: string }) {
+  const digits = value > 0 && value < 0.1 ? 1 : 0
+  return (
+    <span className={`tabular-nums ${className}`}>
+      {new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: digits }).format(value)}
+    </span>
+  )
+}
