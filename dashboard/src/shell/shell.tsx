@@ -76,7 +76,7 @@ function Frame() {
         <div className="min-w-0">
           <TopBar onSearch={openPalette} onSheet={() => setSheetOpen(true)} />
           <main id="content" tabIndex={-1} className="outline-none">
-            <div className="space-y-2 px-4 pt-3 empty:hidden sm:px-6 lg:px-8">
+            <div className="space-y-2 px-4 py-3 empty:hidden sm:px-6 lg:px-8">
               <VerifyBanner />
               <DisabledBanner />
             </div>

@@ -15,7 +15,7 @@ export function Card({ title, description, actions, tone = 'plain', flush = fals
     <section className={`rounded-lg border bg-surface ${tone === 'danger' ? 'border-danger/40' : 'border-line'}`}>
       {(title || actions) && (
         <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3 p-4">
-          <div className="min-w-0 flex-1 basis-64">
+          <div className="min-w-0 flex-1 basis-40">
             {title && <h2 className="font-semibold text-base leading-6">{title}</h2>}
             {description && <p className="mt-0.5 text-muted text-ui">{description}</p>}
           </div>

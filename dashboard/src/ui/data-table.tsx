@@ -57,14 +57,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const hasActions = Boolean(rowMenu || onPeek)
   return (
     <table
-      className={`w-full table-fixed text-left text-ui transition-opacity max-sm:block ${stale ? 'opacity-60' : ''}`}
+      className={`w-full border-line border-y bg-surface table-fixed text-left text-ui transition-opacity max-sm:block ${stale ? 'opacity-60' : ''}`}
       aria-busy={stale || !rows}
     >
       <caption className="sr-only">{caption}</caption>
-      <thead className="sticky top-0 z-10 bg-canvas max-sm:sr-only lg:top-14">
-        <tr className="text-muted text-xs">
+      <thead className="sticky top-0 z-10 bg-surface max-sm:sr-only lg:top-14">
+        <tr className="border-line border-b text-muted text-xs">
           {selection && (
-            <th scope="col" className="w-9 pl-4">
+            <th scope="col" className="w-10 pl-4 sm:pl-6 lg:w-14 lg:pl-8">
               <Checkbox
                 label="Select this page"
                 className="block"
@@ -79,7 +79,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             <Heading key={column.id} column={column} sort={sort} onSort={onSort} />
           ))}
           {hasActions && (
-            <th scope="col" className="w-20 pr-4">
+            <th scope="col" className="w-20 pr-4 lg:w-24 lg:pr-8">
               <span className="sr-only">Actions</span>
             </th>
           )}
@@ -115,7 +115,7 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
     <th
       scope="col"
       aria-sort={isSorted ? (sort?.dir === 'asc' ? 'ascending' : 'descending') : undefined}
-      className={`h-9 border-line border-b px-3 font-medium first:pl-4 last:pr-4 ${column.numeric ? 'text-right' : ''} ${column.width ?? ''} ${hiding(column)}`}
+      className={`h-9 px-3 font-medium first:pl-4 last:pr-4 sm:first:pl-6 sm:last:pr-6 lg:first:pl-8 lg:last:pr-8 ${column.numeric ? 'text-right' : ''} ${column.width ?? ''} ${hiding(column)}`}
     >
       {column.sort && onSort ? (
         <button
@@ -133,7 +133,7 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
   )
 }
 
-const CELL = 'truncate px-3 first:pl-4 last:pr-4 max-sm:px-0 max-sm:first:pl-0 max-sm:last:pr-0'
+const CELL = 'truncate px-3 sm:first:pl-6 sm:last:pr-6 lg:first:pl-8 lg:last:pr-8 max-sm:px-0'
 
 function DataRow<Row>({
   row,
@@ -155,7 +155,7 @@ function DataRow<Row>({
       className={`group/row relative border-line border-b hover:bg-sunken/70 has-[[data-row-link]:focus-visible]:bg-sunken max-sm:flex max-sm:flex-wrap max-sm:items-center max-sm:gap-x-3 max-sm:px-4 max-sm:py-2 ${compact ? 'sm:h-8' : 'sm:h-10'} ${isSelected || peeked === id ? 'bg-accent-soft/60' : ''}`}
     >
       {selection && (
-        <td className="w-9 pl-4 max-sm:w-auto max-sm:pl-0">
+        <td className="max-sm:w-auto sm:pl-6 lg:pl-8">
           <Checkbox
             label={`Select ${rowLabel(row)}`}
             className="relative z-10 block"
@@ -182,7 +182,7 @@ function DataRow<Row>({
         ),
       )}
       {(rowMenu || onPeek) && (
-        <td className="pr-3 text-right max-sm:pr-0">
+        <td className="text-right max-sm:-my-2 sm:pr-4 lg:pr-7">
           <span className="relative z-10 inline-flex opacity-0 focus-within:opacity-100 group-hover/row:opacity-100 pointer-coarse:opacity-100 has-data-[state=open]:opacity-100">
             {onPeek && rowPath && (
               <button

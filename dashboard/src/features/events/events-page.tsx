@@ -66,14 +66,14 @@ const COLUMNS: Column<ListedEvent>[] = [
   {
     id: 'contact',
     heading: 'Contact',
-    width: 'w-64',
+    width: 'w-56',
     cell: ({ contact, contactId }) => (contactId ? <ContactLink contact={contact} /> : '–'),
   },
   {
     id: 'data',
     heading: 'Data',
     from: 'xl',
-    width: 'w-96',
+    width: 'w-72',
     cell: ({ data }) => <span className="font-mono text-code text-muted">{JSON.stringify(data)}</span>,
   },
   { id: 'createdAt', heading: 'Time', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },

@@ -1,0 +1,62 @@
+/**
+ * Takes a picture of every page: empty and full, light and dark, on a large screen and on a phone. Run it with `npm run screenshots`;
+ * arguments select pages by a part of their name. The pictures are in dashboard/screenshots, which git ignores.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { startNode } from '../../server/test/support/process.ts'
+import { launchBrowser, openPage, PHONE, signUp } from '../test/support/browser.ts'
+import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from '../test/support/pages.ts'
+import { seedProject } from '../test/support/seed.ts'
+
+const OUT = join(import.meta.dirname, '../screenshots')
+const SCREENS = { large: { viewport: { width: 1440, height: 900 } }, phone: { ...PHONE, hasTouch: true } }
+const THEMES = ['light', 'dark'] as const
+
+const wanted = process.argv.slice(2)
+const isWanted = (name: string) => wanted.length === 0 || wanted.some((part) => name.includes(part))
+
+async function shoot(page: Page, name: string, path: string) {
+  if (!isWanted(name)) return
+  await page.goto(path)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForLoadState('networkidle')
+  await page.screenshot({ path: join(OUT, `${name}.png`) })
+}
+
+const data = mkdtempSync(join(tmpdir(), 'sterna-screenshots-'))
+rmSync(OUT, { recursive: true, force: true })
+mkdirSync(OUT, { recursive: true })
+const [sterna, browser] = await Promise.all([startNode({ DATA_DIR: data }), launchBrowser()])
+const errors: string[] = []
+try {
+  const setup = await openPage(browser, sterna.url, errors)
+  const empty = await signUp(setup, 'owner@example.com', 'Empty')
+  const full = (await (await setup.context().request.post('/users/@me/projects', { data: { name: 'Acme' } })).json()) as typeof empty
+  const { firstContact } = await seedProject(setup, full)
+  const storageState = await setup.context().storageState()
+
+  for (const [screen, options] of Object.entries(SCREENS)) {
+    for (const colorScheme of THEMES) {
+      const nameOf = (page: string, state: string) => [page, state, screen, colorScheme].filter(Boolean).join('-')
+      const signedOut = await openPage(browser, sterna.url, errors, { ...options, colorScheme })
+      for (const [name, path] of Object.entries(SIGNED_OUT)) await shoot(signedOut, nameOf(name, ''), path)
+      const page = await openPage(browser, sterna.url, errors, { ...options, colorScheme, storageState })
+      await shoot(page, nameOf('new-project', ''), '/app/new')
+      for (const [name, path] of Object.entries(PAGES)) {
+        await shoot(page, nameOf(name, 'empty'), fillPath(path, empty.id))
+        await shoot(page, nameOf(name, 'full'), fillPath(path, full.id, firstContact.id))
+      }
+      for (const [name, path] of Object.entries(FULL_ONLY)) await shoot(page, nameOf(name, ''), fillPath(path, full.id, firstContact.id))
+      await Promise.all([signedOut.context().close(), page.context().close()])
+    }
+  }
+} finally {
+  await browser.close()
+  await sterna.stop()
+  rmSync(data, { recursive: true, force: true })
+}
+if (errors.length > 0) console.error(errors.join('\n'))
+console.log(`dashboard/screenshots: ${errors.length} errors in the pages`)

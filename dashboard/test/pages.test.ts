@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { PHONE } from './support/browser.ts'
+import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
+import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from './support/pages.ts'
+import { seedProject } from './support/seed.ts'
+
+const { open, openAsOwner } = startDashboard()
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+async function show(page: Page, path: string) {
+  await page.goto(path)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForLoadState('networkidle')
+}
+
+/** Violations of the WCAG rules of axe that are serious or critical. Evaluated by the browser's protocol, which no CSP restricts. */
+async function seriousViolations(page: Page) {
+  await page.evaluate(AXE)
+  const { violations } = await page.evaluate(() => (window as unknown as { axe: { run: () => Promise<AxeResults> } }).axe.run())
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`)
+}
+
+test('no page has a serious accessibility problem or is wider than a phone, in light and in dark', async () => {
+  const { page, project } = await openAsOwner('reader@example.com', { colorScheme: 'light' })
+  const empty = project
+  const full = (await (await page.context().request.post('/users/@me/projects', { data: { name: 'Full' } })).json()) as typeof project
+  const { firstContact } = await seedProject(page, full, 30)
+  const phone = await open({ ...PHONE, colorScheme: 'dark', storageState: await page.context().storageState() })
+  const signedOut = await open({ ...PHONE, colorScheme: 'dark' })
+
+  for (const [name, path] of Object.entries(SIGNED_OUT)) {
+    await show(signedOut, path)
+    expect([name, await seriousViolations(signedOut)]).toEqual([name, []])
+  }
+  const paths = [
+    ...Object.entries(PAGES).map(([name, path]) => [`${name}, empty`, fillPath(path, empty.id)] as const),
+    ...Object.entries({ ...PAGES, ...FULL_ONLY }).map(([name, path]) => [name, fillPath(path, full.id, firstContact.id)] as const),
+  ]
+  for (const [name, path] of paths) {
+    await Promise.all([show(page, path), show(phone, path)])
+    expect([name, 'light', await seriousViolations(page)]).toEqual([name, 'light', []])
+    expect([name, 'dark', await seriousViolations(phone)]).toEqual([name, 'dark', []])
+    expect([name, await phone.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, PHONE.viewport.width])
+  }
+})
+
+test('a new user sends a first email in the sandbox and sees it, within a minute', async () => {
+  const { page } = await openAsOwner('first@example.com')
+  const begun = Date.now()
+  await page.goto('/app')
+  await button(page, 'Send the email').click()
+  await page.getByText('My first email with Sterna.', { exact: false }).last().waitFor()
+  await page.locator('pre', { hasText: 'Subject: It works' }).waitFor()
+  await button(page, /Done Send yourself an email/).waitFor()
+  expect(Date.now() - begun).toBeLessThan(60_000)
+  await page.locator('ul', { hasText: 'It works' }).first().waitFor()
+})
+
+test('contacts are added, found, selected, unsubscribed as a job, changed and deleted', async () => {
+  const { page, project } = await openAsOwner('people@example.com')
+  await page.goto(`/app/p/${project.id}/contacts`)
+  await button(page, 'Add your first contacts').click()
+  const addresses = Array.from({ length: 30 }, (_, index) => `person${index}@example.com`)
+  await fillAndSubmit(page, { Addresses: addresses.join('\n') }, 'Add 30 contacts')
+  await page.getByText('30 created').waitFor()
+  await page.reload()
+  await page.getByText('30 created').waitFor()
+  await button(page, 'Dismiss Add 30 contacts').click()
+
+  await page.getByLabel('Search by address').fill('person1')
+  await page.waitForURL(/q=person1/)
+  await page.getByRole('link', { name: 'person19@example.com' }).waitFor()
+  expect(await page.locator('[data-row]').count()).toBe(11)
+  await button(page, 'Remove filter').count()
+  await page.getByLabel('Search by address').fill('')
+  await page.waitForURL((url) => !url.search.includes('q='))
+
+  await page.getByLabel('Select this page').check()
+  await page.getByText('25 contacts selected').waitFor()
+  await page.getByRole('button', { name: 'Select all 30 that match' }).click()
+  await page.getByLabel('Select person29@example.com').uncheck()
+  await page.getByText('29 contacts selected').waitFor()
+  await button(page, 'Unsubscribe').click()
+  await page.getByText('29 changed').waitFor()
+  await page.goto(`/app/p/${project.id}/contacts?subscribed=true`)
+  await page.getByRole('link', { name: 'person29@example.com' }).waitFor()
+  expect(await page.locator('[data-row]').count()).toBe(1)
+
+  await page.keyboard.press('j')
+  await page.keyboard.press('Space')
+  await page.getByRole('complementary', { name: 'person29@example.com' }).waitFor()
+  expect(page.url()).toContain('peek=')
+  await page.keyboard.press('Escape')
+  await page.getByRole('complementary', { name: 'person29@example.com' }).waitFor({ state: 'detached' })
+  await page.keyboard.press('Enter')
+  await heading(page, 'person29@example.com')
+
+  await button(page, 'Add a field').click()
+  await fillAndSubmit(page, { 'Name of the field': 'note', Value: '<img src=x onerror=alert(1)>' }, 'Add field')
+  await page.getByText('<img src=x onerror=alert(1)>', { exact: true }).waitFor()
+  await button(page, 'Remove note').click()
+  await button(page, 'Undo').first().click()
+  await page.getByText('<img src=x onerror=alert(1)>', { exact: true }).waitFor()
+
+  await button(page, 'More actions').click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  await button(page, 'Delete contact').click()
+  await heading(page, 'Contacts')
+  await page.goto(`/app/p/${project.id}/contacts/fields`)
+  await page.getByText('No fields yet').waitFor()
+})
+
+test('an event that is tracked appears in the list and in the timeline, and the palette finds the contact', async () => {
+  const { page, project } = await openAsOwner('events@example.com')
+  await page.goto(`/app/p/${project.id}/events`)
+  await button(page, 'Track a test event').click()
+  await fillAndSubmit(page, { Event: 'trial started', Contact: 'ada@example.com', Data: '{"plan": "pro"}' }, 'Track the event')
+  await page.getByRole('button', { name: 'trial started' }).first().waitFor()
+  await page.getByRole('link', { name: 'ada@example.com' }).waitFor()
+
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('ada@')
+  await page.getByRole('option', { name: 'ada@example.com' }).waitFor()
+  await page.keyboard.press('Enter')
+  await heading(page, 'ada@example.com')
+  await page.getByText('trial started', { exact: true }).waitFor()
+  await page.keyboard.press('g')
+  await page.keyboard.press('d')
+  await heading(page, 'Domains')
+
+  await button(page, 'Add domain').click()
+  await page.getByRole('dialog').getByLabel('Domain', { exact: true }).fill('journey.example.com')
+  await page.getByRole('dialog').getByRole('button', { name: 'Add domain' }).click()
+  await page.getByText('Signature (DKIM)').waitFor()
+  await button(page, 'Delete journey.example.com').click()
+  await fillAndSubmit(page, { 'Type “journey.example.com” to confirm': 'journey.example.com' }, 'Delete domain')
+  await page.getByText('No domain yet').waitFor()
+})
+
+test('a list is a link: filters, order, page and size come back with Back and reload', async () => {
+  const { page, project } = await openAsOwner('links@example.com')
+  await seedProject(page, project, 60)
+  await page.goto(`/app/p/${project.id}/contacts`)
+  await button(page, 'Address').click()
+  await page.waitForURL(/sort=email&dir=asc/)
+  const first = await page.locator('[data-row-link]').first().textContent()
+  await button(page, 'Next').click()
+  await page.waitForURL(/cursor=/)
+  await page.getByRole('link', { name: first!, exact: true }).waitFor({ state: 'detached' })
+  const second = await page.locator('[data-row-link]').first().textContent()
+  await page.reload()
+  await page.getByRole('link', { name: second!, exact: true }).waitFor()
+  await button(page, 'Previous').click()
+  await page.getByRole('link', { name: first!, exact: true }).waitFor()
+
+  await button(page, 'Filter').click()
+  await button(page, 'Subscription').click()
+  await button(page, 'Unsubscribed').click()
+  await page.getByText('Subscription: Unsubscribed').waitFor()
+  expect(new URL(page.url()).searchParams.get('subscribed')).toBe('false')
+  await page.goBack()
+  await page.getByText('Subscription: Unsubscribed').waitFor({ state: 'detached' })
+})

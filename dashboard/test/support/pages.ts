@@ -1,0 +1,31 @@
+/** The pages of the dashboard, for screenshots and for the checks that hold for every page. A new page adds its line here. */
+
+export const SIGNED_OUT: Record<string, string> = {
+  'sign-in': '/sign-in',
+  'sign-up': '/sign-up',
+  forgot: '/forgot-password',
+  reset: '/reset-password?token=x',
+  invitation: '/accept-invitation?token=x',
+}
+
+/** Taken of an empty and of a full project. `{p}` is the project. */
+export const PAGES: Record<string, string> = {
+  overview: '/app/p/{p}',
+  contacts: '/app/p/{p}/contacts',
+  fields: '/app/p/{p}/contacts/fields',
+  events: '/app/p/{p}/events',
+  domains: '/app/p/{p}/domains',
+  general: '/app/p/{p}/settings',
+  keys: '/app/p/{p}/settings/keys',
+  team: '/app/p/{p}/settings/team',
+}
+
+/** Need data. `{contact}` is a contact of the full project. */
+export const FULL_ONLY: Record<string, string> = {
+  contact: '/app/p/{p}/contacts/{contact}',
+  'contacts-peek': '/app/p/{p}/contacts?peek={contact}',
+  'contacts-filtered': '/app/p/{p}/contacts?subscribed=true&field=plan%3Dpro',
+  'contacts-no-match': '/app/p/{p}/contacts?q=nobody-like-this',
+}
+
+export const fillPath = (path: string, project: string, contact = '') => path.replaceAll('{p}', project).replaceAll('{contact}', contact)
