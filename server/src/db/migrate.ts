@@ -116,6 +116,34 @@ const splitStatements = (text: string) =>
     .filter(Boolean)
 
 async function runStatement(client: pg.Client, statement: string) {
+  const [, index, table, definition] = ON_PARTITIONS.exec(statement) ?? []
+  return index ? indexPartitions(client, { index, table: table!, definition: definition! }) : runSingle(client, statement)
+}
+
+/** Not SQL: PostgreSQL cannot build the index of a partitioned table concurrently. */
+const ON_PARTITIONS = /^create\s+index\s+concurrently\s+if\s+not\s+exists\s+(\w+)\s+on\s+each\s+partition\s+of\s+(\w+)\s+([\s\S]+)$/i
+
+/**
+ * First the index of the table without its partitions: partitions that are created from now on have it. Then each partition gets an index,
+ * concurrently, and it is attached. With the last of them the index of the table is valid.
+ */
+async function indexPartitions(client: pg.Client, { index, table, definition }: { index: string; table: string; definition: string }) {
+  await runSingle(client, `create index if not exists ${index} on only ${table} ${definition}`)
+  const { rows } = await client.query<{ name: string }>(
+    `select c.relname as name from pg_inherits p join pg_class c on c.oid = p.inhrelid
+      where p.inhparent = $1::regclass and not exists (
+        select from pg_index i join pg_inherits h on h.inhrelid = i.indexrelid where i.indrelid = c.oid and h.inhparent = $2::regclass)
+      order by 1`,
+    [table, index],
+  )
+  for (const { name } of rows) {
+    const own = `${name}_${index}`
+    await runSingle(client, `create index concurrently if not exists ${own} on ${name} ${definition}`)
+    await runSingle(client, `alter index ${index} attach partition ${own}`)
+  }
+}
+
+async function runSingle(client: pg.Client, statement: string) {
   const [, repeatable, index] = /^create\s+(?:unique\s+)?index\s+concurrently\s+(if\s+not\s+exists\s+)?(\w+)/i.exec(statement) ?? []
   if (index && !repeatable) throw new Error(`Write "if not exists ${index}": after a kill this statement is repeated.`)
   const isConcurrent = /^(create\s+(unique\s+)?|drop\s+)index\s+concurrently\b/i.test(statement)

@@ -6,7 +6,10 @@ const RECONNECT_MS = 1_000
 
 type Subscription = { url: string; channel: string; onNotified: (payload: string) => void; log: Log }
 
-/** Calls back for each notification on a channel of PostgreSQL. Notifications are lost while the connection is: callers poll as well. */
+/**
+ * Calls back for each notification on a channel of PostgreSQL, and once per connection, because notifications are lost while there is none.
+ * Callers poll as well.
+ */
 export function listenForNotifications({ url, channel, onNotified, log }: Subscription) {
   let client: pg.Client | undefined
   const listening = every(
@@ -21,6 +24,7 @@ export function listenForNotifications({ url, channel, onNotified, log }: Subscr
       await connecting.connect()
       await connecting.query(`listen ${channel}`)
       client = connecting
+      onNotified('')
     },
     log,
   )

@@ -27,7 +27,7 @@ export type Reaction = {
  */
 export type ReactionHandler = (tx: Tx, batch: { projectId: string; reactions: Reaction[] }) => Promise<void>
 
-type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; handlers: Record<string, ReactionHandler> }
+type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; handlers: Record<string, ReactionHandler>; pollMs?: number }
 
 /** Projects that one process works on at a time: a slow project must not delay the others. */
 const LANES = 3
@@ -50,7 +50,7 @@ const MAX_FAILURES = 20
 const ONE_BY_ONE_MS = 5_000
 
 /** Hands reactions to the handlers of their listeners, project by project. Any number of processes may run it. */
-export async function startDispatcher({ db, url, log, isHeld, handlers }: Deps) {
+export async function startDispatcher({ db, url, log, isHeld, handlers, pollMs = POLL_MS }: Deps) {
   const signal = createWakeSignal()
   const warn = createRareWarning(log)
   const visits = new Map<string, Promise<void>>()
@@ -86,7 +86,7 @@ export async function startDispatcher({ db, url, log, isHeld, handlers }: Deps) 
 
   async function pause() {
     const rests = [...resting.values()].map((until) => until - performance.now())
-    await signal.wait(Math.max(0, Math.min(POLL_MS, ...rests)))
+    await signal.wait(Math.max(0, Math.min(pollMs, ...rests)))
     if (!hasBacklog && !stopped) await sleep(GATHER_MS)
     hasBacklog = false
   }
@@ -217,23 +217,21 @@ async function tryLockReactions(tx: Tx, projectId: string) {
   return free
 }
 
+const findDueProject = async (db: Db, search: Search) => (await maybeOne(db, dueProjectSql(search)))?.projectId
+
+type Search = { after: string; except: string[] }
+
 /** A skip scan: reads the earliest row of each project, however many it has. */
-async function findDueProject(db: Db, { after, except }: { after: string; except: string[] }) {
-  const row = await maybeOne(
-    db,
-    sql<{ projectId: string }>`
-      with recursive pending as (
-        (select project_id, due_at from reactions where project_id > ${after} order by project_id, due_at limit 1)
-        union all
-        select next.project_id, next.due_at from pending cross join lateral (
-          select r.project_id, r.due_at from reactions r where r.project_id > pending.project_id order by r.project_id, r.due_at limit 1
-        ) as next
-      )
-      select project_id as "projectId" from pending where due_at <= now() and project_id <> all(${except}::uuid[]) limit 1
-    `,
+export const dueProjectSql = ({ after, except }: Search) => sql<{ projectId: string }>`
+  with recursive pending as (
+    (select project_id, due_at from reactions where project_id > ${after} order by project_id, due_at limit 1)
+    union all
+    select next.project_id, next.due_at from pending cross join lateral (
+      select r.project_id, r.due_at from reactions r where r.project_id > pending.project_id order by r.project_id, r.due_at limit 1
+    ) as next
   )
-  return row?.projectId
-}
+  select project_id as "projectId" from pending where due_at <= now() and project_id <> all(${except}::uuid[]) limit 1
+`
 
 /** `isVague`: from a node of an older version, which did not say what changed about the contact. */
 type Claimed = Omit<Reaction, 'listeners'> & { attempts: number; isVague: boolean }

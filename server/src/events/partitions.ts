@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
-import { countAffected, many, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { lowestId } from '../lib/id.ts'
+import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { lowestId, NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
+import { insertReactionsSql } from './listen.ts'
 
 const MONTHS = 3
 const CHUNK = 5_000
@@ -70,16 +71,50 @@ export async function dropOldEvents(db: Pool, log: Log, { months, now = new Date
 
 async function dropPartition(tx: Tx, name: string) {
   await limitLockWait(tx)
+  await reactToDrop(tx, name)
   await sql`drop table if exists ${sql.table(name)}`.execute(tx)
 }
 
-const dropStrays = (tx: Tx, before: Date) =>
-  countAffected(
+type Wanted = { projectId: string; topic: string }
+
+/** Tells those who listen to the deletion of events that this partition has. In pages: a statement may take 5 s. */
+async function reactToDrop(tx: Tx, partition: string) {
+  for (let last: Wanted | undefined = { projectId: NIL_ID, topic: '' }; last; ) {
+    const page: Wanted[] = await many(
+      tx,
+      sql<Wanted>`
+        select distinct project_id as "projectId", topic from listeners
+        where (project_id, topic) > (${last.projectId}, ${last.topic}) and topic like ${`${DELETED}%`}
+        order by 1, 2 limit ${CHUNK}
+      `,
+    )
+    const affected = sql`(
+      select "projectId" as project_id, null::uuid as contact_id, array_agg(topic) as topics
+      from jsonb_to_recordset(${JSON.stringify(page)}::jsonb) as l("projectId" uuid, topic text)
+      -- A scalar subquery: a join could read the whole partition.
+      where (select true from ${sql.table(partition)} e where e.project_id = "projectId" and e.name = substr(topic, ${DELETED.length + 1}) limit 1)
+      group by 1)`
+    if (page.length) await insertReactionsSql(affected).execute(tx)
+    last = page.length === CHUNK ? page.at(-1) : undefined
+  }
+}
+const DELETED = 'events-deleted:'
+
+async function dropStrays(tx: Tx, before: Date) {
+  const { count } = await one(
     tx,
-    sql`
-      delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
+    sql<{ count: number }>`
+      with deleted as (
+        delete from events_default where ctid = any(array(select ctid from events_default where id < ${lowestId(before)} limit ${CHUNK}))
+        returning project_id, name
+      ), reacted as (${insertReactionsSql(sql`(
+        select project_id, null::uuid as contact_id, array_agg(distinct ${DELETED} || name) as topics from deleted group by 1)`)}
+      )
+      select count(*)::int as count from deleted
     `,
   )
+  return count
+}
 
 async function deleteCounts(tx: Tx, before: Date) {
   await sql`delete from event_counts where day < ${before.toISOString().slice(0, 10)}::date`.execute(tx)

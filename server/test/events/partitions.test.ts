@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { connect, many, type Pool, transact } from '../../src/db/index.ts'
 import { mergeDeltas } from '../../src/events/counts.ts'
+import { listenTo } from '../../src/events/listen.ts'
 import { createPartitions, dropOldEvents } from '../../src/events/partitions.ts'
 import { recordEvents } from '../../src/events/record.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
@@ -98,7 +99,7 @@ describe('partitions of events', () => {
         `,
       )
     expect(await indexes('events_2029_05')).toEqual(await indexes('events_default'))
-    expect(await indexes('events_2029_05')).toHaveLength(3)
+    expect(await indexes('events_2029_05')).toHaveLength(5)
     expect(errors).not.toHaveBeenCalled()
   })
 
@@ -167,6 +168,40 @@ describe('partitions of events', () => {
       await record('2025-06-11T00:00:00.000Z')
       await drop(12)
       expect(await names()).toEqual(['2025-06-11T00:00:00.000Z'])
+    })
+
+    test('react for those who listen to the deletion of events that were there', async () => {
+      await sql`truncate events, event_counts, event_count_deltas`.execute(db)
+      const [listening, without, elsewhere] = [randomUUID(), randomUUID(), randomUUID()]
+      const write = (project: string, moment: string, name: string) =>
+        transact(db, (tx) => recordEvents(tx, [{ projectId: project, id: idAt(moment), name }]))
+      await make('2026-01')
+      await write(listening, '2026-01-10T00:00:00.000Z', 'bought')
+      await write(listening, '2026-01-11T00:00:00.000Z', 'viewed')
+      await write(listening, '2026-02-10T00:00:00.000Z', 'kept')
+      await write(listening, '2025-01-10T00:00:00.000Z', 'stray')
+      await write(elsewhere, '2026-01-10T00:00:00.000Z', 'bought')
+      for (const project of [listening, without])
+        await transact(db, (tx) =>
+          listenTo(tx, { projectId: project, listener: 'test:1' }, [
+            'events-deleted:bought',
+            'events-deleted:kept',
+            'events-deleted:stray',
+            'events-deleted:never',
+            'contact',
+          ]),
+        )
+      await drop(1, '2026-03-15T00:00:00Z')
+      const reactions = await many(
+        db,
+        sql`select project_id as "projectId", contact_id as "contactId", topics from reactions order by topics`,
+      )
+      expect(reactions).toEqual([
+        { projectId: listening, contactId: null, topics: ['events-deleted:bought'] },
+        { projectId: listening, contactId: null, topics: ['events-deleted:stray'] },
+      ])
+      await drop(1, '2026-03-15T00:00:00Z')
+      expect(await many(db, sql`select 1 from reactions`)).toHaveLength(2)
     })
   })
 })

@@ -101,6 +101,78 @@ describe('a migration outside a transaction', () => {
     expect((await indexes(await connect())).map(({ valid }) => valid)).toEqual([true, true])
   })
 
+  describe('for each partition of a table', () => {
+    const PARTITIONED = `create table logs (id int not null, text text) partition by range (id);
+create table logs_low partition of logs for values from (0) to (100);
+create table logs_high partition of logs for values from (100) to (200);
+insert into logs select n, n::text from generate_series(1, 150) n;
+`
+    const ON_PARTITIONS = `-- sterna: no transaction
+create index concurrently if not exists logs_text on each partition of logs (text, id) where id > 0;
+`
+    beforeEach(async () => {
+      writeFileSync(join(folder, '0001_notes.sql'), TABLE + PARTITIONED)
+      await run()
+      writeFileSync(join(folder, '0002_logs.sql'), ON_PARTITIONS)
+    })
+
+    const indexesOfLogs = async (client: pg.Client) =>
+      (
+        await client.query(`select c.relname as name, i.indisvalid as valid, p.relname as parent
+        from pg_index i join pg_class c on c.oid = i.indexrelid left join pg_inherits h on h.inhrelid = c.oid left join pg_class p on p.oid = h.inhparent
+        where c.relname like 'logs%' order by 1`)
+      ).rows
+    const COMPLETE = [
+      { name: 'logs_high_logs_text', valid: true, parent: 'logs_text' },
+      { name: 'logs_low_logs_text', valid: true, parent: 'logs_text' },
+      { name: 'logs_text', valid: true, parent: null },
+    ]
+
+    test('builds the indexes while writers write', async () => {
+      const [writer, other] = [await connect(), await connect()]
+      await writer.query('begin')
+      await writer.query(`insert into logs_low values (99, 'open')`)
+      const migrating = run()
+      await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+      await other.query(`set lock_timeout = '500ms'`)
+      await other.query(`insert into logs values (98, 'written meanwhile'), (198, 'written meanwhile')`)
+      await writer.query('commit')
+      expect(await migrating).toEqual(['0002_logs.sql'])
+      expect(await indexesOfLogs(other)).toEqual(COMPLETE)
+    })
+
+    test('covers a partition that is created during the build', async () => {
+      const [writer, other] = [await connect(), await connect()]
+      await writer.query('begin')
+      await writer.query(`insert into logs_low values (99, 'open')`)
+      const migrating = run()
+      await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+      await other.query(
+        'create table logs_top (like logs including all); alter table logs attach partition logs_top for values from (200) to (300)',
+      )
+      await writer.query('commit')
+      await migrating
+      const all = await indexesOfLogs(other)
+      expect(all).toHaveLength(4)
+      expect(all.filter(({ valid, parent, name }) => valid && (parent === 'logs_text' || name === 'logs_text'))).toHaveLength(4)
+    })
+
+    test('continues after a kill', async () => {
+      const [writer, other] = [await connect(), await connect()]
+      await writer.query('begin')
+      await writer.query(`insert into logs_low values (99, 'open')`)
+      const killed = run().catch((err: Error) => err)
+      await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+      await other.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
+      )
+      expect(await killed).toBeInstanceOf(Error)
+      await writer.query('commit')
+      expect(await run()).toEqual(['0002_logs.sql'])
+      expect(await indexesOfLogs(other)).toEqual(COMPLETE)
+    })
+  })
+
   test('whose file was changed after it was applied is refused', async () => {
     writeFileSync(join(folder, '0002_index.sql'), INDEX)
     await run()

@@ -1,0 +1,141 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { many, one } from '../../src/db/index.ts'
+import { type EventQuery, lastEventsSql, readLastEvents } from '../../src/events/last-events.ts'
+import { idTime, newId } from '../../src/lib/id.ts'
+import { times } from '../support/times.ts'
+import { idAt, type Project, useEvents } from './event-client.ts'
+
+const { sterna, newProject } = useEvents()
+
+const BOUGHT: EventQuery = { name: 'bought', humanOnly: false }
+const OPENED: EventQuery = { name: 'email.open', humanOnly: true }
+const ANY_OPEN: EventQuery = { name: 'email.open', humanOnly: false }
+
+type Past = { at: string; name: string; data?: object }
+const write = (project: Project, contactId: string, events: Past[]) =>
+  project.events.write(events.map(({ at, ...event }) => ({ id: idAt(at), contactId, ...event })))
+
+describe('the last event of a contact', () => {
+  test('is read for many contacts and names at once', async () => {
+    const project = await newProject()
+    const [ada, bob, eve] = [newId(), newId(), newId()]
+    await write(project, ada, [
+      { at: '2026-01-01T00:00:00.001Z', name: 'bought' },
+      { at: '2026-11-03T10:00:00.123Z', name: 'bought' },
+      { at: '2026-11-04T10:00:00.000Z', name: 'viewed' },
+      { at: '2026-10-31T23:59:59.999Z', name: 'bought' },
+    ])
+    await write(project, bob, [{ at: '2026-11-05T00:00:00.000Z', name: 'viewed' }])
+    const last = await readLastEvents(sterna.db, {
+      projectId: project.id,
+      contactIds: [ada, bob, eve],
+      events: [BOUGHT, { name: 'viewed', humanOnly: false }],
+    })
+    expect(last(ada, BOUGHT)?.toISOString()).toBe('2026-11-03T10:00:00.123Z')
+    expect(last(ada, { name: 'viewed', humanOnly: false })?.toISOString()).toBe('2026-11-04T10:00:00.000Z')
+    expect(last(bob, BOUGHT)).toBeUndefined()
+    expect(last(bob, { name: 'viewed', humanOnly: false })?.toISOString()).toBe('2026-11-05T00:00:00.000Z')
+    expect(last(eve, BOUGHT)).toBeUndefined()
+  })
+
+  test.each<[string, object | undefined, boolean]>([
+    ['a human', { machine: false }, true],
+    ['a machine', { machine: true }, false],
+    ['an unknown cause', {}, true],
+  ])('by %s counts as human: %#', async (_, data, isHuman) => {
+    const project = await newProject()
+    const contact = newId()
+    await write(project, contact, [{ at: '2026-11-03T10:00:00.000Z', name: 'email.open', ...(data ? { data } : {}) }])
+    const last = await readLastEvents(sterna.db, { projectId: project.id, contactIds: [contact], events: [OPENED, ANY_OPEN] })
+    expect(last(contact, ANY_OPEN)).toEqual(new Date('2026-11-03T10:00:00.000Z'))
+    expect(last(contact, OPENED) !== undefined).toBe(isHuman)
+  })
+
+  test('is the last human open, however many machines opened later', async () => {
+    const project = await newProject()
+    const contact = newId()
+    await write(project, contact, [
+      { at: '2026-10-01T00:00:00.000Z', name: 'email.open', data: { machine: false } },
+      { at: '2026-10-02T00:00:00.000Z', name: 'email.open', data: { machine: true } },
+      { at: '2026-10-03T00:00:00.000Z', name: 'email.click', data: { machine: false } },
+    ])
+    const last = await readLastEvents(sterna.db, { projectId: project.id, contactIds: [contact], events: [OPENED, ANY_OPEN] })
+    expect(last(contact, OPENED)?.toISOString()).toBe('2026-10-01T00:00:00.000Z')
+    expect(last(contact, ANY_OPEN)?.toISOString()).toBe('2026-10-02T00:00:00.000Z')
+  })
+
+  test('of another project is not read', async () => {
+    const [project, other] = [await newProject(), await newProject()]
+    const contact = newId()
+    await write(other, contact, [{ at: '2026-11-01T00:00:00.000Z', name: 'bought' }])
+    const last = await readLastEvents(sterna.db, { projectId: project.id, contactIds: [contact], events: [BOUGHT] })
+    expect(last(contact, BOUGHT)).toBeUndefined()
+  })
+
+  test('is read for more contacts than fit into one statement', async () => {
+    const project = await newProject()
+    const contactIds = times(250, () => newId())
+    const events = [BOUGHT, ...times(99, (n) => ({ name: `other ${n}`, humanOnly: false }))]
+    await project.events.write(contactIds.map((contactId) => ({ contactId, name: 'bought' })))
+    const last = await readLastEvents(sterna.db, { projectId: project.id, contactIds, events })
+    expect(contactIds.filter((id) => !last(id, BOUGHT))).toEqual([])
+    expect(contactIds.filter((id) => last(id, events[50]!))).toEqual([])
+  })
+
+  test('without contacts or names asks nothing', async () => {
+    const project = await newProject()
+    const none = await readLastEvents(sterna.db, { projectId: project.id, contactIds: [], events: [BOUGHT] })
+    expect(none(newId(), BOUGHT)).toBeUndefined()
+    const nothing = await readLastEvents(sterna.db, { projectId: project.id, contactIds: [newId()], events: [] })
+    expect(nothing(newId(), BOUGHT)).toBeUndefined()
+  })
+
+  test('is found without reading the history of the contact', async () => {
+    const project = await newProject()
+    const [busy, other] = [newId(), newId()]
+    await sql`
+      insert into events (project_id, id, name, contact_id, data)
+      select ${project.id}, (lpad(to_hex((extract(epoch from now()) * 1000)::bigint - n), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0')
+          || '8' || lpad(to_hex(n), 15, '0'))::uuid,
+        case when n % 2 = 0 then 'email.open' else 'viewed' end, case when n % 10 = 0 then ${other}::uuid else ${busy}::uuid end,
+        '{"machine": true}'
+      from generate_series(1, 30000) as n
+    `.execute(sterna.db)
+    // Also before the first ANALYZE, as after a burst of events.
+    for (const analyze of [sql`select`, sql`analyze events`]) {
+      await analyze.execute(sterna.db)
+      const events = [BOUGHT, OPENED, ANY_OPEN, { name: 'viewed', humanOnly: false }]
+      const { blocks, rows } = await costOf(lastEventsSql({ projectId: project.id, contactIds: [busy], events }))
+      expect(rows).toBeLessThan(10)
+      expect(blocks).toBeLessThan(100)
+    }
+  })
+})
+
+type Plan = { 'Node Type': string; 'Actual Rows': number; 'Actual Loops': number; 'Rows Removed by Filter'?: number; Plans?: Plan[] }
+
+type Explained = { 'QUERY PLAN': [{ Plan: Plan & { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
+
+/** Pages touched, and index entries and rows read from tables. */
+async function costOf(query: ReturnType<typeof lastEventsSql>) {
+  const { 'QUERY PLAN': plan } = await one(sterna.db, sql<Explained>`explain (analyze, buffers, format json) ${query}`)
+  const root = plan[0].Plan
+  const scans = (node: Plan): number =>
+    (/Scan/.test(node['Node Type']) && !/CTE|Function|Subquery/.test(node['Node Type'])
+      ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+      : 0) + (node.Plans ?? []).reduce((sum, child) => sum + scans(child), 0)
+  return { blocks: root['Shared Hit Blocks'] + root['Shared Read Blocks'], rows: scans(root) }
+}
+
+describe('the time in an id', () => {
+  test('is the same in SQL and here, to the millisecond', async () => {
+    const ids = [newId(), idAt('1970-01-01T00:00:00.000Z'), idAt('2026-12-31T23:59:59.999Z'), idAt('2100-02-28T00:00:00.001Z')]
+    const rows = await many(
+      sterna.db,
+      sql<{ at: Date }>`select id_time(id) as at from unnest(${ids}::uuid[]) with ordinality as i(id, n) order by n`,
+    )
+    expect(rows.map(({ at }) => at.toISOString())).toEqual(ids.map((id) => idTime(id).toISOString()))
+    expect(idTime(ids[2]!).toISOString()).toBe('2026-12-31T23:59:59.999Z')
+  })
+})
