@@ -27,7 +27,7 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
       with before as (
         select email as former_email, subscribed as was_subscribed,
           case when ${data === null} then array(select jsonb_object_keys(data)) end as former_keys
-        from contacts where project_id = ${projectId} and id = ${id} for update
+        from contacts where project_id = ${projectId} and id = ${id} for no key update
       )
       update contacts set
         email = coalesce(${email ?? null}, email),

@@ -79,7 +79,7 @@ const CAUSES: Record<string, [Cause, string[][]]> = {
   ],
   'an event that unsubscribes': [
     (project) => project.trackEvent('viewed', { subscribed: false }),
-    [['contact', 'contact:subscribed'], ['event:*'], UNSUBSCRIBED],
+    [['contact', 'contact:subscribed'], UNSUBSCRIBED, ['event:*']],
   ],
   'an event without a contact': [(project) => project.call('POST', '/events/track', { name: 'bought' }), [['event:*', 'event:bought']]],
   'a new address of a contact': [
