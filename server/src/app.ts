@@ -17,6 +17,9 @@ import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { segmentMemberRoutes } from './segments/member-routes.ts'
+import { segmentRoutes } from './segments/routes.ts'
+import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
@@ -41,9 +44,9 @@ export async function buildApp(
   configRoutes(app, deps)
   authRoutes(app, deps)
   projectRoutes(app, deps)
-  contactRoutes(app, deps)
+  contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)
-  await contactJobRoutes(app, deps)
+  await contactJobRoutes(app, deps, segmentAccess)
   domainRoutes(app, deps)
   verifyRoutes(app, deps)
   eventRoutes(app, deps)
@@ -53,6 +56,8 @@ export async function buildApp(
   emailRoutes(app, deps)
   suppressionRoutes(app, deps)
   await preferenceRoutes(app, deps)
+  segmentRoutes(app, deps)
+  segmentMemberRoutes(app, deps)
   sendRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)

@@ -14,6 +14,7 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
 import type { Wiper } from './projects/wipe.ts'
+import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 
@@ -21,6 +22,8 @@ import { wipeUploads } from './uploads/wipe.ts'
 export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeJobs,
+  wipeSegmentMembers,
+  wipeSegments,
   wipeContacts,
   wipeContactFacts,
   wipeEvents,

@@ -29,6 +29,9 @@ import { wipeProject } from './projects/wipe.ts'
 import { continueCompute, forgetMembers } from './segments/compute.ts'
 import { recheckSegments } from './segments/recheck.ts'
 import { startSweep } from './segments/sweep.ts'
+import { continueCopyingMembers } from './segments/copy-members.ts'
+import { countStaleSegments } from './segments/counts.ts'
+import { segmentAccess } from './segments/selection.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
 
@@ -37,7 +40,8 @@ const SENDER_CONNECTIONS = 4
 
 /** Every background job, in one list. */
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
-  'contacts.bulk': (job) => continueBulk(db, job),
+  'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
+  'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),
   'contacts.import': (job) => continueImport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
@@ -47,6 +51,8 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'events.forget-contacts': (what) => removeContactEvents(db, what),
   'projects.wipe': (wipe) => wipeProject(db, wipe, { wipers: WIPERS, sweep: sweepEvents }),
   'segments.compute': (job) => continueCompute(db, job),
+  'segments.copy-members': (copy) => continueCopyingMembers(db, copy),
+  'segments.count': (what) => countStaleSegments(db, what),
   'segments.forget-members': (segment) => forgetMembers(db, segment),
   'uploads.remove': ({ keys }) => storage.remove(keys),
 })

@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { refusedPlainly } from '../http/bounds.ts'
 import { enqueue } from '../jobs/enqueue.ts'
-import { advanceJob, completeJob, type JobId, lockJob, saveErrors } from '../jobs/job.ts'
+import { advanceJob, completeJob, failJob, type JobId, lockJob, queueJob, saveErrors } from '../jobs/job.ts'
 import { failPlainly, invalid, notFound } from '../lib/errors.ts'
 import { isId, NIL_ID } from '../lib/id.ts'
 import { deleteContacts, setSubscription } from './change.ts'
@@ -17,10 +17,11 @@ import {
   requireFieldWithValue,
   rowMatchesSql,
 } from './filter.ts'
+import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
 
-export const OPERATIONS = ['subscribe', 'unsubscribe', 'delete'] as const
+export const OPERATIONS = ['subscribe', 'unsubscribe', 'delete', 'add-to-segment'] as const
 type Operation = (typeof OPERATIONS)[number]
 
 /** Also the page size, so that duplicate ids are in the same page. */
@@ -45,67 +46,104 @@ const Filter = z
 
 const SIZE = `Give 1 to ${MAX_IDS} contact ids.`
 const Ids = refusedPlainly(z.array(z.string().max(100)).max(MAX_IDS).meta({ minItems: 1 }), SIZE)
-export const BulkBody = z
-  .object({
-    mode: z.enum(['ids', 'query']).optional(),
-    contactIds: Ids.optional(),
-    ids: Ids.optional(),
-    filter: Filter.optional(),
-    excludeIds: z.array(z.string().max(100)).max(10_000).optional(),
-    all: z.boolean().optional().describe('Act on every contact when the filter is empty.'),
-  })
-  .meta({ anyOf: [{ required: ['contactIds'] }, { required: ['ids'] }, { required: ['mode'], properties: { mode: { const: 'query' } } }] })
+const Selected = z.object({
+  mode: z.enum(['ids', 'query']).optional(),
+  contactIds: Ids.optional(),
+  ids: Ids.optional(),
+  filter: Filter.optional(),
+  excludeIds: z.array(z.string().max(100)).max(10_000).optional(),
+  all: z.boolean().optional().describe('Act on every contact when the filter is empty.'),
+})
+const ONE_FORM = {
+  anyOf: [{ required: ['contactIds'] }, { required: ['ids'] }, { required: ['mode'], properties: { mode: { const: 'query' } } }],
+}
+export const BulkBody = Selected.meta(ONE_FORM)
+export const AddToSegmentBody = Selected.extend({ segmentId: z.uuid().describe('A static segment.') }).meta(ONE_FORM)
 
 /**
  * Either a list of ids, or every contact that matches when the job reaches it. Older versions wrote `filter` instead of `where`: a worker
  * of such a version must fail on a filter it does not know, not ignore half of it.
  */
-type Query = { where: ContactFilter; excludeIds: string[] } | { filter: ContactFilter; excludeIds: string[] }
+type Query = { where: ContactFilter & { segmentId?: string }; excludeIds: string[] } | { filter: ContactFilter; excludeIds: string[] }
 type Selection = { ids: string[] } | Query
-type Input = { operation: Operation; selection: Selection; startedBy?: Source }
+/** `segmentId`: the segment to add to. */
+type Input = { operation: Operation; selection: Selection; startedBy?: Source; segmentId?: string }
 type Position = { ids: string[] } | { after: string }
 type Result = { operation: Operation; totalRequested: number; successCount: number; unchangedCount: number; failureCount: number }
 
 export function readSelection({ mode, contactIds, ids, filter = {}, excludeIds = [], all }: z.output<typeof BulkBody>): Selection {
   if (mode === 'query') {
     const { segmentId, ...where } = filter
-    if (segmentId) notFound('segment', segmentId)
-    if (isEmptyFilter(where) && !all) invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
-    return { where, excludeIds }
+    if (isEmptyFilter(where) && !segmentId && !all) invalid('filter', 'Give a filter, or "all": true to act on every contact.', 'required')
+    return { where: segmentId ? { ...where, segmentId } : where, excludeIds }
   }
   const given = contactIds ?? ids ?? []
   if (!given.length) failPlainly('BAD_REQUEST', SIZE)
   return { ids: given }
 }
 
+const whereOf = (selection: Query) => ('where' in selection ? selection.where : selection.filter)
+const segmentFilterOf = (selection: Selection) =>
+  'ids' in selection ? undefined : (whereOf(selection) as { segmentId?: string }).segmentId
+
+/** Jobs with a segment have a name of their own: a worker of an older version would ignore the segment, and act on other contacts. */
+const jobNameOf = ({ segmentId, selection }: Input) =>
+  segmentId || segmentFilterOf(selection) ? 'contacts.bulk-with-segment' : 'contacts.bulk'
+
+/** A segment that does not exist is a 404, a dynamic one to add to a 400. */
+export async function queueBulk(tx: Tx, segments: SegmentAccess, projectId: string, input: Input) {
+  const { operation, selection, segmentId } = input
+  const filter = segmentFilterOf(selection)
+  if (filter) await selectInSegment(segments, tx, projectId, filter)
+  if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) notFound('segment', segmentId)
+  return queueJob(tx, jobNameOf(input), { projectId, type: `bulk-${operation}`, input })
+}
+
 /** Processes one page and enqueues the next one in the same transaction. */
-export const continueBulk = (db: Pool, job: JobId) =>
+export const continueBulk = (db: Pool, segments: SegmentAccess, job: JobId) =>
   transact(db, async (tx) => {
     const taken = await lockJob<Input, Position>(tx, job)
     if (!taken) return
-    const { operation, selection, startedBy } = taken.input
+    const { operation, selection } = taken.input
+    const inSegment = await inSegmentSql(tx, segments, job.projectId, taken.input)
+    if (!inSegment) return failJob(tx, job, 'The segment was deleted.')
     const before = (taken.result as Result | null) ?? { operation, totalRequested: 0, successCount: 0, unchangedCount: 0, failureCount: 0 }
-    const page = await nextPage(tx, job.projectId, selection, taken.position)
-    const result = await applyToPage(tx, job, { operation, startedBy, ids: page.ids, result: before })
+    const page = await nextPage(tx, job.projectId, { selection, inSegment, position: taken.position })
+    const result = await applyToPage(tx, segments, job, { input: taken.input, ids: page.ids, result: before })
     if (!page.next) return completeJob(tx, job, result)
     await advanceJob(tx, job, { position: page.next, result, progress: page.progress })
-    await enqueue(tx, 'contacts.bulk', job)
+    await enqueue(tx, jobNameOf(taken.input), job)
   })
+
+/** True for the contacts of the segment to select from; of all contacts without one. Undefined when a segment of the job is gone. */
+async function inSegmentSql(
+  tx: Tx,
+  segments: SegmentAccess,
+  projectId: string,
+  { selection, segmentId }: Input,
+): Promise<RawBuilder<unknown> | undefined> {
+  if (segmentId && !(await segments.hold(tx, { projectId, segmentId }))) return undefined
+  const filter = segmentFilterOf(selection)
+  return filter ? segments.select(tx, projectId, filter) : sql`true`
+}
 
 type Page = { ids: string[]; next: Position | null; progress: number }
 
-async function nextPage(tx: Tx, projectId: string, selection: Selection, position: Position | null): Promise<Page> {
+type NextPage = { selection: Selection; inSegment: RawBuilder<unknown>; position: Position | null }
+
+async function nextPage(tx: Tx, projectId: string, { selection, inSegment, position }: NextPage): Promise<Page> {
   if ('ids' in selection) {
     const rest = position && 'ids' in position ? position.ids : selection.ids
     const left = rest.slice(PAGE)
     return { ids: rest.slice(0, PAGE), next: left.length ? { ids: left } : null, progress: (1 - left.length / selection.ids.length) * 100 }
   }
-  const where = 'where' in selection ? selection.where : selection.filter
+  const where = whereOf(selection)
   const after = position && 'after' in position ? position.after : NIL_ID
   const rows = await many(
     tx,
     sql<{ id: string; matches: boolean }>`
-      select id, ${rowMatchesSql(where)} as matches from contacts where ${inIdRangeSql(projectId, where)} and id > ${after} order by id limit ${SCANNED_CONTACTS}
+      select id, ${rowMatchesSql(where)} and ${inSegment} as matches from contacts
+      where ${inIdRangeSql(projectId, where)} and id > ${after} order by id limit ${SCANNED_CONTACTS}
     `,
   )
   const excluded = new Set(selection.excludeIds.map((id) => id.toLowerCase()))
@@ -119,10 +157,11 @@ async function nextPage(tx: Tx, projectId: string, selection: Selection, positio
 
 async function applyToPage(
   tx: Tx,
+  segments: SegmentAccess,
   job: JobId,
-  { operation, startedBy, ids, result }: { operation: Operation; startedBy: Source | undefined; ids: string[]; result: Result },
+  { input, ids, result }: { input: Input; ids: string[]; result: Result },
 ): Promise<Result> {
-  const { found, changed } = await apply(tx, job, { operation, startedBy, ids: [...new Set(ids)].filter(isId) })
+  const { found, changed } = await apply(tx, segments, job, { ...input, ids: [...new Set(ids)].filter(isId) })
   const known = new Set(found)
   const missing = ids.map((id, index) => ({ id, row: result.totalRequested + index + 1 })).filter(({ id }) => !known.has(id.toLowerCase()))
   await saveErrors(
@@ -132,7 +171,7 @@ async function applyToPage(
   )
   const foundCount = ids.length - missing.length
   return {
-    operation,
+    operation: input.operation,
     totalRequested: result.totalRequested + ids.length,
     successCount: result.successCount + foundCount,
     unchangedCount: result.unchangedCount + Math.max(0, foundCount - changed.length),
@@ -140,12 +179,14 @@ async function applyToPage(
   }
 }
 
-type Application = { operation: Operation; startedBy: Source | undefined; ids: string[] }
+type Application = Pick<Input, 'operation' | 'startedBy' | 'segmentId'> & { ids: string[] }
 
-async function apply(tx: Tx, { projectId, jobId }: JobId, { operation, startedBy, ids }: Application) {
+async function apply(tx: Tx, segments: SegmentAccess, { projectId, jobId }: JobId, { operation, startedBy, segmentId, ids }: Application) {
   if (operation === 'delete') {
     const deleted = await deleteContacts(tx, { projectId, ids })
     return { found: deleted, changed: deleted }
   }
+  // The segment is held: it cannot be gone.
+  if (operation === 'add-to-segment') return (await segments.add(tx, { projectId, segmentId: segmentId!, contactIds: ids }))!
   return setSubscription(tx, { projectId, ids, subscribed: operation === 'subscribe', source: jobSource('bulk', jobId, startedBy) })
 }

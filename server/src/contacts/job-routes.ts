@@ -4,14 +4,15 @@ import { type Pool, transact } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import type { App, Deps } from '../http/server.ts'
-import { findJob, JobView, listErrors, Queued, queueJob, type RowError } from '../jobs/job.ts'
+import { findJob, JobView, listErrors, Queued, type RowError } from '../jobs/job.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
-import { BulkBody, OPERATIONS, readSelection } from './bulk.ts'
+import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from './bulk.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
 import { queueImport } from './import.ts'
+import type { SegmentAccess } from './segment-access.ts'
 import { sourceOf } from './source.ts'
 
 /** Errors shown in a status; the CSV has all of them. */
@@ -19,11 +20,11 @@ const SHOWN_ERRORS = 10_000
 
 const JobParam = z.object({ jobId: z.string() })
 
-export async function contactJobRoutes(app: App, { db }: Deps) {
+export async function contactJobRoutes(app: App, { db }: Deps, segments: SegmentAccess) {
   const tags = ['Contact jobs']
   const config = { caller: 'project' as const }
 
-  for (const operation of OPERATIONS) {
+  for (const operation of ['subscribe', 'unsubscribe', 'delete'] as const) {
     app.post(
       `/contacts/bulk-${operation}`,
       {
@@ -38,13 +39,31 @@ export async function contactJobRoutes(app: App, { db }: Deps) {
       },
       async (req, reply) => {
         const input = { operation, selection: readSelection(req.body), startedBy: sourceOf(req) }
-        const jobId = await transact(db, (tx) =>
-          queueJob(tx, 'contacts.bulk', { projectId: req.project.id, type: `bulk-${operation}`, input }),
-        )
+        const jobId = await transact(db, (tx) => queueBulk(tx, segments, req.project.id, input))
         return reply.status(202).send({ message: `Queued: ${operation}.`, jobId })
       },
     )
   }
+
+  app.post(
+    '/contacts/bulk-add-to-segment',
+    {
+      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
+      schema: {
+        tags,
+        summary: 'Add many contacts to a static segment',
+        description: 'Queues a job.',
+        body: AddToSegmentBody,
+        response: { 202: Queued, 400: PlainError },
+      },
+    },
+    async (req, reply) => {
+      const { segmentId, ...selected } = req.body
+      const input = { operation: 'add-to-segment' as const, selection: readSelection(selected), startedBy: sourceOf(req), segmentId }
+      const jobId = await transact(db, (tx) => queueBulk(tx, segments, req.project.id, input))
+      return reply.status(202).send({ message: 'Queued: add to segment.', jobId })
+    },
+  )
 
   app.get(
     '/contacts/bulk/:jobId',

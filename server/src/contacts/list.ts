@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countRows, type Db, one, type Pool, transact } from '../db/index.ts'
-import { isStatementTimeout } from '../db/sql-state.ts'
+import { countRows, type Db, one, type Pool } from '../db/index.ts'
+import { readWithin } from '../db/read-within.ts'
 import { CursorQuery, choiceParam, readKeysetPage } from '../http/paging.ts'
-import { notFound } from '../lib/errors.ts'
+import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { CONTACT_COLUMNS, type ContactRow, showContact } from './contact.ts'
 import { countContacts } from './counts.ts'
@@ -16,6 +16,7 @@ import {
   matchesFilterSql,
   requireFieldWithValue,
 } from './filter.ts'
+import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 
 export const ContactsQuery = CursorQuery.extend({
   search: FilterSearch.optional(),
@@ -34,13 +35,24 @@ const COUNT_UP_TO = 10_000
 const COUNT_MS = 1_000
 
 type Query = z.output<typeof ContactsQuery>
+type Deps = { db: Pool; secrets: Secrets; segments: SegmentAccess }
 
-export function listContacts(db: Pool, secrets: Secrets, projectId: string, query: Query) {
+export async function listContacts({ db, secrets, segments }: Deps, projectId: string, query: Query) {
+  const filter = readFilter(query)
+  const inSegment = query.segmentId ? await selectInSegment(segments, db, projectId, query.segmentId) : undefined
+  const where = sql`${matchesFilterSql(projectId, filter)} ${inSegment ? sql`and ${inSegment}` : sql``}`
+  const select = (from: Db) => selectPage(from, secrets, { projectId, query, where })
+  const page = inSegment ? await readWithin(db, LONG_STATEMENT_MS, select, failTooSlow) : await select(db)
+  const isFirst = query.cursor === undefined
+  return { ...page, total: isFirst ? await (inSegment ? countRowsOf(db, where) : countMatching(db, projectId, filter)) : 0 }
+}
+
+type PageQuery = { projectId: string; query: Query; where: RawBuilder<unknown> }
+
+function selectPage(db: Db, secrets: Secrets, { projectId, query, where }: PageQuery) {
   const { sort = 'createdAt', dir = 'desc' } = query
   // Ids are ordered by time, so the primary key serves as the index by creation time.
   const column = sql.ref(sort === 'email' ? 'email' : 'id')
-  const filter = readFilter(query)
-  const where = matchesFilterSql(projectId, filter)
   const beyond = sql.raw(dir === 'asc' ? '>' : '<')
   return readKeysetPage(db, secrets, {
     scope: JSON.stringify(['contacts', projectId, sort, dir, ...cursorScope(query)]),
@@ -51,18 +63,18 @@ export function listContacts(db: Pool, secrets: Secrets, projectId: string, quer
     `,
     positionOf: ({ id, email }) => [sort === 'email' ? email : id],
     show: showContact,
-    count: () => countMatching(db, projectId, filter),
+    // Counted afterwards: the page may be read in a transaction, which would hold its connection meanwhile.
+    count: async () => 0,
   })
 }
 
 /** An empty filter has the same scope as none. */
-function cursorScope({ search = '', subscribed, field, value, createdFrom = '', createdTo = '' }: Query) {
+function cursorScope({ search = '', subscribed, field, value, createdFrom = '', createdTo = '', segmentId }: Query) {
   const isPlain = field === undefined && createdFrom === '' && createdTo === ''
-  return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo])]
+  return [search, subscribed ?? '', ...(isPlain ? [] : [field, value, createdFrom, createdTo]), ...(segmentId ? [{ segmentId }] : [])]
 }
 
-function readFilter({ search, subscribed, field, value, createdFrom, createdTo, segmentId }: Query): ContactFilter {
-  if (segmentId) notFound('segment', segmentId)
+function readFilter({ search, subscribed, field, value, createdFrom, createdTo }: Query): ContactFilter {
   return { search, subscribed: subscribed === undefined ? undefined : subscribed === 'true', field, value, createdFrom, createdTo }
 }
 
@@ -71,17 +83,22 @@ async function countMatching(db: Pool, projectId: string, filter: ContactFilter)
     const { total, subscribed } = await countContacts(db, projectId)
     return filter.subscribed === undefined ? total : filter.subscribed ? subscribed : total - subscribed
   }
-  const where = matchesFilterSql(projectId, filter)
+  return countRowsOf(db, matchesFilterSql(projectId, filter))
+}
+
+async function countRowsOf(db: Pool, where: RawBuilder<unknown>) {
   const count = await countUpTo(db, where)
   return count < COUNT_UP_TO ? count : Math.max(count === Number.POSITIVE_INFINITY ? 0 : count, await estimate(db, where))
 }
 
 /** Returns infinity if counting takes too long, because few of very many contacts match. */
 const countUpTo = (db: Pool, where: RawBuilder<unknown>) =>
-  transact(db, async (tx) => {
-    await sql`set local statement_timeout = ${sql.lit(COUNT_MS)}`.execute(tx)
-    return countRows(tx, sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`)
-  }).catch((err) => (isStatementTimeout(err) ? Number.POSITIVE_INFINITY : Promise.reject(err)))
+  readWithin(
+    db,
+    COUNT_MS,
+    (tx) => countRows(tx, sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`),
+    () => Number.POSITIVE_INFINITY,
+  )
 
 async function estimate(db: Db, where: RawBuilder<unknown>) {
   const { 'QUERY PLAN': plan } = await one(

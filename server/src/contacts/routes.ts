@@ -13,6 +13,7 @@ import { Contact, explainOversizedData, findContact, showContact } from './conta
 import { Data, NO_DATA } from './data.ts'
 import { ContactsQuery, listContacts } from './list.ts'
 import { lookUpContacts } from './lookup.ts'
+import type { SegmentAccess } from './segment-access.ts'
 import { sourceOf } from './source.ts'
 import { Consent, listConsents } from './subscription.ts'
 import { toUpsert, upsertContacts } from './upsert.ts'
@@ -32,13 +33,13 @@ const LOOKUP_SIZE = `Give 1 to ${MAX_LOOKUP} email addresses.`
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
-/** No index covers part of an address or a custom field, and the matches are counted. */
+/** No index covers part of an address, a custom field or a condition, and the matches are counted. */
 const isSearch = ({ query }: FastifyRequest) => {
-  const { search, field, createdFrom, createdTo } = query as z.output<typeof ContactsQuery>
-  return Boolean(search || field || createdFrom || createdTo)
+  const { search, field, createdFrom, createdTo, segmentId } = query as z.output<typeof ContactsQuery>
+  return Boolean(search || field || createdFrom || createdTo || segmentId)
 }
 
-export function contactRoutes(app: App, { db, secrets }: Deps) {
+export function contactRoutes(app: App, { db, secrets }: Deps, segments: SegmentAccess) {
   const tags = ['Contacts']
   const config = { caller: 'project' as const }
 
@@ -48,7 +49,7 @@ export function contactRoutes(app: App, { db, secrets }: Deps) {
       config: { ...config, slowRead: isSearch, refusals: ['RESOURCE_NOT_FOUND'] },
       schema: { tags, summary: 'List contacts', querystring: ContactsQuery, response: { 200: cursorList(Contact) } },
     },
-    (req) => listContacts(db, secrets, req.project.id, req.query),
+    (req) => listContacts({ db, secrets, segments }, req.project.id, req.query),
   )
 
   app.post(

@@ -4,6 +4,7 @@ import type { Tx } from '../db/index.ts'
 /** Payloads of all jobs, by name. The handlers are in the folders of their features. */
 export type Jobs = {
   'contacts.bulk': { projectId: string; jobId: string }
+  'contacts.bulk-with-segment': { projectId: string; jobId: string }
   'contacts.import': { projectId: string; jobId: string }
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
@@ -13,6 +14,8 @@ export type Jobs = {
   'events.delete-name': { projectId: string; jobId: string }
   'events.forget-contacts': { projectId: string; contactIds: string[]; since?: string }
   'segments.compute': { projectId: string; jobId: string }
+  'segments.copy-members': { projectId: string; from: string; to: string; after: string }
+  'segments.count': { projectId: string; segmentId?: string }
   'segments.forget-members': { projectId: string; segmentId: string }
   'uploads.remove': { projectId: string; keys: string[] }
 }

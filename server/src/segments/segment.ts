@@ -1,7 +1,33 @@
 import { sql } from 'kysely'
+import { z } from 'zod'
+import type { ConditionTree } from '../conditions/schema.ts'
 import { type Db, many, maybeOne } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
 
 export const SEGMENT_TYPES = ['DYNAMIC', 'STATIC'] as const
+/** Segments of a project. */
+export const MAX_SEGMENTS = 1_000
+
+/** A condition tree. Not parsed by the schema: `readCondition` reads one that a caller sends, and a stored one is valid. */
+export const AnyCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
+
+export const Segment = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    type: z.enum(SEGMENT_TYPES),
+    condition: AnyCondition.nullable().describe('Null for a static segment.'),
+    slug: z.string().describe('Part of the names of its events: `segment.<slug>.entry` and `segment.<slug>.exit`. Never changes.'),
+    trackMembership: z.boolean(),
+    memberCount: z.int().describe('As last counted.'),
+    countedAt: Timestamp.nullable().describe('Time of that count. An old count is refreshed in the background when it is read.'),
+    countEstimated: z.boolean().describe('True if the count was estimated from a sample.'),
+    projectId: z.uuid(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'Segment' })
 
 export type SegmentRow = {
   id: string
@@ -9,29 +35,54 @@ export type SegmentRow = {
   description: string | null
   type: (typeof SEGMENT_TYPES)[number]
   /** Null for a static segment. */
-  condition: unknown
+  condition: ConditionTree | null
   slug: string
   trackMembership: boolean
   memberCount: number
   countedAt: Date | null
   countEstimated: boolean
+  /** Time the count took. */
   countMs: number
   projectId: string
   createdAt: Date
   updatedAt: Date
 }
 
-/** Segments of a project. */
-export const MAX_SEGMENTS = 1_000
-
 export const SEGMENT_COLUMNS = sql`
   id, name, description, type, condition, slug, track_membership as "trackMembership", member_count as "memberCount",
   counted_at as "countedAt", count_estimated as "countEstimated", count_ms as "countMs", project_id as "projectId",
   created_at as "createdAt", updated_at as "updatedAt"`
 
+export const showSegment = ({ countMs: _ms, countedAt, createdAt, updatedAt, ...row }: SegmentRow): z.output<typeof Segment> => ({
+  ...row,
+  countedAt: countedAt?.toISOString() ?? null,
+  createdAt: createdAt.toISOString(),
+  updatedAt: updatedAt.toISOString(),
+})
+
 export const findSegment = (db: Db, projectId: string, id: string) =>
   maybeOne(db, sql<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = ${id}`)
 
-/** Newest first. */
-export const listSegments = (db: Db, projectId: string) =>
-  many(db, sql<SegmentRow>`select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}`)
+/** Newest first: ids are ordered by time. */
+export const listSegments = (db: Db, projectId: string, ids: string[]) =>
+  many(
+    db,
+    sql<SegmentRow>`
+      select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and id = any(${ids}::uuid[]) order by id desc limit ${MAX_SEGMENTS}
+    `,
+  )
+
+/** Ids and bytes of all segments, newest first: together their conditions may have 64 MB. */
+export const listSegmentSizes = (db: Db, projectId: string) =>
+  many(
+    db,
+    sql<{ id: string; bytes: number }>`
+      select id, coalesce(octet_length(condition::text), 0) + ${ROW_BYTES} as bytes
+      from segments where project_id = ${projectId} order by id desc limit ${MAX_SEGMENTS}
+    `,
+  )
+/** Approximate bytes of a segment without its condition. */
+const ROW_BYTES = 1_000
+
+export const entryEventOf = (slug: string) => `segment.${slug}.entry`
+export const exitEventOf = (slug: string) => `segment.${slug}.exit`

@@ -6,12 +6,13 @@ import { isId } from '../lib/id.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
 import { readEventUsage } from './event.ts'
+import { listSegmentsWithEvent, listSegmentsWithField } from './segments.ts'
 import { countSentWith } from './template.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
-/** Extension point for segments, campaigns and workflows. */
-const UNUSED = { usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [] }
+/** Extension point for campaigns and workflows. */
+const UNUSED = { usedInCampaigns: [], usedInWorkflows: [] }
 
 const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() })
 
@@ -19,7 +20,11 @@ const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.
 export function usageRoutes(app: App, { db }: Deps) {
   const tags = ['Usage']
   const config = { caller: 'project' as const, slowRead: true }
-  const usageOf = async (projectId: string, eventName: string) => ({ ...UNUSED, ...(await readEventUsage(db, projectId, eventName)) })
+  const usageOf = async (projectId: string, eventName: string) => ({
+    usedInSegments: await listSegmentsWithEvent(db, projectId, eventName),
+    ...UNUSED,
+    ...(await readEventUsage(db, projectId, eventName)),
+  })
 
   app.get(
     '/contacts/fields/:field/usage',
@@ -34,8 +39,9 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
     async (req) => {
       const field = readFieldName(req.params.field)
-      if ('standard' in field) return { ...UNUSED, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
-      return { ...UNUSED, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
+      const used = { usedInSegments: await listSegmentsWithField(db, req.project.id, field), ...UNUSED }
+      if ('standard' in field) return { ...used, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
+      return { ...used, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
     },
   )
 

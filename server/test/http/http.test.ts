@@ -68,8 +68,8 @@ describe('bodies', () => {
   const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
 
   test.each([
-    ['32 levels', nested(32), 200],
-    ['33 levels', nested(33), 400],
+    ['40 levels', nested(40), 200],
+    ['41 levels', nested(41), 400],
     ['5,000 levels', nested(5_000), 400],
     ['brackets inside strings', JSON.stringify({ a: '[{'.repeat(100) }), 200],
     ['escaped quotes before brackets', JSON.stringify({ a: `"\\"${'['.repeat(100)}` }), 200],

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { expect } from 'vitest'
 import { many, type Pool } from '../../src/db/index.ts'
 
-type Where = { on?: 'update' | 'delete'; table: string; when: RawBuilder<unknown> }
+type Where = { on?: 'insert' | 'update' | 'delete'; table: string; when: RawBuilder<unknown> }
 
 /** Makes writes of some rows sleep inside their statement, starts work that causes one, and runs `meanwhile` during the sleep. */
 export async function whileSleeping<T>(

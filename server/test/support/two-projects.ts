@@ -45,6 +45,8 @@ export function useTwoProjects(sterna: Sterna) {
     const template = async ({ sk }: Project) =>
       (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING' } })).body
         .id as string
+    const segment = async ({ sk }: Project) =>
+      (await sterna.call('POST', '/segments', { key: sk, body: { name: 'List', type: 'STATIC' } })).body.id as string
     const emails = async () => {
       const senders = { own: [mine, 'mine.example'], foreign: [theirs, 'theirs.example'] } as const
       const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
@@ -74,6 +76,8 @@ export function useTwoProjects(sterna: Sterna) {
       domains: { own: await domain(mine, 'mine.example'), foreign: await domain(theirs, 'theirs.example') },
       project: { own: mine.id, foreign: theirs.id },
       templates: { own: await template(mine), foreign: await template(theirs) },
+      segments: { own: await segment(mine), foreign: await segment(theirs) },
+      explain: contacts,
       ...(await emails()),
       suppressions: {
         own: await suppression(mine, 'own@suppressed.example'),

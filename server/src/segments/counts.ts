@@ -1,0 +1,180 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Expression } from '../conditions/expression.ts'
+import { expressionSql, scanSql } from '../conditions/sql.ts'
+import { countContacts } from '../contacts/counts.ts'
+import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { readWithin } from '../db/read-within.ts'
+import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
+import { enqueue } from '../jobs/enqueue.ts'
+import { SECOND } from '../lib/units.ts'
+import { readContext } from './evaluate.ts'
+import { resolveSegment } from './expressions.ts'
+import { sampleContacts, scaleUp } from './sample.ts'
+import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
+import { COUNT_NOW_MS, ESTIMATE_MS } from './time-limits.ts'
+
+type Counted = { count: number; isEstimate: boolean; ms: number }
+
+const UNKNOWN: Counted = { count: 0, isEstimate: true, ms: 0 }
+/** Up to this many contacts of a project, lists count exactly instead of showing the stored count. */
+const MAX_COUNTED_NOW = 20_000
+/** A count is refreshed after this time, or 100 times the time it took: counting takes at most 1 % of the time. */
+const STALE_AFTER_SECONDS = 10
+const STALE_AFTER_COUNTS = 100
+/** Time of one job; a new job counts the rest. */
+const WORK_MS = SECOND
+
+type Countable = Pick<SegmentRow, 'id' | 'projectId' | 'type' | 'trackMembership'>
+
+const isStaleSql = sql`
+  (counted_at is null or counted_at < now() - make_interval(secs => greatest(${STALE_AFTER_SECONDS}, count_ms * ${STALE_AFTER_COUNTS} / 1000.0)))`
+
+const isStale = ({ countedAt, countMs }: SegmentRow) =>
+  !countedAt || Date.now() - countedAt.getTime() > Math.max(STALE_AFTER_SECONDS * SECOND, countMs * STALE_AFTER_COUNTS)
+
+/** Static segments have rows of members, and tracked ones once they are computed; others are evaluated. */
+const hasMemberRows = async (db: Db, { type, trackMembership, projectId, id }: Countable) =>
+  type === 'STATIC' || (trackMembership && (await isComputed(db, projectId, id)))
+
+const isComputed = (db: Db, projectId: string, id: string) =>
+  maybeOne(
+    db,
+    sql`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`,
+  )
+
+async function countExactly(db: Db, segment: Countable): Promise<number> {
+  const { id, projectId } = segment
+  if (await hasMemberRows(db, segment))
+    return countOf(db, sql`select count(*)::int as count from segment_members where project_id = ${projectId} and segment_id = ${id}`)
+  const expression = await resolveSegment(db, projectId, id)
+  return expression ? countMatches(db, projectId, expression) : 0
+}
+
+async function countMatches(db: Db, projectId: string, expression: Expression) {
+  const { joins, matches } = scanSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
+  return countOf(db, sql`select count(*)::int as count from contacts ${joins} where contacts.project_id = ${projectId} and ${matches}`)
+}
+
+const countOf = async (db: Db, query: RawBuilder<unknown>) => (await one(db, query as RawBuilder<{ count: number }>)).count
+
+/** From a sample; exact in a project that is smaller than the sample. */
+async function estimate(db: Db, segment: Countable): Promise<Counted> {
+  const { projectId } = segment
+  const expression = await resolveSegment(db, projectId, segment.id)
+  if (!expression) return { count: 0, isEstimate: false, ms: 0 }
+  const { ids, total, isComplete } = await sampleContacts(db, projectId)
+  const matches = expressionSql(expression, { projectId, ...(await readContext(db, projectId, [{ expression }])) })
+  const count = await countOf(
+    db,
+    sql`select count(*)::int as count from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) and ${matches}`,
+  )
+  return { count: scaleUp(count, ids.length, total), isEstimate: !isComplete, ms: 0 }
+}
+
+async function measured(count: () => Promise<number>): Promise<Counted> {
+  const start = performance.now()
+  return { count: await count(), isEstimate: false, ms: Math.round(performance.now() - start) }
+}
+
+/** Not if the segment was changed since it was read: the count would be one of the old condition. */
+const storeCount = (tx: Tx, { projectId, id, updatedAt }: SegmentRow, { count, isEstimate, ms }: Counted) =>
+  maybeOne(
+    tx,
+    sql<SegmentRow>`
+      update segments set member_count = ${count}, counted_at = clock_timestamp(), count_estimated = ${isEstimate}, count_ms = ${ms}
+      where project_id = ${projectId} and id = ${id} and date_trunc('milliseconds', updated_at) = ${updatedAt}
+      returning ${SEGMENT_COLUMNS}
+    `,
+  )
+
+/** Counts after a change of the segment: exactly if that is quick, else by a sample now and exactly in a job. */
+export async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
+  const exact = await readWithin(
+    db,
+    COUNT_NOW_MS,
+    (tx) => measured(() => countExactly(tx, segment)),
+    () => undefined,
+  )
+  const counted =
+    exact ??
+    (await readWithin(
+      db,
+      ESTIMATE_MS,
+      (tx) => estimate(tx, segment),
+      () => UNKNOWN,
+    ))
+  return transact(db, async (tx) => {
+    if (!exact) await enqueueCount(tx, segment.projectId, segment.id)
+    return (await storeCount(tx, segment, counted)) ?? segment
+  })
+}
+
+/** Counts exactly, or fails when that takes too long. */
+export async function recount(db: Pool, segment: SegmentRow) {
+  const counted = await readWithin(db, LONG_STATEMENT_MS, (tx) => measured(() => countExactly(tx, segment)), failTooSlow)
+  await transact(db, (tx) => storeCount(tx, segment, counted))
+  return counted.count
+}
+
+/** Total of a list of members: exact in a small project, else as last counted. */
+export async function countForList(db: Pool, segment: SegmentRow) {
+  const { total } = await countContacts(db, segment.projectId)
+  if (total > MAX_COUNTED_NOW && segment.countedAt) {
+    await refreshCounts(db, segment.projectId, [segment])
+    return segment.memberCount
+  }
+  return readWithin(
+    db,
+    COUNT_NOW_MS,
+    (tx) => countExactly(tx, segment),
+    () => segment.memberCount,
+  )
+}
+
+/** Enqueues a count of those that are out of date. */
+export async function refreshCounts(db: Pool, projectId: string, segments: SegmentRow[]) {
+  const stale = segments.filter(isStale)
+  if (stale.length) await transact(db, (tx) => enqueueCount(tx, projectId, stale.length === 1 ? stale[0]!.id : undefined))
+}
+
+const enqueueCount = (tx: Tx, projectId: string, segmentId?: string) =>
+  enqueue(
+    tx,
+    'segments.count',
+    { projectId, ...(segmentId ? { segmentId } : {}) },
+    { key: `segments.count:${projectId}:${segmentId ?? 'all'}` },
+  )
+
+/** Counts one segment, or all of a project that are out of date, for about a second; a new job does the rest. */
+export async function countStaleSegments(db: Pool, { projectId, segmentId }: { projectId: string; segmentId?: string }) {
+  if (segmentId) {
+    const segment = await findSegment(db, projectId, segmentId)
+    if (segment) await countInJob(db, segment)
+    return
+  }
+  for (const deadline = performance.now() + WORK_MS; ; ) {
+    const [next] = await listStale(db, projectId)
+    if (!next) return
+    if (performance.now() > deadline) return transact(db, (tx) => enqueueCount(tx, projectId))
+    await countInJob(db, next)
+  }
+}
+
+const listStale = (db: Db, projectId: string) =>
+  many(
+    db,
+    sql<SegmentRow>`
+      select ${SEGMENT_COLUMNS} from segments where project_id = ${projectId} and ${isStaleSql} order by counted_at nulls first, id limit 1
+    `,
+  )
+
+/** One that takes too long is estimated: the next attempt follows after its time, not at once. */
+async function countInJob(db: Pool, segment: SegmentRow) {
+  const counted = await readWithin(
+    db,
+    LONG_STATEMENT_MS,
+    (tx) => measured(() => countExactly(tx, segment)),
+    async () => ({ ...(await estimate(db, segment)), ms: LONG_STATEMENT_MS }),
+  )
+  await transact(db, (tx) => storeCount(tx, segment, counted))
+}

@@ -1,0 +1,43 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../db/index.ts'
+import { enqueue } from '../jobs/enqueue.ts'
+import { fail } from '../lib/errors.ts'
+import { lockSegments } from './limits.ts'
+import { findSegment } from './segment.ts'
+import { stopTracking } from './tracking.ts'
+
+type SegmentId = { projectId: string; segmentId: string }
+type User = { type: 'segment'; id: string; name: string }
+
+/** Users of a segment that an error names. */
+const MAX_NAMED = 20
+
+/** What keeps a segment from being deleted. Call it under the lock of the project's segments. */
+export async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promise<User[]> {
+  const segments = await many(
+    tx,
+    sql<{ id: string; name: string }>`
+      select id, name from segments where project_id = ${projectId} and id <> ${segmentId} and uses -> 'segments' ? ${segmentId}
+      order by id limit ${MAX_NAMED}
+    `,
+  )
+  return segments.map((segment) => ({ type: 'segment', ...segment }))
+}
+
+/** Refused while something uses it. False when there is no such segment. */
+export async function deleteSegment(tx: Tx, { projectId, segmentId }: SegmentId): Promise<boolean> {
+  await lockSegments(tx, projectId)
+  const segment = await findSegment(tx, projectId, segmentId)
+  if (!segment) return false
+  const usedBy = await segmentUsers(tx, { projectId, segmentId: segment.id })
+  if (usedBy.length)
+    fail('CONFLICT', {
+      message: `The segment is used by ${usedBy.map(({ type, name }) => `the ${type} "${name}"`).join(', ')}.`,
+      details: { usedBy },
+    })
+  await sql`delete from segments where project_id = ${projectId} and id = ${segmentId}`.execute(tx)
+  // A job deletes the members, which may be a million.
+  if (segment.type === 'STATIC') await enqueue(tx, 'segments.forget-members', { projectId, segmentId: segment.id })
+  else if (segment.trackMembership) await stopTracking(tx, { projectId, segmentId: segment.id })
+  return true
+}

@@ -1,0 +1,81 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { Explanation, explainExpression } from '../conditions/explain.ts'
+import { readFacts } from '../conditions/facts.ts'
+import { type Db, many, one } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
+import { readContext } from './evaluate.ts'
+import { resolveSegment } from './expressions.ts'
+import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
+
+/** Entries and exits shown. */
+const MAX_HISTORY = 100
+
+export const MembershipExplanation = z.object({
+  matches: z.boolean().describe('Whether the contact is in the segment now.'),
+  segment: z.object({
+    id: z.uuid(),
+    name: z.string(),
+    slug: z.string(),
+    type: z.enum(['DYNAMIC', 'STATIC']),
+    trackMembership: z.boolean(),
+  }),
+  explanation: Explanation.nullable().describe('The evaluated condition with the actual values. Null for a static segment.'),
+  isMember: z
+    .boolean()
+    .nullable()
+    .describe('Whether the contact is a stored member: of a static or tracked segment. Null for a dynamic segment that is not tracked.'),
+  history: z
+    .array(z.object({ type: z.enum(['entry', 'exit']), at: Timestamp, eventId: z.uuid() }))
+    .describe(`Entries and exits while the segment was tracked, newest first, at most ${MAX_HISTORY}.`),
+})
+
+/** Why a contact is in a segment, or not. Undefined when there is no such contact. */
+export async function explainMembership(
+  db: Db,
+  segment: SegmentRow,
+  contactId: string,
+): Promise<z.output<typeof MembershipExplanation> | undefined> {
+  const { id, projectId, name, slug, type, trackMembership } = segment
+  const expression = await resolveSegment(db, projectId, id)
+  const [facts] = await readFacts(db, { projectId, contactIds: [contactId], expressions: expression ? [expression] : [] })
+  if (!facts) return undefined
+  const explanation = expression ? explainExpression(expression, facts, await readContext(db, projectId, [{ expression }])) : null
+  const isStored = await isStoredMember(db, segment, contactId)
+  return {
+    matches: explanation ? explanation.matches : isStored,
+    segment: { id, name, slug, type, trackMembership },
+    explanation,
+    isMember: type === 'STATIC' || trackMembership ? isStored : null,
+    history: await readHistory(db, segment, contactId),
+  }
+}
+
+const isStoredMember = async (db: Db, { projectId, id }: SegmentRow, contactId: string) =>
+  (
+    await one(
+      db,
+      sql<{ found: boolean }>`
+        select exists (
+          select from segment_members where project_id = ${projectId} and segment_id = ${id} and contact_id = ${contactId}
+        ) as found
+      `,
+    )
+  ).found
+
+async function readHistory(db: Db, { projectId, slug }: SegmentRow, contactId: string) {
+  const entry = entryEventOf(slug)
+  const rows = await many(
+    db,
+    sql<{ id: string; name: string; createdAt: Date }>`
+      select id, name, created_at as "createdAt" from events
+      where project_id = ${projectId} and name = any(${[entry, exitEventOf(slug)]}::text[]) and contact_id = ${contactId}
+      order by id desc limit ${MAX_HISTORY}
+    `,
+  )
+  return rows.map((row) => ({
+    type: row.name === entry ? ('entry' as const) : ('exit' as const),
+    at: row.createdAt.toISOString(),
+    eventId: row.id,
+  }))
+}

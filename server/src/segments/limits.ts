@@ -1,0 +1,42 @@
+import { sql } from 'kysely'
+import { hasDueWindows } from '../conditions/references.ts'
+import { type Db, many, one, type Tx } from '../db/index.ts'
+import { fail } from '../lib/errors.ts'
+import { resolveSegments } from './expressions.ts'
+import { MAX_SEGMENTS } from './segment.ts'
+
+const MAX_TRACKED = 200
+/** Tracked segments whose members change by time alone, one by one: each of them keeps a row per contact. */
+const MAX_TRACKED_WITH_DUE_WINDOWS = 50
+
+/**
+ * Serialises changes of the segments of a project, and references to them: while it is held, a segment that is referred to is not
+ * deleted, and two requests cannot exceed a limit together.
+ */
+export const lockSegments = (tx: Tx, projectId: string) =>
+  sql`select pg_advisory_xact_lock(${SEGMENTS_LOCK}::int, hashtext(${projectId}))`.execute(tx)
+const SEGMENTS_LOCK = 7_357_050
+
+/** Call before inserting a segment, under the lock. */
+export async function assertRoomForSegment(tx: Tx, projectId: string) {
+  const { count } = await one(tx, sql<{ count: number }>`select count(*)::int as count from segments where project_id = ${projectId}`)
+  if (count >= MAX_SEGMENTS) fail('CONFLICT', { message: `A project has at most ${MAX_SEGMENTS.toLocaleString('en')} segments.` })
+}
+
+/** Call after a change of a tracked segment, or of one that a tracked segment may refer to, under the lock. */
+export async function assertTrackable(tx: Tx, projectId: string) {
+  const tracked = await listTracked(tx, projectId)
+  if (tracked.length > MAX_TRACKED) fail('CONFLICT', { message: `A project tracks the membership of at most ${MAX_TRACKED} segments.` })
+  if (tracked.length <= MAX_TRACKED_WITH_DUE_WINDOWS) return
+  const segments = await resolveSegments(tx, projectId, tracked)
+  const due = segments.filter(({ expression }) => hasDueWindows(expression))
+  if (due.length > MAX_TRACKED_WITH_DUE_WINDOWS)
+    fail('CONFLICT', {
+      message: `A project tracks the membership of at most ${MAX_TRACKED_WITH_DUE_WINDOWS} segments with time windows on "data" or "updatedAt".`,
+    })
+}
+
+const listTracked = async (db: Db, projectId: string) =>
+  (
+    await many(db, sql<{ id: string }>`select id from segments where project_id = ${projectId} and track_membership limit ${MAX_SEGMENTS}`)
+  ).map(({ id }) => id)

@@ -1,0 +1,141 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { type Expression, type FilterNode, toExpression } from '../conditions/expression.ts'
+import { OPERATORS } from '../conditions/operators.ts'
+import { referencesOf } from '../conditions/references.ts'
+import type { ConditionTree } from '../conditions/schema.ts'
+import { expressionSql, type SqlContext, scanSql } from '../conditions/sql.ts'
+import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
+import { type Db, many, one, type Pool } from '../db/index.ts'
+import { readWithin } from '../db/read-within.ts'
+import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
+import { readContext } from './evaluate.ts'
+import { loadLookup } from './expressions.ts'
+import { sampleContacts, scaleUp } from './sample.ts'
+import { PREVIEW_SCAN_MS } from './time-limits.ts'
+
+export const SegmentPreview = z.object({
+  count: z.int().describe('Contacts that match.'),
+  estimated: z.boolean().describe('True if the numbers come from a sample of 10,000 contacts.'),
+  mailable: z.int().describe('Matching contacts that are subscribed and not suppressed.'),
+  perFilter: z.array(
+    z.object({
+      path: z.string().describe('Place of the filter in the condition, such as `groups.0.filters.1`.'),
+      field: z.string(),
+      operator: z.enum(OPERATORS),
+      remaining: z.int().describe('Contacts that match the filters of its group up to and including this one.'),
+    }),
+  ),
+  sample: z.array(Contact).describe('Up to five matching contacts, newest first.'),
+})
+
+/** With more filters, only a sample is evaluated. */
+const MAX_SCANNED_FILTERS = 20
+const SHOWN_CONTACTS = 5
+
+type Question = { projectId: string; expression: Expression; filters: Placed[]; context: SqlContext }
+type Numbers = { count: number; mailable: number; remaining: number[] }
+
+/** Evaluates a condition that is not stored. */
+export async function previewCondition(db: Pool, projectId: string, tree: ConditionTree): Promise<z.output<typeof SegmentPreview>> {
+  const lookup = await loadLookup(db, projectId, referencesOf(tree).segments)
+  const expression = toExpression(tree, lookup)
+  const filters = placeFilters(expression)
+  const context = { projectId, ...(await readContext(db, projectId, [{ expression }])) }
+  const question: Question = { projectId, expression, filters, context }
+  const exact = filters.length <= MAX_SCANNED_FILTERS && (await scanAll(db, question))
+  const { numbers, estimated, sample } = exact || (await readWithin(db, LONG_STATEMENT_MS, (tx) => scanSample(tx, question), failTooSlow))
+  const perFilter = filters.map(({ node: { path, filter } }, index) => ({
+    path,
+    field: filter.field,
+    operator: filter.operator,
+    remaining: numbers.remaining[index]!,
+  }))
+  return { count: numbers.count, estimated, mailable: numbers.mailable, perFilter, sample: sample.map(showContact) }
+}
+
+type Answer = { numbers: Numbers; estimated: boolean; sample: ContactRow[] }
+
+/** Undefined when it takes too long. */
+const scanAll = (db: Pool, question: Question): Promise<Answer | undefined> =>
+  readWithin(
+    db,
+    PREVIEW_SCAN_MS,
+    async (tx) => {
+      const numbers = await one(tx, numbersSql(question, scanAllSql(question)))
+      return { numbers, estimated: false, sample: numbers.count ? await many(tx, sampleSql(question, sql`true`)) : [] }
+    },
+    () => undefined,
+  )
+
+async function scanSample(db: Db, question: Question): Promise<Answer> {
+  const { ids, total, isComplete } = await sampleContacts(db, question.projectId)
+  const isSampled = sql`contacts.id = any(${ids}::uuid[])`
+  const { count, mailable, remaining } = await one(db, numbersSql(question, scanSomeSql(question, isSampled)))
+  const scaled = (number: number) => scaleUp(number, ids.length, total)
+  return {
+    numbers: { count: scaled(count), mailable: scaled(mailable), remaining: remaining.map(scaled) },
+    estimated: !isComplete,
+    sample: count ? await many(db, sampleSql(question, isSampled)) : [],
+  }
+}
+
+const sampleSql = ({ projectId, expression, context }: Question, which: RawBuilder<unknown>) => sql<ContactRow>`
+  select ${CONTACT_COLUMNS} from contacts
+  where project_id = ${projectId} and ${which} and ${expressionSql(expression, context)}
+  order by id desc limit ${SHOWN_CONTACTS}`
+
+/** How a statement finds the contacts, and evaluates each filter. */
+type Scan = { joins: RawBuilder<unknown>; which: RawBuilder<unknown>; isTrue: (node: FilterNode) => RawBuilder<unknown> }
+
+function scanAllSql({ expression, context }: Question): Scan {
+  const { joins, each } = scanSql(expression, context)
+  return { joins, which: sql`true`, isTrue: ({ path }) => each.get(path)! }
+}
+
+const scanSomeSql = ({ context }: Question, which: RawBuilder<unknown>): Scan => ({
+  joins: sql``,
+  which,
+  isTrue: (node) => expressionSql(node, context),
+})
+
+/** Evaluates each filter once per contact. Without the offset the planner would evaluate it wherever its result is used. */
+function numbersSql({ projectId, expression, filters }: Question, { joins, which, isTrue }: Scan): RawBuilder<Numbers> {
+  const columns = new Map(filters.map(({ node }, index) => [node, sql.ref(`filter_${index}`)]))
+  const matches = combine(expression, columns)
+  const evaluated = filters.map(({ node }) => sql`${isTrue(node)} as ${columns.get(node)}`)
+  const remaining = filters.map(({ upTo }) => {
+    const all = upTo.map((node) => columns.get(node)!)
+    return sql`(count(*) filter (where ${sql.join(all, sql` and `)}))::int`
+  })
+  return sql<Numbers>`
+    select (count(*) filter (where ${matches}))::int as count, (count(*) filter (where ${matches} and is_mailable))::int as mailable,
+      array[${sql.join(remaining)}] as remaining
+    from (
+      select contacts.subscribed and by_address.address is null and by_domain.address is null as is_mailable, ${sql.join(evaluated)}
+      from contacts ${joins}
+      left join suppressions by_address on by_address.project_id = ${projectId} and by_address.address = contacts.email
+      left join suppressions by_domain
+        on by_domain.project_id = ${projectId} and by_domain.address = '@' || split_part(contacts.email, '@', 2)
+      where contacts.project_id = ${projectId} and ${which}
+      offset 0
+    ) as evaluated`
+}
+
+/** The condition over the results of its filters. */
+const combine = (expression: Expression, columns: Map<Expression, RawBuilder<unknown>>): RawBuilder<unknown> =>
+  expression.type === 'filter'
+    ? columns.get(expression)!
+    : sql`(${sql.join(
+        expression.nodes.map((node) => combine(node, columns)),
+        expression.type === 'and' ? sql` and ` : sql` or `,
+      )})`
+
+type Placed = { node: FilterNode; upTo: FilterNode[] }
+
+/** The filters of a condition in order, each with those of its group up to it. */
+function placeFilters(expression: Expression): Placed[] {
+  if (expression.type === 'filter') return []
+  const own = expression.nodes.filter((node) => node.type === 'filter')
+  return [...own.map((node, index) => ({ node, upTo: own.slice(0, index + 1) })), ...expression.nodes.flatMap((node) => placeFilters(node))]
+}

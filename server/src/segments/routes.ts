@@ -1,0 +1,247 @@
+import { z } from 'zod'
+import { readCondition } from '../conditions/schema.ts'
+import { findContact } from '../contacts/contact.ts'
+import { transact } from '../db/index.ts'
+import { PlainError } from '../http/errors.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi.ts'
+import { pagePortions, sendList } from '../http/page-stream.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Queued } from '../jobs/job.ts'
+import { fail, failPlainly, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { readOwnCondition } from './check-condition.ts'
+import { computeSegment } from './compute.ts'
+import { ContactSegment, listSegmentsOfContact } from './contact-segments.ts'
+import { countNow, recount, refreshCounts } from './counts.ts'
+import { deleteSegment } from './delete.ts'
+import { explainMembership, MembershipExplanation } from './explain.ts'
+import { previewCondition, SegmentPreview } from './preview.ts'
+import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
+import { AnyCondition, findSegment, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
+
+const SegmentParam = z.object({ id: z.string() })
+const Name = z.string().trim().min(1).max(MAX_SEGMENT_NAME)
+const Description = z.string().max(500).nullish()
+/** The handler refuses a missing name with a plain error, so it is optional here and required in the OpenAPI document. */
+const NewSegment = z
+  .object({
+    name: z.preprocess((given) => given ?? undefined, Name.optional()),
+    description: Description,
+    type: z.enum(SEGMENT_TYPES).optional().describe('`DYNAMIC` by default.'),
+    condition: AnyCondition.optional().describe('Required for a dynamic segment; ignored for a static one.'),
+    trackMembership: z.boolean().optional(),
+  })
+  .meta({ required: ['name'] })
+const Changes = z.object({
+  name: Name.optional(),
+  description: Description,
+  condition: AnyCondition.optional().describe('Ignored for a static segment.'),
+  trackMembership: z.boolean().optional(),
+})
+
+const segmentNotFound = (id: string): never => notFound('segment', id)
+
+const NOT_TRACKED = 'The membership of this segment is not tracked.'
+
+const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
+
+export function segmentRoutes(app: App, { db }: Deps) {
+  const tags = ['Segments']
+  const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
+
+  app.get(
+    '/segments',
+    { config, schema: { tags, summary: 'List segments', description: 'All of them, newest first.', response: { 200: z.array(Segment) } } },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const portions = pagePortions(await listSegmentSizes(db, projectId))
+      const read = async (ids: string[]) => {
+        const rows = await listSegments(db, projectId, ids)
+        await refreshCounts(db, projectId, rows)
+        return rows.map(showSegment)
+      }
+      return sendList(reply, { portions, read })
+    },
+  )
+
+  app.post(
+    '/segments',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Create a segment',
+        description: 'A dynamic segment has the contacts that match its condition; a static one those that were added to it.',
+        body: NewSegment,
+        response: { 201: Segment, 400: PlainError },
+      },
+    },
+    async (req, reply) => {
+      const { description, type = 'DYNAMIC', trackMembership = false } = req.body
+      const name = req.body.name ?? failPlainly('BAD_REQUEST', 'The field "name" is required.')
+      const condition = type === 'STATIC' ? null : readOwnCondition(req.body.condition)
+      const segment = { projectId: req.project.id, name, description, condition, trackMembership }
+      const created = await countNow(db, await transact(db, (tx) => createSegment(tx, segment)))
+      return reply.status(201).send(showSegment(created))
+    },
+  )
+
+  app.post(
+    '/segments/preview',
+    {
+      config: { ...slow, onlyReads: true },
+      schema: {
+        tags,
+        summary: 'Preview a condition',
+        description: 'Counts the contacts that match a condition, and those that remain after each filter. Stores nothing.',
+        body: z.object({ condition: AnyCondition }),
+        response: { 200: SegmentPreview },
+      },
+    },
+    (req) => previewCondition(db, req.project.id, readCondition(req.body.condition, 'condition')),
+  )
+
+  app.get(
+    '/segments/:id',
+    { config, schema: { tags, summary: 'Get a segment', params: SegmentParam, response: { 200: Segment } } },
+    async (req, reply) => {
+      const row = await find(req.project.id, req.params.id)
+      await refreshCounts(db, req.project.id, [row])
+      const segment = showSegment(row)
+      return reply.header('etag', etagOf(segment)).send(segment)
+    },
+  )
+
+  app.patch(
+    '/segments/:id',
+    {
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      schema: { tags, summary: 'Update a segment', params: SegmentParam, body: Changes, response: { 200: Segment, 400: PlainError } },
+    },
+    async (req, reply) => {
+      const { id, projectId, type } = await find(req.project.id, req.params.id)
+      const { name, description, trackMembership } = req.body
+      const condition = type === 'STATIC' || req.body.condition === undefined ? undefined : readOwnCondition(req.body.condition)
+      const edit = { projectId, id, changes: { name, description, condition, trackMembership }, revisions: readIfMatch(req) }
+      const changed = (await transact(db, (tx) => changeSegment(tx, edit))) ?? segmentNotFound(id)
+      const segment = showSegment(changed.hasNewCondition ? await countNow(db, changed.row) : changed.row)
+      return reply.header('etag', etagOf(segment)).send(segment)
+    },
+  )
+
+  app.delete(
+    '/segments/:id',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Delete a segment',
+        description: 'Refused while it is in use; `details.usedBy` names the users.',
+        params: SegmentParam,
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteSegment(tx, { projectId: req.project.id, segmentId: id })))
+      return deleted ? reply.status(204).send(null) : segmentNotFound(id)
+    },
+  )
+
+  app.post(
+    '/segments/:id/duplicate',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Duplicate a segment',
+        description: 'A static segment is copied with its members. The copy is not tracked.',
+        params: SegmentParam,
+        response: { 201: Segment },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const copy = isId(id) && (await transact(db, (tx) => duplicateSegment(tx, { projectId: req.project.id, id })))
+      return reply.status(201).send(showSegment(await countNow(db, copy || segmentNotFound(id))))
+    },
+  )
+
+  app.post(
+    '/segments/:id/compute',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Recompute the members of a tracked segment',
+        description:
+          'Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.',
+        params: SegmentParam,
+        response: { 200: z.object({ added: z.int(), removed: z.int(), total: z.int() }), 202: Queued, 400: PlainError },
+      },
+    },
+    async (req, reply) => {
+      const { id, projectId, type } = await find(req.project.id, req.params.id)
+      if (type === 'STATIC') failPlainly('BAD_REQUEST', 'A static segment has no condition to compute.')
+      const computed = (await computeSegment(db, { projectId, segmentId: id })) ?? failPlainly('BAD_REQUEST', NOT_TRACKED)
+      if (computed.result) return computed.result
+      return reply.status(202).send({ message: 'The segment is being computed.', jobId: computed.jobId })
+    },
+  )
+
+  app.post(
+    '/segments/:id/refresh',
+    {
+      config: { ...slow, onlyReads: true },
+      schema: {
+        tags,
+        summary: 'Count the members of a segment',
+        description: 'Refreshes `memberCount`. Changes no membership and records no event.',
+        params: SegmentParam,
+        response: { 200: z.object({ memberCount: z.int() }) },
+      },
+    },
+    async (req) => ({ memberCount: await recount(db, await find(req.project.id, req.params.id)) }),
+  )
+
+  app.get(
+    '/segments/:id/explain/:contactId',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Explain why a contact is in a segment, or not',
+        params: z.object({ id: z.string(), contactId: z.string() }),
+        response: { 200: MembershipExplanation },
+      },
+    },
+    async (req) => {
+      const segment = await find(req.project.id, req.params.id)
+      const { contactId } = req.params
+      return (isId(contactId) && (await explainMembership(db, segment, contactId))) || contactNotFound(contactId)
+    },
+  )
+
+  app.get(
+    '/contacts/:id/segments',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List the segments of a contact',
+        description: 'Those that the contact is in now, newest segment first.',
+        params: SegmentParam,
+        response: { 200: z.array(ContactSegment) },
+      },
+    },
+    async (req) => {
+      const { id } = req.params
+      const contact = (isId(id) && (await findContact(db, req.project.id, id))) || contactNotFound(id)
+      return listSegmentsOfContact(db, { projectId: req.project.id, contactId: contact.id })
+    },
+  )
+
+  const find = async (projectId: string, id: string) => (isId(id) && (await findSegment(db, projectId, id))) || segmentNotFound(id)
+}

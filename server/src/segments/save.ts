@@ -1,0 +1,132 @@
+import { sql } from 'kysely'
+import type { ConditionTree } from '../conditions/schema.ts'
+import { many, maybeOne, one, type Tx } from '../db/index.ts'
+import { failStale, isRevision, nextRevision } from '../http/if-match.ts'
+import { newId } from '../lib/id.ts'
+import { checkReferences, usesOf } from './check-condition.ts'
+import { copyMembers } from './copy-members.ts'
+import { assertRoomForSegment, assertTrackable, lockSegments } from './limits.ts'
+import { findSegment, SEGMENT_COLUMNS, type SegmentRow } from './segment.ts'
+import { slugCandidates } from './slug.ts'
+import { conditionChanged, startTracking, stopTracking } from './tracking.ts'
+
+export const MAX_SEGMENT_NAME = 100
+
+type NewSegment = {
+  projectId: string
+  name: string
+  description?: string | null | undefined
+  /** Null: a static segment. */
+  condition: ConditionTree | null
+  trackMembership: boolean
+}
+
+export async function createSegment(tx: Tx, segment: NewSegment): Promise<SegmentRow> {
+  const { projectId, condition, trackMembership } = segment
+  await lockSegments(tx, projectId)
+  await assertRoomForSegment(tx, projectId)
+  if (condition) await checkReferences(tx, { projectId, tree: condition })
+  const row = await insertSegment(tx, segment)
+  if (trackMembership) await assertTrackable(tx, projectId)
+  if (trackMembership && condition) await startTracking(tx, { projectId, segmentId: row.id })
+  return row
+}
+
+async function insertSegment(tx: Tx, { projectId, name, description = null, condition, trackMembership }: NewSegment) {
+  const id = newId()
+  return one(
+    tx,
+    sql<SegmentRow>`
+      insert into segments (project_id, id, name, description, type, condition, uses, slug, track_membership)
+      values (${projectId}, ${id}, ${name}, ${description}, ${condition ? 'DYNAMIC' : 'STATIC'}, ${asJson(condition)}::jsonb,
+        ${asJson(condition ? usesOf(condition) : {})}::jsonb, ${await freeSlug(tx, { projectId, name, id })}, ${trackMembership})
+      returning ${SEGMENT_COLUMNS}
+    `,
+  )
+}
+
+const asJson = (value: object | null) => (value === null ? null : JSON.stringify(value))
+
+/** Under the lock of the project's segments, so that it is still free when it is inserted. */
+async function freeSlug(tx: Tx, { projectId, name, id }: { projectId: string; name: string; id: string }) {
+  const candidates = slugCandidates(name, id)
+  const rows = await many(
+    tx,
+    sql<{ slug: string }>`select slug from segments where project_id = ${projectId} and slug = any(${candidates}::text[])`,
+  )
+  const taken = new Set(rows.map(({ slug }) => slug))
+  return candidates.find((slug) => !taken.has(slug))!
+}
+
+type SegmentChanges = {
+  name?: string | undefined
+  description?: string | null | undefined
+  condition?: ConditionTree | undefined
+  trackMembership?: boolean | undefined
+}
+type Edit = { projectId: string; id: string; changes: SegmentChanges; revisions?: string[] | undefined }
+
+/** Changes the given fields only. Undefined when there is no such segment; a newer revision is refused. */
+export async function changeSegment(tx: Tx, { projectId, id, changes, revisions }: Edit) {
+  await lockSegments(tx, projectId)
+  const stored = await findSegment(tx, projectId, id)
+  if (!stored) return undefined
+  const condition = stored.condition && changes.condition
+  if (condition) await checkReferences(tx, { projectId, id: stored.id, tree: condition })
+  const row = await updateSegment(tx, { projectId, id, changes: { ...changes, condition: condition ?? undefined }, revisions })
+  if (!row) return failStale(stored.updatedAt.toISOString())
+  if (condition || (row.trackMembership && !stored.trackMembership)) await assertTrackable(tx, projectId)
+  if (row.condition) await followChange(tx, stored, row)
+  return { row, hasNewCondition: row.newCondition }
+}
+
+const updateSegment = (tx: Tx, { projectId, id, changes, revisions }: Edit) => {
+  const { name, description, condition, trackMembership } = changes
+  const sets = [
+    ...(name === undefined ? [] : [sql`name = ${name}`]),
+    ...(description === undefined ? [] : [sql`description = ${description}`]),
+    ...(trackMembership === undefined ? [] : [sql`track_membership = ${trackMembership}`]),
+    // A count of the old condition is not one of the new.
+    ...(condition ? [sql`condition = ${asJson(condition)}::jsonb, uses = ${asJson(usesOf(condition))}::jsonb, counted_at = null`] : []),
+    sql`updated_at = ${nextRevision(sql.ref('s.updated_at'))}`,
+  ]
+  return maybeOne(
+    tx,
+    sql<SegmentRow & { newCondition: boolean }>`
+      update segments s set ${sql.join(sets)}
+      from (select condition as old_condition from segments where project_id = ${projectId} and id = ${id}) as before
+      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('s.updated_at'), revisions)}
+      returning ${SEGMENT_COLUMNS}, condition is distinct from old_condition as "newCondition"
+    `,
+  )
+}
+
+/** Tells tracking what has changed of a dynamic segment. */
+async function followChange(
+  tx: Tx,
+  before: SegmentRow,
+  { id, projectId, trackMembership, newCondition }: SegmentRow & { newCondition: boolean },
+) {
+  const segment = { projectId, segmentId: id }
+  if (trackMembership && !before.trackMembership) await startTracking(tx, segment)
+  if (!trackMembership && before.trackMembership) await stopTracking(tx, segment)
+  if (newCondition) await conditionChanged(tx, segment)
+}
+
+const COPY = ' (Copy)'
+
+/**
+ * Copies a segment, a static one with its members. The copy is not tracked: tracking it at once would record an entry of every member.
+ * Undefined when there is no such segment.
+ */
+export async function duplicateSegment(tx: Tx, { projectId, id }: { projectId: string; id: string }) {
+  await lockSegments(tx, projectId)
+  const original = await findSegment(tx, projectId, id)
+  if (!original) return undefined
+  await assertRoomForSegment(tx, projectId)
+  const { description, condition } = original
+  const name = original.name.slice(0, MAX_SEGMENT_NAME - COPY.length) + COPY
+  const copy = await insertSegment(tx, { projectId, name, description, condition, trackMembership: false })
+  if (copy.type === 'STATIC') await copyMembers(tx, { projectId, from: id, to: copy.id })
+  return copy
+}
