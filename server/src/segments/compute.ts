@@ -68,10 +68,10 @@ async function begin(db: Pool, job: JobId, { segmentId }: Input): Promise<boolea
 
 type Tracking = { revision: number; clearing: boolean }
 
-const readTracking = (db: Db, { projectId, segmentId }: SegmentId) =>
+const readTracking = (db: Db, { projectId, segmentId }: SegmentId, lock = sql``) =>
   maybeOne(
     db,
-    sql<Tracking>`select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId}`,
+    sql<Tracking>`select revision, clearing from tracked_segments where project_id = ${projectId} and segment_id = ${segmentId} ${lock}`,
   )
 
 type Page = { position: Position; isLast: boolean }
@@ -83,7 +83,8 @@ async function computePage(tx: Tx, job: JobId, last: boolean): Promise<boolean> 
   const taken = await lockJob<Input, Position>(tx, job)
   if (!taken?.position) return false
   const id = { projectId, segmentId: taken.input.segmentId }
-  const tracked = await readTracking(tx, id)
+  // Locked: a change of the condition in this moment either is seen here, or finds this run finished and queues another.
+  const tracked = await readTracking(tx, id, sql`for update`)
   const [segment] = await resolveSegments(tx, projectId, [id.segmentId])
   // Tracking has ended meanwhile.
   if (!tracked || !segment) return finish(tx, job, id, taken.position)

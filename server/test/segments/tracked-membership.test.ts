@@ -67,6 +67,7 @@ describe('a tracked segment', () => {
     const { contacts, segments } = await newProject()
     const { slug } = await segments.create('S', allOf(filter('data.plan', 'equals', 'pro'), filter('subscribed', 'equals', true)))
     await contacts.import('email,plan\na@example.com,pro\nb@example.com,pro\nc@example.com,free')
+    expect((await segments.changesOf(slug)).sort()).toEqual(['a@example.com entry', 'b@example.com entry'])
     const [a] = await contacts.rows()
     await contacts.bulk('unsubscribe', { contactIds: [a!.id] })
     expect((await segments.changesOf(slug)).sort()).toEqual(['a@example.com entry', 'a@example.com exit', 'b@example.com entry'])
