@@ -1,12 +1,14 @@
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
+import { defaultClientConditions, defineConfig } from 'vite'
 
 const server = `http://localhost:${process.env.PORT ?? 3000}`
 
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), tailwindcss()],
+  // The SDK from its sources: its build is only for npm.
+  resolve: { conditions: ['@sterna/source', ...defaultClientConditions] },
   build: { outDir: 'dist', emptyOutDir: true },
   server: {
     proxy: {

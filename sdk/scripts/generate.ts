@@ -1,14 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { formOf, isDownload, isFile, printResources } from './resources.ts'
 
-/** The parts of an OpenAPI 3.1 document that become types. Examples, limits and formats do not. */
+/** The parts of an OpenAPI 3.1 document that become types. Examples and limits do not. */
 export type Schema =
   | boolean
   | {
       $ref?: string
       description?: string
       type?: string | string[]
+      format?: string
       nullable?: boolean
       const?: unknown
       enum?: unknown[]
@@ -25,7 +27,7 @@ export type Schema =
 
 type Content = Record<string, { schema?: Schema }>
 type Parameter = { name: string; in: string; required?: boolean; description?: string; schema?: Schema }
-type Operation = {
+export type DocumentedOperation = {
   summary?: string
   description?: string
   parameters?: Parameter[]
@@ -43,19 +45,44 @@ type Printed = { text: string; joined?: '|' | '&' }
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const WIDTH = 120
 
-/** The content of `generated.ts` for a document. Schemas and paths are sorted, so that a moved route makes no diff. */
+/** What the generated code may need from the hand-written files. */
+const IMPORTS = {
+  './download.ts': ['type Download'],
+  './list.ts': ['type Bound', 'type Items', 'iterateByCursor', 'iterateByPage', 'iterateWhole'],
+  './request.ts': [
+    'type Body',
+    'type Call',
+    'type CallOptions',
+    'type IdempotentOptions',
+    'type Query',
+    'type Result',
+    'type RevisionOptions',
+  ],
+  './resource.ts': ['Resource'],
+}
+
+/** The content of `generated.ts` for a document: its types, and a method for each operation. */
+export function printClient(document: Document): string {
+  const code = [printTypes(document), printMethods(document)].join('\n')
+  const imports = Object.entries(IMPORTS).map(([file, names]) => {
+    const used = names.filter((name) => new RegExp(`\\b${name.replace('type ', '')}\\b`).test(code))
+    return used.length ? `${printImport(used)} from '${file}'\n` : ''
+  })
+  return `// Generated from docs/openapi.json by \`npm run openapi\`. Do not edit.\n\n${imports.join('')}\n${code}`
+}
+
+function printImport(names: string[]): string {
+  const onlyTypes = names.every((name) => name.startsWith('type '))
+  return onlyTypes ? `import type { ${names.map((name) => name.slice('type '.length)).join(', ')} }` : `import { ${names.join(', ')} }`
+}
+
+/** Schemas and paths are sorted, so that a moved route makes no diff. */
 export function printTypes(document: Document): string {
   const schemas = sortedEntries(document.components?.schemas ?? {}).map(
     ([name, schema]) => `${doc(schema, '')}export type ${typeName(name)} = ${typeOf(schema, '').text}\n`,
   )
-  const operations = sortedEntries(document.paths ?? {}).flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method]).map((method) => {
-      // A path item maps these five keys to operations; its other keys are not read.
-      return printOperation(`${method.toUpperCase()} ${path}`, item[method] as Operation)
-    }),
-  )
+  const operations = operationsOf(document).map(([name, operation]) => printOperation(name, operation))
   return [
-    '// Generated from docs/openapi.json by `npm run openapi`. Do not edit.\n',
     ...schemas,
     `/** The input and the 2xx response of every endpoint. */\nexport interface Operations {\n${operations.join('\n')}}\n`,
   ]
@@ -63,14 +90,25 @@ export function printTypes(document: Document): string {
     .replaceAll(/ +$/gm, '')
 }
 
-function printOperation(name: string, operation: Operation): string {
+export const printMethods = (document: Document) => printResources(operationsOf(document), document)
+
+const operationsOf = (document: Document) =>
+  sortedEntries(document.paths ?? {}).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]).map((method): [string, DocumentedOperation] => [
+      `${method.toUpperCase()} ${path}`,
+      // A path item maps these five keys to operations; its other keys are not read.
+      item[method] as DocumentedOperation,
+    ]),
+  )
+
+function printOperation(name: string, operation: DocumentedOperation): string {
   const parameters = operation.parameters ?? []
   const lines = [
     `params: ${parametersOf(parameters.filter((parameter) => parameter.in === 'path'))}`,
-    `query: ${parametersOf(parameters.filter((parameter) => parameter.in === 'query'))}`,
+    `query: ${parametersOf(parameters.filter((parameter) => parameter.in === 'query').map(withBoolean))}`,
     `headers: ${parametersOf(parameters.filter((parameter) => parameter.in === 'header'))}`,
-    `body: ${bodyOf(operation.requestBody)}`,
-    `response: ${responseOf(operation.responses ?? {})}`,
+    `body: ${bodyOf(operation)}`,
+    `response: ${isDownload(operation) ? 'Download' : responseOf(operation.responses ?? {})}`,
   ]
   const description = [operation.summary, operation.description].filter(Boolean).join('\n\n')
   return `${doc({ description }, '  ')}  ${quote(name)}: {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`
@@ -84,14 +122,21 @@ function parametersOf(parameters: Parameter[]): string {
   )
 }
 
-function bodyOf(body: Operation['requestBody']): string {
+/** A query has only text, so the document spells a boolean as 'true' or 'false'. */
+const withBoolean = (parameter: Parameter): Parameter =>
+  typeof parameter.schema === 'object' && String(parameter.schema.enum) === 'true,false'
+    ? { ...parameter, schema: { type: 'boolean' } }
+    : parameter
+
+function bodyOf(operation: DocumentedOperation): string {
+  const { requestBody: body } = operation
   if (!body) return 'undefined'
-  if (body.content['multipart/form-data']) return 'FormData'
-  const type = typeOf(body.content['application/json']?.schema, '    ')
+  const form = formOf(operation)
+  const type = typeOf(form ?? body.content['application/json']?.schema, '    ')
   return body.required === false ? join('|', [type, { text: 'undefined' }], '    ').text : type.text
 }
 
-function responseOf(responses: NonNullable<Operation['responses']>): string {
+function responseOf(responses: NonNullable<DocumentedOperation['responses']>): string {
   const bodies = sortedEntries(responses)
     .filter(([status]) => status.startsWith('2'))
     .map(([, response]) => response.content?.['application/json'])
@@ -142,6 +187,7 @@ function impliedType(schema: Exclude<Schema, boolean>): string {
 
 function shapeOf(type: string, schema: Exclude<Schema, boolean>, indent: string): Printed {
   if (type === 'integer') return { text: 'number' }
+  if (isFile(schema)) return { text: 'Blob' }
   if (type === 'array') return arrayOf(schema, indent)
   if (type === 'object') return objectOf(schema, indent)
   return { text: type }
@@ -220,6 +266,6 @@ function sortedEntries<Value>(record: Record<string, Value>): [string, Value][] 
 
 if (argv[1] === fileURLToPath(import.meta.url)) {
   const document = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
-  await writeFile(new URL('../src/generated.ts', import.meta.url), printTypes(JSON.parse(document)))
+  await writeFile(new URL('../src/generated.ts', import.meta.url), printClient(JSON.parse(document)))
   console.log('Wrote sdk/src/generated.ts')
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { printTypes, type Schema } from '../scripts/generate.ts'
+import { printMethods, printTypes, type Schema } from '../scripts/generate.ts'
 
 /** The type of a schema, on one line. */
 function typeOf(schema: Schema): string {
@@ -15,6 +15,7 @@ test.each<[Schema, string]>([
   [{ not: {} }, 'never'],
   [{ type: 'string' }, 'string'],
   [{ type: 'integer' }, 'number'],
+  [{ type: 'string', format: 'binary' }, 'Blob'],
   [{ type: 'null' }, 'null'],
   [{ type: ['string', 'null'] }, 'string | null'],
   [{ type: ['integer', 'number'] }, 'number'],
@@ -47,6 +48,7 @@ test.each<[Schema, string]>([
 
 test('a document becomes types with comments and one entry per operation', () => {
   const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
+  const form: Schema = { type: 'object', properties: { file: { type: 'string', format: 'binary' } }, required: ['file'] }
   const source = printTypes({
     paths: {
       '/things/{id}': {
@@ -55,15 +57,17 @@ test('a document becomes types with comments and one entry per operation', () =>
           parameters: [
             { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
             { name: 'fields', in: 'query', description: 'Which */ to show', schema: { type: 'string' } },
+            { name: 'archived', in: 'query', schema: { type: 'string', enum: ['true', 'false'] } },
             { name: 'Idempotency-Key', in: 'header', schema: { type: 'string' } },
           ],
           responses: { 200: json({ $ref: '#/components/schemas/thing' }), 404: json({ type: 'string' }) },
         },
         delete: { parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }], responses: { 204: {} } },
       },
+      '/things.csv': { get: { responses: { 200: { content: { 'text/csv': { schema: { type: 'string' } } } } } } },
       '/files': {
         post: {
-          requestBody: { content: { 'multipart/form-data': {} } },
+          requestBody: { content: { 'multipart/form-data': { schema: form } } },
           responses: { 202: json({ type: 'object', properties: { jobId: { type: 'string' } }, required: ['jobId'] }) },
         },
       },
@@ -80,9 +84,7 @@ test('a document becomes types with comments and one entry per operation', () =>
     },
   })
 
-  expect(source).toBe(`// Generated from docs/openapi.json by \`npm run openapi\`. Do not edit.
-
-/**
+  expect(source).toBe(`/**
  * A thing.
  * With a second line.
  */
@@ -100,10 +102,20 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: undefined
-    body: FormData
+    body: {
+      file: Blob
+    }
     response: {
       jobId: string
     }
+  }
+
+  'GET /things.csv': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Download
   }
 
   /** One thing. */
@@ -114,6 +126,7 @@ export interface Operations {
     query: {
       /** Which *\\/ to show */
       fields?: string
+      archived?: boolean
     }
     headers: {
       'Idempotency-Key'?: string
@@ -133,4 +146,40 @@ export interface Operations {
   }
 }
 `)
+})
+
+test('an operation becomes a method, and a list an iterator as well', () => {
+  const json = (schema: Schema) => ({ 200: { content: { 'application/json': { schema } } } })
+  const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' } as Schema }
+  const query = (name: string) => ({ name, in: 'query', schema: { type: 'string' } as Schema })
+  const items: Schema = { type: 'array', items: { $ref: '#/components/schemas/thing' } }
+  const page: Schema = { type: 'object', properties: { things: items, page: {}, totalPages: {} } }
+  const form: Schema = { properties: { picture: { type: 'string', format: 'binary' }, alt: { type: 'string' } }, required: ['picture'] }
+  const source = printMethods({
+    paths: {
+      '/things': {
+        get: {
+          summary: 'List things',
+          parameters: [query('cursor'), query('limit')],
+          responses: json({ $ref: '#/components/schemas/list' }),
+        },
+        post: { requestBody: { required: true, content: { 'application/json': { schema: { required: ['name'] } } } } },
+      },
+      '/things/{id}': {
+        put: {
+          parameters: [id, { name: 'If-Match', in: 'header', schema: { type: 'string' } }],
+          requestBody: { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/thing' } } } },
+        },
+      },
+      '/things/{id}/parts': { get: { parameters: [id, query('page')], responses: json(page) } },
+      '/things/{id}/picture': { post: { parameters: [id], requestBody: { content: { 'multipart/form-data': { schema: form } } } } },
+      '/things.csv': { get: { responses: { 200: { content: { 'text/csv': {} } } } } },
+    },
+    components: {
+      schemas: {
+        list: { type: 'object', properties: { data: items, cursor: { type: ['string', 'null'] }, hasMore: { type: 'boolean' } } },
+      },
+    },
+  })
+  expect(source).toMatchInlineSnapshot()
 })

@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { api } from '../api.ts'
 import { Button } from '../ui/button.tsx'
@@ -17,7 +18,7 @@ export function ChangePasswordDialog({ open, onOpenChange }: { open: boolean; on
 
 function ChangePasswordForm({ onDone }: { onDone: () => void }) {
   const change = useMutation({
-    mutationFn: api.auth.changePassword,
+    mutationFn: (body: Body<'POST /auth/change-password'>) => api.auth.changePassword(body),
     onSuccess: () => {
       toast('Password changed')
       onDone()

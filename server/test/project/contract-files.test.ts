@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { printTypes } from '../../../sdk/scripts/generate.ts'
+import { printClient } from '../../../sdk/scripts/generate.ts'
 import { printSchema } from '../../scripts/db-types.ts'
 import { useApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
@@ -14,7 +14,7 @@ test('docs/openapi.json matches the routes: `npm run openapi`', async () => {
 })
 
 test('the types of the SDK match that document: `npm run openapi`', () => {
-  expect(committed('sdk/src/generated.ts')).toBe(printTypes(JSON.parse(committed('docs/openapi.json'))))
+  expect(committed('sdk/src/generated.ts')).toBe(printClient(JSON.parse(committed('docs/openapi.json'))))
 })
 
 test('db/schema.ts matches the migrated database: `npm run db:types`', async () => {

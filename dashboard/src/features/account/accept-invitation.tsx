@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
@@ -27,7 +28,7 @@ function Join({ as }: { as: string }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const accept = useMutation({
-    mutationFn: api.auth.acceptInvitation,
+    mutationFn: (body: Body<'POST /auth/accept-invitation'>) => api.auth.acceptInvitation(body),
     onSuccess: async ({ projectId }) => {
       await queries.invalidateQueries()
       await navigate({ to: '/app/p/$projectId', params: { projectId } })

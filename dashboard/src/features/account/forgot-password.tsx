@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api } from '../../api.ts'
@@ -9,7 +10,7 @@ import { Input } from '../../ui/input.tsx'
 import { AccountLayout } from './account-layout.tsx'
 
 export function ForgotPasswordPage() {
-  const request = useMutation({ mutationFn: api.auth.requestPasswordReset })
+  const request = useMutation({ mutationFn: (body: Body<'POST /auth/request-password-reset'>) => api.auth.requestPasswordReset(body) })
   const back = (
     <Link to="/sign-in" className="link">
       Back to sign in

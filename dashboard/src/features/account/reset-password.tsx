@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
@@ -9,7 +10,7 @@ import { AccountLayout } from './account-layout.tsx'
 
 export function ResetPasswordPage() {
   const { token } = useSearch({ from: '/reset-password' })
-  const reset = useMutation({ mutationFn: api.auth.resetPassword })
+  const reset = useMutation({ mutationFn: (body: Body<'POST /auth/reset-password'>) => api.auth.resetPassword(body) })
 
   if (reset.isSuccess) {
     return (

@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
@@ -13,7 +14,10 @@ export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' })
   const queries = useQueryClient()
   const me = useQuery(meQuery)
-  const signIn = useMutation({ mutationFn: api.auth.logIn, onSuccess: () => queries.invalidateQueries() })
+  const signIn = useMutation({
+    mutationFn: (body: Body<'POST /auth/login'>) => api.auth.logIn(body),
+    onSuccess: () => queries.invalidateQueries(),
+  })
 
   if (me.isSuccess) return <RedirectSignedIn next={next} />
 

@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { api } from '../../api.ts'
@@ -14,7 +15,10 @@ export function SignUpPage() {
   const queries = useQueryClient()
   const me = useQuery(meQuery)
   const config = useQuery(configQuery)
-  const signUp = useMutation({ mutationFn: api.auth.signUp, onSuccess: () => queries.invalidateQueries() })
+  const signUp = useMutation({
+    mutationFn: (body: Body<'POST /auth/signup'>) => api.auth.signUp(body),
+    onSuccess: () => queries.invalidateQueries(),
+  })
 
   if (me.isSuccess) return <RedirectSignedIn next={next} />
 

@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../../api.ts'
@@ -17,7 +18,7 @@ export function CreateProjectPage() {
   const navigate = useNavigate()
   const projects = useQuery(projectsQuery)
   const create = useMutation({
-    mutationFn: api.projects.create,
+    mutationFn: (body: Body<'POST /users/@me/projects'>) => api.projects.create(body),
     onSuccess: async ({ id: projectId }) => {
       await queries.invalidateQueries(projectsQuery)
       await navigate({ to: '/app/p/$projectId', params: { projectId } })

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import { errorOf, ok, refusal, useReplies } from './support/api.ts'
+
+const serve = useReplies()
+
+const contacts = (...ids: number[]) => ids.map((id) => ({ id: `c${id}` }))
+const cursorPage = (ids: number[], cursor: string | null) => ok({ data: contacts(...ids), cursor, hasMore: cursor !== null, total: 0 })
+const numberedPage = (ids: number[], page: number, totalPages: number) =>
+  ok({ data: contacts(...ids), page, pageSize: 2, total: 3, totalPages })
+
+async function idsOf(items: AsyncIterable<unknown>) {
+  const ids: string[] = []
+  for await (const item of items) ids.push((item as { id: string }).id)
+  return ids
+}
+
+describe('a list with cursors', () => {
+  test('is read to its end, with the filters on every page', async () => {
+    const { client, requests } = await serve([cursorPage([1, 2], 'x'), cursorPage([3, 4], 'y'), cursorPage([5], null)])
+    expect(await idsOf(client.contacts.all({ subscribed: true }))).toEqual(['c1', 'c2', 'c3', 'c4', 'c5'])
+    expect(requests.map(({ line }) => line)).toEqual([
+      'GET /contacts?subscribed=true&limit=100',
+      'GET /contacts?subscribed=true&limit=100&cursor=x',
+      'GET /contacts?subscribed=true&limit=100&cursor=y',
+    ])
+  })
+
+  test('is read one page ahead of the loop at most', async () => {
+    const { client, requests } = await serve([cursorPage([1, 2], 'x')])
+    for await (const { id } of client.contacts.all()) if (id === 'c2') break
+    expect(requests).toHaveLength(1)
+  })
+
+  test.each<[number, string[], number]>([
+    [0, [], 0],
+    [1, ['c1'], 1],
+    [2, ['c1', 'c2'], 1],
+    [3, ['c1', 'c2', 'c3'], 2],
+  ])('ends after max: %i', async (max, expected, pages) => {
+    const { client, requests } = await serve([cursorPage([1, 2], 'x'), cursorPage([3, 4], 'y')])
+    expect(await idsOf(client.contacts.all({}, { max }))).toEqual(expected)
+    expect(requests).toHaveLength(pages)
+  })
+
+  test('asks for no larger pages than needed', async () => {
+    const { client, requests } = await serve([cursorPage([1], null)])
+    await idsOf(client.contacts.all({}, { max: 7 }))
+    await idsOf(client.contacts.all({ limit: 50 }))
+    expect(requests.map(({ line }) => line)).toEqual(['GET /contacts?limit=7', 'GET /contacts?limit=50'])
+  })
+
+  test('goes on after an empty page', async () => {
+    const { client } = await serve([cursorPage([], 'x'), cursorPage([1], null)])
+    expect(await idsOf(client.contacts.all())).toEqual(['c1'])
+  })
+
+  test('does not go round in circles', async () => {
+    const { client, requests } = await serve([cursorPage([1], 'x')])
+    expect(await errorOf(idsOf(client.contacts.all()))).toMatchObject({ code: 'UNEXPECTED_RESPONSE' })
+    expect(requests).toHaveLength(2)
+  })
+
+  test('of one resource takes its id', async () => {
+    const { client, requests } = await serve([cursorPage([1], null)])
+    expect(await idsOf(client.contacts.allConsent('c1'))).toEqual(['c1'])
+    expect(requests[0]!.line).toBe('GET /contacts/c1/consent?limit=100')
+  })
+
+  test('fails with the error of the page', async () => {
+    const { client } = await serve([cursorPage([1], 'x'), refusal(401, 'INVALID_API_KEY')])
+    expect(await errorOf(idsOf(client.contacts.all()))).toMatchObject({ code: 'INVALID_API_KEY' })
+  })
+
+  test('stops at an aborted signal', async () => {
+    const { client } = await serve([cursorPage([1], 'x')])
+    const controller = new AbortController()
+    const items = client.contacts.all({}, { signal: controller.signal })
+    await items.next()
+    controller.abort()
+    await expect(items.next()).rejects.toMatchObject({ name: 'AbortError' })
+  })
+})
+
+describe('a list with page numbers', () => {
+  test('is read to its end', async () => {
+    const { client, requests } = await serve([numberedPage([1, 2], 1, 2), numberedPage([3], 2, 2)])
+    expect(await idsOf(client.templates.all({ type: 'MARKETING', pageSize: 2 }))).toEqual(['c1', 'c2', 'c3'])
+    expect(requests.map(({ line }) => line)).toEqual([
+      'GET /templates?type=MARKETING&pageSize=2&page=1',
+      'GET /templates?type=MARKETING&pageSize=2&page=2',
+    ])
+  })
+
+  test('ends at an empty page, whatever the number of pages', async () => {
+    const { client, requests } = await serve([numberedPage([1, 2], 1, 9), numberedPage([], 2, 9)])
+    expect(await idsOf(client.templates.all())).toEqual(['c1', 'c2'])
+    expect(requests).toHaveLength(2)
+  })
+
+  test('ends after max', async () => {
+    const { client, requests } = await serve([numberedPage([1, 2], 1, 2), numberedPage([3], 2, 2)])
+    expect(await idsOf(client.templates.all({}, { max: 1 }))).toEqual(['c1'])
+    expect(requests.map(({ line }) => line)).toEqual(['GET /templates?page=1&pageSize=1'])
+  })
+})
+
+describe('a list without pages', () => {
+  test('is read the same way', async () => {
+    const { client, requests } = await serve([ok(contacts(1, 2))])
+    expect(await idsOf(client.domains.all())).toEqual(['c1', 'c2'])
+    expect(await idsOf(client.projects.all({ max: 1 }))).toEqual(['c1'])
+    expect(requests.map(({ line }) => line)).toEqual(['GET /domains/project/current', 'GET /users/@me/projects'])
+  })
+})
