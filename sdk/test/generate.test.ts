@@ -181,5 +181,61 @@ test('an operation becomes a method, and a list an iterator as well', () => {
       },
     },
   })
-  expect(source).toMatchInlineSnapshot()
+  expect(source).toMatchInlineSnapshot(`
+    "/** Operations that return a file. */
+    export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
+      'GET /things.csv',
+    ])
+
+    export class ThingsApi extends Resource {
+      /** List things */
+      readonly list = (query: Query<'GET /things'> = {}, options: CallOptions = {}): Promise<Result<'GET /things'>> =>
+        this.call('GET /things', { query }, options)
+
+      /** Iterates over all items of \`list\`, page by page. */
+      readonly all = (query: Omit<Query<'GET /things'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things'>['data'][number]> =>
+        iterateByCursor(
+          (part) => this.list({ ...query, ...part }, options),
+          (page) => page.data,
+          { max, pageSize: query.limit },
+        )
+
+      readonly create = (body: Body<'POST /things'>, options: CallOptions = {}): Promise<Result<'POST /things'>> =>
+        this.call('POST /things', { body }, options)
+
+      readonly update = (id: string, body: Body<'PUT /things/{id}'>, options: RevisionOptions = {}): Promise<Result<'PUT /things/{id}'>> =>
+        this.call('PUT /things/{id}', { params: { id }, body }, options)
+
+      readonly parts = (id: string, query: Query<'GET /things/{id}/parts'> = {}, options: CallOptions = {}): Promise<Result<'GET /things/{id}/parts'>> =>
+        this.call('GET /things/{id}/parts', { params: { id }, query }, options)
+
+      /** Iterates over all items of \`parts\`, page by page. */
+      readonly allParts = (id: string, query: Omit<Query<'GET /things/{id}/parts'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things/{id}/parts'>['things'][number]> =>
+        iterateByPage(
+          (part) => this.parts(id, { ...query, ...part }, options),
+          (page) => page.things,
+          { max, pageSize: query.pageSize },
+        )
+
+      readonly picture = (id: string, file: Blob, fields: Omit<Body<'POST /things/{id}/picture'>, 'picture'> = {}, options: CallOptions = {}): Promise<Result<'POST /things/{id}/picture'>> =>
+        this.call('POST /things/{id}/picture', { params: { id }, body: { ...fields, picture: file } }, options)
+    }
+
+    export class ThingsCsvApi extends Resource {
+      readonly get = (options: CallOptions = {}): Promise<Result<'GET /things.csv'>> =>
+        this.call('GET /things.csv', {}, options)
+    }
+
+    /** All resources of the API. */
+    export class Resources {
+      readonly things: ThingsApi
+      readonly thingsCsv: ThingsCsvApi
+
+      constructor(call: Call) {
+        this.things = new ThingsApi(call)
+        this.thingsCsv = new ThingsCsvApi(call)
+      }
+    }
+    "
+  `)
 })

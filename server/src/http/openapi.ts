@@ -4,7 +4,7 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import type { Config } from '../lib/config.ts'
 import type { Caller } from './auth.ts'
 import { portablePattern } from './portable-pattern.ts'
-import { printReference } from './reference.ts'
+import { referenceRoutes } from './reference.ts'
 import { nameStatus, responsesOf } from './responses.ts'
 import type { App } from './server.ts'
 
@@ -87,9 +87,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
   })
 
   app.get('/openapi.json', { config: { caller: 'anyone' }, schema: { hide: true } }, () => app.swagger())
-  app.get('/docs', { config: { caller: 'anyone' }, schema: { hide: true } }, (_req, reply) =>
-    reply.type('text/html').send(printReference(app.swagger())),
-  )
+  referenceRoutes(app, { publicUrl })
 }
 
 const callerOf = (route: RouteOptions): Caller => route.config?.caller ?? 'anyone'

@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type PlunkModule from '@plunk/node'
+import { transform } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp } from '../../server/test/support/app.ts'
+import { cloneDatabase } from '../../server/test/support/database.ts'
+import { startDnsServer } from '../../server/test/support/dns-server.ts'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+
+/** A project of somebody else, with the packed SDK installed from its file. */
+let folder: string
+let env: Record<'STERNA_URL' | 'STERNA_SECRET_KEY' | 'STERNA_PUBLIC_KEY', string>
+let project: Awaited<ReturnType<Awaited<ReturnType<typeof startApp>>['sterna']['newProject']>>
+const cleanUp: (() => unknown)[] = []
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sterna-sdk-'))
+  cleanUp.push(() => rmSync(folder, { recursive: true }))
+  await Promise.all([installPackage(), startServer()])
+})
+afterAll(async () => {
+  for (const step of cleanUp.reverse()) await step()
+})
+
+async function installPackage() {
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: join(ROOT, 'sdk') })
+  const packed = readdirSync(folder).find((name) => name.endsWith('.tgz'))!
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'customer', private: true, type: 'module' }))
+  await run('npm', ['install', `./${packed}`, '--offline', '--no-audit', '--no-fund'], { cwd: folder })
+}
+
+async function startServer() {
+  const dns = await startDnsServer()
+  const database = await cloneDatabase()
+  const { sterna, close } = await startApp(database.url, { env: { DNS_SERVERS: dns.address } })
+  cleanUp.push(
+    () => dns.stop(),
+    () => database.drop(),
+    close,
+  )
+  await sterna.app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = sterna.app.server.address() as AddressInfo
+  project = await sterna.newProject()
+  await sterna.call('POST', '/domains', { key: project.sk, body: { domain: 'example.com' } })
+  env = { STERNA_URL: `http://127.0.0.1:${port}`, STERNA_SECRET_KEY: project.sk, STERNA_PUBLIC_KEY: project.pk }
+}
+
+describe('the packed SDK', () => {
+  const installed = (...path: string[]) => join(folder, 'node_modules/@sterna/sdk', ...path)
+
+  test('has its code, types, licence and README, and no dependency', () => {
+    const files = readdirSync(installed(), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const kinds = new Set(files.map(({ name }) => name.replace(/^[a-z-]+(\.d\.ts|\.js)$/, '*$1')))
+    expect([...kinds].sort()).toEqual(['*.d.ts', '*.js', 'LICENSE', 'README.md', 'package.json'])
+    expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@sterna'])
+  })
+
+  test('uses nothing of Node, and neither names nor maps its sources', () => {
+    for (const file of readdirSync(installed('dist'))) {
+      const code = readFileSync(installed('dist', file), 'utf8')
+      expect(code).not.toMatch(/from ['"](?!\.\/[\w-]+\.js['"])/)
+      expect(code).not.toMatch(/\brequire\(|\bprocess\.|\bBuffer\b|sourceMappingURL|import\(/)
+    }
+  })
+
+  test.each<[string, object]>([
+    [
+      'Node, with the strictest options and without the types of browsers',
+      { lib: ['es2022'], types: ['node'], typeRoots: [NODE_TYPES], exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+    ],
+    ['browsers, for bundlers', { lib: ['es2022', 'dom', 'dom.iterable'], types: [], module: 'esnext', moduleResolution: 'bundler' }],
+  ])('has types for %s', async (name, options) => {
+    await compile(name, { 'use.ts': TYPED_USE }, options)
+  })
+})
+
+const NODE_TYPES = join(ROOT, 'node_modules/@types')
+
+async function compile(name: string, files: Record<string, string>, options: object) {
+  const target = join(folder, name.replaceAll(/\W+/g, '-'))
+  mkdirSync(target)
+  const compilerOptions = { target: 'es2022', module: 'nodenext', strict: true, noEmit: true, ...options }
+  writeFileSync(join(target, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: Object.keys(files) }))
+  for (const [file, source] of Object.entries(files)) writeFileSync(join(target, file), source)
+  const { stdout } = await run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', target]).catch((failure) => failure)
+  expect(stdout).toBe('')
+}
+
+/** Code of a customer, with mistakes that the types must find. */
+const TYPED_USE = `
+import { type Contact, type Items, Sterna, SternaError, type SendResult } from '@sterna/sdk'
+const sterna = new Sterna({ baseUrl: 'https://sterna.example.com', apiKey: undefined })
+export const sent: Promise<SendResult> = sterna.send({ to: ['a@example.com'], template: 't1' }, { idempotencyKey: 'k' })
+export const contacts: Items<Contact> = sterna.contacts.all({ subscribed: true }, { max: 10 })
+export const names: Promise<string[]> = sterna.templates.list().then(({ data }) => data.map(({ name }) => name))
+export const code = (error: unknown) => (error instanceof SternaError && error.code === 'RATE_LIMIT_EXCEEDED' ? error.retryAfter : 0)
+export const text: Promise<string> = sterna.contacts.importErrors('j1').then((file) => file.text())
+// @ts-expect-error no such field
+sterna.contacts.list({ subscribt: true })
+// @ts-expect-error no recipient
+sterna.send({ subject: 'Hello' })
+// @ts-expect-error no such code
+export const isLate = (error: SternaError) => error.code === 'TOO_LATE'
+`
+
+describe('the README', () => {
+  const [setUp, ...examples] = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!)
+  const sources = examples.map((example) => `${setUp}\n${example}`)
+
+  test('has examples of every part', () => {
+    expect(examples.length).toBeGreaterThanOrEqual(8)
+  })
+
+  test('has examples with correct types', async () => {
+    const files = Object.fromEntries(sources.map((source, index) => [`example-${index}.ts`, source]))
+    await compile('readme', files, { lib: ['es2022'], types: ['node'], typeRoots: [NODE_TYPES] })
+  })
+
+  test('has examples that run', async () => {
+    const files = await Promise.all(
+      sources.map(async (source, index) => {
+        const { code } = await transform(source, { loader: 'ts', format: 'esm' })
+        writeFileSync(join(folder, `example-${index}.js`), code)
+        return `./example-${index}.js`
+      }),
+    )
+    writeFileSync(join(folder, 'examples.js'), files.map((file) => `await import('${file}')\n`).join(''))
+    const { stdout } = await run(process.execPath, ['examples.js'], { cwd: folder, env: { ...process.env, ...env } })
+    for (const line of [/^queued as [0-9a-f-]{36}$/m, /^already sent$/m, /^ada@example.com$/m, /not an address/])
+      expect(stdout).toMatch(line)
+    expect(await project.events.names()).toEqual(expect.arrayContaining(['signed up', 'opened settings']))
+  })
+})
+
+describe('@plunk/node 3', () => {
+  const { default: Plunk } = createRequire(import.meta.url)('@plunk/node') as typeof PlunkModule
+  const plunk = (key: string) => new Plunk(key, { baseUrl: `${env.STERNA_URL}/v1/` })
+
+  test('sends an email', async () => {
+    const answer = await plunk(project.sk).emails.send({
+      to: 'plunk@example.com',
+      subject: 'Hello',
+      body: '<p>Hello</p>',
+      from: 'hello@example.com',
+      name: 'Sterna',
+      type: 'html',
+    })
+    expect(answer).toMatchObject({ success: true, data: { emails: [{ contact: { email: 'plunk@example.com' } }] } })
+  })
+
+  test('tracks an event', async () => {
+    const answer = await plunk(project.pk).events.track({
+      email: 'plunk@example.com',
+      event: 'came from plunk',
+      data: { plan: 'pro', coupon: { value: 'x', persistent: false } },
+    })
+    expect(answer).toMatchObject({ success: true })
+    expect(await project.events.names()).toContain('came from plunk')
+    expect((await project.contacts.find('plunk@example.com')).data).toEqual({ plan: 'pro' })
+  })
+
+  test('gets its own error for a wrong key', async () => {
+    const call = plunk('sk_wrong').emails.send({ to: 'a@example.com', subject: 'x', body: 'x' })
+    await expect(call).rejects.toThrow('Invalid API Credentials Provided')
+  })
+})

@@ -1,0 +1,87 @@
+// A file of its own because the content security policy allows no inline script.
+/* global SwaggerUIBundle */
+{
+  const { searchParams } = new URL(location.href)
+  let projectId = ''
+
+  applyTheme()
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', applyTheme)
+  start()
+
+  async function start() {
+    const [api] = await Promise.all([readJson('/openapi.json'), showCaller()])
+    SwaggerUIBundle({
+      dom_id: '#reference',
+      spec: forThisPage(api),
+      presets: [SwaggerUIBundle.presets.apis],
+      layout: 'BaseLayout',
+      deepLinking: true,
+      docExpansion: 'list',
+      filter: true,
+      tryItOutEnabled: true,
+      displayRequestDuration: true,
+      defaultModelsExpandDepth: -1,
+      // A key that somebody enters stays in the memory of this page.
+      persistAuthorization: false,
+      validatorUrl: null,
+      requestInterceptor: addCaller,
+    })
+  }
+
+  async function readJson(path) {
+    const response = await fetch(path)
+    if (!response.ok) throw new Error(`${path}: ${response.status}`)
+    return response.json()
+  }
+
+  /** Requests go to this origin, by whatever name it was opened. The page sends session and project by itself, so only keys can be entered. */
+  function forThisPage(api) {
+    const { session, projectId: _, ...keys } = api.components.securitySchemes
+    for (const operation of Object.values(api.paths).flatMap((methods) => Object.values(methods))) {
+      operation.security = (operation.security ?? []).filter((way) => !('session' in way))
+    }
+    return { ...api, servers: [{ url: location.origin }], components: { ...api.components, securitySchemes: keys } }
+  }
+
+  /** A key that was entered counts; otherwise the signed-in user calls for the chosen project. */
+  function addCaller(request) {
+    if (request.headers.Authorization) request.credentials = 'omit'
+    else if (projectId) request.headers['X-Project-Id'] = projectId
+    return request
+  }
+
+  async function showCaller() {
+    const caller = document.querySelector('#caller')
+    // Asked only with a cookie: browsers log every 401 as an error.
+    const projects = document.documentElement.dataset.signedIn === 'true' ? await readJson('/users/@me/projects').catch(() => []) : []
+    if (projects.length === 0) {
+      const link = Object.assign(document.createElement('a'), { href: '/sign-in', textContent: 'Sign in' })
+      return caller.append(link, ' to try requests out in your project, or enter a key under “Authorize”.')
+    }
+    const picker = document.createElement('select')
+    for (const { id, name } of projects) picker.append(new Option(name, id))
+    picker.value = projects.some(({ id }) => id === searchParams.get('project')) ? searchParams.get('project') : projects[0].id
+    projectId = picker.value
+    picker.addEventListener('change', () => {
+      projectId = picker.value
+      history.replaceState(null, '', `?project=${encodeURIComponent(projectId)}${location.hash}`)
+    })
+    const label = document.createElement('label')
+    label.append('Try requests out in ', picker)
+    caller.append(label)
+  }
+
+  /** The choice of the dashboard, or that of the system. */
+  function applyTheme() {
+    const isDark = (readTheme() ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'
+    document.documentElement.classList.toggle('dark-mode', isDark)
+  }
+
+  function readTheme() {
+    try {
+      return localStorage.getItem('theme')
+    } catch {
+      return null // storage is blocked: follow the system
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+import sparticuz from '@sparticuz/chromium'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startSterna } from '../support/process.ts'
+
+const PASSWORD = 'four unrelated words'
+const document: { paths: Record<string, object> } = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'))
+
+let sterna: Awaited<ReturnType<typeof startSterna>>
+let browser: Browser
+
+beforeAll(async () => {
+  const args = sparticuz.args.filter((arg) => !['--single-process', '--disable-web-security'].includes(arg))
+  const launched = sparticuz.executablePath().then((executablePath) => chromium.launch({ executablePath, args: [...args, '--no-sandbox'] }))
+  ;[sterna, browser] = await Promise.all([startSterna(), launched])
+})
+afterAll(async () => {
+  await browser?.close()
+  await sterna?.stop()
+})
+
+/** A page that records console errors, violations of its policy, failed requests, and requests to other hosts. */
+async function openPage() {
+  const context = await browser.newContext({ baseURL: sterna.url, reducedMotion: 'reduce' })
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text())
+  })
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url())
+    if (origin !== sterna.url && protocol !== 'data:') problems.push(`foreign: ${request.url()}`)
+  })
+  page.on('requestfailed', (request) => problems.push(`failed: ${request.url()}`))
+  page.on('response', (response) => {
+    if (response.status() >= 400) problems.push(`${response.status()}: ${response.url()}`)
+  })
+  return { page, problems, request: context.request }
+}
+
+const operations = (page: Page) => page.locator('.opblock')
+const operation = (page: Page, method: string, path: string) =>
+  page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) })
+
+/** Opens an operation, calls it, and returns the status and body that the page shows. */
+async function tryOut(page: Page, method: string, path: string) {
+  const block = operation(page, method, path)
+  await block.locator('.opblock-summary-control').click()
+  await block.getByRole('button', { name: 'Execute' }).click()
+  const response = block.locator('.live-responses-table .response')
+  await response.waitFor()
+  return { status: await response.locator('.response-col_status').innerText(), text: await response.innerText() }
+}
+
+describe('the page', () => {
+  test('lists every operation, from its own origin only, without an error', async () => {
+    const { page, problems } = await openPage()
+    await page.goto('/docs')
+    const total = Object.values(document.paths).flatMap((methods) => Object.keys(methods)).length
+    await expect.poll(() => operations(page).count(), { timeout: 10_000 }).toBe(total)
+    expect(await page.getByText('Send an email', { exact: true }).count()).toBe(1)
+    expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/sign-in')
+    expect(problems).toEqual([])
+  })
+
+  test('calls the API for the project that the signed-in user chooses', async () => {
+    const { page, problems, request } = await openPage()
+    await request.post('/auth/signup', { data: { email: 'ada@example.com', password: PASSWORD } })
+    for (const name of ['First', 'Second']) {
+      const project = await (await request.post('/users/@me/projects', { data: { name } })).json()
+      await request.post('/contacts', { data: { email: `${name}@example.com` }, headers: { 'x-project-id': project.id } })
+    }
+    await page.goto('/docs')
+    await page.getByLabel('Try requests out in').selectOption('Second')
+    const answer = await tryOut(page, 'get', '/contacts')
+    expect(answer.status).toContain('200')
+    expect(answer.text).toContain('second@example.com')
+    expect(answer.text).not.toContain('first@example.com')
+    expect(page.url()).toContain('?project=')
+    expect(problems).toEqual([])
+  })
+
+  test('calls the API with a key, which is not stored', async () => {
+    const { page, problems, request } = await openPage()
+    await request.post('/auth/signup', { data: { email: 'grace@example.com', password: PASSWORD } })
+    const { secret } = await (await request.post('/users/@me/projects', { data: { name: 'Keys' } })).json()
+    await request.post('/contacts', { data: { email: 'by-key@example.com' }, headers: { authorization: `Bearer ${secret}` } })
+    await page.context().clearCookies()
+    await page.goto('/docs')
+    await page.getByRole('button', { name: 'Authorize' }).first().click()
+    const dialog = page.locator('.auth-container', { hasText: 'secretKey' })
+    await dialog.getByRole('textbox').fill(secret)
+    await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+    await page.getByRole('button', { name: 'Close' }).first().click()
+    const answer = await tryOut(page, 'get', '/contacts')
+    expect(answer.status).toContain('200')
+    expect(answer.text).toContain('by-key@example.com')
+    const stored = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
+    expect(stored).not.toContain(secret)
+    expect(problems).toEqual([])
+  })
+})
+
+describe('its files', () => {
+  test('are compressed and cached for as long as their URL has their version', async () => {
+    const html = await (await fetch(`${sterna.url}/docs`)).text()
+    const urls = [...html.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, url]) => url!)
+    expect(urls).toHaveLength(4)
+    for (const url of urls) {
+      const response = await fetch(sterna.url + url)
+      expect([url, response.status, response.headers.get('content-encoding')]).toEqual([url, 200, 'gzip'])
+      expect(response.headers.get('cache-control')).toContain('immutable')
+      expect(url).toMatch(/\?v=[0-9a-f]{12}$/)
+    }
+  })
+
+  test.each(['/docs/unknown.js', '/docs/..%2fpackage.json', '/docs/constructor'])('do not include %s', async (path) => {
+    expect((await fetch(sterna.url + path)).status).toBe(404)
+  })
+})
+
+test('the policy of the page allows its own origin only, and no inline script', async () => {
+  const policy = (await fetch(`${sterna.url}/docs`)).headers.get('content-security-policy')!
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toContain("script-src 'self';")
+  expect(policy).toContain("connect-src 'self';")
+  expect(policy).not.toMatch(/https?:|\*|unsafe-eval/)
+})
