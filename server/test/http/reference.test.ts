@@ -23,7 +23,7 @@ afterAll(async () => {
 /** A page that records console errors, violations of its policy, failed requests, and requests to other hosts. */
 async function openPage() {
   const context = await browser.newContext({ baseURL: sterna.url, reducedMotion: 'reduce' })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(30_000)
   const page = await context.newPage()
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
@@ -60,7 +60,7 @@ describe('the page', () => {
     const { page, problems } = await openPage()
     await page.goto('/docs')
     const total = Object.values(document.paths).flatMap((methods) => Object.keys(methods)).length
-    await expect.poll(() => operations(page).count(), { timeout: 10_000 }).toBe(total)
+    await expect.poll(() => operations(page).count(), { timeout: 30_000 }).toBe(total)
     expect(await page.getByText('Send an email', { exact: true }).count()).toBe(1)
     expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/sign-in')
     expect(problems).toEqual([])

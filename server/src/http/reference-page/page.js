@@ -40,7 +40,16 @@
     for (const operation of Object.values(api.paths).flatMap((methods) => Object.values(methods))) {
       operation.security = (operation.security ?? []).filter((way) => !('session' in way))
     }
-    return { ...api, servers: [{ url: location.origin }], components: { ...api.components, securitySchemes: keys } }
+    const components = { ...api.components, securitySchemes: keys }
+    return { ...api, servers: [{ url: location.origin }], tags: orderTags(api), components }
+  }
+
+  /** What programs call comes first: sections that take a key, in the order of the document. */
+  function orderTags({ paths }) {
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+    const names = [...new Set(operations.map(({ tags }) => tags[0]))]
+    const takesKey = (name) => operations.some(({ tags, security }) => tags[0] === name && security.length > 0)
+    return [...names.filter(takesKey), ...names.filter((name) => !takesKey(name))].map((name) => ({ name }))
   }
 
   /** A key that was entered counts; otherwise the signed-in user calls for the chosen project. */
