@@ -14,8 +14,7 @@ export function apiOf(projectId: string): Sterna {
 }
 
 /** Sends with the secret key: `/v1/send` does not accept a session. The key stays in memory. */
-export const sendWithKey = (secret: string, ...message: Parameters<Sterna['emails']['send']>) =>
-  new Sterna({ apiKey: secret }).emails.send(...message)
+export const sendWithKey = (secret: string, ...message: Parameters<Sterna['send']>) => new Sterna({ apiKey: secret }).send(...message)
 
 /** A file of a project. A plain link cannot fetch it: the project is in a header. */
 export async function fetchFile(projectId: string, path: string): Promise<Blob> {

@@ -122,10 +122,10 @@ function parametersOf(parameters: Parameter[]): string {
   )
 }
 
-/** A query has only text, so the document spells a boolean as 'true' or 'false'. */
+/** A query has only text, so the document spells a boolean as 'true' or 'false'; a program has a boolean, and a URL the text. */
 const withBoolean = (parameter: Parameter): Parameter =>
   typeof parameter.schema === 'object' && String(parameter.schema.enum) === 'true,false'
-    ? { ...parameter, schema: { type: 'boolean' } }
+    ? { ...parameter, schema: { anyOf: [{ type: 'boolean' }, parameter.schema] } }
     : parameter
 
 function bodyOf(operation: DocumentedOperation): string {

@@ -511,7 +511,7 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
-      subscribed?: boolean
+      subscribed?: boolean | 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
       value?: string

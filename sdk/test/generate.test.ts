@@ -126,7 +126,7 @@ export interface Operations {
     query: {
       /** Which *\\/ to show */
       fields?: string
-      archived?: boolean
+      archived?: boolean | 'true' | 'false'
     }
     headers: {
       'Idempotency-Key'?: string

@@ -154,7 +154,7 @@ function AddForm({ onDone }: { onDone: () => void }) {
   const api = useApi()
   const queries = useQueryClient()
   const add = useMutation({
-    mutationFn: (domain: string) => api.domains.add(domain),
+    mutationFn: (domain: string) => api.domains.add({ domain }),
     onSuccess: async ({ domain }) => {
       await queries.invalidateQueries(domainsQuery(project.id))
       toast(`${domain} was added`)

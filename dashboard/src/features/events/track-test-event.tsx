@@ -1,3 +1,4 @@
+import type { Body } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
@@ -40,7 +41,7 @@ function TrackForm({ onDone }: { onDone: () => void }) {
   const me = useQuery(meQuery)
   const [dataError, setDataError] = useState<Error | null>(null)
   const track = useMutation({
-    mutationFn: api.events.record,
+    mutationFn: (body: Body<'POST /events/track'>) => api.events.record(body),
     onSuccess: async (_, { event }) => {
       await Promise.all(
         ['events', 'contacts', 'fields', 'setup-state'].map((part) =>

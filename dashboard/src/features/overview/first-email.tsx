@@ -51,8 +51,8 @@ function SendForm({ secret, sender, onSent }: SendFormProps) {
       const domain = sender?.domain ?? (await addTrialDomain(api, project.id))
       return sendWithKey(secret, { to, subject, body, from: { name: project.name, email: `hello@${domain}` } })
     },
-    onSuccess: async ({ data }) => {
-      onSent(data.emails[0]!.email)
+    onSuccess: async ({ emails }) => {
+      onSent(emails[0]!.email)
       await queries.invalidateQueries({ queryKey: projectKey(project.id) })
     },
   })
@@ -80,7 +80,7 @@ function SendForm({ secret, sender, onSent }: SendFormProps) {
 }
 
 async function addTrialDomain(api: Sterna, projectId: string): Promise<string> {
-  const { domain } = await api.domains.add(trialDomain(projectId))
+  const { domain } = await api.domains.add({ domain: trialDomain(projectId) })
   return domain
 }
 
