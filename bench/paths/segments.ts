@@ -43,7 +43,10 @@ export async function timeSegments(product: Product, scale: number): Promise<Tim
     const again = await cpuOf(product.pid, () => post(large, `/segments/${segment}/refresh`))
     const { rows } = await client.query('select id from contacts where project_id = $1 limit 1 offset 500', [large.projectId])
     return [
-      { name: `segment: count, 3 filters and an event, ${large.total.toLocaleString('en')} contacts, CPU`, result: `${ms(cpu)}, then ${ms(again)}` },
+      {
+        name: `segment: count, 3 filters and an event, ${large.total.toLocaleString('en')} contacts, CPU`,
+        result: `${ms(cpu)}, then ${ms(again)}`,
+      },
       { name: 'segment: cached count', result: ms(await median(() => call(large, `/segments/${segment}`))) },
       { name: 'segment: members, page 1', result: ms(await median(() => call(large, `/segments/${segment}/contacts`), 5)) },
       { name: 'segment: explain one contact', result: ms(await median(() => call(large, `/segments/${segment}/explain/${rows[0].id}`))) },
@@ -81,7 +84,12 @@ async function timeTracked(product: Product, large: Large, client: pg.Client): P
     headers: { 'content-type': 'application/json', authorization: `Bearer ${large.publicKey}` },
     requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, body: body() }) }],
   })
-  const body = () => JSON.stringify({ email: `load${Math.floor(Math.random() * 10_000)}@bench.example`, event: 'event 7', data: { seats: Math.floor(Math.random() * 100) } })
+  const body = () =>
+    JSON.stringify({
+      email: `load${Math.floor(Math.random() * 10_000)}@bench.example`,
+      event: 'event 7',
+      data: { seats: Math.floor(Math.random() * 100) },
+    })
   const before = cpuMicroseconds(product.pid)
   const load = autocannon({ ...track(body), connections: 16, overallRate: RATE, duration: LOAD_SECONDS })
   const waits: number[] = []
@@ -94,7 +102,10 @@ async function timeTracked(product: Product, large: Large, client: pg.Client): P
   const sorted = waits.sort((a, b) => a - b)
   const at = (share: number) => ms(sorted[Math.floor(sorted.length * share)]!)
   return [
-    { name: `tracked: visible after a write, ${TRACKED} segments, ${CONCERNED} concerned, ${RATE} events/s: p50, p95`, result: `${at(0.5)}, ${at(0.95)}` },
+    {
+      name: `tracked: visible after a write, ${TRACKED} segments, ${CONCERNED} concerned, ${RATE} events/s: p50, p95`,
+      result: `${at(0.5)}, ${at(0.95)}`,
+    },
     { name: 'tracked: CPU per event, API and worker together', result: `${Math.round(cpu)} µs (${result.non2xx} refused)` },
   ]
 }
@@ -121,15 +132,26 @@ async function timeProbe(large: Large, client: pg.Client, { probed, email }: { p
 async function seedTracked(client: pg.Client, { projectId }: Large) {
   await client.query(`delete from segments where project_id = $1 and name like 'Tracked %'`, [projectId])
   await client.query('delete from listeners where project_id = $1', [projectId])
-  const segments = Array.from({ length: TRACKED }, (_, n) => ({ id: newId(), n, condition: n < CONCERNED ? seatsOver(n * 5) : unrelated(n) }))
+  const segments = Array.from({ length: TRACKED }, (_, n) => ({
+    id: newId(),
+    n,
+    condition: n < CONCERNED ? seatsOver(n * 5) : unrelated(n),
+  }))
   for (const { id, n, condition } of segments) {
     await client.query(
       `insert into segments (project_id, id, name, type, condition, slug, track_membership) values ($1, $2, $3, 'DYNAMIC', $4, $5, true)`,
       [projectId, id, `Tracked ${n}`, JSON.stringify(condition), `tracked-${n}-${id}`],
     )
-    await client.query(`insert into tracked_segments (project_id, segment_id, clearing, computed_revision) values ($1, $2, false, 1)`, [projectId, id])
+    await client.query(`insert into tracked_segments (project_id, segment_id, clearing, computed_revision) values ($1, $2, false, 1)`, [
+      projectId,
+      id,
+    ])
     const topics = topicsOf(toExpression(readCondition(condition, 'condition'), () => undefined))
-    await client.query('insert into listeners (project_id, topic, listener) select $1, unnest($2::text[]), $3', [projectId, topics, `segment:${id}`])
+    await client.query('insert into listeners (project_id, topic, listener) select $1, unnest($2::text[]), $3', [
+      projectId,
+      topics,
+      `segment:${id}`,
+    ])
   }
   return segments[CONCERNED - 1]!.id
 }

@@ -23,6 +23,16 @@ const get = (path: string): Request => ({ path, method: 'GET' })
 const list = (bytes: number) => `[${'0,'.repeat(bytes / 2)}0]`
 const keys = (bytes: number) => Array.from({ length: bytes / 13 }, (_, index) => `"x${String(index).padStart(7, '0')}":0`).join(',')
 
+const GROUP = '{"filters":[{"field":"data.a","operator":"exists"}]}'
+const nested = (depth: number) => `${'{"logic":"AND","groups":[{"filters":[],"conditions":'.repeat(depth)}{}${'}]}'.repeat(depth)}`
+/** As many filters as are allowed, each on the largest value of a contact. */
+const SLOW_CONDITION = {
+  logic: 'OR',
+  groups: Array.from({ length: 100 }, (_, index) => ({
+    filters: [{ field: 'data.text', operator: 'contains', value: `${'x'.repeat(500)}${index}` }],
+  })),
+}
+
 let emails = 0
 const send = (
   { domain }: Attacker,
@@ -102,6 +112,16 @@ const ATTACKS = {
   },
   'pages of large contacts': { concurrency: 8, make: () => get('/contacts?limit=100') },
   'slow reads': { concurrency: 60, make: () => get('/contacts/fields/plan/values') },
+  'conditions that are too deep': { concurrency: 8, make: () => post('/segments/preview', `{"condition":${nested(5_000)}}`) },
+  'conditions with too many groups': {
+    concurrency: 8,
+    make: () => post('/segments/preview', `{"condition":{"logic":"OR","groups":[${`${GROUP},`.repeat(15_000)}${GROUP}]}}`),
+  },
+  'conditions that are slow to evaluate': {
+    concurrency: 30,
+    every: 4,
+    make: () => post('/segments/preview', { condition: SLOW_CONDITION }),
+  },
   'CSV uploads': { concurrency: 4, every: 6, make: csvUpload },
   'a recipient that the relay refuses': {
     concurrency: 1,

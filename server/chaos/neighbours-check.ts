@@ -26,7 +26,7 @@ const BOUNDS = { rss: 768 * MB, answer: 64 * 1024, page: 12 * MB, slots: 0.75 * 
 /** Ratios and times. Only the long run judges these: nothing else uses the machine then. */
 const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
 /** Attacks whose requests break a documented limit. */
-const ILLEGAL = /^(validation errors|large events)/
+const ILLEGAL = /^(validation errors|large events|conditions that are too deep|conditions with too many)/
 /** A refusal is expected, an internal error is not. */
 const mayAnswer = (status: string) => status === 'none' || Number(status) < 500 || status === '503'
 

@@ -68,7 +68,9 @@ export async function settleSegments(databaseUrl: string, projectId: string) {
 
 export const checkSegments = (projectId: string): Check =>
   checkRules({
-    ...Object.fromEntries(SEGMENTS.map((segment) => [`members of "${segment.name}" that differ from a recomputation`, differences(projectId, segment)])),
+    ...Object.fromEntries(
+      SEGMENTS.map((segment) => [`members of "${segment.name}" that differ from a recomputation`, differences(projectId, segment)]),
+    ),
     'members of the window that left it long ago, or are missing': sql`
       select c.email, m.contact_id is not null as "isMember", c.last
       from (

@@ -24,6 +24,7 @@ import { allowCors, CORS_HEADERS } from './cors.ts'
 import { envelope, replyWithError } from './errors.ts'
 import { malformed, readJson } from './json.ts'
 import { limitLargeAnswers } from './large-answers.ts'
+import { createLargeBodyParser, isLargeBody } from './large-bodies.ts'
 import { securityHeaders } from './security-headers.ts'
 import { limitSlowReads } from './slow-reads.ts'
 import { compileValidator } from './validate.ts'
@@ -126,8 +127,10 @@ function requestId({ headers }: IncomingMessage) {
 function readBodies(app: App) {
   app.removeAllContentTypeParsers()
   app.decorateRequest('bodySize', 0)
+  const parseLarge = createLargeBodyParser()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (req, bytes: Buffer, done) => {
     req.bodySize = bytes.length
+    if (isLargeBody(bytes)) return void parseLarge(bytes, req.project?.id ?? 'anonymous').then((value) => done(null, value), done)
     try {
       done(null, bytes.length ? readJson(bytes) : undefined)
     } catch (err) {

@@ -37,10 +37,7 @@ const hasMemberRows = async (db: Db, { type, trackMembership, projectId, id }: C
   type === 'STATIC' || (trackMembership && (await isComputed(db, projectId, id)))
 
 const isComputed = (db: Db, projectId: string, id: string) =>
-  maybeOne(
-    db,
-    sql`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`,
-  )
+  maybeOne(db, sql`select 1 from tracked_segments where project_id = ${projectId} and segment_id = ${id} and computed_revision = revision`)
 
 async function countExactly(db: Db, segment: Countable): Promise<number> {
   const { id, projectId } = segment

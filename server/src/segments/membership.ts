@@ -38,8 +38,7 @@ export const recordMembershipEvents = (tx: Tx, projectId: string, changes: Membe
     })),
   )
 
-const rowsOf = (stored: Stored[]) =>
-  sql`jsonb_to_recordset(${JSON.stringify(stored)}::jsonb) as r("segmentId" uuid, "contactId" uuid)`
+const rowsOf = (stored: Stored[]) => sql`jsonb_to_recordset(${JSON.stringify(stored)}::jsonb) as r("segmentId" uuid, "contactId" uuid)`
 
 /** Locks the contacts first: a contact that is deleted in this moment is left out instead of breaking the foreign key. */
 const insertMembers = (projectId: string, entries: Stored[]) => sql<Stored>`

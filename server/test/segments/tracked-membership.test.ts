@@ -135,7 +135,10 @@ describe('a tracked segment that refers to another', () => {
   test('follows the members of a static segment', async () => {
     const { contacts, segments, call } = await newProject()
     const { body: vips } = await call('POST', '/segments', { name: 'VIPs', type: 'STATIC' })
-    const { slug } = await segments.create('Subscribed VIPs', allOf(filter(`segment.${vips.id}`, 'memberOfSegment'), filter('subscribed', 'equals', true)))
+    const { slug } = await segments.create(
+      'Subscribed VIPs',
+      allOf(filter(`segment.${vips.id}`, 'memberOfSegment'), filter('subscribed', 'equals', true)),
+    )
     await contacts.create('ada@example.com')
     await call('POST', `/segments/${vips.id}/members`, { emails: ['ada@example.com'] })
     expect(await segments.changesOf(slug)).toEqual(['ada@example.com entry'])
@@ -201,9 +204,13 @@ describe('time alone', () => {
     ['its creation', 'createdAt'],
   ])('ends a match on %s', async (_what, field) => {
     const { id: projectId, contacts, segments } = await newProject()
-    const ada = await contacts.create('ada@example.com', { data: { trialEndsAt: new Date(Date.now() - MINUTE + 2 * SECOND).toISOString() } })
+    const ada = await contacts.create('ada@example.com', {
+      data: { trialEndsAt: new Date(Date.now() - MINUTE + 2 * SECOND).toISOString() },
+    })
     const past = new Date(Date.now() - MINUTE + 2 * SECOND)
-    await sql`update contacts set created_at = ${past}, updated_at = ${past} where project_id = ${projectId} and id = ${ada.id}`.execute(sterna.db)
+    await sql`update contacts set created_at = ${past}, updated_at = ${past} where project_id = ${projectId} and id = ${ada.id}`.execute(
+      sterna.db,
+    )
     const recent = await segments.create('Recent', allOf(filter(field, 'within', 1, 'minutes')))
     const old = await segments.create('Old', allOf(filter(field, 'olderThan', 1, 'minutes')))
     expect([await segments.membersOf(recent.id), await segments.membersOf(old.id)]).toEqual([['ada@example.com'], []])
@@ -232,7 +239,8 @@ describe('POST /segments/:id/compute', () => {
     const { id: projectId, contacts, segments, call } = await newProject()
     await contacts.createMany(20)
     const { id, slug } = await segments.create('S', allOf(filter('email', 'contains', 'c')))
-    const runs = () => one(sterna.db, sql<{ n: number }>`select count(*)::int as n from jobs where project_id = ${projectId} and type = 'compute-segment'`)
+    const runs = () =>
+      one(sterna.db, sql<{ n: number }>`select count(*)::int as n from jobs where project_id = ${projectId} and type = 'compute-segment'`)
     const before = (await runs()).n
     await sql`delete from segment_members where project_id = ${projectId}`.execute(sterna.db)
     const answers = await sterna.db.transaction().execute(async (tx) => {
@@ -248,7 +256,9 @@ describe('POST /segments/:id/compute', () => {
   test('stops at a reset of the project, and leaves nothing behind', async () => {
     const { id: projectId, owner, contacts, segments, call } = await newProject()
     await contacts.createMany(50)
-    const { id } = await segments.create('S', allOf(filter('email', 'contains', 'c'), filter('createdAt', 'within', 5, 'days')), { trackMembership: false })
+    const { id } = await segments.create('S', allOf(filter('email', 'contains', 'c'), filter('createdAt', 'within', 5, 'days')), {
+      trackMembership: false,
+    })
     await call('PATCH', `/segments/${id}`, { trackMembership: true })
     expect((await owner.call('POST', `/users/@me/projects/${projectId}/reset`)).status).toBe(200)
     const left = () =>
