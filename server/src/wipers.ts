@@ -15,6 +15,7 @@ import { wipeJobs } from './jobs/job.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
 import type { Wiper } from './projects/wipe.ts'
 import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
+import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 
@@ -31,6 +32,7 @@ export const WIPERS: Wiper[] = [
   wipeEventCounts,
   wipeListeners,
   wipeTemplates,
+  wipePreviewPages,
   wipeUploads,
   wipeEmails,
   wipeOpensAndClicks,

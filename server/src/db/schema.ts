@@ -244,6 +244,12 @@ export interface Schema {
     role: string
     created_at: Generated<Timestamp>
   }
+  preview_pages: {
+    project_id: string
+    id: string
+    html: string
+    created_at: Generated<Timestamp>
+  }
   project_wipes: {
     project_id: string
     requested_at: Generated<Timestamp>

@@ -17,6 +17,7 @@ type Purpose =
   | 'click-token'
   | 'hit-client'
   | 'return-path'
+  | 'preview-frame'
   | 'secret-check'
 
 export type Secrets = ReturnType<typeof deriveSecrets>

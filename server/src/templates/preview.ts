@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ContactRow } from '../contacts/contact.ts'
 import { type DataPatch, NO_DATA } from '../contacts/data.ts'
 import { type Db, one } from '../db/index.ts'
+import { FrameUrl } from '../http/preview-frame.ts'
 import { invalid } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -18,6 +19,7 @@ export const Preview = z.object({
   subject: z.string(),
   html: z.string(),
   text: z.string(),
+  frameUrl: FrameUrl.optional(),
   missingVariables: z.array(z.string()).describe('Variables without a value and without a fallback.'),
 })
 
@@ -37,12 +39,21 @@ export async function previewTemplate(
   template: PreviewedTemplate,
   recipient: Recipient,
 ): Promise<z.output<typeof Preview>> {
-  const rendered = await renderEmail(template, recipient, { projectId })
+  const content = { ...template, ...(await envelopeOf(db, projectId, template)) }
+  const [shown, { references }] = await Promise.all([previewContent(projectId, content, recipient), inspectTemplate(template, projectId)])
+  return { ...shown, missingVariables: findMissing(references, recipient).map((path) => path.join('.')) }
+}
+
+type PreviewedContent = TemplateSource & Parameters<typeof outgoingHtml>[0]
+
+/** Renders, and adds what delivery adds. */
+export async function previewContent(projectId: string, content: PreviewedContent, recipient: Recipient) {
+  const rendered = await renderEmail(content, recipient, { projectId })
   if (!rendered.ok) return invalid('body', rendered.reason)
-  const html = outgoingHtml(await envelopeOf(db, projectId, template), recipient, rendered.html)
-  const [converted, { references }] = await Promise.all([textOf(html, projectId), inspectTemplate(template, projectId)])
+  const html = outgoingHtml(content, recipient, rendered.html)
+  const converted = await textOf(html, projectId)
   if (!converted.ok) return invalid('body', converted.reason)
-  return { subject: rendered.subject, html, text: converted.text, missingVariables: missing(references, recipient) }
+  return { subject: rendered.subject, html, text: converted.text }
 }
 
 /** What the footer depends on, as delivery reads it from the content of an email. */
@@ -52,13 +63,11 @@ async function envelopeOf(db: Db, projectId: string, { type, from, fromName }: P
   return { type, fromName: shownName, projectLanguage: project.language }
 }
 
-const missing = (references: Reference[], recipient: Recipient) => [
-  ...new Set(
-    references
-      .filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!) && isMissing(recipient, path))
-      .map(({ path }) => path.join('.')),
-  ),
-]
+/** Variables of a template that have no fallback, and no value for this recipient. */
+export function findMissing(references: Reference[], recipient: Recipient): string[][] {
+  const missing = references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!) && isMissing(recipient, path))
+  return [...new Map(missing.map(({ path }) => [path.join('.'), path])).values()]
+}
 
 type Context = { publicUrl: string; secrets: Secrets; projectId: string }
 

@@ -7,16 +7,18 @@ import { etagOf, failStale, readIfMatch } from '../http/if-match.ts'
 import { IF_MATCH } from '../http/openapi.ts'
 import { sendPage } from '../http/page-stream.ts'
 import { pageList } from '../http/paging.ts'
+import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { showsOtherAddress } from '../lib/address.ts'
-import { AppError, fail } from '../lib/errors.ts'
+import { AppError, fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { KB, MB } from '../lib/units.ts'
 import { assertRenderable, Body, SenderName, Subject } from './content.ts'
 import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { LintIssue, lintTemplate } from './lint.ts'
 import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
+import { findPreviewPage, savePreviewPage } from './preview-pages.ts'
 import {
   changeTemplate,
   createTemplate,
@@ -46,7 +48,21 @@ const Changes = z.object({
   type: z.enum(TYPES).optional(),
   ...Optional,
 })
+/** The recipient of a preview: a contact, made-up values, or both. */
+const Sample = {
+  contactId: z.uuid().optional(),
+  email: Address.optional(),
+  subscribed: z.boolean().optional(),
+  locale: z.string().max(100).optional(),
+  data: Data.optional(),
+  frame: z.boolean().optional().describe('Also return `frameUrl`, where a frame can show the HTML for 15 minutes.'),
+}
+const PREVIEWED =
+  'Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes ' +
+  'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.'
 const LintResult = z.object({ issues: z.array(LintIssue) })
+
+type SampleBody = z.output<z.ZodObject<typeof Sample>>
 
 /** 2 MB for the template, and room for the JSON around it. */
 const BODY_LIMIT = 2 * MB + 64 * KB
@@ -159,35 +175,61 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       schema: {
         tags,
         summary: 'Preview a template',
-        description:
-          'Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores ' +
-          'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.',
+        description: `Renders the template for a contact or a sample. ${PREVIEWED}`,
         params: TemplateId,
+        body: z.object(Sample),
+        response: { 200: Preview },
+      },
+    },
+    async (req) => preview(req.project.id, await find(req.project.id, req.params.id), req.body),
+  )
+
+  app.post(
+    '/templates/preview',
+    {
+      config: { ...reading, refusals: ['CONTACT_NOT_FOUND'] },
+      bodyLimit,
+      schema: {
+        tags,
+        summary: 'Preview unsaved content',
+        description: `Renders a subject and body for a contact or a sample. ${PREVIEWED}`,
         body: z.object({
-          contactId: z.uuid().optional(),
-          email: Address.optional(),
-          subscribed: z.boolean().optional(),
-          locale: z.string().max(100).optional(),
-          data: Data.optional(),
+          subject: Subject,
+          body: Body,
+          type: z.enum(TYPES).default('TRANSACTIONAL'),
+          from: Address.nullish(),
+          fromName: SenderName.nullish(),
+          ...Sample,
         }),
         response: { 200: Preview },
       },
     },
     async (req) => {
-      const template = await find(req.project.id, req.params.id)
-      const { contactId, ...sample } = req.body
-      const contact = contactId === undefined ? undefined : await findContact(db, req.project.id, contactId)
-      if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
-      const recipient = sampleRecipient({ publicUrl, secrets, projectId: req.project.id }, contact, sample)
-      return previewTemplate(db, req.project.id, template, recipient)
+      const { subject, body, type, from = null, fromName = null, ...sample } = req.body
+      await assertRenderable(req.project.id, { subject, body })
+      return preview(req.project.id, { subject, body, type, from, fromName }, sample)
     },
   )
+
+  app.get('/preview/page/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
+    const page = await findPreviewPage(db, readFrameToken(secrets, 'page', req.params.token))
+    return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), req.query)
+  })
 
   app.post(
     '/templates/:id/lint',
     { config: reading, schema: { tags, summary: 'Lint a template', params: TemplateId, response: { 200: LintResult } } },
     async (req) => ({ issues: await lintTemplate(db, req.project.id, await find(req.project.id, req.params.id)) }),
   )
+
+  async function preview(projectId: string, template: Parameters<typeof previewTemplate>[2], { contactId, frame, ...sample }: SampleBody) {
+    const contact = contactId === undefined ? undefined : await findContact(db, projectId, contactId)
+    if (contactId !== undefined && !contact) fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+    const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, sample)
+    const shown = await previewTemplate(db, projectId, template, recipient)
+    if (!frame) return shown
+    return { ...shown, frameUrl: await transact(db, (tx) => savePreviewPage(tx, secrets, { projectId, html: shown.html })) }
+  }
 
   const find = async (projectId: string, id: string) => (isId(id) && (await findTemplate(db, projectId, id))) || templateNotFound(id)
 }

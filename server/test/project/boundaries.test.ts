@@ -51,6 +51,7 @@ const OWNERS: Record<string, string> = {
   job_workers: 'jobs',
   jobs: 'jobs',
   migrations: 'db',
+  preview_pages: 'templates',
   project_wipes: 'projects',
   projects: 'projects',
   provider_notifications: 'delivery',

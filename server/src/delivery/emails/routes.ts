@@ -2,10 +2,12 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../../db/index.ts'
 import { CursorQuery, cursorList } from '../../http/paging.ts'
+import { frameSchema, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
 import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
+import { EmailPreview, previewEmail, previewSandboxMessage, SandboxPreview } from './preview.ts'
 import { resendEmail } from './resend.ts'
 import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
@@ -16,8 +18,10 @@ const isFiltered = ({ query }: FastifyRequest) => {
   return status !== undefined || campaignId !== undefined
 }
 
-export function emailRoutes(app: App, { db, secrets }: Deps) {
+export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
   const config = { caller: 'project' as const }
+  const previews = { db, secrets, publicUrl }
+  const frame = { config: { caller: 'anyone' as const }, schema: frameSchema }
 
   app.get(
     '/emails',
@@ -44,6 +48,26 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
       return { ...email, timeline: await timelineOf(db, req.project.id, email) }
     },
   )
+
+  app.get(
+    '/emails/:id/preview',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags: ['Emails'],
+        summary: 'Preview an email',
+        description: 'Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.',
+        params: z.object({ id: Id('email') }),
+        response: { 200: EmailPreview },
+      },
+    },
+    async (req) => (await previewEmail(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('email', req.params.id),
+  )
+
+  app.get('/preview/email/:token', frame, async (req, reply) => {
+    const shown = await previewEmail(previews, readFrameToken(secrets, 'email', req.params.token))
+    return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
+  })
 
   app.post(
     '/emails/:id/resend',
@@ -93,4 +117,25 @@ export function emailRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req) => (await findSandboxMessage(db, req.project.id, req.params.id)) ?? notFound('message', req.params.id),
   )
+
+  app.get(
+    '/sandbox/messages/:id/preview',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags: ['Sandbox'],
+        summary: 'Get the parts of a sandbox message',
+        description: 'The HTML is that of the message, without its open pixel and with the original links.',
+        params: z.object({ id: Id('message') }),
+        response: { 200: SandboxPreview },
+      },
+    },
+    async (req) =>
+      (await previewSandboxMessage(previews, { projectId: req.project.id, id: req.params.id })) ?? notFound('message', req.params.id),
+  )
+
+  app.get('/preview/sandbox/:token', frame, async (req, reply) => {
+    const shown = await previewSandboxMessage(previews, readFrameToken(secrets, 'sandbox', req.params.token))
+    return sendFrame(reply, shown?.html ?? notFound('preview', req.params.token), req.query)
+  })
 }

@@ -1,0 +1,117 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { findContact } from '../../contacts/contact.ts'
+import { type Db, maybeOne } from '../../db/index.ts'
+import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
+import { escapeHtml } from '../../lib/html.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { readComposed } from '../../mime/read-composed.ts'
+import type { Recipient } from '../../templates/language/variables.ts'
+import { resolveFromName } from '../../templates/outgoing-html.ts'
+import { findMissing, previewContent, sampleRecipient } from '../../templates/preview.ts'
+import { hasTags, inspectTemplate } from '../../templates/render.ts'
+import { untrackHtml } from '../message/untrack.ts'
+import type { EmailType } from '../outbox/enqueue.ts'
+
+export const EmailPreview = z.object({
+  subject: z.string(),
+  html: z.string(),
+  text: z.string(),
+  frameUrl: FrameUrl,
+  requestDataCleared: z.boolean().describe('The values of the request are no longer stored: the preview has only those of the contact.'),
+  clearedVariables: z.array(z.string()).describe('Variables that have no value any more, probably because the request had it. Shown as ▢.'),
+})
+
+export const SandboxPreview = z.object({
+  html: z.string(),
+  text: z.string(),
+  frameUrl: FrameUrl,
+  headers: z.array(z.object({ name: z.string(), value: z.string() })),
+  attachments: z.array(z.object({ filename: z.string(), contentType: z.string(), bytes: z.int(), inline: z.boolean() })),
+})
+
+type Context = { db: Db; secrets: Secrets; publicUrl: string }
+type EmailId = { projectId: string; id: string }
+type Row = {
+  sourceType: string
+  contactId: string | null
+  to: string
+  vars: Record<string, unknown> | null
+  type: EmailType
+  subject: string
+  body: string
+  fromAddress: string
+  fromName: string | null
+  projectName: string
+  projectLanguage: string
+}
+
+/** Stands for a value that was sent with the request and is no longer stored. */
+const CLEARED = '▢'
+
+/**
+ * Renders an email again: rendered emails are not stored. From its content, today's data of the contact, and the values of the request as
+ * long as they are kept. Without tracking, so that looking at it counts as nothing. Undefined when there is no such email.
+ */
+export async function previewEmail({ db, secrets, publicUrl }: Context, { projectId, id }: EmailId) {
+  const email = await findRow(db, { projectId, id })
+  if (!email) return undefined
+  const frameUrl = frameUrlOf(secrets, { kind: 'email', projectId, id })
+  if (email.sourceType === 'INBOUND') return { ...showReceived(email), frameUrl, requestDataCleared: false, clearedVariables: [] }
+  const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
+  const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
+  recipient.data = { ...recipient.data, ...email.vars }
+  const cleared = email.vars === null ? await findCleared(projectId, email, recipient) : []
+  for (const path of cleared) setValue(recipient.data, path)
+  const shown = await previewContent(projectId, { ...email, fromName: resolveFromName(email) }, recipient)
+  return { ...shown, frameUrl, requestDataCleared: email.vars === null, clearedVariables: cleared.map((path) => path.join('.')) }
+}
+
+const findRow = (db: Db, { projectId, id }: EmailId) =>
+  maybeOne(
+    db,
+    sql<Row>`
+      select e.source_type as "sourceType", e.contact_id as "contactId", e.to_address as "to", e.vars, c.type, c.subject, c.body,
+        c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage"
+      from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id join projects p on p.id = e.project_id
+      where e.project_id = ${projectId} and e.id = ${id} and p.deleted_at is null
+    `,
+  )
+
+/** A received message is no template: it is shown as it came. */
+function showReceived({ subject, body }: Row) {
+  const isHtml = /<[a-z!/]/i.test(body)
+  return { subject, html: isHtml ? body : `<pre style="white-space:pre-wrap">${escapeHtml(body)}</pre>`, text: isHtml ? '' : body }
+}
+
+async function findCleared(projectId: string, { subject, body }: Row, recipient: Recipient) {
+  if (!hasTags(subject) && !hasTags(body)) return []
+  // A body without tags may be larger than a template.
+  const { references } = await inspectTemplate({ subject, body: hasTags(body) ? body : '' }, projectId)
+  return findMissing(references, recipient)
+}
+
+/** Sets a value at a path, unless something else is in the way. Copies the objects on the path: they belong to the contact. */
+function setValue(data: Record<string, unknown>, [key, ...rest]: string[]) {
+  if (!rest.length) {
+    data[key!] = CLEARED
+    return
+  }
+  const inner = data[key!] ?? {}
+  if (typeof inner !== 'object' || Array.isArray(inner)) return
+  const copy = { ...(inner as Record<string, unknown>) }
+  setValue(copy, rest)
+  data[key!] = copy
+}
+
+/** A message in the sandbox, as it would have been sent, without its tracking. Undefined when there is no such message. */
+export async function previewSandboxMessage({ db, secrets }: Pick<Context, 'db' | 'secrets'>, { projectId, id }: EmailId) {
+  const found = await maybeOne(
+    db,
+    sql<{ source: Buffer }>`select source from sandbox_messages where project_id = ${projectId} and id = ${id}`,
+  )
+  if (!found) return undefined
+  const { html, text, ...rest } = readComposed(found.source)
+  const frameUrl = frameUrlOf(secrets, { kind: 'sandbox', projectId, id })
+  return { ...rest, html: untrackHtml(secrets, html ?? ''), text: text ?? '', frameUrl }
+}

@@ -1,0 +1,17 @@
+import { escapeHtml } from '../../lib/html.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+import { readClickToken, readOpenToken, TRAP } from './tracking-token.ts'
+
+const PIXEL = /<img src="https?:\/\/[^"\s]*\/t\/o\/([\w-]+)"[^>]*>/g
+const HIDDEN_LINK = /<a href="https?:\/\/[^"\s]*\/t\/c\/([\w-]+)"[^>]*><\/a>/g
+const LINK = /href="https?:\/\/[^"\s]*\/t\/c\/([\w-]+)"/g
+
+/** Removes the open and click tracking of a message, so that looking at it counts as nothing. Only tokens of ours are replaced. */
+export const untrackHtml = (secrets: Secrets, html: string) =>
+  html
+    .replace(PIXEL, (tag, token) => (readOpenToken(secrets, token) ? '' : tag))
+    .replace(HIDDEN_LINK, (tag, token) => (readClickToken(secrets, token)?.link === TRAP ? '' : tag))
+    .replace(LINK, (attribute, token) => {
+      const link = readClickToken(secrets, token)
+      return link ? `href="${escapeHtml(link.target)}"` : attribute
+    })

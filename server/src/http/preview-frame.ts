@@ -1,0 +1,60 @@
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { notFound } from '../lib/errors.ts'
+import { type Secrets, SIGNATURE_LENGTH, sameBytes } from '../lib/secrets.ts'
+import { MINUTE } from '../lib/units.ts'
+
+/** A rendered page to look at in a frame of the dashboard. */
+export type PreviewFrame = { kind: 'page' | 'email' | 'sandbox'; projectId: string; id: string }
+
+/** Long enough to look at it, short enough that a leaked URL is soon worthless. */
+export const FRAME_LIFETIME_MS = 15 * MINUTE
+
+export const FrameUrl = z
+  .string()
+  .describe(
+    'Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images.',
+  )
+
+const TOKEN = /^([0-9a-z]{6,12})-([0-9a-f]{32})([0-9a-f]{32})-([\w-]+)$/
+
+/** The path of a frame, with a token that holds all it needs: frames are loaded without a cookie. */
+export function frameUrlOf(secrets: Secrets, { kind, projectId, id }: PreviewFrame) {
+  const expires = (Date.now() + FRAME_LIFETIME_MS).toString(36)
+  const payload = `${expires}-${(projectId + id).replaceAll('-', '').toLowerCase()}`
+  return `/preview/${kind}/${payload}-${secrets.sign('preview-frame', `${kind} ${payload}`)}`
+}
+
+/** A token that is altered, expired or of another kind is a 404. */
+export function readFrameToken(secrets: Secrets, kind: PreviewFrame['kind'], token: string): PreviewFrame {
+  const [, expires, project, id] = TOKEN.exec(token) ?? notFound('preview', token)
+  const [payload, signature] = [token.slice(0, -SIGNATURE_LENGTH - 1), token.slice(-SIGNATURE_LENGTH)]
+  const isOurs = sameBytes(Buffer.from(signature), Buffer.from(secrets.sign('preview-frame', `${kind} ${payload}`)))
+  if (!isOurs || Number.parseInt(expires!, 36) < Date.now()) notFound('preview', token)
+  return { kind, projectId: uuidOf(project!), id: uuidOf(id!) }
+}
+
+const uuidOf = (hex: string) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
+/** Parameters of every route of a frame. */
+export const frameSchema = {
+  hide: true,
+  params: z.object({ token: z.string() }),
+  querystring: z.object({ images: z.string().optional() }),
+}
+
+/**
+ * Sends HTML of a tenant. The sandbox gives the page an origin of its own, without scripts, forms and pop-ups: it can reach neither the
+ * dashboard nor its cookies. Remote images tell their server that somebody looks, so the caller can do without.
+ */
+export function sendFrame(reply: FastifyReply, html: string, { images }: { images?: string | undefined }) {
+  const sources = images === 'off' ? 'data:' : 'http: https: data:'
+  return reply
+    .headers({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': `sandbox; default-src 'none'; img-src ${sources}; style-src 'unsafe-inline'; frame-ancestors 'self'`,
+      'x-frame-options': 'SAMEORIGIN',
+      'cache-control': 'no-store',
+    })
+    .send(html)
+}

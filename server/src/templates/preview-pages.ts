@@ -1,0 +1,44 @@
+import { sql } from 'kysely'
+import { countAffected, type Db, maybeOne, type Tx } from '../db/index.ts'
+import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { FRAME_LIFETIME_MS, frameUrlOf } from '../http/preview-frame.ts'
+import { newId } from '../lib/id.ts'
+import type { Secrets } from '../lib/secrets.ts'
+import { storable } from '../lib/storable.ts'
+import { MB } from '../lib/units.ts'
+
+/** Pages kept per project. An editor makes a few a second while somebody types, and shows only the newest. */
+const MAX_PAGES = 50
+const MAX_BYTES = 20 * MB
+
+/** Stores a rendered page for the frame that shows it, since unsaved content has no other place. Returns the path of the frame. */
+export async function savePreviewPage(tx: Tx, secrets: Secrets, { projectId, html }: { projectId: string; html: string }) {
+  const id = newId()
+  await sql`insert into preview_pages (project_id, id, html) values (${projectId}, ${id}, ${storable(html)})`.execute(tx)
+  await sql`
+    delete from preview_pages where project_id = ${projectId} and id <= (
+      select id from (
+        select id, row_number() over newest as number, sum(octet_length(html)) over newest as bytes
+        from preview_pages where project_id = ${projectId}
+        window newest as (order by id desc rows unbounded preceding)
+      ) as kept
+      where number > ${MAX_PAGES} or (bytes > ${MAX_BYTES} and number > 1)
+      order by id desc limit 1)
+  `.execute(tx)
+  return frameUrlOf(secrets, { kind: 'page', projectId, id })
+}
+
+export const findPreviewPage = (db: Db, { projectId, id }: { projectId: string; id: string }) =>
+  maybeOne(db, sql<{ html: string }>`select html from preview_pages where project_id = ${projectId} and id = ${id}`)
+
+export const dropOldPreviewPages = (tx: Tx, limit: number) =>
+  countAffected(
+    tx,
+    sql`
+      delete from preview_pages where (project_id, id) in (
+        select project_id, id from preview_pages
+        where created_at < now() - make_interval(secs => ${FRAME_LIFETIME_MS / 1_000}) order by created_at limit ${limit})
+    `,
+  )
+
+export const wipePreviewPages = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'preview_pages', scope)

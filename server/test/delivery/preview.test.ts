@@ -1,0 +1,111 @@
+import { sql } from 'kysely'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { outcome } from '../support/answers.ts'
+import { useApp } from '../support/app.ts'
+import { newSendingProject } from '../support/sending-project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
+
+let project: Awaited<ReturnType<typeof newSendingProject>>
+let other: typeof project
+beforeAll(async () => {
+  project = await newSendingProject(sterna)
+  other = await newSendingProject(sterna)
+  await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { tracking: 'ENABLED' } })
+})
+
+const LINK = 'https://shop.example/?a=1&b=2'
+const hits = async () => (await sql`select 1 from email_hits where project_id = ${project.id}`.execute(sterna.db)).rows.length
+
+async function preview(path: string) {
+  const answer = await project.call('GET', path)
+  expect(outcome(answer)).toEqual([200])
+  return answer.body
+}
+
+async function messageOf(emailId: string) {
+  const { data } = (await project.call('GET', '/sandbox/messages?limit=100')).body
+  return data.find((each: { emailId: string }) => each.emailId === emailId).id as string
+}
+
+describe('the preview of an email', () => {
+  test('is rendered from its content and the current data of the contact', async () => {
+    const { id, contactId } = await project.sent({
+      to: 'eve@example.com',
+      subject: 'Hi {{ name }}',
+      body: '<p>{{ name }}</p>',
+      data: { name: 'Eve' },
+    })
+    await project.contacts.update(contactId, { data: { name: 'Eva' } })
+    const shown = await preview(`/emails/${id}/preview`)
+    expect([shown.subject, shown.html, shown.text]).toEqual(['Hi Eva', '<p>Eva</p>', 'Eva\n'])
+  })
+
+  test('says which values of the request are cleared', async () => {
+    const body = '<p>{{ code }} {{ order.id }} {{ plan ?? "free" }} {{ email }}</p>'
+    const data = { code: { value: '123456', persistent: false }, order: { value: { id: 7 }, persistent: false } }
+    const { id } = await project.sent({ to: 'code@example.com', subject: '{{ code }}', body, data })
+    const shown = await preview(`/emails/${id}/preview`)
+    expect(shown).toMatchObject({
+      subject: '▢',
+      html: '<p>▢ ▢ free code@example.com</p>',
+      requestDataCleared: true,
+      clearedVariables: ['code', 'order.id'],
+    })
+  })
+
+  test('has the values of the request while they are kept', async () => {
+    const { id } = await project.sent({ to: 'refuse@example.com', body: '{{ code }}', data: { code: { value: 'abc', persistent: false } } })
+    await sql`update emails set vars = '{"code":"abc"}' where id = ${id}`.execute(sterna.db)
+    expect(await preview(`/emails/${id}/preview`)).toMatchObject({ html: 'abc', requestDataCleared: false, clearedVariables: [] })
+  })
+
+  test('is shown in a frame that has no pixel and counts nothing', async () => {
+    const { id } = await project.sent({ to: 'look@example.com', body: `<a href="${LINK.replace('&', '&amp;')}">Shop</a>` })
+    const { frameUrl } = await preview(`/emails/${id}/preview`)
+    const frame = await sterna.call('GET', frameUrl)
+    expect([frame.status, frame.body]).toEqual([200, `<a href="${LINK.replace('&', '&amp;')}">Shop</a>`])
+    expect(frame.headers['content-security-policy']).toMatch(/^sandbox; default-src 'none';/)
+  })
+
+  test('of a deleted contact shows the address', async () => {
+    const { id, contactId } = await project.sent({ to: 'gone@example.com', body: '{{ email }}' })
+    await project.call('DELETE', `/contacts/${contactId}`)
+    expect((await preview(`/emails/${id}/preview`)).html).toBe('gone@example.com')
+  })
+
+  test('of an email of another project is not found', async () => {
+    const { id } = await other.sent()
+    expect((await project.call('GET', `/emails/${id}/preview`)).status).toBe(404)
+    expect((await project.call('GET', '/emails/x/preview')).status).toBe(404)
+  })
+})
+
+describe('the preview of a sandbox message', () => {
+  test('is the message itself, without its pixel and with the original links', async () => {
+    const before = await hits()
+    const { id } = await project.sent({
+      to: 'box@example.com',
+      subject: 'Größe',
+      body: `<p>{{ code }} €</p><a href="${LINK.replace('&', '&amp;')}">Shop</a>`,
+      data: { code: { value: '123456', persistent: false } },
+      attachments: [{ filename: 'a.txt', content: Buffer.from('hello').toString('base64'), contentType: 'text/plain' }],
+    })
+    expect(await project.source(id)).toMatch(/\/t\/o\//)
+    const message = await messageOf(id)
+    const shown = await preview(`/sandbox/messages/${message}/preview`)
+    expect(shown.html).toBe(`<p>123456 €</p><a href="${LINK.replace('&', '&amp;')}">Shop</a>`)
+    expect(shown.text).toContain('123456 €')
+    expect(shown.headers).toContainEqual({ name: 'Subject', value: 'Größe' })
+    expect(shown.attachments).toEqual([{ filename: 'a.txt', contentType: 'text/plain', bytes: 5, inline: false }])
+    const frame = await sterna.call('GET', shown.frameUrl)
+    expect([frame.status, frame.body]).toEqual([200, shown.html])
+    expect(await hits()).toBe(before)
+  })
+
+  test('of another project is not found', async () => {
+    const { id } = await project.sent({ to: 'mine@example.com' })
+    const message = await messageOf(id)
+    expect((await other.call('GET', `/sandbox/messages/${message}/preview`)).status).toBe(404)
+  })
+})
