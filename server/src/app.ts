@@ -21,6 +21,7 @@ import { segmentMemberRoutes } from './segments/member-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
 import { sendRoutes } from './send/routes.ts'
+import { templateTestRoutes } from './send/test-routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
@@ -59,6 +60,7 @@ export async function buildApp(
   segmentRoutes(app, deps)
   segmentMemberRoutes(app, deps)
   sendRoutes(app, deps)
+  templateTestRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)

@@ -158,6 +158,7 @@ export interface Schema {
     error_code: string | null
     subject: string | null
     resent_from: string | null
+    test: Generated<boolean>
   }
   event_count_deltas: {
     project_id: string

@@ -44,6 +44,7 @@ export const Email = z
       .nullable()
       .describe('The class of `error`. docs/sending.md lists the classes for which a resend may help.'),
     attempts: z.int(),
+    test: z.boolean().describe('A test email: not tracked, without events, and in no counts.'),
     resentFrom: z.uuid().nullable().describe('The failed email of which this one is a resend.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -83,7 +84,7 @@ const COLUMNS = sql`
   c.template_id as "templateId", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
   e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
   e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
-  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.resent_from as "resentFrom",
+  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.test, e.resent_from as "resentFrom",
   e.created_at as "createdAt", e.updated_at as "updatedAt"`
 
 function showEmail(row: Row): EmailJson {

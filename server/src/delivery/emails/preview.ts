@@ -71,8 +71,10 @@ const findRow = (db: Db, { projectId, id }: EmailId) =>
   maybeOne(
     db,
     sql<Row>`
-      select e.source_type as "sourceType", e.contact_id as "contactId", e.to_address as "to", e.vars, c.type, c.subject, c.body,
-        c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage"
+      select e.source_type as "sourceType", e.to_address as "to", e.vars, c.type, c.subject, c.body,
+        c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage",
+        case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
+          as "contactId"
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id join projects p on p.id = e.project_id
       where e.project_id = ${projectId} and e.id = ${id} and p.deleted_at is null
     `,

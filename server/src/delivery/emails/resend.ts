@@ -11,6 +11,7 @@ import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
 type FailedEmail = {
   state: string
   sourceType: string
+  test: boolean
   fromAddress: string
   hasContact: boolean
   hasRequestData: boolean
@@ -25,7 +26,7 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   const email = await maybeOne(
     tx,
     sql<FailedEmail>`
-      select e.state, e.source_type as "sourceType", c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
+      select e.state, e.source_type as "sourceType", e.test, c.from_address as "fromAddress", ${CONTACT} is not null as "hasContact",
         e.vars is not null and e.updated_at > now() - make_interval(days => ${KEPT_DAYS}) as "hasRequestData",
         (select r.id from emails r where r.project_id = e.project_id and r.resent_from = e.id and r.state <> 'failed' limit 1) as "resentAs"
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
@@ -38,8 +39,9 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   return enqueueCopy(tx, { projectId, id, messageId: newMessageId(email.fromAddress.split('@')[1]!) })
 }
 
-function assertResendable({ state, sourceType, hasContact, hasRequestData, resentAs }: FailedEmail) {
+function assertResendable({ state, sourceType, test, hasContact, hasRequestData, resentAs }: FailedEmail) {
   if (sourceType !== 'TRANSACTIONAL') fail('CONFLICT', { message: 'Only transactional emails can be resent.' })
+  if (test) fail('CONFLICT', { message: 'A test email cannot be resent. Send another one.' })
   if (state !== 'failed') fail('CONFLICT', { message: 'Only failed emails can be resent.' })
   if (resentAs) fail('CONFLICT', { message: 'This email was already resent.', details: { emailId: resentAs } })
   if (!hasContact) fail('CONFLICT', { message: 'The contact was deleted.' })

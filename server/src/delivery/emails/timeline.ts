@@ -32,8 +32,15 @@ export async function timelineOf(db: Db, projectId: string, email: z.output<type
     email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
   const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
-  const all = [...queued, ...recorded, ...delays, ...unknown, ...deferred, ...skipped]
+  const all = [...queued, ...recorded, ...(email.test ? factsOf(email) : []), ...delays, ...unknown, ...deferred, ...skipped]
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+/** A test email has no events: its facts are in its row. */
+function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updatedAt, error }: z.output<typeof Email>) {
+  const times = { 'email.sent': sentAt, 'email.delivery': deliveredAt, 'email.bounce': bouncedAt, 'email.complaint': complainedAt }
+  const facts = Object.entries(times).flatMap(([what, at]) => (at ? [{ at, what, details: {} }] : []))
+  return status === 'FAILED' ? [...facts, { at: updatedAt, what: 'email.failed', details: { reason: error } }] : facts
 }
 
 /** Reports that the provider keeps trying, each once, even if it was repeated. They change nothing, so they have no event. */

@@ -10,7 +10,7 @@ import { suppressRecipients } from './suppress.ts'
 
 type EmailRef = { projectId: string; id: string }
 type EmailFeedback = EmailRef & { feedback: Feedback }
-type AffectedEmail = EmailRef & { contactId: string | null; address: string; data: object; at: Date }
+type AffectedEmail = EmailRef & { contactId: string | null; address: string; data: object; at: Date; test: boolean }
 
 /** Records each fact once, in any order. After a hard bounce or a complaint the recipient is suppressed. */
 export const recordFeedback = (tx: Tx, { projectId, id }: EmailRef, feedback: Feedback) =>
@@ -40,13 +40,13 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
       update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
       from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
-      returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
+      returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, e.test, ${EVENT_TIME} as at,
         ${FACTS} || ${EXTRA_DATA[kind]} as data
     `,
   )
   await recordEvents(
     tx,
-    affected.map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
+    affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
   )
   if (kind === 'delivery') await clearSoftBounces(tx, affected)
   else await suppressRecipients(tx, kind, affected)
@@ -58,7 +58,7 @@ async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const affected = await many(
     tx,
     sql<AffectedEmail>`
-      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, ${EVENT_TIME} as at,
+      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, e.test, ${EVENT_TIME} as at,
         ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
       from ${asRows(first.values())}
       join emails e on e.project_id = m."projectId" and e.id = m.id
@@ -69,10 +69,16 @@ async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   for (const email of affected) {
     const isTooMany = await countSoftBounce(tx, { ...email, emailId: email.id })
     if (isTooMany === undefined) continue
-    await recordEvents(tx, [eventOf(email, 'email.bounce', first.get(email.id)!.feedback)])
+    await recordEvents(
+      tx,
+      [email].filter(hasEvents).map((each) => eventOf(each, 'email.bounce', first.get(email.id)!.feedback)),
+    )
     if (isTooMany) await suppressRecipients(tx, 'bounce', [email])
   }
 }
+
+/** A test email has no events. But an address that bounces or complains is suppressed whatever it was sent. */
+const hasEvents = ({ test }: AffectedEmail) => !test
 
 /** The reported time, which may be days ago; but not before the email existed, nor in the future. */
 const EVENT_TIME = sql`greatest(e.created_at, least(now(), m.at))`

@@ -18,6 +18,8 @@ export type ClaimedEmail = {
   campaignId: string | null
   workflowExecutionId: string | null
   messageId: string
+  /** Sent by a person to see it: no contact, no consent, no tracking, no events. */
+  test: boolean
   attempts: number
   failures: number
   crashes: number
@@ -127,7 +129,7 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
 
 const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
   e.to_address as "toAddress", e.to_name as "toName", e.vars, e.source_type as "sourceType", e.campaign_id as "campaignId",
-  e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.attempts, e.failures, e.crashes,
+  e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes,
   e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */

@@ -31,13 +31,14 @@ export type NewEmail = {
   projectId: string
   id: string
   contentId: string
-  contactId: string
+  contactId: string | null
   toAddress: string
   toName: string | null
   vars: Record<string, unknown>
   sourceType: SourceType
   /** Why the email is not sent, if that is already decided. */
   skipped?: string | null
+  test?: boolean
   fromDomain: string
 }
 
@@ -68,7 +69,7 @@ export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
 export const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
 
 /** A CTE that enqueues emails to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
-export const enqueueCte = (contacts: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped'>[]) => {
+export const enqueueCte = (contacts: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped' | 'test'>[]) => {
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
     messageId: newMessageId(fromDomain),
@@ -93,11 +94,11 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   }))
   await sql`${prepared}
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
-      stream_id)
+      stream_id, test)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "messageId",
-      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "projectId"
+      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "projectId", coalesce(test, false)
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
-      "messageId" text, skipped text, priority smallint)
+      "messageId" text, skipped text, priority smallint, test boolean)
   `.execute(tx)
 }

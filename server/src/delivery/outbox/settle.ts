@@ -118,7 +118,7 @@ function settleSql(settlements: Settlement[]) {
       select "projectId" as project_id, "eventId" as id, 'email.' || state as name, "contactId" as contact_id, id as email_id,
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
-      from settled where state = 'sent' or state = 'failed' and "unknownRecipient" is not true
+      from settled where not test and (state = 'sent' or state = 'failed' and "unknownRecipient" is not true)
     ), ${recordEventsCte(sql`new_events`)}
     select id from settled
   `
@@ -131,7 +131,7 @@ export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.mess
 export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** Columns that a statement ending emails `e` returns for `recordEnds`: a second query would cost as much again. */
-export const END_COLUMNS = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error,
+export const END_COLUMNS = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error, e.test,
   (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
 export type EndedEmail = {
   projectId: string
@@ -140,12 +140,13 @@ export type EndedEmail = {
   state: string
   sentAt: Date | null
   error: string | null
+  test: boolean
   facts: object
 }
 
-/** Records `email.sent` and `email.failed` for the emails in these states; ignores the others. */
+/** Records `email.sent` and `email.failed` for the emails in these states; ignores the others, and test emails. */
 export async function recordEnds(tx: Tx, emails: EndedEmail[]) {
-  const ended = emails.filter(({ state }) => state === 'sent' || state === 'failed')
+  const ended = emails.filter(({ state, test }) => !test && (state === 'sent' || state === 'failed'))
   await recordEvents(
     tx,
     ended.map(({ projectId, id, contactId, state, sentAt, error, facts }) => ({

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, prepared } from '../../db/index.ts'
 import { findVerified } from '../../domains/verified.ts'
+import { NIL_ID } from '../../lib/id.ts'
 import { DAY } from '../../lib/units.ts'
 import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
@@ -32,14 +33,17 @@ const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * DAY
  * One query for all emails. A refused email gets the error code that the project will see.
  */
 export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: ReturnType<typeof createContents>) {
-  const [contentOf, rows] = await Promise.all([contentsOf(emails), readFacts(db, emails)])
+  const [contentOf, rows, testContactOf] = await Promise.all([contentsOf(emails), readFacts(db, emails), findTestContacts(db, emails)])
   const facts = new Map(rows.map((fact) => [fact.id, fact]))
   const signers = await findSigners(db, emails, contentOf)
   const admitted: Admitted[] = []
   const refused: RefusedByGate[] = []
   for (const email of emails) {
     const content = contentOf(email)
-    const verdict = isExpired(email) ? EXPIRED : judge(content, facts.get(email.id), content && signers.get(content))
+    const fact = facts.get(email.id)
+    const seen = fact && email.test ? { ...fact, ...seenByTester(email, testContactOf(email)) } : fact
+    const needsConsent = content?.type !== 'TRANSACTIONAL' && !email.test
+    const verdict = isExpired(email) ? EXPIRED : judge(content, seen, { needsConsent, signer: content && signers.get(content) })
     if ('error' in verdict) refused.push({ email, ...verdict })
     else admitted.push({ email, ...verdict })
   }
@@ -51,15 +55,38 @@ type Verdict = Omit<Admitted, 'email'> | Omit<RefusedByGate, 'email'>
 const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
 const isExpired = ({ createdAt }: ClaimedEmail) => Date.now() - createdAt.getTime() > EXPIRES_AFTER_MS
 
-function judge(content: Content | undefined, facts: Facts | undefined, signer: Signer | undefined): Verdict {
+type Needs = { needsConsent: boolean; signer: Signer | undefined }
+
+function judge(content: Content | undefined, facts: Facts | undefined, { needsConsent, signer }: Needs): Verdict {
   if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
   if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
   if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }
   if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
-  if (content.type !== 'TRANSACTIONAL' && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
+  if (needsConsent && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
   if (!signer) return { state: 'failed', error: 'domain_not_verified' }
   return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
 }
+
+/** A test email is sent whether or not its recipient is a contact, and is not tracked. */
+const seenByTester = ({ toAddress }: ClaimedEmail, contact: Facts['contact'] | undefined): Pick<Facts, 'tracking' | 'contact'> => ({
+  tracking: 'DISABLED',
+  contact: contact ?? { id: NIL_ID, email: toAddress, subscribed: true, createdAt: new Date().toISOString(), data: {} },
+})
+
+/** The contacts with the addresses of test emails. */
+async function findTestContacts(db: Db, emails: ClaimedEmail[]) {
+  const tests = emails.filter(({ test }) => test)
+  const rows = tests.length ? await many(db, testContactsSql(tests)) : []
+  const found = new Map(rows.map(({ projectId, contact }) => [`${projectId} ${contact.email}`, contact]))
+  return ({ projectId, toAddress }: ClaimedEmail) => found.get(`${projectId} ${toAddress}`)
+}
+
+const testContactsSql = (emails: ClaimedEmail[]) => sql<{ projectId: string; contact: NonNullable<Facts['contact']> }>`
+  select c.project_id as "projectId", ${CONTACT_FACTS} as contact
+  from contacts c join unnest(${emails.map(({ projectId }) => projectId)}::uuid[], ${emails.map(({ toAddress }) => toAddress)}::text[]) as t(project, address)
+    on c.project_id = t.project and c.email = t.address`
+
+const CONTACT_FACTS = sql`jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed, 'createdAt', c.created_at, 'data', c.data)`
 
 const readFacts = (db: Db, emails: ClaimedEmail[]) =>
   many(
@@ -68,8 +95,7 @@ const readFacts = (db: Db, emails: ClaimedEmail[]) =>
       select m."projectId", m.id, p.disabled, p.tracking,
         exists (select from suppressions s where s.project_id = m."projectId"
           and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,
-        case when c.id is not null then jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed,
-          'createdAt', c.created_at, 'data', c.data) end as contact
+        case when c.id is not null then ${CONTACT_FACTS} end as contact
       from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
         as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text)
       left join projects p on p.id = m."projectId" and p.deleted_at is null

@@ -181,7 +181,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       const outgoing = await buildMessage(admitted, recipient, result)
       if (outgoing.message.length > MAX_MESSAGE)
         return { settlement: { ...idOf(email), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
-      return { email, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL', subject }
+      return { email, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL' && !email.test, subject }
     } catch (err) {
       if (err instanceof BuildError)
         return { settlement: { ...idOf(email), state: 'failed', error: err.message, code: 'rendering', subject } }

@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
+import { assertVerified } from '../../domains/verified.ts'
+import type { createQuotaCounter } from '../../http/quotas.ts'
+import { newId } from '../../lib/id.ts'
+import { PRIORITIES } from '../outbox/claim.ts'
+import { enqueueEmails, insertContents, type NewContent, type NewEmail } from '../outbox/enqueue.ts'
+import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
+
+/** The answer of every endpoint that sends a test email. */
+export const TestEmailAnswer = z.object({
+  success: z.boolean().describe('False when the email is not sent, because the address is suppressed.'),
+  message: z.string(),
+  emailId: z.uuid().describe('The record of the email, with `test: true`.'),
+})
+
+type TestEmail = {
+  projectId: string
+  to: string
+  content: Omit<NewContent, 'projectId' | 'id'>
+  /** Values to render it with, besides those of the contact with this address. */
+  vars?: Record<string, unknown>
+  sourceType: NewEmail['sourceType']
+}
+type Deps = { db: Pool; quotas: ReturnType<typeof createQuotaCounter> }
+
+const MARK = '[TEST] '
+
+/**
+ * Sends an email to one address, to look at it. It takes the way of every other email, but has no contact and no consent, is not tracked,
+ * and is in no counts. Suppression holds: an address that bounces or complains is not written to.
+ */
+export async function sendTestEmail({ db, quotas }: Deps, test: TestEmail): Promise<z.output<typeof TestEmailAnswer>> {
+  const { projectId, to, content } = test
+  await assertVerified(db, projectId, content.fromAddress)
+  await quotas.take({ scope: 'test-email', subject: projectId })
+  const { emailId, isSuppressed } = await transact(db, (tx) => enqueueTest(tx, test))
+  return isSuppressed
+    ? { success: false, message: `Not sent: ${to} is suppressed.`, emailId }
+    : { success: true, message: `The test email to ${to} is queued.`, emailId }
+}
+
+async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceType }: TestEmail) {
+  const [contentId, emailId] = [newId(), newId()]
+  const domain = to.slice(to.lastIndexOf('@'))
+  const suppression = await maybeOne(tx, sql`select 1 from suppressions where project_id = ${projectId} and address in (${to}, ${domain})`)
+  await insertContents(tx, [{ ...content, subject: `${MARK}${content.subject}`, projectId, id: contentId }])
+  const fromDomain = content.fromAddress.split('@')[1]!
+  const email = {
+    projectId,
+    id: emailId,
+    contentId,
+    contactId: null,
+    toAddress: to,
+    toName: null,
+    vars,
+    sourceType,
+    fromDomain,
+    test: true,
+  }
+  await enqueueEmails(tx, [{ ...email, skipped: suppression ? 'suppressed' : null }])
+  await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`.execute(tx)
+  return { emailId, isSuppressed: suppression !== undefined }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { findContact } from '../contacts/contact.ts'
+import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
+import { createQuotaCounter } from '../http/quotas.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address } from '../http/validate.ts'
+import { fail, invalid } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { templateNotFound } from '../templates/routes.ts'
+import { findTemplate } from '../templates/template.ts'
+
+/** In this layer, above templates and delivery: it needs both. */
+export function templateTestRoutes(app: App, { db, secrets }: Deps) {
+  const quotas = createQuotaCounter(db, secrets)
+
+  app.post(
+    '/templates/:id/test',
+    {
+      config: { caller: 'project', refusals: ['CONTACT_NOT_FOUND'] },
+      schema: {
+        tags: ['Templates'],
+        summary: 'Send a test email of a template',
+        description:
+          'Sends the template to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one; with ' +
+          '`contactId`, with the data of that contact. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and ' +
+          'is in no counts. At most 60 an hour and project.',
+        params: z.object({ id: z.string() }),
+        body: z.object({ email: Address, contactId: z.uuid().optional() }),
+        response: { 200: TestEmailAnswer },
+      },
+    },
+    async (req) => {
+      const { email, contactId } = req.body
+      const { id: projectId } = req.project
+      const found = isId(req.params.id) ? await findTemplate(db, projectId, req.params.id) : undefined
+      const template = found ?? templateNotFound(req.params.id)
+      const { type, subject, body, fromName, replyTo } = template
+      const fromAddress = template.from ?? invalid('from', 'The template has no "from" address.', 'required')
+      const content = { type, subject, body, fromAddress, fromName, replyTo, headers: {}, templateId: template.id }
+      const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
+      return sendTestEmail({ db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL' })
+    },
+  )
+
+  async function dataOf(projectId: string, contactId: string) {
+    const contact = await findContact(db, projectId, contactId)
+    return contact ? (contact.data ?? {}) : fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: contactId } })
+  }
+}
