@@ -148,6 +148,8 @@ export type Email = {
     | 'throttled'
     | 'project_disabled' | null
   attempts: number
+  /** A test email: not tracked, without events, and in no counts. */
+  test: boolean
   /** The failed email of which this one is a resend. */
   resentFrom: string | null
   createdAt: string
@@ -1016,6 +1018,8 @@ export interface Operations {
         | 'throttled'
         | 'project_disabled' | null
       attempts: number
+      /** A test email: not tracked, without events, and in no counts. */
+      test: boolean
       /** The failed email of which this one is a resend. */
       resentFrom: string | null
       createdAt: string
@@ -1025,6 +1029,31 @@ export interface Operations {
         what: string
         details: Record<string, unknown>
       }[]
+    }
+  }
+
+  /**
+   * Preview an email
+   *
+   * Renders the email again, from its content and the current data of the contact. Rendered emails are not stored.
+   */
+  'GET /emails/{id}/preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      subject: string
+      html: string
+      text: string
+      /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+      frameUrl: string
+      /** The values of the request are no longer stored: the preview has only those of the contact. */
+      requestDataCleared: boolean
+      /** Variables that have no value any more, probably because the request had it. Shown as ▢. */
+      clearedVariables: string[]
     }
   }
 
@@ -1412,6 +1441,36 @@ export interface Operations {
     }
   }
 
+  /**
+   * Get the parts of a sandbox message
+   *
+   * The HTML is that of the message, without its open pixel and with the original links.
+   */
+  'GET /sandbox/messages/{id}/preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      html: string
+      text: string
+      /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+      frameUrl: string
+      headers: {
+        name: string
+        value: string
+      }[]
+      attachments: {
+        filename: string
+        contentType: string
+        bytes: number
+        inline: boolean
+      }[]
+    }
+  }
+
   /** List suppressions, newest first */
   'GET /suppressions': {
     params: undefined
@@ -1538,6 +1597,41 @@ export interface Operations {
     }
   }
 
+  /**
+   * Preview unsaved content
+   *
+   * Renders a subject and body for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
+   */
+  'POST /templates/preview': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      subject: string
+      body: string
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      from?: string | null
+      fromName?: string | null
+      contactId?: string
+      email?: string
+      subscribed?: boolean
+      locale?: string
+      /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+      data?: Record<string, unknown>
+      /** Also return `frameUrl`, where a frame can show the HTML for 15 minutes. */
+      frame?: boolean
+    }
+    response: {
+      subject: string
+      html: string
+      text: string
+      /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+      frameUrl?: string
+      /** Variables without a value and without a fallback. */
+      missingVariables: string[]
+    }
+  }
+
   /** Get a template */
   'GET /templates/{id}': {
     params: {
@@ -1626,7 +1720,7 @@ export interface Operations {
   /**
    * Preview a template
    *
-   * Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
+   * Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.
    */
   'POST /templates/{id}/preview': {
     params: {
@@ -1641,13 +1735,41 @@ export interface Operations {
       locale?: string
       /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
       data?: Record<string, unknown>
+      /** Also return `frameUrl`, where a frame can show the HTML for 15 minutes. */
+      frame?: boolean
     }
     response: {
       subject: string
       html: string
       text: string
+      /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+      frameUrl?: string
       /** Variables without a value and without a fallback. */
       missingVariables: string[]
+    }
+  }
+
+  /**
+   * Send a test email of a template
+   *
+   * Sends the template to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one; with `contactId`, with the data of that contact. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.
+   */
+  'POST /templates/{id}/test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      email: string
+      contactId?: string
+    }
+    response: {
+      /** False when the email is not sent, because the address is suppressed. */
+      success: boolean
+      message: string
+      /** The record of the email, with `test: true`. */
+      emailId: string
     }
   }
 

@@ -105,7 +105,7 @@ describe('a request for a test email', () => {
   })
 
   test('of a template without a from address is a 422, and one without a verified domain a 403', async () => {
-    expect(outcome(await requestTest(await project.template(), { email: 'a@example.com' }))).toEqual([422, 'VALIDATION_ERROR', 'from'])
+    expect(outcome(await requestTest(await project.template(), { email: 'a@example.com' }))).toEqual([422, 'VALIDATION_ERROR'])
     const template = await newTemplate()
     await sql`update templates set from_address = 'a@elsewhere.example' where id = ${template}`.execute(sterna.db)
     expect(outcome(await requestTest(template, { email: 'a@example.com' }))).toEqual([403, 'DOMAIN_NOT_VERIFIED'])
@@ -114,8 +114,10 @@ describe('a request for a test email', () => {
   test('is refused after 60 within an hour', async () => {
     const busy = await newSendingProject(sterna)
     const template = await busy.template({ from: `hello@${busy.domain}` })
-    const statuses: number[] = []
-    for (let n = 0; n < 61; n++) statuses.push((await requestTest(template, { email: 'a@example.com' }, busy)).status)
-    expect([new Set(statuses.slice(0, 60)), statuses[60]]).toEqual([new Set([200]), 429])
+    const request = async () => (await requestTest(template, { email: 'a@example.com' }, busy)).status
+    await sql`delete from attempts where scope = 'test-email'`.execute(sterna.db)
+    const first = await request()
+    await sql`update attempts set count = 59 where scope = 'test-email' and count = 1`.execute(sterna.db)
+    expect([first, await request(), await request()]).toEqual([200, 200, 429])
   })
 })
