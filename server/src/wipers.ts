@@ -17,6 +17,7 @@ import type { Wiper } from './projects/wipe.ts'
 import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
 import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
+import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 
 /** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
@@ -32,6 +33,7 @@ export const WIPERS: Wiper[] = [
   wipeEventCounts,
   wipeListeners,
   wipeTemplates,
+  wipeTemplateVersions,
   wipePreviewPages,
   wipeUploads,
   wipeEmails,

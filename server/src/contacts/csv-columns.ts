@@ -97,11 +97,13 @@ export function findAddressColumn(names: string[]) {
   return withMail === -1 ? keys.findIndex((key) => ADDRESS_NAMES.includes(key)) : withMail
 }
 
+/** True for a column whose "yes" means that a contact opted out. */
+export const isOptOutName = (name: string) => OPT_OUT_NAMES.includes(nameKey(name)) || nameKey(name).startsWith(OPT_OUT_PREFIX)
+
 /** Returns a function that tells from a cell whether the contact opted out, or undefined if the column is not about opt-outs. */
 export function optOutReader(name: string): ((cell: string) => boolean) | undefined {
   const key = nameKey(name)
-  if (OPT_OUT_NAMES.includes(key) || key.startsWith(OPT_OUT_PREFIX))
-    return (cell) => !isNegation(cell) && !isOnState(cell) && !isEmptyOrNever(cell)
+  if (isOptOutName(name)) return (cell) => !isNegation(cell) && !isOnState(cell) && !isEmptyOrNever(cell)
   if (CONSENT_NAMES.includes(key)) return (cell) => isNegation(cell) || isOffState(cell)
   return STATUS_NAMES.includes(key) ? isOffState : undefined
 }

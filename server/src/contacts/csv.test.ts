@@ -101,12 +101,13 @@ describe('the layout of a CSV file', () => {
   test('is read from the first piece, however large the file is', async () => {
     const file = Buffer.from(`email,name\n${'ada@example.com,Ada\n'.repeat(250_000)}`)
     let read = 0
-    const layout = await readLayout(file, async function* (content) {
+    const pieces: typeof inPieces = async function* (content) {
       for await (const piece of inPieces(content)) {
         read += piece.length
         yield piece
       }
-    })
+    }
+    const layout = await readLayout(file, { pieces })
     expect(layout).toMatchObject({ delimiter: ',', email: 0, header: { row: 1, byte: 11, line: 1 } })
     expect(read).toBe(64 * 1024)
   })

@@ -2,6 +2,7 @@ import { readStorableJson } from '../http/json.ts'
 import { readAddress } from '../lib/address.ts'
 import { findAddressColumn, optOutReader } from './csv-columns.ts'
 import { inPieces } from './csv-encoding.ts'
+import { type ColumnMapping, fieldOfTarget, findTarget, refuseUnknownColumns } from './csv-mapping.ts'
 import { type CsvRecord, CsvUnreadable, readRecords } from './csv-records.ts'
 import { readYesOrNo } from './csv-words.ts'
 import { type DataPatch, readData } from './data.ts'
@@ -12,8 +13,13 @@ export type CsvRow = FilePosition & ({ email: string; subscribed?: boolean; patc
 export type FilePosition = { row: number; byte: number; line?: number }
 /** Structure of a file, read from its beginning. */
 export type Layout = { delimiter: string; columns: Column[]; email: number; subscribed: number; header: FilePosition }
-/** A row with a value in a column that has a `problem` is invalid. */
-type Column = { name: string; problem?: string }
+/** `name` is the key of the field; a column without one is skipped. A row with a value in a column that has a `problem` is invalid. */
+type Column = {
+  name: string
+  problem?: string
+  /** Text of the header, where a mapping gives the column another name. */
+  header?: string
+}
 
 /** Bounds the invalid rows of a file, which are all stored. The largest file with only addresses has about half as many rows. */
 export const MAX_ROWS = 500_000
@@ -25,16 +31,18 @@ const NUMBER = /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/
 const NUL = 'contains the character U+0000'
 
 /** Reads the header only. */
-export async function readLayout(content: Buffer, pieces = inPieces): Promise<Layout> {
+export async function readLayout(content: Buffer, { pieces = inPieces, mapping }: LayoutOptions = {}): Promise<Layout> {
   const start = content.toString('utf8', 0, 10_000)
   const separator = SEPARATOR_LINE.exec(start)
   const byte = separator ? Buffer.byteLength(separator[0]) : 0
   const line = separator ? 1 : 0
   const delimiter = separator?.[1] ?? delimiterOf(start)
   for await (const record of readRecords(pieces(content.subarray(byte)), { delimiter, byte, line }))
-    return { ...readHeader(record), delimiter, header: { row: 1, byte: record.end, line: record.line } }
+    return { ...readHeader(record, mapping), delimiter, header: { row: 1, byte: record.end, line: record.line } }
   throw new CsvUnreadable('The file is empty.')
 }
+
+type LayoutOptions = { pieces?: typeof inPieces; mapping?: ColumnMapping | undefined }
 
 /** Excel's line before the header that names the delimiter. */
 const SEPARATOR_LINE = /^"?sep=([^\w\s"\u0080-\uffff]|\t)"?[ \t]*(?:\r\n|\r|\n)/i
@@ -62,16 +70,31 @@ function delimiterOf(text: string) {
   return most!.count === 1 && line.includes('|') ? '|' : most!.delimiter
 }
 
-function readHeader({ cells, problem }: CsvRecord) {
+function readHeader({ cells, problem }: CsvRecord, mapping: ColumnMapping = NO_MAPPING) {
   if (problem) throw new CsvUnreadable(`The file is not CSV. ${problem}.`)
   const names = cells.map((cell) => cell.trim())
   if (names.length > MAX_COLUMNS) throw new CsvUnreadable(`The file has more than ${MAX_COLUMNS} columns.`)
-  const email = findAddressColumn(names)
+  refuseUnknownColumns(names, mapping)
+  // Columns of the mapping are no longer found by their names.
+  const others = names.map((name) => (mapping.has(name) ? '' : name))
+  const email = orElse(findTarget(names, mapping, 'email'), () => findAddressColumn(others))
   if (email === -1) throw new CsvUnreadable(explainNoAddress(names))
-  const [subscribed = -1, ...more] = names.flatMap((name, column) => (name.toLowerCase() === 'subscribed' ? column : []))
-  if (more.length) throw new CsvUnreadable('The file has more than one column "subscribed".')
-  return { columns: names.map(readName), email, subscribed }
+  const subscribed = orElse(findTarget(names, mapping, 'subscribed'), () => findSubscribedColumn(others))
+  return { columns: names.map((name) => (mapping.has(name) ? mappedColumn(name, mapping.get(name)!) : readName(name))), email, subscribed }
 }
+
+const NO_MAPPING: ColumnMapping = new Map()
+const orElse = (column: number, find: () => number) => (column === -1 ? find() : column)
+
+function findSubscribedColumn(names: string[]) {
+  const [column = -1, ...more] = names.flatMap((name, index) => (name.toLowerCase() === 'subscribed' ? index : []))
+  if (more.length) throw new CsvUnreadable('The file has more than one column "subscribed".')
+  return column
+}
+
+/** A skipped column has no name. */
+const mappedColumn = (header: string, target: string | null): Column =>
+  target === null ? { name: '', header } : { ...readName(fieldOfTarget(target)), header: readName(header).name }
 
 function explainNoAddress(names: string[]) {
   if (names.some((name) => readAddress(name))) return 'The first row must name the columns, one of them "email"; it holds an email address.'
@@ -85,8 +108,8 @@ function readName(name: string): Column {
 }
 
 function rowReader({ columns, email, subscribed }: Layout) {
-  const optOuts = columns.flatMap(({ name }, column) => {
-    const isOptOut = column !== subscribed && optOutReader(name)
+  const optOuts = columns.flatMap(({ name, header = name }, column) => {
+    const isOptOut = column !== subscribed && name !== '' && optOutReader(header)
     return isOptOut ? { column, isOptOut } : []
   })
   /** Index of the first column of another tool that marks the contact as opted out. These columns can only unsubscribe. */

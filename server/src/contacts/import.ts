@@ -17,6 +17,7 @@ import {
 import { fail } from '../lib/errors.ts'
 import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
+import type { ColumnMapping } from './csv-mapping.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
@@ -33,6 +34,7 @@ const RETRY_AFTER_SECONDS = 10
 
 type Input = { totalRows: number; layout: Layout; startedBy?: Source }
 type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
+type Upload = { uploaded: Buffer; mapping?: ColumnMapping | undefined; startedBy: Source }
 type ValidRow = Extract<CsvRow, { patch: unknown }>
 
 const NO_ROWS: Result = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
@@ -43,9 +45,9 @@ const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
  * Refuses a file that is not CSV. Reads only the header; the job finds invalid rows. The whole file is only processed in pieces, yielding
  * to the event loop between them.
  */
-export async function queueImport(db: Pool, projectId: string, { uploaded, startedBy }: { uploaded: Buffer; startedBy: Source }) {
+export async function queueImport(db: Pool, projectId: string, { uploaded, mapping, startedBy }: Upload) {
   const content = await toUtf8(uploaded)
-  const input: Input = { layout: await readLayout(content), totalRows: await countLines(content), startedBy }
+  const input: Input = { layout: await readLayout(content, { mapping }), totalRows: await countLines(content), startedBy }
   return transact(db, async (tx) => {
     await refuseTooMany(tx, projectId)
     const jobId = await queueJob(tx, 'contacts.import', { projectId, type: 'import', input })

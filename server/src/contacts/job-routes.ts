@@ -9,6 +9,13 @@ import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
 import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from './bulk.ts'
+import { findJob, JobView, listErrors, Queued, queueJob, type RowError } from '../jobs/job.ts'
+import { AppError, fail, failPlainly, invalid } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { MB } from '../lib/units.ts'
+import { BulkBody, OPERATIONS, readSelection } from './bulk.ts'
+import { checkImport, ImportCheck } from './check-import.ts'
+import { readMapping } from './csv-mapping.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
 import { queueImport } from './import.ts'
@@ -108,19 +115,20 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     scope.post(
       '/contacts/import',
       {
-        config: { ...config, formFile: { field: 'file', maxBytes: 5 * MB } },
+        config: { ...config, formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS } },
         schema: {
           tags,
           summary: 'Import contacts from CSV',
           consumes: ['multipart/form-data'],
-          response: { 202: Queued, 400: PlainError },
+          response: { 200: ImportCheck, 202: Queued, 400: PlainError },
         },
       },
       async (req, reply) => {
-        const { content } = await readFormFile(req, refuse)
-        const jobId = await queueImport(db, req.project.id, { uploaded: content, startedBy: sourceOf(req) }).catch((err) =>
-          err instanceof CsvUnreadable ? refuse(err.message) : Promise.reject(err),
-        )
+        const { content: uploaded, fields } = await readFormFile(req, refuse)
+        const projectId = req.project.id
+        const mapping = fields.has('mapping') ? readMapping(fields.get('mapping')!) : undefined
+        if (readFlag('dryRun', fields.get('dryRun'))) return checkImport(db, { projectId, uploaded, mapping }).catch(explainUnreadable)
+        const jobId = await queueImport(db, projectId, { uploaded, mapping, startedBy: sourceOf(req) }).catch(explainUnreadable)
         return reply.status(202).send({ message: 'The import is queued.', jobId })
       },
     )
@@ -128,6 +136,23 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
 }
 
 const refuse = (message: string) => failPlainly('BAD_REQUEST', message)
+
+const explainUnreadable = (err: unknown): never => {
+  throw err instanceof CsvUnreadable ? new AppError('BAD_REQUEST', { message: err.message, plain: true }) : err
+}
+
+/** Fields of the form besides the file. */
+const FIELDS = {
+  mapping:
+    'JSON: the name of a column and its target, which is `email`, `subscribed`, a field such as `plan` or `data.plan`, or null to skip the ' +
+    'column. A column that is not named is read as without a mapping.',
+  dryRun: '`true`: checks the file, writes nothing, and answers 200 with the result.',
+}
+
+function readFlag(field: string, text = ''): boolean {
+  if (['true', '1'].includes(text)) return true
+  return ['', 'false', '0'].includes(text) ? false : invalid(field, 'Must be true or false.', 'invalid_type')
+}
 
 const jobNotFound = (): never => fail('RESOURCE_NOT_FOUND', { message: 'No such job.', plain: true })
 

@@ -83,6 +83,7 @@ export interface Schema {
     template_id: string | null
     created_at: Generated<Timestamp>
     fingerprint: Buffer | null
+    template_version: number | null
   }
   deleted_contact_fields: {
     project_id: string
@@ -374,6 +375,20 @@ export interface Schema {
     reason: string
     created_at: Generated<Timestamp>
   }
+  template_versions: {
+    project_id: string
+    template_id: string
+    version: number
+    subject: string
+    body: string
+    from_address: string | null
+    from_name: string | null
+    reply_to: string | null
+    type: string
+    saved_by: string | null
+    saved_at: Timestamp
+    created_at: Generated<Timestamp>
+  }
   templates: {
     project_id: string
     id: string
@@ -387,6 +402,9 @@ export interface Schema {
     type: string
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    version: Generated<number>
+    saved_by: string | null
+    saved_at: Timestamp | null
   }
   tracked_segments: {
     project_id: string

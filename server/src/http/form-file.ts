@@ -4,7 +4,12 @@ import { fail } from '../lib/errors.ts'
 import { KB } from '../lib/units.ts'
 import type { App } from './server.ts'
 
-type FormFile = { field: string; maxBytes: number }
+type FormFile = {
+  field: string
+  maxBytes: number
+  /** Other fields of the form that the route reads, by name, with their descriptions. */
+  fields?: Record<string, string>
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,21 +34,24 @@ export const withFormFiles = (app: App, addRoutes: (scope: App) => void) =>
     app.log.level === 'trace' ? { logLevel: 'debug' } : {},
   )
 
-/** The one file of a form. `refuse` fails in the way of the route. */
+/** The one file of a form, and its other fields. `refuse` fails in the way of the route. */
 export async function readFormFile(req: FastifyRequest, refuse: (message: string) => never) {
   const form = req.routeOptions.config.formFile!
   const { field, maxBytes } = form
   if (!req.isMultipart()) fail('UNSUPPORTED_MEDIA_TYPE', { message: `Send the file as multipart/form-data, in the field "${field}".` })
   if (Number(req.headers['content-length']) > maxFormBytes(form)) fail('PAYLOAD_TOO_LARGE')
   const files: { field: string; filename: string; content: Buffer }[] = []
+  const fields = new Map<string, string>()
   try {
     // All files are read: a second one must be refused, not ignored.
-    for await (const file of req.files({ limits: { fileSize: maxBytes } }))
-      files.push({ field: file.fieldname, filename: file.filename, content: await file.toBuffer() })
+    for await (const part of req.parts({ limits: { fileSize: maxBytes } })) {
+      if (part.type === 'file') files.push({ field: part.fieldname, filename: part.filename, content: await part.toBuffer() })
+      else if (typeof part.value === 'string') fields.set(part.fieldname, part.value)
+    }
   } catch (err) {
     if ((err as { code?: string }).code === 'FST_REQ_FILE_TOO_LARGE') fail('PAYLOAD_TOO_LARGE')
     return refuse('The upload is not valid multipart/form-data with one file.')
   }
   const [file] = files
-  return file?.field === field ? file : refuse(`Send one file in the field "${field}".`)
+  return file?.field === field ? { ...file, fields } : refuse(`Send one file in the field "${field}".`)
 }

@@ -45,7 +45,14 @@ const SECURITY: Record<Caller, Record<string, string[]>[]> = {
 }
 
 /** A file is read as a stream and has no zod schema, so its form is described here. */
-const formOf = (field: string) => ({ type: 'object', properties: { [field]: { type: 'string', format: 'binary' } }, required: [field] })
+const formOf = ({ field, fields = {} }: { field: string; fields?: Record<string, string> }) => ({
+  type: 'object',
+  properties: {
+    [field]: { type: 'string', format: 'binary' },
+    ...Object.fromEntries(Object.entries(fields).map(([name, description]) => [name, { type: 'string', description }])),
+  },
+  required: [field],
+})
 
 /** Must be registered before the routes it describes. */
 export async function describeApi(app: App, { publicUrl }: Config) {
@@ -76,7 +83,7 @@ export async function describeApi(app: App, { publicUrl }: Config) {
         ...result,
         schema: {
           ...result.schema,
-          ...(formFile ? { body: formOf(formFile.field) } : {}),
+          ...(formFile ? { body: formOf(formFile) } : {}),
           ...(route.config?.takesHeaders ? { headers: headersOf(route.config.takesHeaders) } : {}),
           security: SECURITY[callerOf(route)],
           operationId: nameOperation(String(route.method), url),

@@ -93,6 +93,7 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
     replyTo: body.reply ?? template?.replyTo ?? null,
     headers: body.headers ?? {},
     templateId: template?.id ?? null,
+    templateVersion: template?.version ?? null,
   }
 }
 

@@ -36,7 +36,17 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
       const template = found ?? templateNotFound(req.params.id)
       const { type, subject, body, fromName, replyTo } = template
       const fromAddress = template.from ?? invalid('from', 'The template has no "from" address.', 'required')
-      const content = { type, subject, body, fromAddress, fromName, replyTo, headers: {}, templateId: template.id }
+      const content = {
+        type,
+        subject,
+        body,
+        fromAddress,
+        fromName,
+        replyTo,
+        headers: {},
+        templateId: template.id,
+        templateVersion: template.version,
+      }
       const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
       return sendTestEmail({ db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL' })
     },

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data } from '../contacts/data.ts'
@@ -31,8 +32,10 @@ import {
   TemplatesQuery,
   TYPES,
 } from './template.ts'
+import { findVersion, listVersions, TemplateVersion, TemplateVersionContent } from './versions.ts'
 
 const TemplateId = z.object({ id: z.string() })
+const VersionId = TemplateId.extend({ version: z.string() })
 const Name = z.string().trim().min(1).max(MAX_NAME)
 const Optional = {
   description: z.string().max(1_000).nullish(),
@@ -62,6 +65,7 @@ const PREVIEWED =
   'nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact.'
 const LintResult = z.object({ issues: z.array(LintIssue) })
 
+type StoredTemplate = z.output<typeof Template>
 type SampleBody = z.output<z.ZodObject<typeof Sample>>
 
 /** 2 MB for the template, and room for the JSON around it. */
@@ -99,7 +103,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       await assertRenderable(req.project.id, req.body)
       assertOwnFromName(req.body)
       if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
-      return reply.status(201).send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body)))
+      return reply
+        .status(201)
+        .send(await transact(db, (tx) => createTemplate(tx, req.project.id, req.body, { savedBy: req.person?.userId })))
     },
   )
 
@@ -135,18 +141,70 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       schema: { tags, summary: 'Update a template', params: TemplateId, body: Changes, response: { 200: Template } },
     },
     async (req, reply) => {
-      const projectId = req.project.id
-      const stored = await find(projectId, req.params.id)
-      const { id } = stored
-      await assertRenderable(req.project.id, req.body)
-      if (req.body.from !== undefined || req.body.fromName !== undefined) assertOwnFromName({ ...stored, ...req.body })
-      if (req.body.from) await assertVerified(db, req.project.id, req.body.from)
-      const edit = { projectId, id, changes: req.body, revisions: readIfMatch(req) }
-      const changed = await transact(db, (tx) => changeTemplate(tx, edit))
-      if (!changed) return failStale((await find(projectId, id)).updatedAt)
+      const changed = await change(req, await find(req.project.id, req.params.id), req.body)
       return reply.header('etag', etagOf(changed)).send(changed)
     },
   )
+
+  async function change(req: FastifyRequest, stored: StoredTemplate, changes: z.output<typeof Changes>) {
+    const [projectId, { id }] = [req.project.id, stored]
+    await assertRenderable(projectId, changes)
+    if (changes.from !== undefined || changes.fromName !== undefined) assertOwnFromName({ ...stored, ...changes })
+    if (changes.from) await assertVerified(db, projectId, changes.from)
+    const edit = { projectId, id, changes, revisions: readIfMatch(req), savedBy: req.person?.userId }
+    return (await transact(db, (tx) => changeTemplate(tx, edit))) ?? failStale((await find(projectId, id)).updatedAt)
+  }
+
+  app.get(
+    '/templates/:id/versions',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List the versions of a template, newest first',
+        description: 'The newest 50 that came before the current one are kept, up to 20 MB.',
+        params: TemplateId,
+        response: { 200: z.object({ data: z.array(TemplateVersion) }) },
+      },
+    },
+    async (req) => {
+      const { id } = await find(req.project.id, req.params.id)
+      return { data: await listVersions(db, { projectId: req.project.id, id }) }
+    },
+  )
+
+  app.get(
+    '/templates/:id/versions/:version',
+    { config, schema: { tags, summary: 'Get a version of a template', params: VersionId, response: { 200: TemplateVersionContent } } },
+    (req) => findStoredVersion(req.project.id, req.params),
+  )
+
+  app.post(
+    '/templates/:id/versions/:version/restore',
+    {
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Restore a version of a template',
+        description: 'Saves the content of the version again, as a new version.',
+        params: VersionId,
+        response: { 200: Template },
+      },
+    },
+    async (req, reply) => {
+      const { subject, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
+      const stored = await find(req.project.id, req.params.id)
+      const changed = await change(req, stored, { subject, body, from, fromName, replyTo, type })
+      return reply.header('etag', etagOf(changed)).send(changed)
+    },
+  )
+
+  async function findStoredVersion(projectId: string, params: z.output<typeof VersionId>) {
+    const { id } = await find(projectId, params.id)
+    const version = /^[1-9]\d{0,8}$/.test(params.version) ? Number(params.version) : undefined
+    const found = version === undefined ? undefined : await findVersion(db, { projectId, id }, version)
+    return found ?? notFound('version', params.version)
+  }
 
   app.delete(
     '/templates/:id',
@@ -163,7 +221,8 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
     { config, schema: { tags, summary: 'Duplicate a template', params: TemplateId, response: { 201: Template } } },
     async (req, reply) => {
       const { id } = req.params
-      const copy = isId(id) && (await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id })))
+      const copy =
+        isId(id) && (await transact(db, (tx) => duplicateTemplate(tx, { projectId: req.project.id, id, savedBy: req.person?.userId })))
       return reply.status(201).send(copy || templateNotFound(id))
     },
   )

@@ -7,6 +7,7 @@ import { pagePortions } from '../http/page-stream.ts'
 import { choiceParam, PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
+import { deleteVersions, keepVersion, VERSIONED } from './versions.ts'
 
 export const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
 
@@ -21,6 +22,7 @@ export const Template = z
     fromName: z.string().nullable(),
     replyTo: z.string().nullable(),
     type: z.enum(TYPES),
+    version: z.int().describe('Grows with every change of subject, body, from, fromName, replyTo or type.'),
     projectId: z.uuid(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -34,7 +36,7 @@ type Content = Pick<Row, 'name' | 'subject' | 'body' | 'type'> & {
 }
 
 const COLUMNS = sql`
-  id, name, description, subject, body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type,
+  id, name, description, subject, body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type, version,
   project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
 
 const showTemplate = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
@@ -93,13 +95,15 @@ function matching(projectId: string, { type, search }: z.output<typeof Templates
   return sql`project_id = ${projectId} ${byType} ${bySearch}`
 }
 
-export async function createTemplate(tx: Tx, projectId: string, template: Content): Promise<TemplateJson> {
+type Author = { savedBy?: string | undefined }
+
+export async function createTemplate(tx: Tx, projectId: string, template: Content, { savedBy }: Author = {}): Promise<TemplateJson> {
   const { name, description = null, subject, body, from = null, fromName = null, replyTo = null, type } = template
   const row = await one(
     tx,
     sql<Row>`
-      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type)
-      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type})
+      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type, saved_by, saved_at)
+      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
       returning ${COLUMNS}
     `,
   )
@@ -118,14 +122,23 @@ const COLUMN_OF = {
 } as const satisfies Record<keyof Content, string>
 
 type Changes = { [Key in keyof Content]?: Content[Key] | undefined }
+type Edit = Author & { projectId: string; id: string; changes: Changes; revisions?: string[] | undefined }
 
-/** Updates the given fields only. Undefined when there is no such template, or its revision is none of these. */
-export async function changeTemplate(
-  tx: Tx,
-  { projectId, id, changes, revisions }: { projectId: string; id: string; changes: Changes; revisions?: string[] | undefined },
-): Promise<TemplateJson | undefined> {
+/**
+ * Updates the given fields only. A change of the content makes a version: the content before it is kept. Undefined when there is no such
+ * template, or its revision is none of these.
+ */
+export async function changeTemplate(tx: Tx, { projectId, id, changes, revisions, savedBy }: Edit): Promise<TemplateJson | undefined> {
   const given = Object.entries(COLUMN_OF).filter(([key]) => changes[key as keyof Content] !== undefined)
-  const sets = given.map(([key, column]) => sql`${sql.ref(column)} = ${changes[key as keyof Content]}`)
+  const newValue = (key: string) => sql`${changes[key as keyof Content]}::text`
+  const differs = given
+    .filter(([, column]) => (VERSIONED as readonly string[]).includes(column))
+    .map(([key, column]) => sql`${sql.ref(column)} is distinct from ${newValue(key)}`)
+  const isVersion = differs.length > 0 && (await keepVersion(tx, { projectId, id, changes: sql.join(differs, sql` or `), revisions }))
+  const sets = [
+    ...given.map(([key, column]) => sql`${sql.ref(column)} = ${newValue(key)}`),
+    ...(isVersion ? [sql`version = version + 1`, sql`saved_by = ${savedBy ?? null}`, sql`saved_at = now()`] : []),
+  ]
   const row = await maybeOne(
     tx,
     sql<Row>`
@@ -137,15 +150,18 @@ export async function changeTemplate(
   return row && showTemplate(row)
 }
 
+type TemplateKey = { projectId: string; id: string }
+
 const COPY = ' (Copy)'
 export const MAX_NAME = 255
 
-export async function duplicateTemplate(tx: Tx, { projectId, id }: { projectId: string; id: string }): Promise<TemplateJson | undefined> {
+export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Author & TemplateKey): Promise<TemplateJson | undefined> {
   const row = await maybeOne(
     tx,
     sql<Row>`
-      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type)
-      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, from_address, from_name, reply_to, type
+      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type, saved_by, saved_at)
+      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, from_address, from_name, reply_to, type,
+        ${savedBy ?? null}, now()
       from templates where project_id = ${projectId} and id = ${id}
       returning ${COLUMNS}
     `,
@@ -154,7 +170,10 @@ export async function duplicateTemplate(tx: Tx, { projectId, id }: { projectId: 
 }
 
 /** False when there is no such template. */
-export const deleteTemplate = async (tx: Tx, { projectId, id }: { projectId: string; id: string }) =>
-  (await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)) > 0
+export async function deleteTemplate(tx: Tx, { projectId, id }: TemplateKey) {
+  const deleted = await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)
+  await deleteVersions(tx, { projectId, id })
+  return deleted > 0
+}
 
 export const wipeTemplates = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'templates', scope)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { selfAndParents } from '../domains/name.ts'
 import { readAddress } from '../lib/address.ts'
 import type { Dns, DnsOutcome } from '../lib/dns.ts'
-import { isForwarder, isPersonal, loadDisposable, loadSpelling } from './providers.ts'
+import { isForwarder, isPersonal, loadDisposable, loadSpelling } from '../lib/mailbox-providers.ts'
 
 export const Verification = z
   .object({

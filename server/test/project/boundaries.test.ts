@@ -66,6 +66,7 @@ const OWNERS: Record<string, string> = {
   soft_bounces: 'delivery',
   sending_pauses: 'delivery',
   suppressions: 'delivery',
+  template_versions: 'templates',
   templates: 'templates',
   uploads: 'uploads',
   tracked_segments: 'segments',

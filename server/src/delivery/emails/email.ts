@@ -26,6 +26,7 @@ export const Email = z
     sourceType: z.enum(['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW', 'INBOUND']),
     type: z.enum(['TRANSACTIONAL', 'MARKETING', 'HEADLESS']),
     templateId: z.uuid().nullable(),
+    templateVersion: z.int().nullable().describe('The version of the template when the email was accepted.'),
     campaignId: z.uuid().nullable(),
     workflowExecutionId: z.uuid().nullable(),
     status: z.enum(STATUSES),
@@ -81,7 +82,7 @@ const STATUS = sql`case
 const COLUMNS = sql`
   e.id, e.project_id as "projectId", ${CONTACT} as "contactId", e.message_id as "messageId", coalesce(e.subject, c.subject) as subject, c.from_address as "from",
   c.from_name as "fromName", e.to_address as "to", e.to_name as "toName", c.reply_to as "replyTo", e.source_type as "sourceType", c.type,
-  c.template_id as "templateId", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
+  c.template_id as "templateId", c.template_version as "templateVersion", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
   e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
   e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
   case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.test, e.resent_from as "resentFrom",

@@ -16,6 +16,8 @@ export type NewContent = {
   replyTo: string | null
   headers: Record<string, string>
   templateId: string | null
+  /** The version of the template. */
+  templateVersion?: number | null
 }
 export type NewAttachment = {
   projectId: string
@@ -49,11 +51,12 @@ export async function insertContents(tx: Tx, contents: NewContent[]) {
 }
 
 export const insertContentsSql = (contents: NewContent[]) => sql`${prepared}
-    insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id)
-    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId"
+    insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id,
+      template_version)
+    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId", "templateVersion"
     from jsonb_to_recordset(${JSON.stringify(contents)}::jsonb) as c(
       "projectId" uuid, id uuid, type text, subject text, body text, "fromAddress" text, "fromName" text, "replyTo" text, headers jsonb,
-      "templateId" uuid)`
+      "templateId" uuid, "templateVersion" int)`
 
 /** One statement per file: ten megabytes gain nothing from sharing one. */
 export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {

@@ -1,0 +1,113 @@
+import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
+import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
+import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { isRevision } from '../http/if-match.ts'
+import { Timestamp } from '../http/validate.ts'
+import { MB } from '../lib/units.ts'
+
+const TYPES = ['TRANSACTIONAL', 'MARKETING', 'HEADLESS'] as const
+
+/** Older versions kept per template. */
+const MAX_VERSIONS = 50
+const MAX_BYTES = 20 * MB
+
+export const TemplateVersion = z
+  .object({
+    version: z.int(),
+    isCurrent: z.boolean(),
+    subject: z.string(),
+    from: z.string().nullable(),
+    fromName: z.string().nullable(),
+    replyTo: z.string().nullable(),
+    type: z.enum(TYPES),
+    bytes: z.int().describe('Size of the body.'),
+    savedBy: z.string().nullable().describe('Address of the person who saved it. Null for an API key.'),
+    savedAt: Timestamp,
+  })
+  .meta({ id: 'TemplateVersion' })
+export const TemplateVersionContent = TemplateVersion.extend({ body: z.string() })
+
+type TemplateRef = { projectId: string; id: string }
+type Row = Omit<z.output<typeof TemplateVersion>, 'savedAt'> & { savedAt: Date }
+
+/** The columns that a version consists of. A change of any other column makes no version. */
+export const VERSIONED = ['subject', 'body', 'from_address', 'from_name', 'reply_to', 'type'] as const
+const CONTENT = sql.join(VERSIONED.map((column) => sql.ref(column)))
+
+type Change = TemplateRef & {
+  /** Condition on the row of the template: its content is about to change. */
+  changes: RawBuilder<unknown>
+  revisions?: string[] | undefined
+}
+
+/**
+ * Keeps the current content of a template as an older version, if it is about to change, and locks the template. Returns whether it did.
+ * A version that a node without versions has changed is overwritten.
+ */
+export async function keepVersion(tx: Tx, { projectId, id, changes, revisions }: Change): Promise<boolean> {
+  const kept = await countAffected(
+    tx,
+    sql`
+      insert into template_versions (project_id, template_id, version, ${CONTENT}, saved_by, saved_at)
+      select project_id, id, version, ${CONTENT}, saved_by, coalesce(saved_at, updated_at) from templates
+      where project_id = ${projectId} and id = ${id} and ${isRevision(sql.ref('updated_at'), revisions)} and (${changes})
+      for update
+      on conflict (project_id, template_id, version) do update set ${sql.join(VERSIONED.map((column) => sql`${sql.ref(column)} = excluded.${sql.ref(column)}`))}
+    `,
+  )
+  if (kept) await trim(tx, { projectId, id })
+  return kept > 0
+}
+
+/** Keeps the newest versions, limited by number and size. */
+const trim = (tx: Tx, { projectId, id }: TemplateRef) =>
+  sql`
+    delete from template_versions where project_id = ${projectId} and template_id = ${id} and version <= (
+      select version from (
+        select version, row_number() over newest as number, sum(octet_length(body)) over newest as bytes
+        from template_versions where project_id = ${projectId} and template_id = ${id}
+        window newest as (order by version desc rows unbounded preceding)
+      ) as kept
+      where number > ${MAX_VERSIONS} or (bytes > ${MAX_BYTES} and number > 1)
+      order by version desc limit 1)
+  `.execute(tx)
+
+const VERSION_COLUMNS = sql`
+  v.version, v."isCurrent", v.subject, v.from_address as "from", v.from_name as "fromName", v.reply_to as "replyTo", v.type,
+  octet_length(v.body) as bytes, v.saved_at as "savedAt", (select email from users where users.id = v.saved_by) as "savedBy"`
+
+/** The template itself, and its older versions. */
+const versionsOf = ({ projectId, id }: TemplateRef) => sql`(
+  select version, ${CONTENT}, saved_by, coalesce(saved_at, updated_at) as saved_at, true as "isCurrent" from templates
+  where project_id = ${projectId} and id = ${id}
+  union all
+  select version, ${CONTENT}, saved_by, saved_at, false from template_versions
+  where project_id = ${projectId} and template_id = ${id}
+    and version < (select version from templates where project_id = ${projectId} and id = ${id})
+) as v`
+
+const showVersion = <Shown extends Row>({ savedAt, ...row }: Shown) => ({ ...row, savedAt: savedAt.toISOString() })
+
+/** Newest first. */
+export async function listVersions(db: Db, template: TemplateRef) {
+  const rows = await many(
+    db,
+    sql<Row>`select ${VERSION_COLUMNS} from ${versionsOf(template)} order by v.version desc limit ${MAX_VERSIONS + 1}`,
+  )
+  return rows.map(showVersion)
+}
+
+export async function findVersion(db: Db, template: TemplateRef, version: number) {
+  const row = await maybeOne(
+    db,
+    sql<Row & { body: string }>`select ${VERSION_COLUMNS}, v.body from ${versionsOf(template)} where v.version = ${version}`,
+  )
+  return row && showVersion(row)
+}
+
+export const deleteVersions = (tx: Tx, { projectId, id }: TemplateRef) =>
+  sql`delete from template_versions where project_id = ${projectId} and template_id = ${id}`.execute(tx)
+
+export const wipeTemplateVersions = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'template_versions', scope, { key: ['template_id', 'version'] })

@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { fields } from '../support/answers.ts'
+import { type Answer, useApp } from '../support/app.ts'
+import { MULTIPART, multipart } from '../support/multipart.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+
+let project: Awaited<ReturnType<typeof sterna.newProject>>
+beforeAll(async () => {
+  project = await sterna.newProject()
+})
+
+type Form = { mapping?: unknown; dryRun?: string }
+
+/** Fields after the file, too: browsers send them in the order of the form. */
+const upload = (csv: string, { mapping, dryRun }: Form = {}): Promise<Answer> => {
+  const text = mapping === undefined || typeof mapping === 'string' ? mapping : JSON.stringify(mapping)
+  const parts = [
+    ...(dryRun === undefined ? [] : [{ field: 'dryRun', filename: null, content: dryRun }]),
+    { content: csv },
+    ...(text === undefined ? [] : [{ field: 'mapping', filename: null, content: text as string }]),
+  ]
+  return project.call('POST', '/contacts/import', multipart(parts), MULTIPART)
+}
+
+async function imported(csv: string, form: Form) {
+  const { body } = await upload(csv, form)
+  return project.finished('import', body.jobId)
+}
+
+describe('a mapping', () => {
+  test('names the address, the subscription, fields and columns to skip', async () => {
+    const csv = 'Contact;Newsletter;Tier;Secret;Plan\nmap1@example.com;no;gold;x;7\nmap2@example.com;yes;;y;\n'
+    const mapping = { Contact: 'email', Newsletter: 'subscribed', Tier: 'data.tier', Secret: null }
+    expect((await imported(csv, { mapping })).result).toMatchObject({ successCount: 2, failureCount: 0 })
+    const [first, second] = [await project.contacts.find('map1@example.com'), await project.contacts.find('map2@example.com')]
+    expect([first.subscribed, first.data]).toEqual([false, { tier: 'gold', Plan: 7 }])
+    expect([second.subscribed, second.data]).toEqual([true, null])
+  })
+
+  test('takes precedence over the names of columns', async () => {
+    const csv = 'email,work,subscribed\nprivate@example.com,work@example.com,no\n'
+    await imported(csv, { mapping: { work: 'email', email: 'privateEmail', subscribed: 'data.answer' } })
+    const contact = await project.contacts.find('work@example.com')
+    expect([contact.subscribed, contact.data]).toEqual([true, { privateEmail: 'private@example.com', answer: 'no' }])
+  })
+
+  test('of an opt-out column to a field still unsubscribes; a skipped column does not', async () => {
+    const csv = 'email,status\nout1@example.com,unsubscribed\n'
+    await imported(csv, { mapping: { status: 'state' } })
+    expect(await project.contacts.find('out1@example.com')).toMatchObject({ subscribed: false, data: { state: 'unsubscribed' } })
+    await imported(csv.replace('out1', 'out2'), { mapping: { status: null } })
+    expect(await project.contacts.find('out2@example.com')).toMatchObject({ subscribed: true, data: null })
+  })
+
+  test.each([
+    ['no JSON', '{', 'mapping'],
+    ['no object', '["email"]', 'mapping'],
+    ['a column that the file does not have', { nope: 'email' }, 'mapping.nope'],
+    ['two address columns', { a: 'email', b: 'email' }, 'mapping'],
+    ['a number as target', { a: 7 }, 'mapping.a'],
+    ['an empty field', { a: 'data.' }, 'mapping.a'],
+    ['a field with a long name', { a: 'x'.repeat(256) }, 'mapping.a'],
+    ['an opt-out column as subscription', { Unsubscribed: 'subscribed' }, 'mapping.Unsubscribed'],
+  ])('with %s is a 422', async (_, mapping, field) => {
+    const answer = await upload('email,a,b,Unsubscribed\nx@example.com,1,2,no\n', { mapping })
+    expect([answer.status, fields(answer)]).toEqual([422, [field]])
+  })
+})
+
+describe('a dry run', () => {
+  test('counts rows, duplicates, invalid and misspelt addresses, and writes nothing', async () => {
+    await project.contacts.create('known@example.com')
+    const csv = [
+      'email,subscribed,plan',
+      'known@example.com,,a',
+      'new@example.com,no,b',
+      'NEW@example.com,,c',
+      'typo@gmial.com,,d',
+      'not an address,,e',
+      'odd@example.com,perhaps,f',
+    ].join('\n')
+    const before = await sterna.digest({ except: ['attempts', 'job_workers'] })
+    const { status, body } = await upload(csv, { dryRun: 'true', mapping: { plan: 'tier' } })
+    expect(await sterna.digest({ except: ['attempts', 'job_workers'] })).toBe(before)
+    expect([status, body]).toEqual([
+      200,
+      {
+        dryRun: true,
+        totalRows: 6,
+        validCount: 4,
+        failureCount: 2,
+        duplicateCount: 1,
+        newCount: 2,
+        knownCount: 1,
+        unsubscribeCount: 1,
+        misspeltCount: 1,
+        fileError: null,
+        columns: [
+          { column: 'email', target: 'email' },
+          { column: 'subscribed', target: 'subscribed' },
+          { column: 'plan', target: 'data.tier' },
+        ],
+        errors: [
+          { row: 6, email: 'not an address', error: 'Not a valid email address' },
+          { row: 7, email: 'odd@example.com', error: '"perhaps" in the column "subscribed" means neither yes nor no' },
+        ],
+        duplicates: [{ row: 4, email: 'new@example.com' }],
+        misspelt: [{ row: 5, email: 'typo@gmial.com', suggestion: 'typo@gmail.com' }],
+      },
+    ])
+  })
+
+  test('of a file that ends in an open quote says so, with the rows before it', async () => {
+    const { body } = await upload('email,a\nx1@example.com,1\nx2@example.com,"2\n', { dryRun: '1' })
+    expect([body.totalRows, body.fileError]).toEqual([1, 'Line 3 opens a quote that is never closed.'])
+  })
+
+  test('of a file without an address column is a 400, like the import', async () => {
+    expect((await upload('name\nAda\n', { dryRun: 'true' })).status).toBe(400)
+  })
+
+  test('with another value is a 422', async () => {
+    const answer = await upload('email\nx@example.com\n', { dryRun: 'perhaps' })
+    expect([answer.status, fields(answer)]).toEqual([422, ['dryRun']])
+  })
+
+  test('of 20,000 rows shows the first 100 problems of each kind', async () => {
+    const rows = Array.from({ length: 10_000 }, (_, n) => `many${n % 5_000}@example.com\nbad${n}`)
+    const { body } = await upload(`email\n${rows.join('\n')}\n`, { dryRun: 'true' })
+    expect([body.totalRows, body.newCount, body.duplicateCount, body.failureCount]).toEqual([20_000, 5_000, 5_000, 10_000])
+    expect([body.errors.length, body.duplicates.length]).toEqual([100, 100])
+  })
+})
