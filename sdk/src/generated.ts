@@ -1,10 +1,5 @@
 // Generated from docs/openapi.json by `npm run openapi`. Do not edit.
 
-import type { Download } from './download.ts'
-import { type Bound, type Items, iterateByCursor, iterateByPage, iterateWhole } from './list.ts'
-import type { Body, Call, CallOptions, Query, Result, RevisionOptions } from './request.ts'
-import { Resource } from './resource.ts'
-
 export type AddressVerification = {
   /** Normalised as it would be stored; unchanged if it is not an address. */
   email: string
@@ -113,6 +108,8 @@ export type Email = {
   sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
   templateId: string | null
+  /** The version of the template when the email was accepted. */
+  templateVersion: number | null
   campaignId: string | null
   workflowExecutionId: string | null
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
@@ -212,6 +209,46 @@ export type Event = {
   createdAt: string
 }
 
+export type ImportCheck = {
+  dryRun: true
+  totalRows: number
+  validCount: number
+  failureCount: number
+  /** Valid rows whose address an earlier row has. Their values are merged. */
+  duplicateCount: number
+  /** Addresses that are no contacts yet. */
+  newCount: number
+  knownCount: number
+  /** Valid rows that say that the contact is not subscribed. */
+  unsubscribeCount: number
+  /** Valid rows whose domain looks like a misspelt provider. They are imported as they are. */
+  misspeltCount: number
+  /** Why the rest of the file cannot be read. */
+  fileError: string | null
+  columns: {
+    column: string
+    /** `email`, `subscribed`, `data.<key>`, or null. */
+    target: string | null
+  }[]
+  /** The first 100 invalid rows. */
+  errors: {
+    row: number
+    email: string
+    error: string
+  }[]
+  /** The first 100. */
+  duplicates: {
+    row: number
+    email: string
+  }[]
+  /** The first 100. */
+  misspelt: {
+    row: number
+    email: string
+    suggestion: string
+  }[]
+}
+
 export type Invitation = {
   id: string
   email: string
@@ -283,9 +320,26 @@ export type Template = {
   fromName: string | null
   replyTo: string | null
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  /** Grows with every change of subject, body, from, fromName, replyTo or type. */
+  version: number
   projectId: string
   createdAt: string
   updatedAt: string
+}
+
+export type TemplateVersion = {
+  version: number
+  isCurrent: boolean
+  subject: string
+  from: string | null
+  fromName: string | null
+  replyTo: string | null
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  /** Size of the body. */
+  bytes: number
+  /** Address of the person who saved it. Null for an API key. */
+  savedBy: string | null
+  savedAt: string
 }
 
 export type Upload = {
@@ -513,7 +567,7 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
-      subscribed?: boolean | 'true' | 'false'
+      subscribed?: 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
       value?: string
@@ -756,10 +810,8 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: undefined
-    body: {
-      file: Blob
-    }
-    response: {
+    body: FormData
+    response: ImportCheck | {
       message: string
       jobId: string
     }
@@ -784,7 +836,7 @@ export interface Operations {
     query: undefined
     headers: undefined
     body: undefined
-    response: Download
+    response: undefined
   }
 
   /** Look up contacts by email address */
@@ -973,6 +1025,8 @@ export interface Operations {
       sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
       type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       templateId: string | null
+      /** The version of the template when the email was accepted. */
+      templateVersion: number | null
       campaignId: string | null
       workflowExecutionId: string | null
       status:
@@ -1797,6 +1851,68 @@ export interface Operations {
   }
 
   /**
+   * List the versions of a template, newest first
+   *
+   * The newest 50 that came before the current one are kept, up to 20 MB.
+   */
+  'GET /templates/{id}/versions': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: TemplateVersion[]
+    }
+  }
+
+  /** Get a version of a template */
+  'GET /templates/{id}/versions/{version}': {
+    params: {
+      id: string
+      version: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      version: number
+      isCurrent: boolean
+      subject: string
+      from: string | null
+      fromName: string | null
+      replyTo: string | null
+      type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      /** Size of the body. */
+      bytes: number
+      /** Address of the person who saved it. Null for an API key. */
+      savedBy: string | null
+      savedAt: string
+      body: string
+    }
+  }
+
+  /**
+   * Restore a version of a template
+   *
+   * Saves the content of the version again, as a new version.
+   */
+  'POST /templates/{id}/versions/{version}/restore': {
+    params: {
+      id: string
+      version: string
+    }
+    query: undefined
+    headers: {
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
+      'If-Match'?: string
+    }
+    body: undefined
+    response: Template
+  }
+
+  /**
    * Upload an image
    *
    * JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content.
@@ -1805,9 +1921,7 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: undefined
-    body: {
-      image: Blob
-    }
+    body: FormData
     response: Upload
   }
 
@@ -1819,7 +1933,7 @@ export interface Operations {
     query: undefined
     headers: undefined
     body: undefined
-    response: Download
+    response: undefined
   }
 
   /** Get the current user */
@@ -2012,470 +2126,5 @@ export interface Operations {
       success: true
       data: AddressVerification
     }
-  }
-}
-
-/** Operations that return a file. */
-export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
-  'GET /contacts/import/{jobId}/errors',
-  'GET /uploads/{key}',
-])
-
-export class AuthApi extends Resource {
-  /** Accept an invitation */
-  readonly acceptInvitation = (body: Body<'POST /auth/accept-invitation'>, options: CallOptions = {}): Promise<Result<'POST /auth/accept-invitation'>> =>
-    this.call('POST /auth/accept-invitation', { body }, options)
-
-  /** Change your password. Signs out all other sessions. */
-  readonly changePassword = (body: Body<'POST /auth/change-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/change-password'>> =>
-    this.call('POST /auth/change-password', { body }, options)
-
-  /** Sign in */
-  readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
-    this.call('POST /auth/login', { body }, options)
-
-  /** Sign out */
-  readonly logOut = (options: CallOptions = {}): Promise<Result<'GET /auth/logout'>> =>
-    this.call('GET /auth/logout', {}, options)
-
-  /** List configured OAuth providers */
-  readonly oauthConfig = (options: CallOptions = {}): Promise<Result<'GET /auth/oauth-config'>> =>
-    this.call('GET /auth/oauth-config', {}, options)
-
-  /** Request a password reset. Responds the same whether or not the address has an account. */
-  readonly requestPasswordReset = (body: Body<'POST /auth/request-password-reset'>, options: CallOptions = {}): Promise<Result<'POST /auth/request-password-reset'>> =>
-    this.call('POST /auth/request-password-reset', { body }, options)
-
-  /** Resend the verification email */
-  readonly requestVerification = (options: CallOptions = {}): Promise<Result<'POST /auth/request-verification'>> =>
-    this.call('POST /auth/request-verification', {}, options)
-
-  /** Reset a password */
-  readonly resetPassword = (body: Body<'POST /auth/reset-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/reset-password'>> =>
-    this.call('POST /auth/reset-password', { body }, options)
-
-  /** Create an account and sign in */
-  readonly signUp = (body: Body<'POST /auth/signup'>, options: CallOptions = {}): Promise<Result<'POST /auth/signup'>> =>
-    this.call('POST /auth/signup', { body }, options)
-
-  /** Verify an email address */
-  readonly verifyEmail = (body: Body<'POST /auth/verify-email'>, options: CallOptions = {}): Promise<Result<'POST /auth/verify-email'>> =>
-    this.call('POST /auth/verify-email', { body }, options)
-}
-
-export class ConfigApi extends Resource {
-  /** Get the features of this installation */
-  readonly get = (options: CallOptions = {}): Promise<Result<'GET /config'>> =>
-    this.call('GET /config', {}, options)
-}
-
-export class ContactsApi extends Resource {
-  /** List contacts */
-  readonly list = (query: Query<'GET /contacts'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts'>> =>
-    this.call('GET /contacts', { query }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (query: Omit<Query<'GET /contacts'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
-  /** Create or update a contact */
-  readonly upsert = (body: Body<'POST /contacts'>, options: CallOptions = {}): Promise<Result<'POST /contacts'>> =>
-    this.call('POST /contacts', { body }, options)
-
-  /** Delete many contacts. Queues a job. */
-  readonly bulkDelete = (body: Body<'POST /contacts/bulk-delete'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-delete'>> =>
-    this.call('POST /contacts/bulk-delete', { body }, options)
-
-  /** Subscribe many contacts. Queues a job. */
-  readonly bulkSubscribe = (body: Body<'POST /contacts/bulk-subscribe'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-subscribe'>> =>
-    this.call('POST /contacts/bulk-subscribe', { body }, options)
-
-  /** Unsubscribe many contacts. Queues a job. */
-  readonly bulkUnsubscribe = (body: Body<'POST /contacts/bulk-unsubscribe'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-unsubscribe'>> =>
-    this.call('POST /contacts/bulk-unsubscribe', { body }, options)
-
-  /** Get the status of a bulk job */
-  readonly bulkStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/bulk/{jobId}'>> =>
-    this.call('GET /contacts/bulk/{jobId}', { params: { jobId } }, options)
-
-  /** Import contacts from CSV */
-  readonly import = (file: Blob, options: CallOptions = {}): Promise<Result<'POST /contacts/import'>> =>
-    this.call('POST /contacts/import', { body: { file } }, options)
-
-  /** Get the status of an import */
-  readonly importStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/import/{jobId}'>> =>
-    this.call('GET /contacts/import/{jobId}', { params: { jobId } }, options)
-
-  /** Download all failed rows of an import as CSV */
-  readonly importErrors = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/import/{jobId}/errors'>> =>
-    this.call('GET /contacts/import/{jobId}/errors', { params: { jobId } }, options)
-
-  /** Look up contacts by email address */
-  readonly lookUp = (body: Body<'POST /contacts/lookup'>, options: CallOptions = {}): Promise<Result<'POST /contacts/lookup'>> =>
-    this.call('POST /contacts/lookup', { body }, options)
-
-  /** Get a contact */
-  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}'>> =>
-    this.call('GET /contacts/{id}', { params: { id } }, options)
-
-  /** Update a contact */
-  readonly update = (id: string, body: Body<'PATCH /contacts/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /contacts/{id}'>> =>
-    this.call('PATCH /contacts/{id}', { params: { id }, body }, options)
-
-  /** Delete a contact */
-  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /contacts/{id}'>> =>
-    this.call('DELETE /contacts/{id}', { params: { id } }, options)
-
-  /** List subscription changes of a contact. Newest first, each with its source. */
-  readonly consent = (id: string, query: Query<'GET /contacts/{id}/consent'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}/consent'>> =>
-    this.call('GET /contacts/{id}/consent', { params: { id }, query }, options)
-
-  /** Iterates over all items of `consent`, page by page. */
-  readonly allConsent = (id: string, query: Omit<Query<'GET /contacts/{id}/consent'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts/{id}/consent'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.consent(id, { ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-}
-
-export class DomainsApi extends Resource {
-  /** Add a domain. Returns the DNS records to publish. */
-  readonly add = (body: Body<'POST /domains'>, options: CallOptions = {}): Promise<Result<'POST /domains'>> =>
-    this.call('POST /domains', { body }, options)
-
-  /** List domains. `current` stands for the project of the key, or of `X-Project-Id`. */
-  readonly list = (projectId: string = 'current', options: CallOptions = {}): Promise<Result<'GET /domains/project/{projectId}'>> =>
-    this.call('GET /domains/project/{projectId}', { params: { projectId } }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
-    iterateWhole(() => this.list(projectId, options), { max })
-
-  /** Delete a domain */
-  readonly remove = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /domains/{id}'>> =>
-    this.call('DELETE /domains/{id}', { params: { id } }, options)
-
-  /** Verify a domain. Looks up the DNS records now. If a check of the domain is already running, returns its result. */
-  readonly verify = (id: string, options: CallOptions = {}): Promise<Result<'GET /domains/{id}/verify'>> =>
-    this.call('GET /domains/{id}/verify', { params: { id } }, options)
-}
-
-export class EmailsApi extends Resource {
-  /** List emails, newest first */
-  readonly list = (query: Query<'GET /emails'> = {}, options: CallOptions = {}): Promise<Result<'GET /emails'>> =>
-    this.call('GET /emails', { query }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (query: Omit<Query<'GET /emails'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /emails'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
-  /** Get an email with its timeline */
-  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}'>> =>
-    this.call('GET /emails/{id}', { params: { id } }, options)
-
-  /** Resend a failed transactional email. Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept. */
-  readonly resend = (id: string, options: CallOptions = {}): Promise<Result<'POST /emails/{id}/resend'>> =>
-    this.call('POST /emails/{id}/resend', { params: { id } }, options)
-}
-
-export class EventsApi extends Resource {
-  /** List events, newest first */
-  readonly list = (query: Query<'GET /events'> = {}, options: CallOptions = {}): Promise<Result<'GET /events'>> =>
-    this.call('GET /events', { query }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (query: Omit<Query<'GET /events'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
-  /** List events of a contact, newest first */
-  readonly ofContact = (contactId: string, query: Query<'GET /events/contact/{contactId}'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/contact/{contactId}'>> =>
-    this.call('GET /events/contact/{contactId}', { params: { contactId }, query }, options)
-
-  /** Iterates over all items of `ofContact`, page by page. */
-  readonly allOfContact = (contactId: string, query: Omit<Query<'GET /events/contact/{contactId}'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events/contact/{contactId}'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.ofContact(contactId, { ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
-  /** List event names, most frequent first */
-  readonly names = (options: CallOptions = {}): Promise<Result<'GET /events/names'>> =>
-    this.call('GET /events/names', {}, options)
-
-  /** Count events by name. Counts whole UTC days, including those of `startDate` and `endDate`. */
-  readonly stats = (query: Query<'GET /events/stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/stats'>> =>
-    this.call('GET /events/stats', { query }, options)
-
-  /** Track an event from a server or the dashboard. Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact. */
-  readonly record = (body: Body<'POST /events/track'>, options: CallOptions = {}): Promise<Result<'POST /events/track'>> =>
-    this.call('POST /events/track', { body }, options)
-
-  /** Delete all events with a name. Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest. */
-  readonly delete = (eventName: string, options: CallOptions = {}): Promise<Result<'DELETE /events/{eventName}'>> =>
-    this.call('DELETE /events/{eventName}', { params: { eventName } }, options)
-
-  /** Get the usage of an event name */
-  readonly usage = (eventName: string, options: CallOptions = {}): Promise<Result<'GET /events/{eventName}/usage'>> =>
-    this.call('GET /events/{eventName}/usage', { params: { eventName } }, options)
-}
-
-export class FieldsApi extends Resource {
-  /** List fields */
-  readonly list = (options: CallOptions = {}): Promise<Result<'GET /contacts/fields'>> =>
-    this.call('GET /contacts/fields', {}, options)
-
-  /** Delete a field from all contacts */
-  readonly delete = (field: string, options: CallOptions = {}): Promise<Result<'DELETE /contacts/fields/{field}'>> =>
-    this.call('DELETE /contacts/fields/{field}', { params: { field } }, options)
-
-  /** Get the usage of a contact field */
-  readonly usage = (field: string, options: CallOptions = {}): Promise<Result<'GET /contacts/fields/{field}/usage'>> =>
-    this.call('GET /contacts/fields/{field}/usage', { params: { field } }, options)
-
-  /** Sample the distinct values of a field. Considers the newest 100,000 contacts and values of up to 1,024 characters. */
-  readonly values = (field: string, query: Query<'GET /contacts/fields/{field}/values'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts/fields/{field}/values'>> =>
-    this.call('GET /contacts/fields/{field}/values', { params: { field }, query }, options)
-}
-
-export class HealthApi extends Resource {
-  /** Check that the process is alive */
-  readonly get = (options: CallOptions = {}): Promise<Result<'GET /health'>> =>
-    this.call('GET /health', {}, options)
-}
-
-export class InvitationsApi extends Resource {
-  /** List pending invitations */
-  readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/invitations'>> =>
-    this.call('GET /projects/{id}/invitations', { params: { id } }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/invitations'>[number]> =>
-    iterateWhole(() => this.list(id, options), { max })
-
-  /** Revoke an invitation */
-  readonly withdraw = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/invitations/{invitationId}'>> =>
-    this.call('DELETE /projects/{id}/invitations/{invitationId}', { params: { id, invitationId } }, options)
-}
-
-export class MembersApi extends Resource {
-  /** List members */
-  readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/members'>> =>
-    this.call('GET /projects/{id}/members', { params: { id } }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/members'>[number]> =>
-    iterateWhole(() => this.list(id, options), { max })
-
-  /** Invite a member */
-  readonly invite = (id: string, body: Body<'POST /projects/{id}/members'>, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/members'>> =>
-    this.call('POST /projects/{id}/members', { params: { id }, body }, options)
-
-  /** Change the role of a member */
-  readonly changeRole = (id: string, userId: string, body: Body<'PATCH /projects/{id}/members/{userId}'>, options: CallOptions = {}): Promise<Result<'PATCH /projects/{id}/members/{userId}'>> =>
-    this.call('PATCH /projects/{id}/members/{userId}', { params: { id, userId }, body }, options)
-
-  /** Remove a member or leave the project */
-  readonly remove = (id: string, userId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/members/{userId}'>> =>
-    this.call('DELETE /projects/{id}/members/{userId}', { params: { id, userId } }, options)
-}
-
-export class ProjectsApi extends Resource {
-  /** Get the setup state of a project */
-  readonly setupState = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/setup-state'>> =>
-    this.call('GET /projects/{id}/setup-state', { params: { id } }, options)
-
-  /** List your projects */
-  readonly list = (options: CallOptions = {}): Promise<Result<'GET /users/@me/projects'>> =>
-    this.call('GET /users/@me/projects', {}, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /users/@me/projects'>[number]> =>
-    iterateWhole(() => this.list(options), { max })
-
-  /** Create a project */
-  readonly create = (body: Body<'POST /users/@me/projects'>, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects'>> =>
-    this.call('POST /users/@me/projects', { body }, options)
-
-  /** Update a project */
-  readonly update = (id: string, body: Body<'PATCH /users/@me/projects/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /users/@me/projects/{id}'>> =>
-    this.call('PATCH /users/@me/projects/{id}', { params: { id }, body }, options)
-
-  /** Delete a project */
-  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /users/@me/projects/{id}'>> =>
-    this.call('DELETE /users/@me/projects/{id}', { params: { id } }, options)
-
-  /** Regenerate both API keys. When this responds, the old keys no longer work on any node. */
-  readonly regenerateKeys = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/regenerate-keys'>> =>
-    this.call('POST /users/@me/projects/{id}/regenerate-keys', { params: { id } }, options)
-
-  /** Delete all data of a project. Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind. */
-  readonly reset = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/reset'>> =>
-    this.call('POST /users/@me/projects/{id}/reset', { params: { id } }, options)
-}
-
-export class ReadyApi extends Resource {
-  /** Check that the node is ready for traffic */
-  readonly get = (options: CallOptions = {}): Promise<Result<'GET /ready'>> =>
-    this.call('GET /ready', {}, options)
-}
-
-export class SandboxApi extends Resource {
-  /** List sandbox messages, newest first */
-  readonly list = (query: Query<'GET /sandbox/messages'> = {}, options: CallOptions = {}): Promise<Result<'GET /sandbox/messages'>> =>
-    this.call('GET /sandbox/messages', { query }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (query: Omit<Query<'GET /sandbox/messages'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /sandbox/messages'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
-  /** Get a sandbox message with its source */
-  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /sandbox/messages/{id}'>> =>
-    this.call('GET /sandbox/messages/{id}', { params: { id } }, options)
-}
-
-export class SuppressionsApi extends Resource {
-  /** List suppressions, newest first */
-  readonly list = (query: Query<'GET /suppressions'> = {}, options: CallOptions = {}): Promise<Result<'GET /suppressions'>> =>
-    this.call('GET /suppressions', { query }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (query: Omit<Query<'GET /suppressions'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /suppressions'>['data'][number]> =>
-    iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
-  /** Suppress an address or domain. 201 when it is new. 200 when it was suppressed before; it keeps its reason. */
-  readonly add = (body: Body<'POST /suppressions'>, options: CallOptions = {}): Promise<Result<'POST /suppressions'>> =>
-    this.call('POST /suppressions', { body }, options)
-
-  /** Remove a suppression. Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed. */
-  readonly remove = (address: string, options: CallOptions = {}): Promise<Result<'DELETE /suppressions/{address}'>> =>
-    this.call('DELETE /suppressions/{address}', { params: { address } }, options)
-}
-
-export class TemplatesApi extends Resource {
-  /** List templates */
-  readonly list = (query: Query<'GET /templates'> = {}, options: CallOptions = {}): Promise<Result<'GET /templates'>> =>
-    this.call('GET /templates', { query }, options)
-
-  /** Iterates over all items of `list`, page by page. */
-  readonly all = (query: Omit<Query<'GET /templates'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /templates'>['data'][number]> =>
-    iterateByPage(
-      (part) => this.list({ ...query, ...part }, options),
-      (page) => page.data,
-      { max, pageSize: query.pageSize },
-    )
-
-  /** Create a template */
-  readonly create = (body: Body<'POST /templates'>, options: CallOptions = {}): Promise<Result<'POST /templates'>> =>
-    this.call('POST /templates', { body }, options)
-
-  /** Lint a subject and body */
-  readonly lintContent = (body: Body<'POST /templates/lint'>, options: CallOptions = {}): Promise<Result<'POST /templates/lint'>> =>
-    this.call('POST /templates/lint', { body }, options)
-
-  /** Get a template */
-  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}'>> =>
-    this.call('GET /templates/{id}', { params: { id } }, options)
-
-  /** Update a template */
-  readonly update = (id: string, body: Body<'PATCH /templates/{id}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /templates/{id}'>> =>
-    this.call('PATCH /templates/{id}', { params: { id }, body }, options)
-
-  /** Delete a template */
-  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /templates/{id}'>> =>
-    this.call('DELETE /templates/{id}', { params: { id } }, options)
-
-  /** Duplicate a template */
-  readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/duplicate'>> =>
-    this.call('POST /templates/{id}/duplicate', { params: { id } }, options)
-
-  /** Lint a template */
-  readonly lint = (id: string, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/lint'>> =>
-    this.call('POST /templates/{id}/lint', { params: { id } }, options)
-
-  /** Preview a template. Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends and stores nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact. */
-  readonly preview = (id: string, body: Body<'POST /templates/{id}/preview'> = {}, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/preview'>> =>
-    this.call('POST /templates/{id}/preview', { params: { id }, body }, options)
-
-  /** Get the usage of a template */
-  readonly usage = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/usage'>> =>
-    this.call('GET /templates/{id}/usage', { params: { id } }, options)
-}
-
-export class UploadsApi extends Resource {
-  /** Upload an image. JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content. */
-  readonly image = (file: Blob, options: CallOptions = {}): Promise<Result<'POST /uploads/image'>> =>
-    this.call('POST /uploads/image', { body: { image: file } }, options)
-
-  /** Get an uploaded image */
-  readonly get = (key: string, options: CallOptions = {}): Promise<Result<'GET /uploads/{key}'>> =>
-    this.call('GET /uploads/{key}', { params: { key } }, options)
-}
-
-export class UsersApi extends Resource {
-  /** Get the current user */
-  readonly me = (options: CallOptions = {}): Promise<Result<'GET /users/@me'>> =>
-    this.call('GET /users/@me', {}, options)
-}
-
-/** All resources of the API. */
-export class Resources {
-  readonly auth: AuthApi
-  readonly config: ConfigApi
-  readonly contacts: ContactsApi
-  readonly domains: DomainsApi
-  readonly emails: EmailsApi
-  readonly events: EventsApi
-  readonly fields: FieldsApi
-  readonly health: HealthApi
-  readonly invitations: InvitationsApi
-  readonly members: MembersApi
-  readonly projects: ProjectsApi
-  readonly ready: ReadyApi
-  readonly sandbox: SandboxApi
-  readonly suppressions: SuppressionsApi
-  readonly templates: TemplatesApi
-  readonly uploads: UploadsApi
-  readonly users: UsersApi
-
-  constructor(call: Call) {
-    this.auth = new AuthApi(call)
-    this.config = new ConfigApi(call)
-    this.contacts = new ContactsApi(call)
-    this.domains = new DomainsApi(call)
-    this.emails = new EmailsApi(call)
-    this.events = new EventsApi(call)
-    this.fields = new FieldsApi(call)
-    this.health = new HealthApi(call)
-    this.invitations = new InvitationsApi(call)
-    this.members = new MembersApi(call)
-    this.projects = new ProjectsApi(call)
-    this.ready = new ReadyApi(call)
-    this.sandbox = new SandboxApi(call)
-    this.suppressions = new SuppressionsApi(call)
-    this.templates = new TemplatesApi(call)
-    this.uploads = new UploadsApi(call)
-    this.users = new UsersApi(call)
   }
 }

@@ -14,4 +14,37 @@ import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes } from './projects/wipe.ts'
+import { resumeComputes } from './segments/queue-compute.ts'
 import { dropOldPreviewPages } from './templates/preview-pages.ts'
+
+/** Rows deleted in one transaction. */
+const CHUNK = 5_000
+/** Contents whose attachments are deleted in one transaction: attachments have megabytes, and a statement may take 5 s. */
+const ATTACHMENTS_CHUNK = 20
+
+/** Everything that is deleted by its age, in one list. A task that fails does not keep the others from running. */
+export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
+  runEach(
+    {
+      sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),
+      tokens: () => transact(db, (tx) => dropExpiredTokens(tx)),
+      invitations: () => transact(db, (tx) => dropExpiredInvitations(tx)),
+      'account emails': () => transact(db, (tx) => dropOldAccountEmails(tx)),
+      attempts: () => transact(db, (tx) => dropEndedAttempts(tx)),
+      'recomputations of segments': () => transact(db, (tx) => resumeComputes(tx)),
+      wipes: () => transact(db, (tx) => resumeWipes(tx)),
+      'idempotency keys': () => dropExpiredKeys(db, ttlHours),
+      jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
+      attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, ATTACHMENTS_CHUNK)),
+      'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
+      'preview pages': () => untilNone(db, (tx) => dropOldPreviewPages(tx, CHUNK)),
+      pauses: () => transact(db, (tx) => dropOldPauses(tx)),
+      'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
+      notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
+    },
+    log,
+  )
+
+async function untilNone(db: Pool, remove: (tx: Tx) => Promise<number>) {
+  while ((await transact(db, remove)) > 0);
+}
