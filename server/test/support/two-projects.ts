@@ -42,8 +42,8 @@ export function useTwoProjects(sterna: Sterna) {
     const suppression = async ({ sk }: Project, address: string) =>
       (await sterna.call('POST', '/suppressions', { key: sk, body: { address } })).body.address as string
     const contacts = { own: await contact(mine), foreign: await contact(theirs) }
-    const template = async ({ sk }: Project) =>
-      (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING' } })).body
+    const template = async ({ sk }: Project, from: string) =>
+      (await sterna.call('POST', '/templates', { key: sk, body: { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'MARKETING', from } })).body
         .id as string
     const segment = async ({ sk }: Project) =>
       (await sterna.call('POST', '/segments', { key: sk, body: { name: 'List', type: 'STATIC' } })).body.id as string
@@ -78,6 +78,9 @@ export function useTwoProjects(sterna: Sterna) {
       templates: { own: await template(mine), foreign: await template(theirs) },
       segments: { own: await segment(mine), foreign: await segment(theirs) },
       explain: contacts,
+      templates: { own: await template(mine, 'hello@mine.example'), foreign: await template(theirs, 'hello@theirs.example') },
+      // Numbers of versions: those of a foreign template are behind its id.
+      versions: { own: '1', foreign: '99' },
       ...(await emails()),
       suppressions: {
         own: await suppression(mine, 'own@suppressed.example'),
