@@ -109,7 +109,7 @@ function asJson(value: string | number | boolean) {
 const LITERAL = /^(true|false|-?(0|[1-9]\d{0,14})(\.\d{1,15})?)$/
 
 /** In milliseconds; `end` is exclusive. */
-function readMoment(text: string | undefined): { start: number; end: number } | undefined {
+export function readMoment(text: string | undefined): { start: number; end: number } | undefined {
   if (!text || !DATE.test(text)) return undefined
   const [day, time] = [new Date(text.slice(0, 10)).getTime(), new Date(text).getTime()]
   // `Date` would read 30 February as 2 March.

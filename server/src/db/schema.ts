@@ -160,6 +160,7 @@ export interface Schema {
     subject: string | null
     resent_from: string | null
     test: Generated<boolean>
+    request_id: string | null
   }
   event_count_deltas: {
     project_id: string

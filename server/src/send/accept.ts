@@ -31,6 +31,7 @@ export type SendRequest = {
   subscribed?: boolean | undefined
   patch: DataPatch
   source: Source
+  requestId?: string | undefined
   key?: string | undefined
   size: number
   /** Bytes of `data`, which is stored for every recipient. */
@@ -109,7 +110,7 @@ const contentsOf = (calls: SendCall[]) => [
   ).values(),
 ]
 
-const emailsOf = ({ request: { project, recipients, content, patch }, ids }: SendCall) =>
+const emailsOf = ({ request: { project, recipients, content, patch, requestId }, ids }: SendCall) =>
   recipients.map(({ name, email }, index) => ({
     projectId: project.id,
     id: ids.emailIds[index]!,
@@ -118,6 +119,7 @@ const emailsOf = ({ request: { project, recipients, content, patch }, ids }: Sen
     toName: name,
     vars: varsOf(patch),
     sourceType: 'TRANSACTIONAL' as const,
+    requestId: requestId ?? null,
     fromDomain: content.fromAddress.split('@')[1]!,
   }))
 

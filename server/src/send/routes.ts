@@ -75,6 +75,7 @@ const readRequest = (req: FastifyRequest, body: SendBody): Omit<SendRequest, 'co
   subscribed: body.subscribed,
   patch: body.data ?? NO_DATA,
   source: { by: 'secret-key', details: { requestId: req.id } },
+  requestId: req.id,
   size: req.bodySize,
   dataSize: recipientSize(body.data),
 })

@@ -48,7 +48,7 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
         templateVersion: template.version,
       }
       const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
-      return sendTestEmail({ db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL' })
+      return sendTestEmail({ db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL', requestId: req.id })
     },
   )
 

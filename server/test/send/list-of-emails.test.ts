@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { transact } from '../../src/db/index.ts'
-import { findEmail, listEmails } from '../../src/delivery/emails/email.ts'
+import { many, transact } from '../../src/db/index.ts'
+import { findEmail } from '../../src/delivery/emails/email.ts'
+import { emailMatchesSql } from '../../src/delivery/emails/filter.ts'
 import { outcome } from '../support/answers.ts'
 import type { Answer } from '../support/app.ts'
 import { type Email, type Project, times, useHeldEmails, useSending } from '../support/sending.ts'
@@ -79,7 +80,8 @@ describe('the list of emails', () => {
 
 async function readInside(tx: Parameters<typeof findEmail>[0], project: Project, id: string) {
   const { status, error, outcomeUnknownSince } = (await findEmail(tx, project.id, id))!
-  const listed = await listEmails(tx, sterna.secrets, project.id, { limit: 1, status })
-  expect(listed.data.map((each) => each.id)).toEqual([id])
+  const where = await emailMatchesSql(tx, project.id, { status: [status] })
+  const listed = await many(tx, sql<{ id: string }>`select e.id from emails e where ${where}`)
+  expect(listed.map((each) => each.id)).toEqual([id])
   return { emailStatus: status, error, outcomeUnknownSince }
 }

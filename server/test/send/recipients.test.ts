@@ -30,7 +30,7 @@ describe('a request', () => {
       id: answer.body.data.emails[0].email,
       projectId: project.id,
       contactId: contact.id,
-      messageId: expect.stringMatching(new RegExp(`^[0-9a-f]{32}@${project.domain}$`)),
+      messageId: expect.stringMatching(new RegExp(`^[0-9a-f]{52}@${project.domain}$`)),
       subject: 'Order 7',
       from: `hello@${project.domain}`,
       fromName: null,

@@ -36,7 +36,7 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   if (!email) return undefined
   assertResendable(email)
   await assertVerified(tx, projectId, email.fromAddress)
-  return enqueueCopy(tx, { projectId, id, messageId: newMessageId(email.fromAddress.split('@')[1]!) })
+  return enqueueCopy(tx, { projectId, id, fromDomain: email.fromAddress.split('@')[1]! })
 }
 
 function assertResendable({ state, sourceType, test, hasContact, hasRequestData, resentAs }: FailedEmail) {
@@ -48,8 +48,9 @@ function assertResendable({ state, sourceType, test, hasContact, hasRequestData,
   if (!hasRequestData) fail('CONFLICT', { message: `The data of the request was cleared ${KEPT_DAYS} days after the failure.` })
 }
 
-async function enqueueCopy(tx: Tx, { projectId, id, messageId }: { projectId: string; id: string; messageId: string }) {
+async function enqueueCopy(tx: Tx, { projectId, id, fromDomain }: { projectId: string; id: string; fromDomain: string }) {
   const copyId = newId()
+  const messageId = newMessageId(copyId, fromDomain)
   await sql`
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id, resent_from)
     select project_id, ${copyId}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id

@@ -6,16 +6,17 @@ import { frameSchema, readFrameToken, sendFrame } from '../../http/preview-frame
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
-import { Email, EmailsQuery, findEmail, listEmails } from './email.ts'
+import { Email, findEmail, listEmails } from './email.ts'
+import { EmailsQuery, isSearch } from './filter.ts'
 import { EmailPreview, previewEmail, previewSandboxMessage, SandboxPreview } from './preview.ts'
 import { resendEmail } from './resend.ts'
 import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
 
-/** A rare status, or one campaign of many, is searched row by row. */
+/** A rare status, one campaign of many, or a text is searched row by row. */
 const isFiltered = ({ query }: FastifyRequest) => {
-  const { status, campaignId } = query as z.output<typeof EmailsQuery>
-  return status !== undefined || campaignId !== undefined
+  const { limit: _limit, cursor: _cursor, ...filter } = query as z.output<typeof EmailsQuery>
+  return isSearch(filter)
 }
 
 export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: Deps) {
@@ -27,7 +28,13 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
     '/emails',
     {
       config: { ...config, slowRead: isFiltered },
-      schema: { tags: ['Emails'], summary: 'List emails, newest first', querystring: EmailsQuery, response: { 200: cursorList(Email) } },
+      schema: {
+        tags: ['Emails'],
+        summary: 'List emails, newest first',
+        description: 'A search that takes longer than 3 s is a 503.',
+        querystring: EmailsQuery,
+        response: { 200: cursorList(Email) },
+      },
     },
     (req) => listEmails(db, secrets, req.project.id, req.query),
   )

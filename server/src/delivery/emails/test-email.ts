@@ -22,6 +22,7 @@ type TestEmail = {
   /** Values to render it with, besides those of the contact with this address. */
   vars?: Record<string, unknown>
   sourceType: NewEmail['sourceType']
+  requestId: string
 }
 type Deps = { db: Pool; quotas: ReturnType<typeof createQuotaCounter> }
 
@@ -41,7 +42,7 @@ export async function sendTestEmail({ db, quotas }: Deps, test: TestEmail): Prom
     : { success: true, message: `The test email to ${to} is queued.`, emailId }
 }
 
-async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceType }: TestEmail) {
+async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceType, requestId }: TestEmail) {
   const [contentId, emailId] = [newId(), newId()]
   const domain = to.slice(to.lastIndexOf('@'))
   const suppression = await maybeOne(tx, sql`select 1 from suppressions where project_id = ${projectId} and address in (${to}, ${domain})`)
@@ -56,6 +57,7 @@ async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceTy
     toName: null,
     vars,
     sourceType,
+    requestId,
     fromDomain,
     test: true,
   }

@@ -41,6 +41,8 @@ export type NewEmail = {
   /** Why the email is not sent, if that is already decided. */
   skipped?: string | null
   test?: boolean
+  /** X-Request-ID of the call. */
+  requestId?: string | null
   fromDomain: string
 }
 
@@ -68,21 +70,34 @@ export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
   }
 }
 
-/** Unguessable: receivers drop a second message with the same Message-ID, so a guessed one could suppress ours. */
-export const newMessageId = (domain: string) => `${randomDigits(32)}@${domain}`
+/**
+ * Unguessable: receivers drop a second message with the same Message-ID, so a guessed one could suppress ours. It begins with the id of the
+ * email, which finds the email without an index.
+ */
+export const newMessageId = (emailId: string, domain: string) => `${emailId.replaceAll('-', '')}${randomDigits(RANDOM_DIGITS)}@${domain}`
+const RANDOM_DIGITS = 20
+
+/** The email that a Message-ID of ours names. Undefined for those of others, and of versions before. */
+export function emailOfMessageId(messageId: string): string | undefined {
+  const [, id] = /^([0-9a-f]{32})[0-9a-f]{20}@[^@\s]+$/.exec(messageId) ?? []
+  return id?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
 
 /** A CTE that enqueues emails to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
 export const enqueueCte = (contacts: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped' | 'test'>[]) => {
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
-    messageId: newMessageId(fromDomain),
+    messageId: newMessageId(email.id, fromDomain),
     priority: PRIORITY_OF[email.sourceType],
   }))
   return sql`queued as (
-      insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id)
-      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.priority, e."projectId"
+      insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id,
+        request_id)
+      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.priority, e."projectId",
+        e."requestId"
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
-        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text, "messageId" text, priority smallint)
+        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text, "messageId" text, priority smallint,
+        "requestId" text)
       join ${contacts} as p on p.project_id = e."projectId" and p.email = e."toAddress"
     )`
 }
@@ -92,16 +107,16 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
-    messageId: newMessageId(fromDomain),
+    messageId: newMessageId(email.id, fromDomain),
     priority: PRIORITY_OF[email.sourceType],
   }))
   await sql`${prepared}
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
-      stream_id, test)
+      stream_id, test, request_id)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "messageId",
-      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "projectId", coalesce(test, false)
+      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "projectId", coalesce(test, false), "requestId"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
-      "messageId" text, skipped text, priority smallint, test boolean)
+      "messageId" text, skipped text, priority smallint, test boolean, "requestId" text)
   `.execute(tx)
 }

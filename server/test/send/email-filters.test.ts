@@ -1,0 +1,122 @@
+import { sql } from 'kysely'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { countWithin, readWithin } from '../../src/http/bounded-read.ts'
+import { issues, outcome } from '../support/answers.ts'
+import { useApp } from '../support/app.ts'
+import { newSendingProject } from '../support/sending-project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+
+type Email = { id: string; to: string; subject: string; messageId: string; requestId: string; templateId: string | null; contactId: string }
+
+let project: Awaited<ReturnType<typeof newSendingProject>>
+let other: typeof project
+let [welcome, receipt, bounced, refused]: Email[] = []
+let template: string
+beforeAll(async () => {
+  project = await newSendingProject(sterna)
+  other = await newSendingProject(sterna)
+  template = await project.template({ subject: 'Receipt 100% _paid_', from: `hello@${project.domain}` })
+  const use = { template, from: undefined, subject: undefined, body: undefined }
+  welcome = await project.sent({ to: 'ada@example.com', subject: 'Welcome {{ name ?? "ADA" }}' })
+  receipt = await project.sent({ to: 'bob@shop.example', ...use })
+  bounced = await project.sent({ to: 'bounce@example.com', subject: 'Bounces' })
+  refused = await project.sent({ to: 'refuse@sub.shop.example', subject: 'Refused' })
+  await other.sent({ to: 'ada@example.com', subject: 'Welcome' })
+})
+
+/** Subjects of the emails that match, newest first. */
+async function find(query: Record<string, string | string[]>): Promise<string[]> {
+  const search = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])))
+  const answer = await project.call('GET', `/emails?${search}`)
+  expect(outcome(answer)).toEqual([200])
+  expect(answer.body.total).toBe(answer.body.data.length)
+  return answer.body.data.map(({ subject }: Email) => subject.split(' ')[0])
+}
+
+describe('emails are found by', () => {
+  test('several statuses', async () => {
+    expect(await find({ status: ['BOUNCED', 'SENT'] })).toEqual(['Refused', 'Bounces', 'Receipt', 'Welcome'])
+    expect(await find({ status: 'BOUNCED,FAILED' })).toEqual(['Refused', 'Bounces'])
+    expect(await find({ status: 'SENT' })).toEqual(['Receipt', 'Welcome'])
+  })
+
+  test('template, source and recipient domain', async () => {
+    expect(await find({ templateId: template })).toEqual(['Receipt'])
+    expect(await find({ templateId: 'x' })).toEqual([])
+    expect(await find({ sourceType: 'TRANSACTIONAL' })).toHaveLength(4)
+    expect(await find({ sourceType: 'INBOUND' })).toEqual([])
+    expect(await find({ domain: 'SHOP.example' })).toEqual(['Receipt'])
+    expect(await find({ domain: '@sub.shop.example' })).toEqual(['Refused'])
+    expect(await find({ domain: 'no domain' })).toEqual([])
+  })
+
+  test('time', async () => {
+    const now = Date.now()
+    expect(await find({ createdFrom: new Date(now - 3_600_000).toISOString() })).toHaveLength(4)
+    expect(await find({ createdFrom: new Date(now + 3_600_000).toISOString() })).toEqual([])
+    expect(await find({ createdTo: new Date(now - 3_600_000).toISOString() })).toEqual([])
+    expect(await find({ createdTo: '2099-01-01', status: 'BOUNCED' })).toHaveLength(2)
+  })
+
+  test.each<[string, () => string, string[]]>([
+    ['the address of a contact', () => 'Ada@Example.com', ['Welcome']],
+    ['part of an address', () => 'SHOP.ex', ['Refused', 'Receipt']],
+    ['part of the rendered subject', () => 'me ada', ['Welcome']],
+    ['text with wildcards, literally', () => '100% _', ['Receipt']],
+    ['a wildcard alone, literally', () => '_', ['Receipt']],
+    ['the id', () => welcome!.id.toUpperCase(), ['Welcome']],
+    ['the Message-ID', () => receipt!.messageId, ['Receipt']],
+    ['the Message-ID in brackets', () => `<${receipt!.messageId}>`, ['Receipt']],
+    ['the request id', () => bounced!.requestId, ['Bounces']],
+    ['an unknown id', () => '0199a000-0000-7000-8000-000000000000', []],
+    ['an unknown id of another version', () => '0199a000-0000-4000-8000-000000000000', []],
+    ['an unknown address', () => 'nobody@example.com', []],
+    ['spaces, which match everything', () => '  ', ['Refused', 'Bounces', 'Receipt', 'Welcome']],
+  ])('%s', async (_, q, found) => {
+    expect(await find({ q: q() })).toEqual(found)
+  })
+
+  test('the request id that a caller gave', async () => {
+    const headers = { 'x-request-id': 'order:4711' }
+    await project.call('POST', '/v1/send', project.sendBody({ to: ['one@example.com', 'two@example.com'], subject: 'Order' }), headers)
+    expect(await find({ q: 'order:4711' })).toEqual(['Order', 'Order'])
+  })
+
+  test('the address they were sent to, after the contact has another one', async () => {
+    const { contactId } = await project.sent({ to: 'old@example.com', subject: 'Moved' })
+    await project.contacts.update(contactId, { email: 'new@example.com' })
+    expect([await find({ q: 'old@example.com' }), await find({ q: 'new@example.com' })]).toEqual([['Moved'], ['Moved']])
+  })
+
+  test('a Message-ID of a version before', async () => {
+    await sql`update emails set message_id = 'abc@old.example' where id = ${refused!.id}`.execute(sterna.db)
+    expect(await find({ q: 'abc@old.example' })).toEqual(['Refused'])
+  })
+})
+
+test.each([
+  ['status=GONE', 'status.0'],
+  ['status=SENT,', 'status.1'],
+  ['sourceType=MAIL', 'sourceType'],
+  ['createdFrom=yesterday', 'createdFrom'],
+  [`q=${'x'.repeat(256)}`, 'q'],
+])('the filter %s is a 422', async (query, field) => {
+  const answer = await project.call('GET', `/emails?${query}`)
+  expect([answer.status, issues(answer).map(([name]) => name)]).toEqual([422, [field]])
+})
+
+test('a cursor is that of its filter', async () => {
+  const { cursor } = (await project.call('GET', '/emails?limit=1&status=BOUNCED,SENT')).body
+  const next = await project.call('GET', `/emails?limit=1&status=BOUNCED,SENT&cursor=${cursor}`)
+  expect([next.status, next.body.data.length]).toEqual([200, 1])
+  expect((await project.call('GET', `/emails?limit=1&status=SENT&cursor=${cursor}`)).status).toBe(400)
+})
+
+test('a search that takes too long is a 503, and a count an estimate', async () => {
+  const slow = readWithin(sterna.db, { ms: 50, advice: 'Narrow it.' }, (tx) => sql`select pg_sleep(10)`.execute(tx))
+  await expect(slow).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', message: 'The search took longer than 0.05 s. Narrow it.' })
+  const count = await countWithin(sterna.db, sql`select 1 from generate_series(1, 3), pg_sleep(10)`, { upTo: 100, ms: 50 })
+  expect(count).toBeGreaterThan(0)
+  expect(await countWithin(sterna.db, sql`select 1 from generate_series(1, 3)`, { upTo: 100, ms: 5_000 })).toBe(3)
+})
