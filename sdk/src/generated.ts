@@ -149,6 +149,8 @@ export type Email = {
   test: boolean
   /** The failed email of which this one is a resend. */
   resentFrom: string | null
+  /** `X-Request-ID` of the call that sent it. */
+  requestId: string | null
   createdAt: string
   updatedAt: string
 }
@@ -971,7 +973,11 @@ export interface Operations {
     response: DomainCheck
   }
 
-  /** List emails, newest first */
+  /**
+   * List emails, newest first
+   *
+   * A search that takes longer than 3 s is a 503.
+   */
   'GET /emails': {
     params: undefined
     query: {
@@ -980,7 +986,9 @@ export interface Operations {
       cursor?: string
       contactId?: string
       campaignId?: string
-      status?:
+      templateId?: string
+      /** One or several, also separated by commas. */
+      status?: (
         | 'PENDING'
         | 'SENDING'
         | 'SENT'
@@ -990,7 +998,16 @@ export interface Operations {
         | 'BOUNCED'
         | 'COMPLAINED'
         | 'FAILED'
-        | 'SKIPPED'
+        | 'SKIPPED')[]
+      sourceType?: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      /** Domain of the recipient, without its subdomains. */
+      domain?: string
+      /** A time, or a date, which means the whole day in UTC. */
+      createdFrom?: string
+      /** A time, or a date, which means the whole day in UTC. */
+      createdTo?: string
+      /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
+      q?: string
     }
     headers: undefined
     body: undefined
@@ -1076,6 +1093,8 @@ export interface Operations {
       test: boolean
       /** The failed email of which this one is a resend. */
       resentFrom: string | null
+      /** `X-Request-ID` of the call that sent it. */
+      requestId: string | null
       createdAt: string
       updatedAt: string
       timeline: {
