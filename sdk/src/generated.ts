@@ -21,6 +21,128 @@ export type AddressVerification = {
   reasons: string[]
 }
 
+/** Selects contacts: groups of filters, nested up to 10 levels, with at most 100 filters. */
+export type Condition = {
+  /** Joins the groups. Within a group everything must hold. */
+  logic: 'AND' | 'OR'
+  groups: {
+    filters: ConditionFilter[]
+    /** Nested conditions, which must hold as well. */
+    conditions?: Condition
+  }[]
+}
+
+export type ConditionExplanation = {
+  logic: 'AND' | 'OR'
+  matches: boolean
+  groups: {
+    matches: boolean
+    filters: {
+      field: string
+      operator: string
+      value?: string | number | boolean
+      unit?: string
+      matches: boolean
+      /** The value of the contact: of the field; the time of the last event; for a segment, whether the contact is a member. Null if there is none. Long values are cut. */
+      actual: unknown
+      /** The field was deleted from all contacts: no filter on it matches. */
+      fieldDeleted?: boolean
+      /** The condition of a dynamic segment. */
+      segment?: ConditionExplanation
+    }[]
+    conditions?: ConditionExplanation
+  }[]
+}
+
+export type ConditionExplanationInput = {
+  logic: 'AND' | 'OR'
+  matches: boolean
+  groups: {
+    matches: boolean
+    filters: {
+      field: string
+      operator: string
+      value?: string | number | boolean
+      unit?: string
+      matches: boolean
+      /** The value of the contact: of the field; the time of the last event; for a segment, whether the contact is a member. Null if there is none. Long values are cut. */
+      actual: unknown
+      /** The field was deleted from all contacts: no filter on it matches. */
+      fieldDeleted?: boolean
+      /** The condition of a dynamic segment. */
+      segment?: ConditionExplanationInput
+    }[]
+    conditions?: ConditionExplanationInput
+  }[]
+}
+
+export type ConditionFilter = {
+  /** `email`, `subscribed`, `createdAt`, `updatedAt`, `data.<path>`, `event.<name>`, `email.<activity>` (sent, delivered, opened, clicked, bounced, complained) or `segment.<id>`. */
+  field: string
+  operator:
+    | 'equals'
+    | 'notEquals'
+    | 'contains'
+    | 'notContains'
+    | 'greaterThan'
+    | 'lessThan'
+    | 'greaterThanOrEqual'
+    | 'lessThanOrEqual'
+    | 'exists'
+    | 'notExists'
+    | 'within'
+    | 'olderThan'
+    | 'triggered'
+    | 'notTriggered'
+    | 'triggeredWithin'
+    | 'triggeredOlderThan'
+    | 'notTriggeredWithin'
+    | 'memberOfSegment'
+    | 'notMemberOfSegment'
+  value?: string | number | boolean
+  /** Unit of `value` for operators that take a period. */
+  unit?: 'days' | 'hours' | 'minutes'
+}
+
+export type ConditionFilterInput = {
+  /** `email`, `subscribed`, `createdAt`, `updatedAt`, `data.<path>`, `event.<name>`, `email.<activity>` (sent, delivered, opened, clicked, bounced, complained) or `segment.<id>`. */
+  field: string
+  operator:
+    | 'equals'
+    | 'notEquals'
+    | 'contains'
+    | 'notContains'
+    | 'greaterThan'
+    | 'lessThan'
+    | 'greaterThanOrEqual'
+    | 'lessThanOrEqual'
+    | 'exists'
+    | 'notExists'
+    | 'within'
+    | 'olderThan'
+    | 'triggered'
+    | 'notTriggered'
+    | 'triggeredWithin'
+    | 'triggeredOlderThan'
+    | 'notTriggeredWithin'
+    | 'memberOfSegment'
+    | 'notMemberOfSegment'
+  value?: string | number | boolean
+  /** Unit of `value` for operators that take a period. */
+  unit?: 'days' | 'hours' | 'minutes'
+}
+
+/** Selects contacts: groups of filters, nested up to 10 levels, with at most 100 filters. */
+export type ConditionInput = {
+  /** Joins the groups. Within a group everything must hold. */
+  logic: 'AND' | 'OR'
+  groups: {
+    filters: ConditionFilterInput[]
+    /** Nested conditions, which must hold as well. */
+    conditions?: ConditionInput
+  }[]
+}
+
 export type Consent = {
   id: string
   subscribed: boolean
@@ -299,6 +421,27 @@ export type Project = {
   billingLimitCampaigns: number | null
   billingLimitTransactional: number | null
   billingLimitInbound: number | null
+  createdAt: string
+  updatedAt: string
+}
+
+export type Segment = {
+  id: string
+  name: string
+  description: string | null
+  type: 'DYNAMIC' | 'STATIC'
+  /** Null for a static segment. */
+  condition: Condition | null
+  /** Part of the names of its events: `segment.<slug>.entry` and `segment.<slug>.exit`. Never changes. */
+  slug: string
+  trackMembership: boolean
+  /** As last counted. */
+  memberCount: number
+  /** Time of that count. An old count is refreshed in the background when it is read. */
+  countedAt: string | null
+  /** True if the count was estimated from a sample. */
+  countEstimated: boolean
+  projectId: string
   createdAt: string
   updatedAt: string
 }
@@ -604,6 +747,44 @@ export interface Operations {
       data?: Record<string, unknown> | null
     }
     response: UpsertedContact
+  }
+
+  /**
+   * Add many contacts to a static segment
+   *
+   * Queues a job.
+   */
+  'POST /contacts/bulk-add-to-segment': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      mode?: 'ids' | 'query'
+      contactIds?: string[]
+      ids?: string[]
+      filter?: {
+        /** Part of the address, case-insensitive. */
+        search?: string
+        subscribed?: boolean
+        segmentId?: string
+        /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
+        field?: string
+        value?: string | number | boolean
+        /** A time, or a date, which means the whole day in UTC. */
+        createdFrom?: string
+        /** A time, or a date, which means the whole day in UTC. */
+        createdTo?: string
+      }
+      excludeIds?: string[]
+      /** Act on every contact when the filter is empty. */
+      all?: boolean
+      /** A static segment. */
+      segmentId: string
+    }
+    response: {
+      message: string
+      jobId: string
+    }
   }
 
   /**
@@ -914,6 +1095,27 @@ export interface Operations {
       hasMore: boolean
       total: number
     }
+  }
+
+  /**
+   * List the segments of a contact
+   *
+   * Those that the contact is in now, newest segment first.
+   */
+  'GET /contacts/{id}/segments': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      id: string
+      name: string
+      slug: string
+      type: 'DYNAMIC' | 'STATIC'
+      trackMembership: boolean
+    }[]
   }
 
   /**
@@ -1541,6 +1743,297 @@ export interface Operations {
         bytes: number
         inline: boolean
       }[]
+    }
+  }
+
+  /**
+   * List segments
+   *
+   * All of them, newest first.
+   */
+  'GET /segments': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Segment[]
+  }
+
+  /**
+   * Create a segment
+   *
+   * A dynamic segment has the contacts that match its condition; a static one those that were added to it.
+   */
+  'POST /segments': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      name: string
+      description?: string | null
+      /** `DYNAMIC` by default. */
+      type?: 'DYNAMIC' | 'STATIC'
+      condition?: Condition
+      trackMembership?: boolean
+    }
+    response: Segment
+  }
+
+  /**
+   * Preview a condition
+   *
+   * Counts the contacts that match a condition, and those that remain after each filter. Stores nothing.
+   */
+  'POST /segments/preview': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      condition: Condition
+    }
+    response: {
+      /** Contacts that match. */
+      count: number
+      /** True if the numbers come from a sample of 10,000 contacts. */
+      estimated: boolean
+      /** Matching contacts that are subscribed and not suppressed. */
+      mailable: number
+      perFilter: {
+        /** Place of the filter in the condition, such as `groups.0.filters.1`. */
+        path: string
+        field: string
+        operator:
+          | 'equals'
+          | 'notEquals'
+          | 'contains'
+          | 'notContains'
+          | 'greaterThan'
+          | 'lessThan'
+          | 'greaterThanOrEqual'
+          | 'lessThanOrEqual'
+          | 'exists'
+          | 'notExists'
+          | 'within'
+          | 'olderThan'
+          | 'triggered'
+          | 'notTriggered'
+          | 'triggeredWithin'
+          | 'triggeredOlderThan'
+          | 'notTriggeredWithin'
+          | 'memberOfSegment'
+          | 'notMemberOfSegment'
+        /** Contacts that match the filters of its group up to and including this one. */
+        remaining: number
+      }[]
+      /** Up to five matching contacts, newest first. */
+      sample: Contact[]
+    }
+  }
+
+  /** Get a segment */
+  'GET /segments/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Segment
+  }
+
+  /** Update a segment */
+  'PATCH /segments/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: {
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
+      'If-Match'?: string
+    }
+    body: {
+      name?: string
+      description?: string | null
+      condition?: Condition
+      trackMembership?: boolean
+    }
+    response: Segment
+  }
+
+  /**
+   * Delete a segment
+   *
+   * Refused while it is in use; `details.usedBy` names the users.
+   */
+  'DELETE /segments/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Recompute the members of a tracked segment
+   *
+   * Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation.
+   */
+  'POST /segments/{id}/compute': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      added: number
+      removed: number
+      total: number
+    } | {
+      message: string
+      jobId: string
+    }
+  }
+
+  /**
+   * List the members of a segment
+   *
+   * Newest contacts first. A dynamic segment is evaluated now. Take `page`, or continue with the `cursor` of a page.
+   */
+  'GET /segments/{id}/contacts': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 1,000,000,000, default 1. A larger number counts as the maximum, any other value as the default. */
+      page?: number
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      pageSize?: number
+      cursor?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: Contact[]
+      /** The same as `data`. */
+      contacts: Contact[]
+      total: number
+      /** Null with a `cursor`. */
+      page: number | null
+      pageSize: number
+      totalPages: number
+      /** Continues after this page without counting from the start. Null on the last page. */
+      cursor: string | null
+      hasMore: boolean
+    }
+  }
+
+  /**
+   * Duplicate a segment
+   *
+   * A static segment is copied with its members. The copy is not tracked.
+   */
+  'POST /segments/{id}/duplicate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Segment
+  }
+
+  /** Explain why a contact is in a segment, or not */
+  'GET /segments/{id}/explain/{contactId}': {
+    params: {
+      id: string
+      contactId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** Whether the contact is in the segment now. */
+      matches: boolean
+      segment: {
+        id: string
+        name: string
+        slug: string
+        type: 'DYNAMIC' | 'STATIC'
+        trackMembership: boolean
+      }
+      /** The evaluated condition with the actual values. Null for a static segment. */
+      explanation: ConditionExplanation | null
+      /** Whether the contact is a stored member: of a static or tracked segment. Null for a dynamic segment that is not tracked. */
+      isMember: boolean | null
+      /** Entries and exits while the segment was tracked, newest first, at most 100. */
+      history: {
+        type: 'entry' | 'exit'
+        at: string
+        eventId: string
+      }[]
+    }
+  }
+
+  /** Add contacts to a static segment */
+  'POST /segments/{id}/members': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      emails: string[]
+      /** Create contacts for unknown addresses. */
+      createMissing?: boolean
+      /** Subscription of the contacts that are created, true by default. Other contacts keep theirs. */
+      subscribed?: boolean
+    }
+    response: {
+      /** Contacts that were not members before. */
+      added: number
+      /** Contacts that were created. */
+      created: number
+      /** Addresses without a contact, and texts that are not an address, as given. */
+      notFound: string[]
+    }
+  }
+
+  /**
+   * Remove contacts from a static segment
+   *
+   * Unknown addresses are ignored.
+   */
+  'DELETE /segments/{id}/members': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      emails: string[]
+    }
+    response: {
+      removed: number
+    }
+  }
+
+  /**
+   * Count the members of a segment
+   *
+   * Refreshes `memberCount`. Changes no membership and records no event.
+   */
+  'POST /segments/{id}/refresh': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      memberCount: number
     }
   }
 

@@ -27,7 +27,9 @@ beforeAll(async () => {
 
 /** Subjects of the emails that match, newest first. */
 async function find(query: Record<string, string | string[]>): Promise<string[]> {
-  const search = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])))
+  const search = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
+  )
   const answer = await project.call('GET', `/emails?${search}`)
   expect(outcome(answer)).toEqual([200])
   expect(answer.body.total).toBe(answer.body.data.length)

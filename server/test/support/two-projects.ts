@@ -75,7 +75,6 @@ export function useTwoProjects(sterna: Sterna) {
       uploads: { own: `${'0'.repeat(40)}.png`, foreign: `${'1'.repeat(40)}.png` },
       domains: { own: await domain(mine, 'mine.example'), foreign: await domain(theirs, 'theirs.example') },
       project: { own: mine.id, foreign: theirs.id },
-      templates: { own: await template(mine), foreign: await template(theirs) },
       segments: { own: await segment(mine), foreign: await segment(theirs) },
       explain: contacts,
       templates: { own: await template(mine, 'hello@mine.example'), foreign: await template(theirs, 'hello@theirs.example') },
