@@ -111,8 +111,8 @@ function printIterator(endpoint: Endpoint): string[] {
 `,
     ]
   }
-  const [iterate, omitted, size] =
-    list.paging === 'cursor' ? ['iterateByCursor', "'cursor'", 'limit'] : ['iterateByPage', "'page'", 'pageSize']
+  const [iterate, omitted] = list.paging === 'cursor' ? ['iterateByCursor', "'cursor'"] : ['iterateByPage', "'page'"]
+  const size = (endpoint.operation.parameters ?? []).some((parameter) => parameter.name === 'limit') ? 'limit' : 'pageSize'
   const query = { name: 'query', type: `Omit<Query<'${name}'>, ${omitted}>`, fallback: '{}' }
   return [
     `${doc}  readonly ${iterator} = (${printArguments([...params, query, bound])}): Items<Result<'${name}'>['${list.items}'][number]> =>

@@ -1,5 +1,10 @@
 // Generated from docs/openapi.json by `npm run openapi`. Do not edit.
 
+import type { Download } from './download.ts'
+import { type Bound, type Items, iterateByCursor, iterateByPage, iterateWhole } from './list.ts'
+import type { Body, Call, CallOptions, Query, Result, RevisionOptions } from './request.ts'
+import { Resource } from './resource.ts'
+
 export type AddressVerification = {
   /** Normalised as it would be stored; unchanged if it is not an address. */
   email: string
@@ -712,7 +717,7 @@ export interface Operations {
       cursor?: string
       /** Part of the address, case-insensitive. */
       search?: string
-      subscribed?: 'true' | 'false'
+      subscribed?: boolean | 'true' | 'false'
       /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
       field?: string
       value?: string
@@ -993,7 +998,13 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: undefined
-    body: FormData
+    body: {
+      file: Blob
+      /** JSON: the name of a column and its target, which is `email`, `subscribed`, a field such as `plan` or `data.plan`, or null to skip the column. A column that is not named is read as without a mapping. */
+      mapping?: string
+      /** `true`: checks the file, writes nothing, and answers 200 with the result. */
+      dryRun?: string
+    }
     response: ImportCheck | {
       message: string
       jobId: string
@@ -1019,7 +1030,7 @@ export interface Operations {
     query: undefined
     headers: undefined
     body: undefined
-    response: undefined
+    response: Download
   }
 
   /** Look up contacts by email address */
@@ -2433,7 +2444,9 @@ export interface Operations {
     params: undefined
     query: undefined
     headers: undefined
-    body: FormData
+    body: {
+      image: Blob
+    }
     response: Upload
   }
 
@@ -2445,7 +2458,7 @@ export interface Operations {
     query: undefined
     headers: undefined
     body: undefined
-    response: undefined
+    response: Download
   }
 
   /** Get the current user */
@@ -2638,5 +2651,574 @@ export interface Operations {
       success: true
       data: AddressVerification
     }
+  }
+}
+
+/** Operations that return a file. */
+export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
+  'GET /contacts/import/{jobId}/errors',
+  'GET /uploads/{key}',
+])
+
+export class AuthApi extends Resource {
+  /** Accept an invitation */
+  readonly acceptInvitation = (body: Body<'POST /auth/accept-invitation'>, options: CallOptions = {}): Promise<Result<'POST /auth/accept-invitation'>> =>
+    this.call('POST /auth/accept-invitation', { body }, options)
+
+  /** Change your password. Signs out all other sessions. */
+  readonly changePassword = (body: Body<'POST /auth/change-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/change-password'>> =>
+    this.call('POST /auth/change-password', { body }, options)
+
+  /** Sign in */
+  readonly logIn = (body: Body<'POST /auth/login'>, options: CallOptions = {}): Promise<Result<'POST /auth/login'>> =>
+    this.call('POST /auth/login', { body }, options)
+
+  /** Sign out */
+  readonly logOut = (options: CallOptions = {}): Promise<Result<'GET /auth/logout'>> =>
+    this.call('GET /auth/logout', {}, options)
+
+  /** List configured OAuth providers */
+  readonly oauthConfig = (options: CallOptions = {}): Promise<Result<'GET /auth/oauth-config'>> =>
+    this.call('GET /auth/oauth-config', {}, options)
+
+  /** Request a password reset. Responds the same whether or not the address has an account. */
+  readonly requestPasswordReset = (body: Body<'POST /auth/request-password-reset'>, options: CallOptions = {}): Promise<Result<'POST /auth/request-password-reset'>> =>
+    this.call('POST /auth/request-password-reset', { body }, options)
+
+  /** Resend the verification email */
+  readonly requestVerification = (options: CallOptions = {}): Promise<Result<'POST /auth/request-verification'>> =>
+    this.call('POST /auth/request-verification', {}, options)
+
+  /** Reset a password */
+  readonly resetPassword = (body: Body<'POST /auth/reset-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/reset-password'>> =>
+    this.call('POST /auth/reset-password', { body }, options)
+
+  /** Create an account and sign in */
+  readonly signUp = (body: Body<'POST /auth/signup'>, options: CallOptions = {}): Promise<Result<'POST /auth/signup'>> =>
+    this.call('POST /auth/signup', { body }, options)
+
+  /** Verify an email address */
+  readonly verifyEmail = (body: Body<'POST /auth/verify-email'>, options: CallOptions = {}): Promise<Result<'POST /auth/verify-email'>> =>
+    this.call('POST /auth/verify-email', { body }, options)
+}
+
+export class ConfigApi extends Resource {
+  /** Get the features of this installation */
+  readonly get = (options: CallOptions = {}): Promise<Result<'GET /config'>> =>
+    this.call('GET /config', {}, options)
+}
+
+export class ContactsApi extends Resource {
+  /** List contacts */
+  readonly list = (query: Query<'GET /contacts'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts'>> =>
+    this.call('GET /contacts', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /contacts'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.list({ ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Create or update a contact */
+  readonly upsert = (body: Body<'POST /contacts'>, options: CallOptions = {}): Promise<Result<'POST /contacts'>> =>
+    this.call('POST /contacts', { body }, options)
+
+  /** Add many contacts to a static segment. Queues a job. */
+  readonly bulkAddToSegment = (body: Body<'POST /contacts/bulk-add-to-segment'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-add-to-segment'>> =>
+    this.call('POST /contacts/bulk-add-to-segment', { body }, options)
+
+  /** Delete many contacts. Queues a job. */
+  readonly bulkDelete = (body: Body<'POST /contacts/bulk-delete'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-delete'>> =>
+    this.call('POST /contacts/bulk-delete', { body }, options)
+
+  /** Subscribe many contacts. Queues a job. */
+  readonly bulkSubscribe = (body: Body<'POST /contacts/bulk-subscribe'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-subscribe'>> =>
+    this.call('POST /contacts/bulk-subscribe', { body }, options)
+
+  /** Unsubscribe many contacts. Queues a job. */
+  readonly bulkUnsubscribe = (body: Body<'POST /contacts/bulk-unsubscribe'>, options: CallOptions = {}): Promise<Result<'POST /contacts/bulk-unsubscribe'>> =>
+    this.call('POST /contacts/bulk-unsubscribe', { body }, options)
+
+  /** Get the status of a bulk job */
+  readonly bulkStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/bulk/{jobId}'>> =>
+    this.call('GET /contacts/bulk/{jobId}', { params: { jobId } }, options)
+
+  /** Import contacts from CSV */
+  readonly import = (file: Blob, fields: Omit<Body<'POST /contacts/import'>, 'file'> = {}, options: CallOptions = {}): Promise<Result<'POST /contacts/import'>> =>
+    this.call('POST /contacts/import', { body: { ...fields, file } }, options)
+
+  /** Get the status of an import */
+  readonly importStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/import/{jobId}'>> =>
+    this.call('GET /contacts/import/{jobId}', { params: { jobId } }, options)
+
+  /** Download all failed rows of an import as CSV */
+  readonly importErrors = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/import/{jobId}/errors'>> =>
+    this.call('GET /contacts/import/{jobId}/errors', { params: { jobId } }, options)
+
+  /** Look up contacts by email address */
+  readonly lookUp = (body: Body<'POST /contacts/lookup'>, options: CallOptions = {}): Promise<Result<'POST /contacts/lookup'>> =>
+    this.call('POST /contacts/lookup', { body }, options)
+
+  /** Get a contact */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}'>> =>
+    this.call('GET /contacts/{id}', { params: { id } }, options)
+
+  /** Update a contact */
+  readonly update = (id: string, body: Body<'PATCH /contacts/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /contacts/{id}'>> =>
+    this.call('PATCH /contacts/{id}', { params: { id }, body }, options)
+
+  /** Delete a contact */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /contacts/{id}'>> =>
+    this.call('DELETE /contacts/{id}', { params: { id } }, options)
+
+  /** List subscription changes of a contact. Newest first, each with its source. */
+  readonly consent = (id: string, query: Query<'GET /contacts/{id}/consent'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}/consent'>> =>
+    this.call('GET /contacts/{id}/consent', { params: { id }, query }, options)
+
+  /** Iterates over all items of `consent`, page by page. */
+  readonly allConsent = (id: string, query: Omit<Query<'GET /contacts/{id}/consent'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts/{id}/consent'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.consent(id, { ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** List the segments of a contact. Those that the contact is in now, newest segment first. */
+  readonly segments = (id: string, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}/segments'>> =>
+    this.call('GET /contacts/{id}/segments', { params: { id } }, options)
+}
+
+export class DomainsApi extends Resource {
+  /** Add a domain. Returns the DNS records to publish. */
+  readonly add = (body: Body<'POST /domains'>, options: CallOptions = {}): Promise<Result<'POST /domains'>> =>
+    this.call('POST /domains', { body }, options)
+
+  /** List domains. `current` stands for the project of the key, or of `X-Project-Id`. */
+  readonly list = (projectId: string = 'current', options: CallOptions = {}): Promise<Result<'GET /domains/project/{projectId}'>> =>
+    this.call('GET /domains/project/{projectId}', { params: { projectId } }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
+    iterateWhole(() => this.list(projectId, options), { max })
+
+  /** Delete a domain */
+  readonly remove = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /domains/{id}'>> =>
+    this.call('DELETE /domains/{id}', { params: { id } }, options)
+
+  /** Verify a domain. Looks up the DNS records now. If a check of the domain is already running, returns its result. */
+  readonly verify = (id: string, options: CallOptions = {}): Promise<Result<'GET /domains/{id}/verify'>> =>
+    this.call('GET /domains/{id}/verify', { params: { id } }, options)
+}
+
+export class EmailsApi extends Resource {
+  /** List emails, newest first. A search that takes longer than 3 s is a 503. */
+  readonly list = (query: Query<'GET /emails'> = {}, options: CallOptions = {}): Promise<Result<'GET /emails'>> =>
+    this.call('GET /emails', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /emails'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /emails'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.list({ ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Get an email with its timeline */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}'>> =>
+    this.call('GET /emails/{id}', { params: { id } }, options)
+
+  /** Preview an email. Renders the email again, from its content and the current data of the contact. Rendered emails are not stored. */
+  readonly preview = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}/preview'>> =>
+    this.call('GET /emails/{id}/preview', { params: { id } }, options)
+
+  /** Resend a failed transactional email. Creates a new email with `resentFrom`. Possible for 7 days after the failure, while the data of the request is kept. */
+  readonly resend = (id: string, options: CallOptions = {}): Promise<Result<'POST /emails/{id}/resend'>> =>
+    this.call('POST /emails/{id}/resend', { params: { id } }, options)
+}
+
+export class EventsApi extends Resource {
+  /** List events, newest first */
+  readonly list = (query: Query<'GET /events'> = {}, options: CallOptions = {}): Promise<Result<'GET /events'>> =>
+    this.call('GET /events', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /events'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.list({ ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** List events of a contact, newest first */
+  readonly ofContact = (contactId: string, query: Query<'GET /events/contact/{contactId}'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/contact/{contactId}'>> =>
+    this.call('GET /events/contact/{contactId}', { params: { contactId }, query }, options)
+
+  /** Iterates over all items of `ofContact`, page by page. */
+  readonly allOfContact = (contactId: string, query: Omit<Query<'GET /events/contact/{contactId}'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events/contact/{contactId}'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.ofContact(contactId, { ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** List event names, most frequent first */
+  readonly names = (options: CallOptions = {}): Promise<Result<'GET /events/names'>> =>
+    this.call('GET /events/names', {}, options)
+
+  /** Count events by name. Counts whole UTC days, including those of `startDate` and `endDate`. */
+  readonly stats = (query: Query<'GET /events/stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/stats'>> =>
+    this.call('GET /events/stats', { query }, options)
+
+  /** Track an event from a server or the dashboard. Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact. */
+  readonly record = (body: Body<'POST /events/track'>, options: CallOptions = {}): Promise<Result<'POST /events/track'>> =>
+    this.call('POST /events/track', { body }, options)
+
+  /** Delete all events with a name. Responds when all are deleted, or after 12 seconds with the number so far; a job deletes the rest. */
+  readonly delete = (eventName: string, options: CallOptions = {}): Promise<Result<'DELETE /events/{eventName}'>> =>
+    this.call('DELETE /events/{eventName}', { params: { eventName } }, options)
+
+  /** Get the usage of an event name */
+  readonly usage = (eventName: string, options: CallOptions = {}): Promise<Result<'GET /events/{eventName}/usage'>> =>
+    this.call('GET /events/{eventName}/usage', { params: { eventName } }, options)
+}
+
+export class FieldsApi extends Resource {
+  /** List fields */
+  readonly list = (options: CallOptions = {}): Promise<Result<'GET /contacts/fields'>> =>
+    this.call('GET /contacts/fields', {}, options)
+
+  /** Delete a field from all contacts */
+  readonly delete = (field: string, options: CallOptions = {}): Promise<Result<'DELETE /contacts/fields/{field}'>> =>
+    this.call('DELETE /contacts/fields/{field}', { params: { field } }, options)
+
+  /** Get the usage of a contact field */
+  readonly usage = (field: string, options: CallOptions = {}): Promise<Result<'GET /contacts/fields/{field}/usage'>> =>
+    this.call('GET /contacts/fields/{field}/usage', { params: { field } }, options)
+
+  /** Sample the distinct values of a field. Considers the newest 100,000 contacts and values of up to 1,024 characters. */
+  readonly values = (field: string, query: Query<'GET /contacts/fields/{field}/values'> = {}, options: CallOptions = {}): Promise<Result<'GET /contacts/fields/{field}/values'>> =>
+    this.call('GET /contacts/fields/{field}/values', { params: { field }, query }, options)
+}
+
+export class HealthApi extends Resource {
+  /** Check that the process is alive */
+  readonly get = (options: CallOptions = {}): Promise<Result<'GET /health'>> =>
+    this.call('GET /health', {}, options)
+}
+
+export class InvitationsApi extends Resource {
+  /** List pending invitations */
+  readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/invitations'>> =>
+    this.call('GET /projects/{id}/invitations', { params: { id } }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/invitations'>[number]> =>
+    iterateWhole(() => this.list(id, options), { max })
+
+  /** Revoke an invitation */
+  readonly withdraw = (id: string, invitationId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/invitations/{invitationId}'>> =>
+    this.call('DELETE /projects/{id}/invitations/{invitationId}', { params: { id, invitationId } }, options)
+}
+
+export class MembersApi extends Resource {
+  /** List members */
+  readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/members'>> =>
+    this.call('GET /projects/{id}/members', { params: { id } }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/members'>[number]> =>
+    iterateWhole(() => this.list(id, options), { max })
+
+  /** Invite a member */
+  readonly invite = (id: string, body: Body<'POST /projects/{id}/members'>, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/members'>> =>
+    this.call('POST /projects/{id}/members', { params: { id }, body }, options)
+
+  /** Change the role of a member */
+  readonly changeRole = (id: string, userId: string, body: Body<'PATCH /projects/{id}/members/{userId}'>, options: CallOptions = {}): Promise<Result<'PATCH /projects/{id}/members/{userId}'>> =>
+    this.call('PATCH /projects/{id}/members/{userId}', { params: { id, userId }, body }, options)
+
+  /** Remove a member or leave the project */
+  readonly remove = (id: string, userId: string, options: CallOptions = {}): Promise<Result<'DELETE /projects/{id}/members/{userId}'>> =>
+    this.call('DELETE /projects/{id}/members/{userId}', { params: { id, userId } }, options)
+}
+
+export class ProjectsApi extends Resource {
+  /** Get the setup state of a project */
+  readonly setupState = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/setup-state'>> =>
+    this.call('GET /projects/{id}/setup-state', { params: { id } }, options)
+
+  /** List your projects */
+  readonly list = (options: CallOptions = {}): Promise<Result<'GET /users/@me/projects'>> =>
+    this.call('GET /users/@me/projects', {}, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /users/@me/projects'>[number]> =>
+    iterateWhole(() => this.list(options), { max })
+
+  /** Create a project */
+  readonly create = (body: Body<'POST /users/@me/projects'>, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects'>> =>
+    this.call('POST /users/@me/projects', { body }, options)
+
+  /** Update a project */
+  readonly update = (id: string, body: Body<'PATCH /users/@me/projects/{id}'>, options: CallOptions = {}): Promise<Result<'PATCH /users/@me/projects/{id}'>> =>
+    this.call('PATCH /users/@me/projects/{id}', { params: { id }, body }, options)
+
+  /** Delete a project */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /users/@me/projects/{id}'>> =>
+    this.call('DELETE /users/@me/projects/{id}', { params: { id } }, options)
+
+  /** Regenerate both API keys. When this responds, the old keys no longer work on any node. */
+  readonly regenerateKeys = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/regenerate-keys'>> =>
+    this.call('POST /users/@me/projects/{id}/regenerate-keys', { params: { id } }, options)
+
+  /** Delete all data of a project. Irreversible. Keeps domains, members, keys and suppressions. Running jobs stop and leave nothing behind. */
+  readonly reset = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/reset'>> =>
+    this.call('POST /users/@me/projects/{id}/reset', { params: { id } }, options)
+}
+
+export class ReadyApi extends Resource {
+  /** Check that the node is ready for traffic */
+  readonly get = (options: CallOptions = {}): Promise<Result<'GET /ready'>> =>
+    this.call('GET /ready', {}, options)
+}
+
+export class SandboxApi extends Resource {
+  /** List sandbox messages, newest first */
+  readonly list = (query: Query<'GET /sandbox/messages'> = {}, options: CallOptions = {}): Promise<Result<'GET /sandbox/messages'>> =>
+    this.call('GET /sandbox/messages', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /sandbox/messages'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /sandbox/messages'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.list({ ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Get a sandbox message with its source */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /sandbox/messages/{id}'>> =>
+    this.call('GET /sandbox/messages/{id}', { params: { id } }, options)
+
+  /** Get the parts of a sandbox message. The HTML is that of the message, without its open pixel and with the original links. */
+  readonly preview = (id: string, options: CallOptions = {}): Promise<Result<'GET /sandbox/messages/{id}/preview'>> =>
+    this.call('GET /sandbox/messages/{id}/preview', { params: { id } }, options)
+}
+
+export class SegmentsApi extends Resource {
+  /** List segments. All of them, newest first. */
+  readonly list = (options: CallOptions = {}): Promise<Result<'GET /segments'>> =>
+    this.call('GET /segments', {}, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments'>[number]> =>
+    iterateWhole(() => this.list(options), { max })
+
+  /** Create a segment. A dynamic segment has the contacts that match its condition; a static one those that were added to it. */
+  readonly create = (body: Body<'POST /segments'>, options: CallOptions = {}): Promise<Result<'POST /segments'>> =>
+    this.call('POST /segments', { body }, options)
+
+  /** Preview a condition. Counts the contacts that match a condition, and those that remain after each filter. Stores nothing. */
+  readonly preview = (body: Body<'POST /segments/preview'>, options: CallOptions = {}): Promise<Result<'POST /segments/preview'>> =>
+    this.call('POST /segments/preview', { body }, options)
+
+  /** Get a segment */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}'>> =>
+    this.call('GET /segments/{id}', { params: { id } }, options)
+
+  /** Update a segment */
+  readonly update = (id: string, body: Body<'PATCH /segments/{id}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /segments/{id}'>> =>
+    this.call('PATCH /segments/{id}', { params: { id }, body }, options)
+
+  /** Delete a segment. Refused while it is in use; `details.usedBy` names the users. */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /segments/{id}'>> =>
+    this.call('DELETE /segments/{id}', { params: { id } }, options)
+
+  /** Recompute the members of a tracked segment. Records an entry or exit event for each difference. Waits up to 20 seconds; a longer computation is answered with 202 and goes on. Two requests at the same time share one computation. */
+  readonly compute = (id: string, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/compute'>> =>
+    this.call('POST /segments/{id}/compute', { params: { id } }, options)
+
+  /** List the members of a segment. Newest contacts first. A dynamic segment is evaluated now. Take `page`, or continue with the `cursor` of a page. */
+  readonly contacts = (id: string, query: Query<'GET /segments/{id}/contacts'> = {}, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/contacts'>> =>
+    this.call('GET /segments/{id}/contacts', { params: { id }, query }, options)
+
+  /** Iterates over all items of `contacts`, page by page. */
+  readonly allContacts = (id: string, query: Omit<Query<'GET /segments/{id}/contacts'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/{id}/contacts'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.contacts(id, { ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.pageSize },
+    )
+
+  /** Duplicate a segment. A static segment is copied with its members. The copy is not tracked. */
+  readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/duplicate'>> =>
+    this.call('POST /segments/{id}/duplicate', { params: { id } }, options)
+
+  /** Explain why a contact is in a segment, or not */
+  readonly explain = (id: string, contactId: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/explain/{contactId}'>> =>
+    this.call('GET /segments/{id}/explain/{contactId}', { params: { id, contactId } }, options)
+
+  /** Add contacts to a static segment */
+  readonly addMembers = (id: string, body: Body<'POST /segments/{id}/members'>, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/members'>> =>
+    this.call('POST /segments/{id}/members', { params: { id }, body }, options)
+
+  /** Remove contacts from a static segment. Unknown addresses are ignored. */
+  readonly removeMembers = (id: string, body: Body<'DELETE /segments/{id}/members'>, options: CallOptions = {}): Promise<Result<'DELETE /segments/{id}/members'>> =>
+    this.call('DELETE /segments/{id}/members', { params: { id }, body }, options)
+
+  /** Count the members of a segment. Refreshes `memberCount`. Changes no membership and records no event. */
+  readonly refresh = (id: string, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/refresh'>> =>
+    this.call('POST /segments/{id}/refresh', { params: { id } }, options)
+}
+
+export class SuppressionsApi extends Resource {
+  /** List suppressions, newest first */
+  readonly list = (query: Query<'GET /suppressions'> = {}, options: CallOptions = {}): Promise<Result<'GET /suppressions'>> =>
+    this.call('GET /suppressions', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /suppressions'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /suppressions'>['data'][number]> =>
+    iterateByCursor(
+      (part) => this.list({ ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Suppress an address or domain. 201 when it is new. 200 when it was suppressed before; it keeps its reason. */
+  readonly add = (body: Body<'POST /suppressions'>, options: CallOptions = {}): Promise<Result<'POST /suppressions'>> =>
+    this.call('POST /suppressions', { body }, options)
+
+  /** Remove a suppression. Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed. */
+  readonly remove = (address: string, options: CallOptions = {}): Promise<Result<'DELETE /suppressions/{address}'>> =>
+    this.call('DELETE /suppressions/{address}', { params: { address } }, options)
+}
+
+export class TemplatesApi extends Resource {
+  /** List templates */
+  readonly list = (query: Query<'GET /templates'> = {}, options: CallOptions = {}): Promise<Result<'GET /templates'>> =>
+    this.call('GET /templates', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /templates'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /templates'>['data'][number]> =>
+    iterateByPage(
+      (part) => this.list({ ...query, ...part }, options),
+      (page) => page.data,
+      { max, pageSize: query.pageSize },
+    )
+
+  /** Create a template */
+  readonly create = (body: Body<'POST /templates'>, options: CallOptions = {}): Promise<Result<'POST /templates'>> =>
+    this.call('POST /templates', { body }, options)
+
+  /** Lint a subject and body */
+  readonly lintContent = (body: Body<'POST /templates/lint'>, options: CallOptions = {}): Promise<Result<'POST /templates/lint'>> =>
+    this.call('POST /templates/lint', { body }, options)
+
+  /** Preview unsaved content. Renders a subject and body for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact. */
+  readonly previewContent = (body: Body<'POST /templates/preview'>, options: CallOptions = {}): Promise<Result<'POST /templates/preview'>> =>
+    this.call('POST /templates/preview', { body }, options)
+
+  /** Get a template */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}'>> =>
+    this.call('GET /templates/{id}', { params: { id } }, options)
+
+  /** Update a template */
+  readonly update = (id: string, body: Body<'PATCH /templates/{id}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /templates/{id}'>> =>
+    this.call('PATCH /templates/{id}', { params: { id }, body }, options)
+
+  /** Delete a template */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /templates/{id}'>> =>
+    this.call('DELETE /templates/{id}', { params: { id } }, options)
+
+  /** Duplicate a template */
+  readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/duplicate'>> =>
+    this.call('POST /templates/{id}/duplicate', { params: { id } }, options)
+
+  /** Lint a template */
+  readonly lint = (id: string, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/lint'>> =>
+    this.call('POST /templates/{id}/lint', { params: { id } }, options)
+
+  /** Preview a template. Renders the template for a contact or a sample. Returns the email as it would be sent, with footer and unsubscribe links, but without open and click tracking. Sends nothing and changes nothing. `data`, `email`, `locale` and `subscribed` override the values of the contact. */
+  readonly preview = (id: string, body: Body<'POST /templates/{id}/preview'> = {}, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/preview'>> =>
+    this.call('POST /templates/{id}/preview', { params: { id }, body }, options)
+
+  /** Send a test email of a template. Sends the template to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one; with `contactId`, with the data of that contact. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project. */
+  readonly test = (id: string, body: Body<'POST /templates/{id}/test'>, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/test'>> =>
+    this.call('POST /templates/{id}/test', { params: { id }, body }, options)
+
+  /** Get the usage of a template */
+  readonly usage = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/usage'>> =>
+    this.call('GET /templates/{id}/usage', { params: { id } }, options)
+
+  /** List the versions of a template, newest first. The newest 50 that came before the current one are kept, up to 20 MB. */
+  readonly listVersions = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/versions'>> =>
+    this.call('GET /templates/{id}/versions', { params: { id } }, options)
+
+  /** Get a version of a template */
+  readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/versions/{version}'>> =>
+    this.call('GET /templates/{id}/versions/{version}', { params: { id, version } }, options)
+
+  /** Restore a version of a template. Saves the content of the version again, as a new version. */
+  readonly restoreVersion = (id: string, version: string, options: RevisionOptions = {}): Promise<Result<'POST /templates/{id}/versions/{version}/restore'>> =>
+    this.call('POST /templates/{id}/versions/{version}/restore', { params: { id, version } }, options)
+}
+
+export class UploadsApi extends Resource {
+  /** Upload an image. JPEG, PNG, GIF or WebP of at most 10 MB. The image is re-encoded, which removes its metadata and any hidden content. */
+  readonly image = (file: Blob, options: CallOptions = {}): Promise<Result<'POST /uploads/image'>> =>
+    this.call('POST /uploads/image', { body: { image: file } }, options)
+
+  /** Get an uploaded image */
+  readonly get = (key: string, options: CallOptions = {}): Promise<Result<'GET /uploads/{key}'>> =>
+    this.call('GET /uploads/{key}', { params: { key } }, options)
+}
+
+export class UsersApi extends Resource {
+  /** Get the current user */
+  readonly me = (options: CallOptions = {}): Promise<Result<'GET /users/@me'>> =>
+    this.call('GET /users/@me', {}, options)
+}
+
+/** All resources of the API. */
+export class Resources {
+  readonly auth: AuthApi
+  readonly config: ConfigApi
+  readonly contacts: ContactsApi
+  readonly domains: DomainsApi
+  readonly emails: EmailsApi
+  readonly events: EventsApi
+  readonly fields: FieldsApi
+  readonly health: HealthApi
+  readonly invitations: InvitationsApi
+  readonly members: MembersApi
+  readonly projects: ProjectsApi
+  readonly ready: ReadyApi
+  readonly sandbox: SandboxApi
+  readonly segments: SegmentsApi
+  readonly suppressions: SuppressionsApi
+  readonly templates: TemplatesApi
+  readonly uploads: UploadsApi
+  readonly users: UsersApi
+
+  constructor(call: Call) {
+    this.auth = new AuthApi(call)
+    this.config = new ConfigApi(call)
+    this.contacts = new ContactsApi(call)
+    this.domains = new DomainsApi(call)
+    this.emails = new EmailsApi(call)
+    this.events = new EventsApi(call)
+    this.fields = new FieldsApi(call)
+    this.health = new HealthApi(call)
+    this.invitations = new InvitationsApi(call)
+    this.members = new MembersApi(call)
+    this.projects = new ProjectsApi(call)
+    this.ready = new ReadyApi(call)
+    this.sandbox = new SandboxApi(call)
+    this.segments = new SegmentsApi(call)
+    this.suppressions = new SuppressionsApi(call)
+    this.templates = new TemplatesApi(call)
+    this.uploads = new UploadsApi(call)
+    this.users = new UsersApi(call)
   }
 }

@@ -49,8 +49,9 @@ function AddForm({ onDone }: { onDone: () => void }) {
 
   async function add() {
     if (addresses.length > 1) {
-      const { jobId } = await api.contacts.import(new Blob([toCsv(addresses)], { type: 'text/csv' }))
-      trackJob({ id: jobId, projectId: project.id, kind: 'import', label: `Add ${countOf(addresses.length, NOUN)}` })
+      const queued = await api.contacts.import(new Blob([toCsv(addresses)], { type: 'text/csv' }))
+      // Only a dry run has no job.
+      if ('jobId' in queued) trackJob({ id: queued.jobId, projectId: project.id, kind: 'import', label: `Add ${countOf(addresses.length, NOUN)}` })
       return
     }
     const contact = await api.contacts.upsert({ email: addresses[0] ?? typed.trim() })
