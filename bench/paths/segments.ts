@@ -30,7 +30,7 @@ const COUNTED = allOf(
   filter('subscribed', 'equals', true),
   filter('event.event 7', 'triggeredWithin', 30, 'days'),
 )
-const seatsOver = (seats: number) => allOf(filter('data.seats', 'greaterThan', seats), filter('event.event 7', 'triggered'))
+const seatsOver = (seats: number, event: string) => allOf(filter('data.seats', 'greaterThan', seats), filter(`event.${event}`, 'triggered'))
 const unrelated = (n: number) => allOf(filter('data.city', 'equals', `City ${n}`), filter(`event.event ${8 + (n % 10)}`, 'triggered'))
 
 /** Counting, and one contact against a segment, in a large project. */
@@ -77,7 +77,8 @@ async function cpuOf(pid: number, work: () => Promise<unknown>) {
 
 /** Time from the response to a write until the membership is visible, under load. */
 async function timeTracked(product: Product, large: Large, client: pg.Client): Promise<Timing[]> {
-  const probed = await seedTracked(client, large)
+  const probed = await seedTracked(client, large.projectId)
+  const hotShare = await watchHotUpdates(client)
   const track = (body: () => string) => ({
     url: `${large.url}/v1/track`,
     method: 'POST' as const,
@@ -106,8 +107,25 @@ async function timeTracked(product: Product, large: Large, client: pg.Client): P
       name: `tracked: visible after a write, ${TRACKED} segments, ${CONCERNED} concerned, ${RATE} events/s: p50, p95`,
       result: `${at(0.5)}, ${at(0.95)}`,
     },
+    { name: 'tracked: heap-only share of the updates of contacts', result: await hotShare() },
     { name: 'tracked: CPU per event, API and worker together', result: `${Math.round(cpu)} µs (${result.non2xx} refused)` },
   ]
+}
+
+/** An update that is not heap-only costs an entry in every index. */
+async function watchHotUpdates(client: pg.Client) {
+  const read = async () => {
+    await client.query('select pg_stat_clear_snapshot()')
+    const { rows } = await client.query(
+      `select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'contacts'`,
+    )
+    return rows[0] as { all: number; hot: number }
+  }
+  const before = await read()
+  return async () => {
+    const after = await read()
+    return `${Math.round(((after.hot - before.hot) / Math.max(1, after.all - before.all)) * 100)} % of ${after.all - before.all}`
+  }
 }
 
 async function timeProbe(large: Large, client: pg.Client, { probed, email }: { probed: string; email: string }) {
@@ -129,13 +147,13 @@ async function timeProbe(large: Large, client: pg.Client, { probed, email }: { p
 }
 
 /** Tracked segments without their first computation, which would take hours. Returns the one that probes enter. */
-async function seedTracked(client: pg.Client, { projectId }: Large) {
+export async function seedTracked(client: pg.Client, projectId: string, event = 'event 7') {
   await client.query(`delete from segments where project_id = $1 and name like 'Tracked %'`, [projectId])
   await client.query('delete from listeners where project_id = $1', [projectId])
   const segments = Array.from({ length: TRACKED }, (_, n) => ({
     id: newId(),
     n,
-    condition: n < CONCERNED ? seatsOver(n * 5) : unrelated(n),
+    condition: n < CONCERNED ? seatsOver(n * 5, event) : unrelated(n),
   }))
   for (const { id, n, condition } of segments) {
     await client.query(

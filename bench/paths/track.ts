@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { load, type Measured, measure, type Scale, type Target } from '../load.ts'
 import { watchMemory } from '../process.ts'
-import { scaled } from '../seed.ts'
+import { connectToBench, scaled } from '../seed.ts'
 import type { Product, Timing } from './contacts.ts'
+import { seedTracked } from './segments.ts'
 
 const EXISTING = 10_000
 
@@ -29,7 +30,19 @@ export async function measureTracking(product: Product, scale: Scale): Promise<[
     ['POST /v1/track, 10 k existing contacts', await track(knownBody)],
     ['POST /v1/track, 10 k existing contacts, with a key', await track(knownBody, key)],
     ['POST /v1/track, new contacts', await track(newBody)],
+    ['POST /v1/track, 10 k existing contacts, 10 of 200 tracked segments concerned', await withTracked(product, () => track(knownBody))],
   ]
+}
+
+/** The reactions are written, not handled: an API node has no worker. */
+async function withTracked(product: Product, work: () => Promise<Measured>) {
+  const client = await connectToBench(product.dataDir)
+  await seedTracked(client, product.projectId, 'signed up')
+  const measured = await work()
+  for (const table of ['segments', 'listeners', 'reactions'])
+    await client.query(`delete from ${table} where project_id = $1`, [product.projectId])
+  await client.end()
+  return measured
 }
 
 /** Peak memory of a node during many requests: whether it grows with them. */
