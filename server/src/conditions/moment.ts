@@ -1,9 +1,8 @@
 import { DAY } from '../lib/units.ts'
 
 /**
- * The texts that are dates, as a regular expression that JavaScript and PostgreSQL read alike: `2026-01-31`, or with a time and `Z` or an
- * offset. It holds the whole calendar, leap years too, because a cast of any other text would end the statement. `[0-9]` instead of `\d`,
- * which in PostgreSQL depends on the collation.
+ * The texts that are dates: `2026-01-31`, or with a time and `Z` or an offset. The pattern holds the whole calendar, leap years too, because
+ * `Date` reads 30 February as 2 March. `moment-sql.ts` has the same rules in SQL.
  */
 const YEAR = '(?!0000)[0-9]{4}'
 const LEAP_YEAR = '(?!0000)([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)'
@@ -15,14 +14,12 @@ const DAY_OF_YEAR = [
 ].join('|')
 const TIME = '([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\\.[0-9]{1,9})?)?'
 const ZONE = '(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])'
-export const DATE_PATTERN = `^(${DAY_OF_YEAR})(T${TIME}${ZONE})?$`
-
-const DATE = new RegExp(DATE_PATTERN)
+const DATE = new RegExp(`^(${DAY_OF_YEAR})(T${TIME}${ZONE})?$`)
 const SHORTEST = 'YYYY-MM-DD'.length
 
 /** Bounds of every time that is compared: PostgreSQL and JavaScript write years outside of them in different ways. */
-const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z')
-const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
+export const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z')
+export const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
 export const clampTime = (time: number) => Math.min(LATEST, Math.max(EARLIEST, time))
 
 /** Milliseconds of a date or a time; undefined for any other value. A date without a time is its first moment in UTC. */

@@ -23,7 +23,19 @@ type Source = {
  * A condition on the relation `contacts`, for pages of contacts: looks up events and memberships row by row. It is never null. The
  * statement must select the contacts of the project.
  */
-export const expressionSql = (expression: Expression, context: SqlContext): Condition => nodeSql(expression, context, probing(context))
+export const expressionSql = (expression: Expression, context: SqlContext): Condition =>
+  nodeSql(expression, context, probing(context, countLookups(expression)))
+
+/** Look-ups that the planner may turn into joins, to begin with the rarest. With 100 of them it plans for more than 5 s. */
+const MAX_PLANNED_LOOKUPS = 4
+
+function countLookups(expression: Expression): number {
+  if (expression.type === 'filter' && !expression.inlined) return LOOKED_UP.has(expression.predicate.of) ? 1 : 0
+  const nodes = expression.type === 'filter' ? [expression.inlined!] : expression.nodes
+  return nodes.reduce((sum, node) => sum + countLookups(node), 0)
+}
+
+const LOOKED_UP: ReadonlySet<string> = new Set(['event', 'segment'])
 
 function nodeSql(expression: Expression, context: SqlContext, source: Source): Condition {
   if (expression.type === 'filter') return filterSql(expression, context, source)
@@ -96,7 +108,7 @@ function valueSql({ key, steps }: DataPath, arrow: RawBuilder<unknown>): RawBuil
 const AS_JSON = sql`->`
 const AS_TEXT = sql`->>`
 
-/** Casts are inside `case`, so that no value can make one fail. Null stands for a missing value up to here, and makes the filter false. */
+/** Null stands for a missing value up to here, and makes the filter false. No value can make the statement fail. */
 function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition {
   const [value, text] = [valueSql(path, AS_JSON), valueSql(path, AS_TEXT)]
   const isPresent = sql<boolean>`coalesce(jsonb_typeof(${value}) <> 'null', false)`
@@ -118,8 +130,9 @@ function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition
       return negateIfPresent(test.negated, sql`(${matches})`)
     }
     case 'number': {
-      const bound = sql`${String(test.value)}::numeric`
-      return sql`(case jsonb_typeof(${value}) when 'number' then ${value}::numeric ${SYMBOL[test.comparison]} ${bound} else false end)`
+      // Compared as JSON, which needs no cast and has an order over all types: a second look excludes the others.
+      const isBeyond = sql<boolean>`${value} ${SYMBOL[test.comparison]} ${JSON.stringify(test.value)}::jsonb`
+      return sql`coalesce(${isBeyond} and jsonb_typeof(${value}) = 'number', false)`
     }
     case 'time': {
       const { from, to, negated } = rangeOf(test.test, context)
@@ -159,13 +172,16 @@ const eventsSql = (projectId: string, { name, humanOnly }: EventQuery, since: st
     ${humanOnly ? sql`and ${CAUSED_BY_HUMAN}` : sql``}
     ${since === undefined ? sql`` : sql`and events.id >= ${since}`}`
 
-/** Looks up each contact by an index. */
-const probing = ({ projectId }: SqlContext): Source => ({
-  hasEvent: (event, since) => sql`exists (select ${eventsSql(projectId, event, since)} and events.contact_id = contacts.id)`,
-  isMember: (segmentId) => sql`exists (
+/** Looks up each contact by an index. An offset keeps the planner from making it a join. */
+function probing({ projectId }: SqlContext, lookups: number): Source {
+  const asWritten = lookups > MAX_PLANNED_LOOKUPS ? sql`offset 0` : sql``
+  return {
+    hasEvent: (event, since) => sql`exists (select ${eventsSql(projectId, event, since)} and events.contact_id = contacts.id ${asWritten})`,
+    isMember: (segmentId) => sql`exists (
     select from segment_members m
-    where m.project_id = ${projectId} and m.segment_id = ${segmentId} and m.contact_id = contacts.id)`,
-})
+    where m.project_id = ${projectId} and m.segment_id = ${segmentId} and m.contact_id = contacts.id ${asWritten})`,
+  }
+}
 
 export type ScanSql = {
   /** Follows `from contacts`. */

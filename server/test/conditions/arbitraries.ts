@@ -6,10 +6,20 @@ import { DAY, HOUR, MINUTE } from '../../src/lib/units.ts'
 import type { World } from './readers.ts'
 
 const UNIT_MS = { days: DAY, hours: HOUR, minutes: MINUTE }
-const AMOUNTS = [0, 1, 1.5, 2, 7, 30, 36_500]
+/** Few of them, so that contacts are at the edges of periods. */
+const somePeriod = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom({ value: 1, unit: 'days' as const }, { value: 24, unit: 'hours' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ value: fc.constantFrom(0, 1, 1.5, 7, 36_500), unit: fc.constantFrom(...UNITS) })
+      // Longer than a hundred years: refused.
+      .filter(({ value, unit }) => value * UNIT_MS[unit] <= 36_500 * DAY),
+  },
+)
 
-/** Few keys, so that contacts and filters meet. */
-const KEYS = ['plan', 'a', 'a.b', 'b', 'ünï', "it's", 'x y', '0', '__proto__', 'constructor', '$.a', 'a.b.c', '']
+/** Most contacts have a date, a text and a number in these, and most filters ask for that. The other keys hold anything. */
+const KEYS = ['due', 'plan', 'age', 'a', 'a.b', 'b', 'ünï', "it's", 'x y', '0', '__proto__', 'constructor', '$.a', 'a.b.c', '']
 const PATHS = [...KEYS.filter(Boolean), 'a.0', 'a.b.b', 'b.a', 'constructor.name', '__proto__.a', 'plan.length']
 const EVENT_NAMES = [
   'purchase',
@@ -124,9 +134,7 @@ const timeNear = (now: number) =>
   fc.oneof(
     {
       weight: 4,
-      arbitrary: fc
-        .tuple(fc.constantFrom(...AMOUNTS), fc.constantFrom(...UNITS), fc.constantFrom(-1, 0, 1, 500))
-        .map(([amount, unit, edge]) => now - amount * UNIT_MS[unit] + edge),
+      arbitrary: fc.tuple(somePeriod, fc.constantFrom(-1, 0, 1, 500)).map(([{ value, unit }, edge]) => now - value * UNIT_MS[unit] + edge),
     },
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * DAY }).map((ms) => now - DAY - ms) },
   )
@@ -164,6 +172,20 @@ const jsonObject = (value: fc.Arbitrary<string>) =>
     .uniqueArray(fc.tuple(fc.constantFrom(...KEYS), value), { maxLength: 6, selector: ([key]) => key })
     .map((entries) => `{${entries.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`)
 
+const contactData = (now: number) =>
+  fc
+    .record({
+      due: dateNear(now).map((text) => JSON.stringify(text)),
+      plan: fc.oneof(fc.constantFrom(...TEXTS), anyText).map((text) => JSON.stringify(text)),
+      age: anyNumber.map((number) => JSON.stringify(number)),
+      others: fc.uniqueArray(fc.tuple(fc.constantFrom(...KEYS), jsonValue(now)), { maxLength: 5, selector: ([key]) => key }),
+    })
+    // A later key replaces an earlier one.
+    .map(
+      ({ others, ...usual }) =>
+        `{${[...Object.entries(usual), ...others].map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`,
+    )
+
 /** Contacts with events and memberships. The microseconds of times are cut off by JavaScript, and must not matter. */
 export const worldAt = (now: number, segmentIds: string[]): fc.Arbitrary<Omit<World, 'projectId'>> =>
   fc
@@ -171,7 +193,7 @@ export const worldAt = (now: number, segmentIds: string[]): fc.Arbitrary<Omit<Wo
       fc.record({
         email: fc.constantFrom(...EMAILS),
         subscribed: fc.boolean(),
-        data: jsonObject(jsonValue(now)),
+        data: contactData(now),
         createdAt: timeNear(now).map((time) => new Date(time)),
         updatedAt: timeNear(now).map((time) => new Date(time)),
         events: fc.array(
@@ -202,10 +224,6 @@ export const worldAt = (now: number, segmentIds: string[]): fc.Arbitrary<Omit<Wo
       }
     })
 
-const period = fc.record({ value: fc.constantFrom(...AMOUNTS), unit: fc.constantFrom(...UNITS) })
-/** Longer than a hundred years in days: refused. */
-const isAllowed = ({ value, unit }: { value: number; unit: keyof typeof UNIT_MS }) => value * UNIT_MS[unit] <= 36_500 * DAY
-
 const validDate = (now: number) => fc.oneof(timeNear(now).chain(formatted), fc.constantFrom(...EDGE_DATES))
 const valueNumber = fc.oneof(
   fc.constantFrom(...NUMBERS),
@@ -219,7 +237,7 @@ const someText = fc.oneof(
 /** Operator with its value, for a field that has times. */
 const timeFilter = (now: number) =>
   fc.oneof(
-    fc.record({ operator: fc.constantFrom('within' as const, 'olderThan' as const), period: period.filter(isAllowed) }).map(flatten),
+    fc.record({ operator: fc.constantFrom('within' as const, 'olderThan' as const), period: somePeriod }).map(flatten),
     fc.record({ operator: fc.constantFrom('equals' as const, 'notEquals' as const, ...COMPARISONS), value: validDate(now) }),
   )
 
@@ -235,13 +253,16 @@ const flatten = <Operator>({
   unit,
 })
 
+const textFilter = fc.record({ operator: fc.constantFrom('contains' as const, 'notContains' as const), value: someText })
+const numberFilter = fc.record({ operator: fc.constantFrom('equals' as const, 'notEquals' as const, ...COMPARISONS), value: valueNumber })
+
 function dataFilter(now: number) {
   const scalar = fc.oneof(fc.constantFrom(...TEXTS), anyText, dateNear(now), valueNumber, fc.boolean())
   return fc.oneof(
-    { weight: 3, arbitrary: timeFilter(now) },
+    { weight: 2, arbitrary: timeFilter(now) },
     { weight: 2, arbitrary: fc.record({ operator: fc.constantFrom('equals' as const, 'notEquals' as const), value: scalar }) },
-    { weight: 2, arbitrary: fc.record({ operator: fc.constantFrom(...COMPARISONS), value: valueNumber }) },
-    { weight: 2, arbitrary: fc.record({ operator: fc.constantFrom('contains' as const, 'notContains' as const), value: someText }) },
+    { weight: 1, arbitrary: numberFilter },
+    { weight: 1, arbitrary: textFilter },
     { weight: 1, arbitrary: fc.record({ operator: fc.constantFrom('exists' as const, 'notExists' as const) }) },
   )
 }
@@ -254,7 +275,7 @@ const eventFilter = (timeless: boolean) =>
         fc
           .record({
             operator: fc.constantFrom('triggeredWithin' as const, 'triggeredOlderThan' as const, 'notTriggeredWithin' as const),
-            period: period.filter(isAllowed),
+            period: somePeriod,
           })
           .map(flatten),
       )
@@ -269,8 +290,11 @@ function filterAt({ now, segmentIds, timelessEvents = false }: Options): fc.Arbi
     { weight: 1, arbitrary: on(['email'], fc.record({ operator: fc.constantFrom(...TAKEN.email), value: emailValue })) },
     { weight: 1, arbitrary: on(['subscribed'], fc.record({ operator: fc.constantFrom(...TAKEN.subscribed), value: fc.boolean() })) },
     { weight: 2, arbitrary: on(['createdAt', 'updatedAt'], timeFilter(now)) },
+    { weight: 4, arbitrary: on(['data.due'], timeFilter(now)) },
+    { weight: 2, arbitrary: on(['data.plan'], textFilter) },
+    { weight: 2, arbitrary: on(['data.age'], numberFilter) },
     {
-      weight: 8,
+      weight: 5,
       arbitrary: on(
         PATHS.map((path) => `data.${path}`),
         dataFilter(now),

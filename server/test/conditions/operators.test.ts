@@ -289,6 +289,9 @@ describe('a tree', () => {
       { field: `segment.${STATIC}`, operator: 'notMemberOfSegment' },
     ]
     expect(await find({ logic: 'AND', groups: [{ filters }] })).toBe('bob')
+    const periods = [filters[2], filters[1]]
+    expect(await find({ logic: 'AND', groups: [{ filters: periods }] })).toBe('bob')
+    expect(await find({ logic: 'AND', groups: [{ filters: periods.toReversed() }] })).toBe('bob')
   })
 })
 
