@@ -44,7 +44,7 @@ test('a new user signs up, creates a project, copies its keys, replaces them, si
   expect(await secretKey.inputValue()).not.toBe(secret)
 
   const keysPage = page.url()
-  await button(page, 'Your account').click()
+  await page.getByRole('button', { name: /^Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await heading(page, 'Welcome back')
   await page.goto(keysPage)
@@ -127,15 +127,26 @@ test('the links in account emails confirm the address, accept the invitation and
   await heading(forgetful, 'Overview')
 })
 
-test('settings are saved, and a deleted project is no longer found', async () => {
+test('settings are saved, unsaved work survives a reload, and a deleted project is no longer found', async () => {
   const { page, project } = await openAsOwner('owner@example.com')
   await page.goto(`/app/p/${project.id}/settings`)
   await page.getByRole('radio', { name: /^Never/ }).check()
   await fillAndSubmit(page, { 'Project name': '<b>Acme</b> {{7*7}}' }, 'Save')
-  await page.getByText('Settings saved').first().waitFor()
+  await page.getByText(/^Saved \d/).waitFor()
   await page.reload()
   expect(await page.getByLabel('Project name').inputValue()).toBe('<b>Acme</b> {{7*7}}')
   expect(await page.getByRole('radio', { name: /^Never/ }).isChecked()).toBe(true)
+
+  await page.getByLabel('Project name').fill('not saved')
+  await page.getByText('Not saved').waitFor()
+  await page.getByRole('link', { name: 'Overview' }).click()
+  await heading(page, 'Leave without saving?')
+  await button(page, 'Leave').click()
+  await heading(page, 'Overview')
+  await page.goto(`/app/p/${project.id}/settings`)
+  await page.getByText(/Your unsaved changes .* are back/).waitFor()
+  expect(await page.getByLabel('Project name').inputValue()).toBe('not saved')
+  await button(page, 'Discard').click()
 
   await button(page, 'Delete project…').click()
   await fillAndSubmit(page, { 'Type “<b>Acme</b> {{7*7}}” to confirm': '<b>Acme</b> {{7*7}}' }, 'Delete project')

@@ -18,7 +18,7 @@ import { between, countSelected, isSelected, NOTHING, type Selection, select, se
 import type { List } from './use-list.ts'
 import { useListKeys } from './use-list-keys.ts'
 
-export type ListPageProps<Row> = {
+type ListPageProps<Row> = {
   title: string
   noun: Noun
   list: List<Row>
@@ -62,15 +62,16 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
         actions={
           <>
             {call && <ApiCall code={call} />}
-            {!isFirstRun && actions}
+            {/* Hidden, not removed: its dialog may be open when the first answer arrives. */}
+            <div className={isFirstRun ? 'hidden' : 'contents'}>{actions}</div>
           </>
         }
       />
       {above}
       {isFirstRun ? (
-        <div className="mx-auto max-w-3xl px-4 py-8 sm:px-6">{firstRun}</div>
+        <div className="max-w-4xl px-4 py-6 sm:px-6 lg:px-8">{firstRun}</div>
       ) : (
-        <div className={`mx-auto max-w-[1440px] ${aside ? 'lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]' : ''}`}>
+        <div className={`max-w-[1440px] ${aside ? 'lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]' : ''}`}>
           {aside}
           <div className="min-w-0">
             <Toolbar {...props} state={state} />
@@ -183,7 +184,7 @@ function Rows<Row>(props: Parts<Row>) {
         {...(byTime !== undefined && { byTime })}
       />
       {peek && peeked && (
-        <PeekPanel title={peekedRow ? rowLabel(peekedRow) : noun.one} onClose={() => list.peek(undefined)}>
+        <PeekPanel title={peekedRow ? rowLabel(peekedRow) : title} onClose={() => list.peek(undefined)}>
           {peek(peeked, peekedRow)}
         </PeekPanel>
       )}

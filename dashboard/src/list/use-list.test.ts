@@ -13,3 +13,7 @@ test('rows on screen are updated in place, and new rows are counted without movi
 test('without a later answer the rows are those of the page', () => {
   expect(mergeRows([row('a')], undefined, rowId)).toEqual({ rows: [row('a')], newCount: 0 })
 })
+
+test('the first rows of an empty list appear by themselves', () => {
+  expect(mergeRows([], [row('a')], rowId)).toEqual({ rows: [row('a')], newCount: 0 })
+})

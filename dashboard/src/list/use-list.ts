@@ -16,9 +16,9 @@ declare module '@tanstack/react-router' {
   }
 }
 
-export type ListData<Row> = { data: Row[]; cursor: string | null; hasMore: boolean; total: number }
+type ListData<Row> = { data: Row[]; cursor: string | null; hasMore: boolean; total: number }
 
-export type ListOptions<Row> = {
+type ListOptions<Row> = {
   /** Names the list in query keys and preferences: `contacts`. Invalidate `projectKey(projectId, name)` after a change. */
   name: string
   filters?: Filter[]
@@ -77,7 +77,8 @@ export function useList<Row>({ name, filters = NO_FILTERS, load, rowId, live, is
     isStale: query.isPlaceholderData,
     error: query.error,
     retry: () => query.refetch(),
-    hasMore: query.data?.hasMore ?? false,
+    /** The cursor of the previous request does not fit the filters and order of this one. */
+    hasMore: !query.isPlaceholderData && (query.data?.hasMore ?? false),
     isFirstPage,
     older: () => query.data?.cursor && url.turnTo(query.data.cursor),
     newer: url.turnBack,
@@ -100,6 +101,8 @@ export type List<Row> = ReturnType<typeof useList<Row>>
 export function mergeRows<Row>(shown: Row[] | undefined, latest: Row[] | undefined, rowId: (row: Row) => string) {
   if (!shown) return { rows: undefined, newCount: 0 }
   if (!latest) return { rows: shown, newCount: 0 }
+  // Nothing moves when the first rows appear.
+  if (shown.length === 0) return { rows: latest, newCount: 0 }
   const fresh = new Map(latest.map((row) => [rowId(row), row]))
   const rows = shown.map((row) => fresh.get(rowId(row)) ?? row)
   for (const row of shown) fresh.delete(rowId(row))

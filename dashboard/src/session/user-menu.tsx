@@ -15,11 +15,11 @@ export function UserMenu({ wide = false, onSheet }: { wide?: boolean; onSheet?: 
   const trigger = (
     <button
       type="button"
-      aria-label="Your account"
       title={me.data?.email}
       className={`flex h-8 min-w-8 items-center gap-2 rounded-md px-2 text-muted text-ui hover:bg-sunken hover:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11 ${wide ? 'min-w-0 flex-1' : 'justify-center'}`}
     >
       <CircleUser className="size-4 shrink-0" aria-hidden="true" />
+      <span className="sr-only">Your account</span>
       {wide && <span className="truncate">{me.data?.email}</span>}
     </button>
   )

@@ -11,17 +11,13 @@ export function ProjectSwitcher({ collapsed = false }: { collapsed?: boolean }) 
   const trigger = (
     <button
       type="button"
-      aria-label={`Project ${project.name}. Switch project`}
       title={project.name}
       className="flex h-9 w-full items-center gap-2 rounded-md px-1.5 text-left hover:bg-sunken pointer-coarse:h-11"
     >
       <Initial name={project.name} />
-      {!collapsed && (
-        <>
-          <span className="min-w-0 flex-1 truncate font-semibold text-ui">{project.name}</span>
-          <ChevronsUpDown className="size-4 shrink-0 text-muted" aria-hidden="true" />
-        </>
-      )}
+      <span className="sr-only">Switch project. Now:</span>
+      <span className={collapsed ? 'sr-only' : 'min-w-0 flex-1 truncate font-semibold text-ui'}>{project.name}</span>
+      {!collapsed && <ChevronsUpDown className="size-4 shrink-0 text-muted" aria-hidden="true" />}
     </button>
   )
   return (

@@ -12,7 +12,7 @@ export function RequireSession() {
   if (me.isPending) return <Splash />
   // The query client is already redirecting to the sign-in page.
   if (me.error instanceof SternaError && me.error.code === 'UNAUTHORIZED') return <Splash />
-  if (me.isError) return <ErrorState error={me.error} retry={me.refetch} />
+  if (me.isLoadingError) return <ErrorState error={me.error} retry={me.refetch} />
 
   return <Outlet />
 }

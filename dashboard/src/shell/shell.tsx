@@ -36,7 +36,7 @@ export function Shell() {
   }, [project])
 
   if (projects.isPending) return <ShellSkeleton />
-  if (projects.isError) return <ErrorState error={projects.error} retry={projects.refetch} />
+  if (projects.isLoadingError) return <ErrorState error={projects.error} retry={projects.refetch} />
   if (!project) return <NoSuchProject />
 
   return (
@@ -110,16 +110,11 @@ function SideNavigation({ collapsed, onCollapse, onSearch, onSheet }: SideProps)
       <button
         type="button"
         onClick={onSearch}
-        aria-label="Search and commands"
         className="flex h-8 shrink-0 items-center gap-2 rounded-md border border-line px-2 text-muted text-ui hover:bg-sunken hover:text-ink"
       >
         <Search className="size-4 shrink-0" aria-hidden="true" />
-        {!collapsed && (
-          <>
-            <span className="flex-1 text-left">Search</span>
-            <Kbd keys="mod+k" />
-          </>
-        )}
+        <span className={collapsed ? 'sr-only' : 'flex-1 text-left'}>Search</span>
+        {!collapsed && <Kbd keys="mod+k" />}
       </button>
       <Navigation collapsed={collapsed} />
       {!collapsed && <JobTray />}

@@ -1,7 +1,9 @@
 type Choice = { value: string; label: string; hint: string }
 
-/** Radio buttons with a hint each. */
-export function Choices({ legend, name, choices, chosen }: { legend: string; name: string; choices: Choice[]; chosen: string }) {
+type ChoicesProps = { legend: string; name: string; choices: Choice[]; chosen: string; onChoose?: (value: string) => void }
+
+/** Radio buttons with a hint each. Without `onChoose` the form around them reads the choice. */
+export function Choices({ legend, name, choices, chosen, onChoose }: ChoicesProps) {
   return (
     <fieldset>
       <legend className="mb-1.5 font-medium text-ui">{legend}</legend>
@@ -12,7 +14,7 @@ export function Choices({ legend, name, choices, chosen }: { legend: string; nam
               type="radio"
               name={name}
               value={value}
-              defaultChecked={value === chosen}
+              {...(onChoose ? { checked: value === chosen, onChange: () => onChoose(value) } : { defaultChecked: value === chosen })}
               className="mt-0.5 size-4 shrink-0 accent-accent"
             />
             <span className="text-ui">

@@ -28,7 +28,7 @@ export function PasswordInput(props: ComponentProps<'input'>) {
 }
 
 export function TextArea({ className = '', ...props }: ComponentProps<'textarea'>) {
-  return <textarea className={`${CONTROL} min-h-24 py-2 sm:h-auto ${className}`} {...useFieldProps()} {...props} />
+  return <textarea className={`${CONTROL} h-auto py-2 sm:h-auto ${className}`} {...useFieldProps()} {...props} />
 }
 
 /** `options` maps values to labels. */

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { Skeleton } from './skeleton.tsx'
 import { useIsSlow } from './use-is-slow.ts'
 
-/** Lists use the full width; forms and settings are narrow enough to read. */
+/** Lists use the full width; forms and settings are narrow enough to read, and begin below their title. */
 const WIDTHS = { full: 'max-w-[1440px]', settings: 'max-w-4xl', form: 'max-w-[640px]' }
 
 type PageProps = {
@@ -23,7 +23,7 @@ export function Page({ title, count, parent, description, actions, width = 'sett
   return (
     <>
       <PageHeader title={title} count={count} parent={parent} actions={actions} />
-      <div className={`mx-auto w-full px-4 py-6 sm:px-6 lg:px-8 ${WIDTHS[width]}`}>
+      <div className={`w-full px-4 py-6 sm:px-6 lg:px-8 ${WIDTHS[width]}`}>
         {description && <p className="mb-6 max-w-2xl text-muted text-ui">{description}</p>}
         <div className="space-y-4" aria-busy={loading || undefined}>
           {loading ? <Loading /> : children}

@@ -100,7 +100,7 @@ export function Status({ kind, status, children }: { kind: StatusKind; status: s
   )
 }
 
-export function StatusDot({ tone, shape }: { tone: Tone; shape: Shape }) {
+function StatusDot({ tone, shape }: { tone: Tone; shape: Shape }) {
   return (
     <svg
       viewBox="0 0 8 8"

@@ -5,9 +5,8 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/copy-field.tsx'
 import { Input } from '../../ui/input.tsx'
-import { toast } from '../../ui/toast.tsx'
 import { readValue, writeValue } from './field-input.ts'
-import { useChangeContact } from './use-change-contact.ts'
+import { changeWithUndo, useChangeContact } from './use-change-contact.ts'
 import { Value } from './value.tsx'
 
 /** The fields of a contact, each edited in place. */
@@ -55,13 +54,7 @@ function FieldRow({ contact, field, value }: { contact: Contact; field: string; 
     change.mutate({ data: { [field]: readValue(typed) } }, { onSuccess: () => setIsEditing(false) })
   }
   function remove() {
-    change.mutate(
-      { data: { [field]: null } },
-      {
-        onSuccess: () =>
-          toast(`${field} was removed`, { action: { label: 'Undo', run: () => change.mutate({ data: { [field]: value } }) } }),
-      },
-    )
+    return changeWithUndo(change, { changes: { data: { [field]: null } }, undo: { data: { [field]: value } } }, `${field} was removed`)
   }
 
   if (isEditing) {

@@ -39,7 +39,7 @@ export function ContactPage() {
   )
   if (query.isPending) return <Page title="Contact" parent={parent} width="full" loading />
   if (query.error instanceof SternaError && query.error.status === 404) return <NoSuchContact />
-  if (query.isError) return <ErrorState error={query.error} retry={query.refetch} />
+  if (query.isLoadingError) return <ErrorState error={query.error} retry={query.refetch} />
   const contact = query.data
 
   return (

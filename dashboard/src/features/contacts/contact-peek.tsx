@@ -16,7 +16,7 @@ import { Value } from './value.tsx'
 export function ContactPeek({ id, contact: known }: { id: string; contact: Contact | undefined }) {
   const project = useProject()
   const query = useQuery({ ...contactQuery(project.id, id), ...(known && { initialData: known }) })
-  if (query.isError) return <ErrorState title="Could not load this contact" error={query.error} retry={query.refetch} />
+  if (query.isLoadingError) return <ErrorState title="Could not load this contact" error={query.error} retry={query.refetch} />
   if (!query.data) return null
   const contact = query.data
   return (

@@ -26,7 +26,7 @@ export function FieldsPage() {
     <>
       <PageHeader title="Fields" count={custom && formatCount(custom.length)} />
       <ContactsTabs />
-      <div className="mx-auto max-w-4xl px-4 py-6 sm:px-6 lg:px-8">
+      <div className="max-w-4xl px-4 py-6 sm:px-6 lg:px-8">
         {fields.isError ? (
           <ErrorState title="Could not load the fields" error={fields.error} retry={fields.refetch} />
         ) : custom?.length === 0 ? (

@@ -25,7 +25,7 @@ export function Timeline({ contactId, kind, onKind }: TimelineProps) {
     refetchInterval: ({ state }) => (state.data && state.data.pages.length <= LIVE_PAGES ? LIVE_MS : false),
   })
   if (query.isPending) return <TimelineSkeleton />
-  if (query.isError) return <ErrorState title="Could not load the timeline" error={query.error} retry={query.refetch} />
+  if (query.isLoadingError) return <ErrorState title="Could not load the timeline" error={query.error} retry={query.refetch} />
 
   const events = query.data.pages.flatMap(({ data }) => data)
   const shown = events.filter((event) => !kind || describeEvent(event).kind === kind)

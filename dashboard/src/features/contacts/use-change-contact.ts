@@ -27,17 +27,26 @@ export function useChangeContact(id: string) {
   })
 }
 
+/** By the promise, not by a callback of `mutate`: the menu or row that started it is often gone by then, and its callbacks with it. */
+export async function changeWithUndo(
+  { mutateAsync, mutate }: ReturnType<typeof useChangeContact>,
+  { changes, undo }: { changes: Changes; undo: Changes },
+  text: string,
+) {
+  const isChanged = await mutateAsync(changes).then(
+    () => true,
+    () => false, // already shown
+  )
+  if (isChanged) toast(text, { action: { label: 'Undo', run: () => mutate(undo) } })
+}
+
 /** Can be taken back, so it asks nothing and offers Undo. */
 export function useToggleSubscription(contact: Pick<Contact, 'id' | 'email' | 'subscribed'>) {
   const change = useChangeContact(contact.id)
   return () =>
-    change.mutate(
-      { subscribed: !contact.subscribed },
-      {
-        onSuccess: () =>
-          toast(`${contact.email} is ${contact.subscribed ? 'unsubscribed' : 'subscribed'}`, {
-            action: { label: 'Undo', run: () => change.mutate({ subscribed: contact.subscribed }) },
-          }),
-      },
+    changeWithUndo(
+      change,
+      { changes: { subscribed: !contact.subscribed }, undo: { subscribed: contact.subscribed } },
+      `${contact.email} is ${contact.subscribed ? 'unsubscribed' : 'subscribed'}`,
     )
 }

@@ -32,7 +32,7 @@ export function DomainsPage() {
   })
   const mayManage = canManage(project)
   if (domains.isPending) return <Page title="Domains" loading />
-  if (domains.isError) return <ErrorState error={domains.error} retry={domains.refetch} />
+  if (domains.isLoadingError) return <ErrorState error={domains.error} retry={domains.refetch} />
   const isEmpty = domains.data.length === 0
   return (
     <Page title="Domains" count={formatCount(domains.data.length)} actions={mayManage && !isEmpty && <AddDomain />}>

@@ -58,7 +58,7 @@ function NameButton({ label, count, isChosen, onClick }: NameButtonProps) {
       className="flex h-8 w-full items-center gap-2 rounded-md px-2 text-left text-ui hover:bg-sunken aria-[current=true]:bg-accent-soft aria-[current=true]:font-medium"
     >
       <span className="min-w-0 flex-1 truncate">{label}</span>
-      {isReserved(label) && <Lock className="size-3 shrink-0 text-muted" aria-label="Recorded by Sterna" />}
+      {isReserved(label) && <Lock className="size-3 shrink-0 text-muted" role="img" aria-label="Recorded by Sterna" />}
       {count !== undefined && (
         <Count
           value={count}

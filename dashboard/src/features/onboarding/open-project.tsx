@@ -10,7 +10,7 @@ export function OpenProjectPage() {
   const projects = useQuery(projectsQuery)
 
   if (projects.isPending) return <Splash />
-  if (projects.isError) return <ErrorState error={projects.error} retry={projects.refetch} />
+  if (projects.isLoadingError) return <ErrorState error={projects.error} retry={projects.refetch} />
   const last = lastOpened()
   const project = projects.data.find(({ id }) => id === last) ?? projects.data[0]
   if (!project) return <Navigate to="/app/new" replace />

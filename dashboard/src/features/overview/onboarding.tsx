@@ -34,9 +34,9 @@ export function useSteps(): Step[] | undefined {
 export function Onboarding({ steps }: { steps: Step[] }) {
   const { id } = useProject()
   const [isFolded, setIsFolded] = usePreference(`onboarding-folded.${id}`, false)
-  const [opened, setOpened] = useState<StepName>()
   const left = steps.filter(({ isDone }) => !isDone)
-  const current = opened ?? left[0]?.name
+  // A step that gets done stays open: its result is what the user wants to see.
+  const [current, setCurrent] = useState(left[0]?.name)
   return (
     <Card
       flush
@@ -51,7 +51,7 @@ export function Onboarding({ steps }: { steps: Step[] }) {
       {!isFolded && (
         <ol className="divide-y divide-line">
           {steps.map((step) => (
-            <StepItem key={step.name} step={step} isOpen={step.name === current} onOpen={() => setOpened(step.name)} />
+            <StepItem key={step.name} step={step} isOpen={step.name === current} onOpen={() => setCurrent(step.name)} />
           ))}
         </ol>
       )}
@@ -86,15 +86,15 @@ function StepItem({ step: { name, isDone }, isOpen, onOpen }: { step: Step; isOp
           className="flex min-h-10 w-full items-center gap-3 px-4 text-left font-medium text-ui hover:bg-sunken/70"
         >
           {isDone ? (
-            <CircleCheck className="size-4 shrink-0 text-good" aria-label="Done" />
+            <CircleCheck className="size-4 shrink-0 text-good" role="img" aria-label="Done" />
           ) : (
-            <CircleDashed className="size-4 shrink-0 text-muted" aria-label="To do" />
+            <CircleDashed className="size-4 shrink-0 text-muted" role="img" aria-label="To do" />
           )}
           <span className={`flex-1 ${isDone ? 'text-muted' : ''}`}>{title}</span>
           <ChevronDown className={`size-4 shrink-0 text-muted ${isOpen ? 'rotate-180' : ''}`} aria-hidden="true" />
         </button>
       </h3>
-      {isOpen && <div className="px-4 pb-4 sm:pl-11">{content()}</div>}
+      {isOpen && <div className="max-w-3xl px-4 pb-4 sm:pl-11">{content()}</div>}
     </li>
   )
 }

@@ -1,21 +1,20 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Project } from '@sterna/sdk'
+import { useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api.ts'
+import { EditorFrame } from '../../editor/editor-frame.tsx'
+import { useDraft } from '../../editor/use-draft.ts'
 import { canManage, useProject } from '../../projects/current.ts'
 import { projectsQuery } from '../../projects/queries.ts'
 import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Choices } from '../../ui/choices.tsx'
 import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
 import { Input, Select } from '../../ui/input.tsx'
-import { Page } from '../../ui/page.tsx'
-import { toast } from '../../ui/toast.tsx'
 import { DangerZone } from './danger-zone.tsx'
 
-type Changes = Parameters<typeof api.projects.update>[1]
+type Settings = Pick<Project, 'name' | 'tracking' | 'language'>
 
-const LANGUAGES: Record<NonNullable<Changes['language']>, string> = {
+const LANGUAGES: Record<Project['language'], string> = {
   en: 'English',
   de: 'Deutsch',
   fr: 'Français',
@@ -28,7 +27,7 @@ const LANGUAGES: Record<NonNullable<Changes['language']>, string> = {
   zh: '中文',
 }
 
-const TRACKING: { value: NonNullable<Changes['tracking']>; label: string; hint: string }[] = [
+const TRACKING: { value: Project['tracking']; label: string; hint: string }[] = [
   { value: 'ENABLED', label: 'In every email', hint: 'Shows which contacts opened and clicked.' },
   {
     value: 'MARKETING_ONLY',
@@ -38,57 +37,60 @@ const TRACKING: { value: NonNullable<Changes['tracking']>; label: string; hint: 
   { value: 'DISABLED', label: 'Never', hint: 'No pixel, no rewritten links. Deliveries and bounces are still counted.' },
 ]
 
+const settingsOf = ({ name, tracking, language, updatedAt }: Project) => ({ values: { name, tracking, language }, revision: updatedAt })
+
 export function SettingsPage() {
   const project = useProject()
-  const mayManage = canManage(project)
-  return (
-    <Page title="General" description={`The name, tracking and language of ${project.name}.`}>
-      {!mayManage && <Banner>Only owners and admins can change settings.</Banner>}
-      <Card>
-        {/* Keyed by project: after a switch the form must not keep the input of the other project. */}
-        <SettingsForm key={project.id} disabled={!mayManage} />
-      </Card>
-      {project.role === 'OWNER' && <DangerZone />}
-    </Page>
-  )
-}
-
-function SettingsForm({ disabled }: { disabled: boolean }) {
-  const project = useProject()
   const queries = useQueryClient()
-  const save = useMutation({
-    mutationFn: (changes: Changes) => api.projects.update(project.id, changes),
-    onSuccess: async () => {
+  const mayManage = canManage(project)
+  const draft = useDraft<Settings>({
+    name: 'settings',
+    saved: settingsOf(project),
+    save: async (values) => {
+      const saved = await api.projects.update(project.id, values)
       await queries.invalidateQueries(projectsQuery)
-      toast('Settings saved')
+      return settingsOf(saved)
     },
+    reload: async () => settingsOf(project),
   })
+  const problem = !mayManage
+    ? 'Only owners and admins can change settings'
+    : draft.values.name.trim()
+      ? undefined
+      : 'The project needs a name'
   return (
-    <Form
-      error={save.error}
-      onSubmit={(value) =>
-        save.mutate({
-          name: value('name'),
-          // The controls below offer only these values.
-          tracking: value('tracking') as Changes['tracking'],
-          language: value('language') as Changes['language'],
-        })
-      }
-    >
-      <fieldset disabled={disabled} className="space-y-4">
-        <Field name="name" label="Project name">
-          <Input defaultValue={project.name} autoComplete="off" maxLength={100} required />
-        </Field>
-        <Choices legend="Track opens and clicks" name="tracking" choices={TRACKING} chosen={project.tracking} />
-        <Field name="language" label="Language" hint="Used for the unsubscribe footer and pages when a contact has no language.">
-          <Select options={LANGUAGES} defaultValue={project.language} />
-        </Field>
-        <div className="flex justify-end">
-          <Button type="submit" variant="primary" busy={save.isPending}>
-            Save
-          </Button>
-        </div>
-      </fieldset>
-    </Form>
+    <EditorFrame title="General" draft={draft} consequence="Saving applies to all email sent from now on" {...(problem && { problem })}>
+      <div className="max-w-4xl space-y-4 px-4 py-6 sm:px-6 lg:px-8">
+        {!mayManage && <Banner>Only owners and admins can change settings.</Banner>}
+        <Card>
+          <fieldset disabled={!mayManage} className="space-y-4">
+            <Field name="name" label="Project name">
+              <Input
+                value={draft.values.name}
+                onChange={(event) => draft.set({ name: event.target.value })}
+                autoComplete="off"
+                maxLength={100}
+              />
+            </Field>
+            <Choices
+              legend="Track opens and clicks"
+              name="tracking"
+              choices={TRACKING}
+              chosen={draft.values.tracking}
+              // The choices above offer only these values.
+              onChoose={(value) => draft.set({ tracking: value as Settings['tracking'] })}
+            />
+            <Field name="language" label="Language" hint="Used for the unsubscribe footer and pages when a contact has no language.">
+              <Select
+                options={LANGUAGES}
+                value={draft.values.language}
+                onChange={(event) => draft.set({ language: event.target.value as Settings['language'] })}
+              />
+            </Field>
+          </fieldset>
+        </Card>
+        {project.role === 'OWNER' && <DangerZone />}
+      </div>
+    </EditorFrame>
   )
 }

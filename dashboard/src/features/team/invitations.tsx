@@ -31,7 +31,7 @@ function InvitationList() {
   const invitations = useQuery(invitationsQuery(project.id))
 
   if (invitations.isPending) return <Skeleton className="h-32 rounded-xl" />
-  if (invitations.isError) return <ErrorState error={invitations.error} retry={invitations.refetch} />
+  if (invitations.isLoadingError) return <ErrorState error={invitations.error} retry={invitations.refetch} />
   if (invitations.data.length === 0) {
     return (
       <EmptyState icon={Mail} title="No pending invitations">

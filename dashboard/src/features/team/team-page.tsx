@@ -19,7 +19,7 @@ export function TeamPage() {
   const members = useQuery(membersQuery(project.id))
 
   if (members.isPending) return <Page title="Team" loading />
-  if (members.isError) return <ErrorState error={members.error} retry={members.refetch} />
+  if (members.isLoadingError) return <ErrorState error={members.error} retry={members.refetch} />
 
   const mayManage = canManage(project)
   return (
