@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { startNode } from '../../server/test/support/process.ts'
-import { launchBrowser, openPage, PHONE, signUp } from '../test/support/browser.ts'
+import { launchBrowser, openPage, PHONE, showPage, signUp } from '../test/support/browser.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from '../test/support/pages.ts'
 import { seedProject } from '../test/support/seed.ts'
 
@@ -20,9 +20,7 @@ const isWanted = (name: string) => wanted.length === 0 || wanted.some((part) => 
 
 async function shoot(page: Page, name: string, path: string) {
   if (!isWanted(name)) return
-  await page.goto(path)
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  await page.waitForLoadState('networkidle')
+  await showPage(page, path)
   await page.screenshot({ path: join(OUT, `${name}.png`) })
 }
 

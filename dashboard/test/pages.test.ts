@@ -3,19 +3,13 @@ import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { PHONE } from './support/browser.ts'
+import { PHONE, showPage } from './support/browser.ts'
 import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from './support/pages.ts'
 import { seedProject } from './support/seed.ts'
 
 const { open, openAsOwner } = startDashboard()
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-async function show(page: Page, path: string) {
-  await page.goto(path)
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  await page.waitForLoadState('networkidle')
-}
 
 /** Violations of the WCAG rules of axe that are serious or critical. Evaluated by the browser's protocol, which no CSP restricts. */
 async function seriousViolations(page: Page) {
@@ -42,20 +36,22 @@ test('no page has a serious accessibility problem or is wider than a phone, in l
   }
 
   for (const [name, path] of Object.entries(SIGNED_OUT)) {
-    await show(signedOut, path)
+    await showPage(signedOut, path)
     await check(signedOut, name)
   }
   const paths = [
     ...Object.entries(PAGES).map(([name, path]) => [`${name}, empty`, fillPath(path, empty.id)] as const),
     ...Object.entries({ ...PAGES, ...FULL_ONLY }).map(([name, path]) => [name, fillPath(path, full.id, firstContact.id)] as const),
   ]
-  for (const [name, path] of paths) {
-    await Promise.all([show(page, path), show(phone, path)])
-    await check(page, `${name}, light`)
-    await check(phone, `${name}, dark, on a phone`)
+  const checkAll = async (shown: Page, how: string) => {
+    for (const [name, path] of paths) {
+      await showPage(shown, path)
+      await check(shown, `${name}, ${how}`)
+    }
   }
+  await Promise.all([checkAll(page, 'light'), checkAll(phone, 'dark, on a phone')])
   expect(problems).toEqual([])
-})
+}, 180_000)
 
 test('a new user sends a first email in the sandbox and sees it, within a minute', async () => {
   const { page } = await openAsOwner('first@example.com')
@@ -72,6 +68,7 @@ test('a new user sends a first email in the sandbox and sees it, within a minute
 test('contacts are added, found, selected, unsubscribed as a job, changed and deleted', async () => {
   const { page, project } = await openAsOwner('people@example.com')
   await page.goto(`/app/p/${project.id}/contacts`)
+  await heading(page, 'Nobody here yet')
   await button(page, 'Add your first contacts').click()
   const addresses = Array.from({ length: 30 }, (_, index) => `person${index}@example.com`)
   await fillAndSubmit(page, { Addresses: addresses.join('\n') }, 'Add 30 contacts')
@@ -120,12 +117,16 @@ test('contacts are added, found, selected, unsubscribed as a job, changed and de
   await button(page, 'Delete contact').click()
   await heading(page, 'Contacts')
   await page.goto(`/app/p/${project.id}/contacts/fields`)
+  await button(page, /^note/).click()
+  await button(page, 'Delete field…').click()
+  await button(page, 'Delete field').click()
   await page.getByText('No fields yet').waitFor()
 })
 
 test('an event that is tracked appears in the list and in the timeline, and the palette finds the contact', async () => {
   const { page, project } = await openAsOwner('events@example.com')
   await page.goto(`/app/p/${project.id}/events`)
+  await heading(page, 'Waiting for the first event…')
   await button(page, 'Track a test event').click()
   await fillAndSubmit(page, { Event: 'trial started', Contact: 'ada@example.com', Data: '{"plan": "pro"}' }, 'Track the event')
   await page.getByRole('button', { name: 'trial started' }).first().waitFor()

@@ -30,3 +30,13 @@ export async function signUp(page: Page, email: string, name = 'Acme') {
   await request.post('/auth/signup', { data: { email, password: PASSWORD } })
   return (await (await request.post('/users/@me/projects', { data: { name } })).json()) as { id: string; public: string; secret: string }
 }
+
+/** Opens a page and waits until nothing on it loads any more. */
+export async function showPage(page: Page, path: string) {
+  await page.goto(path)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForFunction(() => {
+    const statuses = [...document.querySelectorAll('[role=status]')]
+    return !document.querySelector('[aria-busy=true]') && !statuses.some(({ textContent }) => textContent?.trim() === 'Loading…')
+  })
+}

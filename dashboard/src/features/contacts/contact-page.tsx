@@ -61,7 +61,7 @@ export function ContactPage() {
       }
     >
       <SuppressionBanner contact={contact} />
-      <div className="grid gap-6 lg:grid-cols-[minmax(0,1fr)_22rem]">
+      <div className="grid grid-cols-1 gap-6 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <section aria-label="Timeline" className="order-last min-w-0 lg:order-first">
           <Timeline
             contactId={contactId}

@@ -116,11 +116,10 @@ const COLUMNS: Column<Contact>[] = [
 /** Every field of the project can become a column. */
 function useContactColumns(): Column<Contact>[] {
   const project = useProject()
-  const fields = useQuery(fieldsQuery(project.id))
-  const custom = fields.data?.fields.filter(({ isCustom }) => isCustom) ?? []
+  const fields = useQuery(fieldsQuery(project.id)).data ?? []
   return [
     ...COLUMNS,
-    ...custom.map(
+    ...fields.map(
       ({ field, type }): Column<Contact> => ({
         id: `data.${field}`,
         heading: field,

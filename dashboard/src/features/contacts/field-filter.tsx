@@ -12,9 +12,9 @@ import { showValue } from './value.tsx'
 export function FieldFilter({ value, onChange }: FilterEditorProps) {
   const project = useProject()
   const fields = useQuery(fieldsQuery(project.id))
-  const custom = fields.data?.fields.filter(({ isCustom }) => isCustom).map(({ field }) => field) ?? []
+  const names = fields.data?.map((each) => each.field) ?? []
   const [chosen, setChosen] = useState(readFieldFilter(value)?.field)
-  const field = chosen ?? custom[0]
+  const field = chosen ?? names[0]
 
   if (fields.isPending) return <p className="p-2 text-muted">Loading…</p>
   if (!field) return <p className="p-2 text-muted">No contact has a field yet.</p>
@@ -31,7 +31,7 @@ export function FieldFilter({ value, onChange }: FilterEditorProps) {
         aria-label="Field"
         value={field}
         onChange={(event) => setChosen(event.target.value)}
-        options={Object.fromEntries(custom.map((name) => [name, name]))}
+        options={Object.fromEntries(names.map((name) => [name, name]))}
       />
       <ValueInput key={field} field={field} initial={readFieldFilter(value)?.value} />
       <Button type="submit" size="sm" variant="primary" className="w-full">

@@ -16,25 +16,24 @@ import { ContactsTabs } from './contacts-tabs.tsx'
 import { fieldsQuery, fieldUsageQuery, fieldValuesQuery } from './queries.ts'
 import { showValue } from './value.tsx'
 
-type FieldInfo = { field: string; type: string; isCustom: boolean; coverage: number }
+type FieldInfo = { field: string; type: string; coverage: number }
 
 export function FieldsPage() {
   const project = useProject()
   const fields = useQuery(fieldsQuery(project.id))
-  const custom = fields.data?.fields.filter(({ isCustom }) => isCustom)
   return (
     <>
-      <PageHeader title="Fields" count={custom && formatCount(custom.length)} />
+      <PageHeader title="Fields" count={fields.data && formatCount(fields.data.length)} />
       <ContactsTabs />
       <div className="max-w-4xl px-4 py-6 sm:px-6 lg:px-8">
-        {fields.isError ? (
+        {fields.isLoadingError ? (
           <ErrorState title="Could not load the fields" error={fields.error} retry={fields.refetch} />
-        ) : custom?.length === 0 ? (
+        ) : fields.data?.length === 0 ? (
           <FirstRun icon={Tags} title="No fields yet">
             Fields appear with the first value you store: in the data of a contact, in an event, or as a column of an import.
           </FirstRun>
         ) : (
-          custom && <FieldList fields={custom} />
+          fields.data && <FieldList fields={fields.data} />
         )}
       </div>
     </>

@@ -20,8 +20,15 @@ export const contactEventsQuery = (projectId: string, contactId: string) =>
     getNextPageParam: ({ cursor }) => cursor,
   })
 
+/** The fields that contacts of this project have, by the names they have in `data`. The API prefixes them: `data.plan`. */
 export const fieldsQuery = (projectId: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'fields'), queryFn: () => apiOf(projectId).fields.list() })
+  queryOptions({
+    queryKey: projectKey(projectId, 'fields', 'list'),
+    queryFn: async () => {
+      const { fields } = await apiOf(projectId).fields.list()
+      return fields.filter(({ isCustom }) => isCustom).map(({ field, ...rest }) => ({ ...rest, field: field.replace(/^data\./, '') }))
+    },
+  })
 
 export const fieldValuesQuery = (projectId: string, field: string) =>
   queryOptions({

@@ -61,7 +61,7 @@ function SendForm({ secret, sender, onSent }: SendFormProps) {
       error={send.error}
       onSubmit={(value) => send.mutate({ to: value('to'), subject: value('subject'), body: `<p>${escapeHtml(value('body'))}</p>` })}
     >
-      <div className="grid gap-3 sm:grid-cols-2">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
         <Field name="to" label="To">
           <Input type="email" defaultValue={me.data?.email} required autoComplete="off" />
         </Field>

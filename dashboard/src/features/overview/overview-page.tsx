@@ -19,7 +19,7 @@ export function OverviewPage() {
   const emails = useQuery({ ...latestEmailsQuery(id), refetchInterval: LIVE_MS }).data
   const isNew = steps?.some(({ isDone }) => !isDone)
   return (
-    <Page title="Overview" width="full">
+    <Page title="Overview" width="full" loading={!steps || !emails}>
       {steps && isNew && <Onboarding steps={steps} />}
       {emails && emails.total > 0 && <RecentFacts />}
     </Page>
@@ -47,7 +47,7 @@ function RecentFacts() {
           <Link to="/app/p/$projectId/events" params={{ projectId }} className="after:absolute after:inset-0" aria-label="Open events" />
         </Figure>
       </dl>
-      <div className="grid gap-4 lg:grid-cols-2">
+      <div className="grid grid-cols-1 gap-4 lg:grid-cols-2">
         <Card title="Latest emails" flush>
           <ul className="divide-y divide-line text-ui">
             {emails?.data.map(({ id, to, subject, status, outcomeUnknownSince, createdAt }) => (
