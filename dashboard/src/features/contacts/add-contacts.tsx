@@ -51,7 +51,8 @@ function AddForm({ onDone }: { onDone: () => void }) {
     if (addresses.length > 1) {
       const queued = await api.contacts.import(new Blob([toCsv(addresses)], { type: 'text/csv' }))
       // Only a dry run has no job.
-      if ('jobId' in queued) trackJob({ id: queued.jobId, projectId: project.id, kind: 'import', label: `Add ${countOf(addresses.length, NOUN)}` })
+      if ('jobId' in queued)
+        trackJob({ id: queued.jobId, projectId: project.id, kind: 'import', label: `Add ${countOf(addresses.length, NOUN)}` })
       return
     }
     const contact = await api.contacts.upsert({ email: addresses[0] ?? typed.trim() })
