@@ -96,7 +96,7 @@ function printMethod(endpoint: Endpoint): string {
 }
 
 function printIterator(endpoint: Endpoint): string[] {
-  const { name, method, list } = endpoint
+  const { name, method, operation, list } = endpoint
   if (!list || (list.paging === 'whole' && !method.startsWith('list'))) return []
   const { params } = argumentsOf(endpoint)
   const given = params.map((param) => `${param.name}, `).join('')
@@ -111,15 +111,18 @@ function printIterator(endpoint: Endpoint): string[] {
 `,
     ]
   }
-  const [iterate, omitted] = list.paging === 'cursor' ? ['iterateByCursor', "'cursor'"] : ['iterateByPage', "'page'"]
-  const size = (endpoint.operation.parameters ?? []).some((parameter) => parameter.name === 'limit') ? 'limit' : 'pageSize'
-  const query = { name: 'query', type: `Omit<Query<'${name}'>, ${omitted}>`, fallback: '{}' }
+  const [iterate, position] = list.paging === 'cursor' ? ['iterateByCursor', 'cursor'] : ['iterateByPage', 'page']
+  // Some lists call the size of a page `limit`, others `pageSize`; some take a page number beside the cursor.
+  const queries = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query').map((parameter) => parameter.name)
+  const size = ['limit', 'pageSize'].find((query) => queries.includes(query))
+  const omitted = ['cursor', 'page'].filter((query) => queries.includes(query)).map((query) => `'${query}'`)
+  const query = { name: 'query', type: `Omit<Query<'${name}'>, ${omitted.join(' | ')}>`, fallback: '{}' }
   return [
     `${doc}  readonly ${iterator} = (${printArguments([...params, query, bound])}): Items<Result<'${name}'>['${list.items}'][number]> =>
     ${iterate}(
-      (part) => this.${method}(${given}{ ...query, ...part }, options),
+      (${size ?? '_size'}, ${position}) => this.${method}(${given}{ ...query, ${size ? `${size}, ` : ''}${position} }, options),
       (page) => page.${list.items},
-      { max, pageSize: query.${size} },
+      { max${size ? `, pageSize: query.${size}` : ''} },
     )
 `,
   ]

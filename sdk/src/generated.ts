@@ -2716,7 +2716,7 @@ export class ContactsApi extends Resource {
   /** Iterates over all items of `list`, page by page. */
   readonly all = (query: Omit<Query<'GET /contacts'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -2780,7 +2780,7 @@ export class ContactsApi extends Resource {
   /** Iterates over all items of `consent`, page by page. */
   readonly allConsent = (id: string, query: Omit<Query<'GET /contacts/{id}/consent'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts/{id}/consent'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.consent(id, { ...query, ...part }, options),
+      (limit, cursor) => this.consent(id, { ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -2820,7 +2820,7 @@ export class EmailsApi extends Resource {
   /** Iterates over all items of `list`, page by page. */
   readonly all = (query: Omit<Query<'GET /emails'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /emails'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -2846,7 +2846,7 @@ export class EventsApi extends Resource {
   /** Iterates over all items of `list`, page by page. */
   readonly all = (query: Omit<Query<'GET /events'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -2858,7 +2858,7 @@ export class EventsApi extends Resource {
   /** Iterates over all items of `ofContact`, page by page. */
   readonly allOfContact = (contactId: string, query: Omit<Query<'GET /events/contact/{contactId}'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events/contact/{contactId}'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.ofContact(contactId, { ...query, ...part }, options),
+      (limit, cursor) => this.ofContact(contactId, { ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -2992,7 +2992,7 @@ export class SandboxApi extends Resource {
   /** Iterates over all items of `list`, page by page. */
   readonly all = (query: Omit<Query<'GET /sandbox/messages'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /sandbox/messages'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -3044,9 +3044,9 @@ export class SegmentsApi extends Resource {
     this.call('GET /segments/{id}/contacts', { params: { id }, query }, options)
 
   /** Iterates over all items of `contacts`, page by page. */
-  readonly allContacts = (id: string, query: Omit<Query<'GET /segments/{id}/contacts'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/{id}/contacts'>['data'][number]> =>
+  readonly allContacts = (id: string, query: Omit<Query<'GET /segments/{id}/contacts'>, 'cursor' | 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/{id}/contacts'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.contacts(id, { ...query, ...part }, options),
+      (pageSize, cursor) => this.contacts(id, { ...query, pageSize, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.pageSize },
     )
@@ -3080,7 +3080,7 @@ export class SuppressionsApi extends Resource {
   /** Iterates over all items of `list`, page by page. */
   readonly all = (query: Omit<Query<'GET /suppressions'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /suppressions'>['data'][number]> =>
     iterateByCursor(
-      (part) => this.list({ ...query, ...part }, options),
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
       (page) => page.data,
       { max, pageSize: query.limit },
     )
@@ -3102,7 +3102,7 @@ export class TemplatesApi extends Resource {
   /** Iterates over all items of `list`, page by page. */
   readonly all = (query: Omit<Query<'GET /templates'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /templates'>['data'][number]> =>
     iterateByPage(
-      (part) => this.list({ ...query, ...part }, options),
+      (pageSize, page) => this.list({ ...query, pageSize, page }, options),
       (page) => page.data,
       { max, pageSize: query.pageSize },
     )

@@ -13,14 +13,14 @@ type NumberedPage = { totalPages: number }
 
 /** Items of a list that is paged by cursor: no item is skipped or repeated while others are added. */
 export async function* iterateByCursor<Page extends CursorPage, Item>(
-  fetchPage: (part: { limit: number; cursor?: string }) => Promise<Page>,
+  fetchPage: (size: number, cursor: string | undefined) => Promise<Page>,
   itemsOf: (page: Page) => Item[],
   { max = Number.POSITIVE_INFINITY, pageSize = PAGE_SIZE }: Bound & { pageSize?: number | undefined },
 ): Items<Item> {
-  const limit = Math.min(pageSize, max)
+  const size = Math.min(pageSize, max)
   let cursor: string | undefined
   for (let left = max; left > 0; ) {
-    const page = await fetchPage({ limit, ...(cursor !== undefined && { cursor }) })
+    const page = await fetchPage(size, cursor)
     const items = itemsOf(page).slice(0, left)
     yield* items
     left -= items.length
@@ -33,14 +33,14 @@ export async function* iterateByCursor<Page extends CursorPage, Item>(
 
 /** Items of a list that is paged by number. Items added or removed meanwhile move the pages, so one may be repeated or skipped. */
 export async function* iterateByPage<Page extends NumberedPage, Item>(
-  fetchPage: (part: { page: number; pageSize: number }) => Promise<Page>,
+  fetchPage: (size: number, page: number) => Promise<Page>,
   itemsOf: (page: Page) => Item[],
   { max = Number.POSITIVE_INFINITY, pageSize = PAGE_SIZE }: Bound & { pageSize?: number | undefined },
 ): Items<Item> {
   const size = Math.min(pageSize, max)
   let left = max
   for (let page = 1; left > 0; page++) {
-    const answer = await fetchPage({ page, pageSize: size })
+    const answer = await fetchPage(size, page)
     const items = itemsOf(answer).slice(0, left)
     yield* items
     left -= items.length

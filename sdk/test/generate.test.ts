@@ -171,7 +171,7 @@ test('an operation becomes a method, and a list an iterator as well', () => {
           requestBody: { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/thing' } } } },
         },
       },
-      '/things/{id}/parts': { get: { parameters: [id, query('page')], responses: json(page) } },
+      '/things/{id}/parts': { get: { parameters: [id, query('page'), query('pageSize')], responses: json(page) } },
       '/things/{id}/picture': { post: { parameters: [id], requestBody: { content: { 'multipart/form-data': { schema: form } } } } },
       '/things.csv': { get: { responses: { 200: { content: { 'text/csv': {} } } } } },
     },
@@ -195,7 +195,7 @@ test('an operation becomes a method, and a list an iterator as well', () => {
       /** Iterates over all items of \`list\`, page by page. */
       readonly all = (query: Omit<Query<'GET /things'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things'>['data'][number]> =>
         iterateByCursor(
-          (part) => this.list({ ...query, ...part }, options),
+          (limit, cursor) => this.list({ ...query, limit, cursor }, options),
           (page) => page.data,
           { max, pageSize: query.limit },
         )
@@ -212,7 +212,7 @@ test('an operation becomes a method, and a list an iterator as well', () => {
       /** Iterates over all items of \`parts\`, page by page. */
       readonly allParts = (id: string, query: Omit<Query<'GET /things/{id}/parts'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things/{id}/parts'>['things'][number]> =>
         iterateByPage(
-          (part) => this.parts(id, { ...query, ...part }, options),
+          (pageSize, page) => this.parts(id, { ...query, pageSize, page }, options),
           (page) => page.things,
           { max, pageSize: query.pageSize },
         )

@@ -100,7 +100,7 @@ describe('a list with page numbers', () => {
   test('ends after max', async () => {
     const { client, requests } = await serve([numberedPage([1, 2], 1, 2), numberedPage([3], 2, 2)])
     expect(await idsOf(client.templates.all({}, { max: 1 }))).toEqual(['c1'])
-    expect(requests.map(({ line }) => line)).toEqual(['GET /templates?page=1&pageSize=1'])
+    expect(requests.map(({ line }) => line)).toEqual(['GET /templates?pageSize=1&page=1'])
   })
 })
 
