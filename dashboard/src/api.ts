@@ -16,13 +16,6 @@ export function apiOf(projectId: string): Sterna {
 /** Sends with the secret key: `/v1/send` does not accept a session. The key stays in memory. */
 export const sendWithKey = (secret: string, ...message: Parameters<Sterna['send']>) => new Sterna({ apiKey: secret }).send(...message)
 
-/** A file of a project. A plain link cannot fetch it: the project is in a header. */
-export async function fetchFile(projectId: string, path: string): Promise<Blob> {
-  const response = await fetch(path, { headers: { 'x-project-id': projectId }, credentials: 'same-origin' })
-  if (!response.ok) throw new SternaError('UNEXPECTED_RESPONSE', `The server answered ${response.status}.`, { status: response.status })
-  return response.blob()
-}
-
 /** Query keys begin with the project, so that nothing is ever shown in another one: `projectKey(id, 'contacts', 'list', request)`. */
 export const projectKey = (projectId: string, ...parts: unknown[]) => ['project', projectId, ...parts] as const
 

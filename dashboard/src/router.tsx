@@ -76,7 +76,7 @@ const contacts = createRoute({
   getParentRoute: inProject,
   path: '/contacts',
   component: lazyRouteComponent(() => import('./features/contacts/contacts-page.tsx'), 'ContactsPage'),
-  validateSearch: listSearch('subscribed', 'created', 'field'),
+  validateSearch: listSearch('subscribed', 'created', 'field', 'segment'),
 })
 const fields = createRoute({
   getParentRoute: inProject,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { gzipSync } from 'node:zlib'
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
@@ -51,7 +52,22 @@ test('no page has a serious accessibility problem or is wider than a phone, in l
   }
   await Promise.all([checkAll(page, 'light'), checkAll(phone, 'dark, on a phone')])
   expect(problems).toEqual([])
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]))
+  expect(stored.match(/[sp]k_[0-9a-f]{8}/)).toBe(null)
 }, 180_000)
+
+test('signing in and opening the first page loads at most 250 KB of compressed JavaScript', async () => {
+  const { page } = await openAsOwner('budget@example.com')
+  const sizes: Promise<number>[] = []
+  page.on('response', (response) => {
+    if (new URL(response.url()).pathname.endsWith('.js')) sizes.push(response.body().then((body) => gzipSync(body).length))
+  })
+  await showPage(page, '/sign-in')
+  await heading(page, 'Overview')
+  const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+  expect(sizes.length).toBeGreaterThan(3)
+  expect(total).toBeLessThan(250_000)
+})
 
 test('a new user sends a first email in the sandbox and sees it, within a minute', async () => {
   const { page } = await openAsOwner('first@example.com')

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { X } from 'lucide-react'
 import { useEffect } from 'react'
-import { apiOf, fetchFile, projectKey } from '../api.ts'
+import { apiOf, projectKey } from '../api.ts'
 import { useProject } from '../projects/current.ts'
 import { IconButton } from '../ui/button.tsx'
 import { explain } from '../ui/explain.ts'
@@ -30,7 +30,8 @@ export function JobTray() {
 
 async function downloadFailedRows({ id, projectId }: TrackedJob) {
   try {
-    saveFile(await fetchFile(projectId, `/contacts/import/${encodeURIComponent(id)}/errors`), 'failed-rows.csv')
+    const file = await apiOf(projectId).contacts.importErrors(id)
+    saveFile(await file.blob(), file.filename ?? 'failed-rows.csv')
   } catch (error) {
     toast(explain(error), { tone: 'danger' })
   }

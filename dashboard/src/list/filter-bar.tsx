@@ -127,7 +127,11 @@ function Pill({ filter, value, onChange }: { filter: Filter; value: string; onCh
 
 type AddFilterProps = { filters: Filter[]; values: Record<string, string>; onSet: (name: string, value: string | undefined) => void }
 
-function AddFilter({ filters, values, onSet }: AddFilterProps) {
+/** A filter without anything to choose, such as by segment in a project without segments, is not offered. */
+const hasChoices = (filter: Filter) => !('options' in filter) || Object.keys(filter.options).length > 0
+
+function AddFilter({ filters: all, values, onSet }: AddFilterProps) {
+  const filters = all.filter(hasChoices)
   const [chosen, setChosen] = useState(filters.length === 1 ? filters[0] : undefined)
   if (chosen) return <FilterEditor filter={chosen} value={values[chosen.name]} onChange={(value) => onSet(chosen.name, value)} />
   return (

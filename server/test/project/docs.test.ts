@@ -13,7 +13,7 @@ const listFiles = (folder: string) =>
     .filter((file) => !/(^|\/)(node_modules|dist|data)\//.test(file))
     .map((file) => join(folder, file))
 
-const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'sdk/README.md']
+const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'sdk/README.md', 'dashboard/README.md']
   .concat(listFiles('docs').filter((file) => file.endsWith('.md')))
   .map(readPage)
 const files = ['server', 'dashboard', 'sdk', 'bench', 'scripts', 'docs'].flatMap(listFiles)

@@ -9,6 +9,7 @@ import { countOf, formatCount } from '../../ui/count.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { explain } from '../../ui/explain.ts'
 import { toast } from '../../ui/toast.tsx'
+import { AddToSegment } from './add-to-segment.tsx'
 import { bulkBody } from './contact-filter.ts'
 
 const NOUN = { one: 'contact', many: 'contacts' }
@@ -52,6 +53,7 @@ export function BulkActions({ selection, count, request, isEstimate, onDone }: B
       >
         Unsubscribe
       </Button>
+      <AddToSegment selection={selection} count={count} request={request} about={about} onDone={onDone} />
       <Button size="sm" onClick={() => setConfirming('Delete')}>
         Delete…
       </Button>

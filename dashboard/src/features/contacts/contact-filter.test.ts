@@ -3,12 +3,13 @@ import { NOTHING, select, selectAll } from '../../list/selection.ts'
 import { bulkBody, contactFilter, contactsQuery, readFieldFilter } from './contact-filter.ts'
 
 test('the filters of the URL become the filter of the API', () => {
-  const filters = { subscribed: 'false', created: '2026-01-01..2026-02-01', field: 'plan=a=b' }
+  const filters = { subscribed: 'false', created: '2026-01-01..2026-02-01', field: 'plan=a=b', segment: 's1' }
   expect(contactFilter({ q: 'ada', filters })).toEqual({
     search: 'ada',
     subscribed: false,
     createdFrom: '2026-01-01',
     createdTo: '2026-02-01',
+    segmentId: 's1',
     field: 'plan',
     value: 'a=b',
   })

@@ -16,7 +16,7 @@ import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
 import { ContactData } from './contact-data.tsx'
 import { ContactMenu, DeleteContact } from './contact-menu.tsx'
-import { contactQuery } from './queries.ts'
+import { contactQuery, contactSegmentsQuery } from './queries.ts'
 import { Subscription, SuppressionBanner } from './subscription.tsx'
 import { Timeline } from './timeline.tsx'
 
@@ -97,6 +97,7 @@ export function ContactPage() {
               </Fact>
             </Facts>
           </Card>
+          <ContactSegments contactId={contactId} />
           <ContactData contact={contact} />
         </div>
       </div>
@@ -108,6 +109,32 @@ export function ContactPage() {
         />
       )}
     </Page>
+  )
+}
+
+/** Not shown while the contact is in none. */
+function ContactSegments({ contactId }: { contactId: string }) {
+  const project = useProject()
+  const segments = useQuery(contactSegmentsQuery(project.id, contactId)).data
+  if (!segments?.length) return null
+  return (
+    <Card title="Segments">
+      <ul className="flex flex-wrap gap-1">
+        {segments.map(({ id, name }) => (
+          <li key={id}>
+            <Link
+              to="/app/p/$projectId/contacts"
+              params={{ projectId: project.id }}
+              search={{ segment: id }}
+              className="block max-w-60 truncate rounded-md bg-sunken px-2 py-0.5 text-ui hover:text-accent"
+              title={`Everyone in ${name}`}
+            >
+              {name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Card>
   )
 }
 

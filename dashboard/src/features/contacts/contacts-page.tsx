@@ -18,7 +18,7 @@ import { ContactMenu, DeleteContact } from './contact-menu.tsx'
 import { ContactPeek } from './contact-peek.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
 import { FieldFilter } from './field-filter.tsx'
-import { fieldsQuery } from './queries.ts'
+import { fieldsQuery, segmentsQuery } from './queries.ts'
 import { Value } from './value.tsx'
 
 const NOUN = { one: 'contact', many: 'contacts' }
@@ -46,7 +46,7 @@ export function ContactsPage() {
   const [deleting, setDeleting] = useState<Contact>()
   const list = useList<Contact>({
     name: 'contacts',
-    filters: FILTERS,
+    filters: useContactFilters(),
     load: (api, request) => api.contacts.list(contactsQuery(request)),
     rowId,
     isEstimate: (total, { q, filters }) =>
@@ -112,6 +112,13 @@ const COLUMNS: Column<Contact>[] = [
   },
   { id: 'updatedAt', heading: 'Updated', width: 'w-32', from: 'lg', cell: ({ updatedAt }) => <Time value={updatedAt} /> },
 ]
+
+function useContactFilters(): Filter[] {
+  const project = useProject()
+  const segments = useQuery(segmentsQuery(project.id)).data ?? []
+  const options = Object.fromEntries(segments.map(({ id, name }) => [id, name]))
+  return [...FILTERS, { name: 'segment', label: 'Segment', kind: 'choice', options }]
+}
 
 /** Every field of the project can become a column. */
 function useContactColumns(): Column<Contact>[] {

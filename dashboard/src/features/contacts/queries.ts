@@ -20,6 +20,13 @@ export const contactEventsQuery = (projectId: string, contactId: string) =>
     getNextPageParam: ({ cursor }) => cursor,
   })
 
+export const segmentsQuery = (projectId: string) =>
+  queryOptions({ queryKey: projectKey(projectId, 'segments', 'names'), queryFn: () => apiOf(projectId).segments.list() })
+
+/** The segments that a contact is in now. */
+export const contactSegmentsQuery = (projectId: string, id: string) =>
+  queryOptions({ queryKey: projectKey(projectId, 'contacts', 'segments', id), queryFn: () => apiOf(projectId).contacts.segments(id) })
+
 /** The fields that contacts of this project have, by the names they have in `data`. The API prefixes them: `data.plan`. */
 export const fieldsQuery = (projectId: string) =>
   queryOptions({
