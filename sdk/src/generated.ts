@@ -59,28 +59,6 @@ export type ConditionExplanation = {
   }[]
 }
 
-export type ConditionExplanationInput = {
-  logic: 'AND' | 'OR'
-  matches: boolean
-  groups: {
-    matches: boolean
-    filters: {
-      field: string
-      operator: string
-      value?: string | number | boolean
-      unit?: string
-      matches: boolean
-      /** The value of the contact: of the field; the time of the last event; for a segment, whether the contact is a member. Null if there is none. Long values are cut. */
-      actual: unknown
-      /** The field was deleted from all contacts: no filter on it matches. */
-      fieldDeleted?: boolean
-      /** The condition of a dynamic segment. */
-      segment?: ConditionExplanationInput
-    }[]
-    conditions?: ConditionExplanationInput
-  }[]
-}
-
 export type ConditionFilter = {
   /** `email`, `subscribed`, `createdAt`, `updatedAt`, `data.<path>`, `event.<name>`, `email.<activity>` (sent, delivered, opened, clicked, bounced, complained) or `segment.<id>`. */
   field: string
@@ -1784,7 +1762,7 @@ export interface Operations {
       description?: string | null
       /** `DYNAMIC` by default. */
       type?: 'DYNAMIC' | 'STATIC'
-      condition?: Condition
+      condition?: ConditionInput
       trackMembership?: boolean
     }
     response: Segment
@@ -1800,7 +1778,7 @@ export interface Operations {
     query: undefined
     headers: undefined
     body: {
-      condition: Condition
+      condition: ConditionInput
     }
     response: {
       /** Contacts that match. */
@@ -1865,7 +1843,7 @@ export interface Operations {
     body: {
       name?: string
       description?: string | null
-      condition?: Condition
+      condition?: ConditionInput
       trackMembership?: boolean
     }
     response: Segment
@@ -1922,6 +1900,8 @@ export interface Operations {
       page?: number
       /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       pageSize?: number
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
       cursor?: string
     }
     headers: undefined
@@ -3046,9 +3026,9 @@ export class SegmentsApi extends Resource {
   /** Iterates over all items of `contacts`, page by page. */
   readonly allContacts = (id: string, query: Omit<Query<'GET /segments/{id}/contacts'>, 'cursor' | 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/{id}/contacts'>['data'][number]> =>
     iterateByCursor(
-      (pageSize, cursor) => this.contacts(id, { ...query, pageSize, cursor }, options),
+      (limit, cursor) => this.contacts(id, { ...query, limit, cursor }, options),
       (page) => page.data,
-      { max, pageSize: query.pageSize },
+      { max, pageSize: query.limit },
     )
 
   /** Duplicate a segment. A static segment is copied with its members. The copy is not tracked. */

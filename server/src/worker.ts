@@ -27,11 +27,11 @@ import { type Config, lacksMailFrom, sendsAccountEmails, WITHOUT_MAIL_FROM } fro
 import type { Log } from './lib/log.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { continueCompute, forgetMembers } from './segments/compute.ts'
-import { recheckSegments } from './segments/recheck.ts'
-import { startSweep } from './segments/sweep.ts'
 import { continueCopyingMembers } from './segments/copy-members.ts'
 import { countStaleSegments } from './segments/counts.ts'
+import { recheckSegments } from './segments/recheck.ts'
 import { segmentAccess } from './segments/selection.ts'
+import { startSweep } from './segments/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
 
@@ -86,7 +86,15 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   return {
     async stop() {
-      await Promise.all([engine.stop(), dispatcher.stop(), segmentSweep.stop(), notifications.stop(), listener?.stop(), accountEmails?.stop(), sender.stop()])
+      await Promise.all([
+        engine.stop(),
+        dispatcher.stop(),
+        segmentSweep.stop(),
+        notifications.stop(),
+        listener?.stop(),
+        accountEmails?.stop(),
+        sender.stop(),
+      ])
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countRows, type Db, one, type Pool } from '../db/index.ts'
-import { readWithin } from '../db/read-within.ts'
+import type { Db, Pool } from '../db/index.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
+import { countWithin } from '../http/bounded-read.ts'
 import { CursorQuery, choiceParam, readKeysetPage } from '../http/paging.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
 import type { Secrets } from '../lib/secrets.ts'
@@ -42,7 +43,7 @@ export async function listContacts({ db, secrets, segments }: Deps, projectId: s
   const inSegment = query.segmentId ? await selectInSegment(segments, db, projectId, query.segmentId) : undefined
   const where = sql`${matchesFilterSql(projectId, filter)} ${inSegment ? sql`and ${inSegment}` : sql``}`
   const select = (from: Db) => selectPage(from, secrets, { projectId, query, where })
-  const page = inSegment ? await readWithin(db, LONG_STATEMENT_MS, select, failTooSlow) : await select(db)
+  const page = inSegment ? await withStatementTimeout(db, LONG_STATEMENT_MS, select, failTooSlow) : await select(db)
   const isFirst = query.cursor === undefined
   return { ...page, total: isFirst ? await (inSegment ? countRowsOf(db, where) : countMatching(db, projectId, filter)) : 0 }
 }
@@ -86,24 +87,6 @@ async function countMatching(db: Pool, projectId: string, filter: ContactFilter)
   return countRowsOf(db, matchesFilterSql(projectId, filter))
 }
 
-async function countRowsOf(db: Pool, where: RawBuilder<unknown>) {
-  const count = await countUpTo(db, where)
-  return count < COUNT_UP_TO ? count : Math.max(count === Number.POSITIVE_INFINITY ? 0 : count, await estimate(db, where))
-}
-
-/** Returns infinity if counting takes too long, because few of very many contacts match. */
-const countUpTo = (db: Pool, where: RawBuilder<unknown>) =>
-  readWithin(
-    db,
-    COUNT_MS,
-    (tx) => countRows(tx, sql`select 1 from contacts where ${where} limit ${COUNT_UP_TO}`),
-    () => Number.POSITIVE_INFINITY,
-  )
-
-async function estimate(db: Db, where: RawBuilder<unknown>) {
-  const { 'QUERY PLAN': plan } = await one(
-    db,
-    sql<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>`explain (format json) select 1 from contacts where ${where}`,
-  )
-  return Math.round(plan[0].Plan['Plan Rows'])
-}
+/** Few of very many contacts may match, and then counting takes long. */
+const countRowsOf = (db: Pool, where: RawBuilder<unknown>) =>
+  countWithin(db, sql`select 1 from contacts where ${where}`, { upTo: COUNT_UP_TO, ms: COUNT_MS })

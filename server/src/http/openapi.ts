@@ -134,10 +134,9 @@ function nameResponses<Document extends object>(document: Document): Document {
 
 /** Removes unused schemas and patterns that repeat a format, and makes the other patterns portable. */
 function tidy<Document extends object>(document: Document): Document {
-  const { schemas } = (document as { components?: { schemas?: Record<string, unknown> } }).components ?? {}
-  for (const name of Object.keys(schemas ?? {})) {
-    if (!JSON.stringify(document).includes(`"#/components/schemas/${name}"`)) delete schemas![name]
-  }
+  const { schemas = {} } = (document as { components?: { schemas?: Record<string, unknown> } }).components ?? {}
+  const used = usedSchemas(document, schemas)
+  for (const name of Object.keys(schemas)) if (!used.has(name)) delete schemas[name]
   return JSON.parse(JSON.stringify(document), (_key, value) => {
     if (value?.format === 'uuid' || value?.format === 'date-time') delete value.pattern
     if (typeof value?.pattern === 'string') value.pattern = portablePattern(value.pattern)
@@ -145,4 +144,18 @@ function tidy<Document extends object>(document: Document): Document {
     if (value?.maximum === Number.MAX_SAFE_INTEGER) delete value.maximum
     return value
   })
+}
+
+/** Names of the schemas that are used outside of the list of schemas, or by one of those. A recursive schema refers to itself. */
+function usedSchemas(document: object, schemas: Record<string, unknown>): Set<string> {
+  const used = new Set<string>()
+  const visit = (text: string) => {
+    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue
+      used.add(name)
+      visit(JSON.stringify(schemas[name] ?? null))
+    }
+  }
+  visit(JSON.stringify(document, (_key, value) => (value === schemas ? undefined : value)))
+  return used
 }

@@ -3,7 +3,7 @@ import type { Expression } from '../conditions/expression.ts'
 import { expressionSql, scanSql } from '../conditions/sql.ts'
 import { countContacts } from '../contacts/counts.ts'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { readWithin } from '../db/read-within.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { SECOND } from '../lib/units.ts'
@@ -86,7 +86,7 @@ const storeCount = (tx: Tx, { projectId, id, updatedAt }: SegmentRow, { count, i
 
 /** Counts after a change of the segment: exactly if that is quick, else by a sample now and exactly in a job. */
 export async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRow> {
-  const exact = await readWithin(
+  const exact = await withStatementTimeout(
     db,
     COUNT_NOW_MS,
     (tx) => measured(() => countExactly(tx, segment)),
@@ -94,7 +94,7 @@ export async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRo
   )
   const counted =
     exact ??
-    (await readWithin(
+    (await withStatementTimeout(
       db,
       ESTIMATE_MS,
       (tx) => estimate(tx, segment),
@@ -108,7 +108,7 @@ export async function countNow(db: Pool, segment: SegmentRow): Promise<SegmentRo
 
 /** Counts exactly, or fails when that takes too long. */
 export async function recount(db: Pool, segment: SegmentRow) {
-  const counted = await readWithin(db, LONG_STATEMENT_MS, (tx) => measured(() => countExactly(tx, segment)), failTooSlow)
+  const counted = await withStatementTimeout(db, LONG_STATEMENT_MS, (tx) => measured(() => countExactly(tx, segment)), failTooSlow)
   await transact(db, (tx) => storeCount(tx, segment, counted))
   return counted.count
 }
@@ -120,7 +120,7 @@ export async function countForList(db: Pool, segment: SegmentRow) {
     await refreshCounts(db, segment.projectId, [segment])
     return segment.memberCount
   }
-  return readWithin(
+  return withStatementTimeout(
     db,
     COUNT_NOW_MS,
     (tx) => countExactly(tx, segment),
@@ -167,7 +167,7 @@ const listStale = (db: Db, projectId: string) =>
 
 /** One that takes too long is estimated: the next attempt follows after its time, not at once. */
 async function countInJob(db: Pool, segment: SegmentRow) {
-  const counted = await readWithin(
+  const counted = await withStatementTimeout(
     db,
     LONG_STATEMENT_MS,
     (tx) => measured(() => countExactly(tx, segment)),

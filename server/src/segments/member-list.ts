@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
 import { type Db, many, type Pool } from '../db/index.ts'
-import { readWithin } from '../db/read-within.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { pagePortions } from '../http/page-stream.ts'
 import { CursorQuery, PageQuery, readKeysetPage, writeCursor } from '../http/paging.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
@@ -11,7 +11,8 @@ import { countForList } from './counts.ts'
 import type { SegmentRow } from './segment.ts'
 import { segmentSql } from './selection.ts'
 
-export const MembersQuery = PageQuery.extend({ cursor: CursorQuery.shape.cursor })
+/** `limit` is another name of `pageSize`, as in other lists by cursor. */
+export const MembersQuery = PageQuery.extend(CursorQuery.shape)
 
 export const MemberList = z.object({
   data: z.array(Contact),
@@ -25,6 +26,9 @@ export const MemberList = z.object({
 })
 
 type Query = z.output<typeof MembersQuery>
+const DEFAULT_SIZE = MembersQuery.parse({}).pageSize
+const sizeOf = ({ pageSize, limit }: Query) => (pageSize === DEFAULT_SIZE ? limit : pageSize)
+
 type Page = { after?: string | undefined; limit: number; offset?: number }
 
 const scopeOf = ({ projectId, id }: SegmentRow) => JSON.stringify(['segment-members', projectId, id])
@@ -46,9 +50,11 @@ const contactsSql = (projectId: string, ids: RawBuilder<unknown>) => sql<Contact
   select ${CONTACT_COLUMNS} from contacts where project_id = ${projectId} and id = any(${ids}) order by id desc`
 
 /** A page by number, in portions that fit into memory: contacts may have 256 KB each. */
-export async function listMembers(db: Pool, secrets: Secrets, segment: SegmentRow, { page, pageSize }: Query) {
+export async function listSegmentMembers(db: Pool, secrets: Secrets, segment: SegmentRow, query: Query) {
+  const { page } = query
+  const pageSize = sizeOf(query)
   const offset = (page - 1) * pageSize
-  const rows = await readWithin(
+  const rows = await withStatementTimeout(
     db,
     LONG_STATEMENT_MS,
     async (tx) => {
@@ -90,15 +96,16 @@ async function totalOf(db: Pool, segment: SegmentRow, { offset, shown, hasMore }
 }
 
 /** A page after a cursor: its cost does not grow with the number of pages before it. */
-export async function listMembersAfter(db: Pool, secrets: Secrets, segment: SegmentRow, { cursor, pageSize }: Query) {
-  const { data, ...page } = await readWithin(
+export async function listSegmentMembersAfter(db: Pool, secrets: Secrets, segment: SegmentRow, query: Query) {
+  const pageSize = sizeOf(query)
+  const { data, ...page } = await withStatementTimeout(
     db,
     LONG_STATEMENT_MS,
     async (tx) => {
       const idsSql = await pageIdsSql(tx, segment)
       return readKeysetPage(tx, secrets, {
         scope: scopeOf(segment),
-        query: { limit: pageSize, cursor },
+        query: { limit: pageSize, cursor: query.cursor },
         select: ({ after, limit }) => contactsSql(segment.projectId, sql`array(${idsSql({ after: after?.[0] as string, limit })})`),
         positionOf: ({ id }) => [id],
         show: showContact,

@@ -5,7 +5,7 @@ import { sendPage } from '../http/page-stream.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { listMembers, listMembersAfter, MemberList, MembersQuery } from './member-list.ts'
+import { listSegmentMembers, listSegmentMembersAfter, MemberList, MembersQuery } from './member-list.ts'
 import { addAddresses, MAX_ADDRESSES, removeAddresses } from './members.ts'
 import { findSegment } from './segment.ts'
 
@@ -44,8 +44,8 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
     },
     async (req, reply) => {
       const segment = await find(req.project.id, req.params.id)
-      if (req.query.cursor !== undefined) return listMembersAfter(db, secrets, segment, req.query)
-      return sendPage(reply, await listMembers(db, secrets, segment, req.query), { alias: 'contacts' }) as never
+      if (req.query.cursor !== undefined) return listSegmentMembersAfter(db, secrets, segment, req.query)
+      return sendPage(reply, await listSegmentMembers(db, secrets, segment, req.query), { alias: 'contacts' }) as never
     },
   )
 

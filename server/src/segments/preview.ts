@@ -7,7 +7,7 @@ import type { ConditionTree } from '../conditions/schema.ts'
 import { expressionSql, type SqlContext, scanSql } from '../conditions/sql.ts'
 import { CONTACT_COLUMNS, Contact, type ContactRow, showContact } from '../contacts/contact.ts'
 import { type Db, many, one, type Pool } from '../db/index.ts'
-import { readWithin } from '../db/read-within.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { failTooSlow, LONG_STATEMENT_MS } from '../http/too-slow.ts'
 import { readContext } from './evaluate.ts'
 import { loadLookup } from './expressions.ts'
@@ -44,7 +44,8 @@ export async function previewCondition(db: Pool, projectId: string, tree: Condit
   const context = { projectId, ...(await readContext(db, projectId, [{ expression }])) }
   const question: Question = { projectId, expression, filters, context }
   const exact = filters.length <= MAX_SCANNED_FILTERS && (await scanAll(db, question))
-  const { numbers, estimated, sample } = exact || (await readWithin(db, LONG_STATEMENT_MS, (tx) => scanSample(tx, question), failTooSlow))
+  const { numbers, estimated, sample } =
+    exact || (await withStatementTimeout(db, LONG_STATEMENT_MS, (tx) => scanSample(tx, question), failTooSlow))
   const perFilter = filters.map(({ node: { path, filter } }, index) => ({
     path,
     field: filter.field,
@@ -58,7 +59,7 @@ type Answer = { numbers: Numbers; estimated: boolean; sample: ContactRow[] }
 
 /** Undefined when it takes too long. */
 const scanAll = (db: Pool, question: Question): Promise<Answer | undefined> =>
-  readWithin(
+  withStatementTimeout(
     db,
     PREVIEW_SCAN_MS,
     async (tx) => {

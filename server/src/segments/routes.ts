@@ -18,7 +18,7 @@ import { deleteSegment } from './delete.ts'
 import { explainMembership, MembershipExplanation } from './explain.ts'
 import { previewCondition, SegmentPreview } from './preview.ts'
 import { changeSegment, createSegment, duplicateSegment, MAX_SEGMENT_NAME } from './save.ts'
-import { AnyCondition, findSegment, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
+import { findSegment, GivenCondition, listSegmentSizes, listSegments, SEGMENT_TYPES, Segment, showSegment } from './segment.ts'
 
 const SegmentParam = z.object({ id: z.string() })
 const Name = z.string().trim().min(1).max(MAX_SEGMENT_NAME)
@@ -29,14 +29,14 @@ const NewSegment = z
     name: z.preprocess((given) => given ?? undefined, Name.optional()),
     description: Description,
     type: z.enum(SEGMENT_TYPES).optional().describe('`DYNAMIC` by default.'),
-    condition: AnyCondition.optional().describe('Required for a dynamic segment; ignored for a static one.'),
+    condition: GivenCondition.optional().describe('Required for a dynamic segment; ignored for a static one.'),
     trackMembership: z.boolean().optional(),
   })
   .meta({ required: ['name'] })
 const Changes = z.object({
   name: Name.optional(),
   description: Description,
-  condition: AnyCondition.optional().describe('Ignored for a static segment.'),
+  condition: GivenCondition.optional().describe('Ignored for a static segment.'),
   trackMembership: z.boolean().optional(),
 })
 
@@ -96,7 +96,7 @@ export function segmentRoutes(app: App, { db }: Deps) {
         tags,
         summary: 'Preview a condition',
         description: 'Counts the contacts that match a condition, and those that remain after each filter. Stores nothing.',
-        body: z.object({ condition: AnyCondition }),
+        body: z.object({ condition: GivenCondition }),
         response: { 200: SegmentPreview },
       },
     },

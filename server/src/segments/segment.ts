@@ -8,8 +8,10 @@ export const SEGMENT_TYPES = ['DYNAMIC', 'STATIC'] as const
 /** Segments of a project. */
 export const MAX_SEGMENTS = 1_000
 
-/** A condition tree. Not parsed by the schema: `readCondition` reads one that a caller sends, and a stored one is valid. */
-export const AnyCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
+/** A tree that a caller sends. Not parsed by the schema: `readCondition` refuses a bomb before it is read as a whole. */
+export const GivenCondition = z.unknown().meta({ $ref: '#/components/schemas/ConditionInput' })
+/** A stored tree, which is valid. */
+const StoredCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
 
 export const Segment = z
   .object({
@@ -17,7 +19,7 @@ export const Segment = z
     name: z.string(),
     description: z.string().nullable(),
     type: z.enum(SEGMENT_TYPES),
-    condition: AnyCondition.nullable().describe('Null for a static segment.'),
+    condition: StoredCondition.nullable().describe('Null for a static segment.'),
     slug: z.string().describe('Part of the names of its events: `segment.<slug>.entry` and `segment.<slug>.exit`. Never changes.'),
     trackMembership: z.boolean(),
     memberCount: z.int().describe('As last counted.'),

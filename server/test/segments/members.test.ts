@@ -166,6 +166,8 @@ describe('the list of members', () => {
     ['?page=0&pageSize=0', 1, 20],
     ['?page=x&pageSize=-1', 1, 20],
     ['?pageSize=500', 1, 100],
+    ['?limit=5', 1, 5],
+    ['?limit=5&pageSize=7', 1, 7],
     ['', 1, 20],
   ])('reads %j as page %i of %i', async (query, page, pageSize) => {
     const project = await newProject()

@@ -7,7 +7,7 @@ import { isStatementTimeout } from './sql-state.ts'
  * workers would build the same hash table each (3.0 s of CPU instead of 1.1 for a count over a million contacts), and one project's count
  * would occupy the whole database.
  */
-export const readWithin = <Result, Other>(
+export const withStatementTimeout = <Result, Other>(
   db: Pool,
   ms: number,
   read: (tx: Tx) => Promise<Result>,
