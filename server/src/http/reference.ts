@@ -95,7 +95,7 @@ function printPage(assets: Assets, { isSignedIn }: { isSignedIn: boolean }) {
 <span class="caller" id="caller"></span>
 <a href="/openapi.json">openapi.json</a>
 </header>
-<main id="reference"><p class="loading">Loading the API reference …</p></main>
+<div id="reference"><p class="loading">Loading the API reference …</p></div>
 <noscript>The API reference needs JavaScript. The same document for machines: <a href="/openapi.json">openapi.json</a></noscript>
 </body>
 </html>

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import sparticuz from '@sparticuz/chromium'
+import type { AxeResults } from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSterna } from '../support/process.ts'
@@ -55,6 +57,14 @@ async function tryOut(page: Page, method: string, path: string) {
   return { status: await response.locator('.response-col_status').innerText(), text: await response.innerText() }
 }
 
+/** What axe finds serious or critical, such as text that is hard to read or a field without a name. */
+async function seriousViolations(page: Page) {
+  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
+  const { violations } = (await page.evaluate('axe.run()')) as AxeResults
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  return serious.map(({ id, nodes }) => `${id}: ${nodes[0]!.html.slice(0, 160)}`)
+}
+
 describe('the page', () => {
   test('lists every operation, from its own origin only, without an error', async () => {
     const { page, problems } = await openPage()
@@ -79,7 +89,9 @@ describe('the page', () => {
     expect(answer.status).toContain('200')
     expect(answer.text).toContain('second@example.com')
     expect(answer.text).not.toContain('first@example.com')
-    expect(page.url()).toContain('?project=')
+    expect(page.url()).toMatch(/\?project=[0-9a-f-]{36}#\/Contacts\/getContacts$/)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await seriousViolations(page)).toEqual([])
     expect(problems).toEqual([])
   })
 

@@ -6,6 +6,7 @@
 
   applyTheme()
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', applyTheme)
+  new MutationObserver(makeAccessible).observe(document.querySelector('#reference'), { childList: true, subtree: true })
   start()
 
   async function start() {
@@ -24,8 +25,22 @@
       // A key that somebody enters stays in the memory of this page.
       persistAuthorization: false,
       validatorUrl: null,
+      plugins: [calmer],
       requestInterceptor: addCaller,
     })
+  }
+
+  /** One origin needs no choice of servers, and a link inside a button is no use: opening an operation changes the URL anyway. */
+  function calmer() {
+    return { components: { DeepLink: ({ text }) => text, ServersContainer: () => null } }
+  }
+
+  /** The library has lists of choices without a name, and examples that scroll but cannot be reached with the keyboard. */
+  function makeAccessible() {
+    for (const example of document.querySelectorAll('pre.microlight:not([tabindex])')) example.tabIndex = 0
+    for (const choice of document.querySelectorAll('[data-param-name] select:not([aria-label])')) {
+      choice.setAttribute('aria-label', choice.closest('[data-param-name]').dataset.paramName)
+    }
   }
 
   async function readJson(path) {
