@@ -16,6 +16,7 @@ import { type App, createServer, type Deps, refuseUnknown } from './http/server.
 import type { HoldBack } from './opens-clicks/collect.ts'
 import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
+import { jobRoutes } from './projects/job-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
 import { segmentMemberRoutes } from './segments/member-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
@@ -45,6 +46,7 @@ export async function buildApp(
   configRoutes(app, deps)
   authRoutes(app, deps)
   projectRoutes(app, deps)
+  jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps, segmentAccess)

@@ -10,6 +10,7 @@ import { dropOldPauses } from './delivery/sender/pauses.ts'
 import { dropExpiredKeys } from './http/idempotency.ts'
 import { dropEndedAttempts } from './http/quotas.ts'
 import { dropOldJobs } from './jobs/job.ts'
+import { dropOldPieces } from './jobs/pieces.ts'
 import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
@@ -19,6 +20,8 @@ import { dropOldPreviewPages } from './templates/preview-pages.ts'
 
 /** Rows deleted in one transaction. */
 const CHUNK = 5_000
+/** Pieces of files deleted in one transaction: each may have a megabyte. */
+const PIECES_CHUNK = 200
 /** Contents whose attachments are deleted in one transaction: attachments have megabytes, and a statement may take 5 s. */
 const ATTACHMENTS_CHUNK = 20
 
@@ -34,6 +37,7 @@ export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
       'recomputations of segments': () => transact(db, (tx) => resumeComputes(tx)),
       wipes: () => transact(db, (tx) => resumeWipes(tx)),
       'idempotency keys': () => dropExpiredKeys(db, ttlHours),
+      'files of jobs': () => untilNone(db, (tx) => dropOldPieces(tx, PIECES_CHUNK)),
       jobs: () => untilNone(db, (tx) => dropOldJobs(tx, CHUNK)),
       attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, ATTACHMENTS_CHUNK)),
       'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),

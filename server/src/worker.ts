@@ -1,6 +1,7 @@
 import { continueBulk } from './contacts/bulk.ts'
 import { compactCounts } from './contacts/counts.ts'
 import { continueDeleteField } from './contacts/delete-field.ts'
+import { continueExport } from './contacts/export.ts'
 import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { connect, type Pool, transact } from './db/index.ts'
@@ -43,6 +44,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),
   'contacts.import': (job) => continueImport(db, job),
+  'contacts.export': (job) => continueExport(db, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
   'domains.check-due': () => checkDueDomains({ db, config, log }),

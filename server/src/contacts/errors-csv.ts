@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream'
 import type { RowError } from '../jobs/job.ts'
-
-/** Prefixes text that a spreadsheet would run as a formula. */
-const cell = (value: string) => `"${(/^[=+\-@\t\r\0]/.test(value) ? `'${value}` : value).replaceAll('"', '""').replaceAll('\0', '')}"`
+import { csvCell } from '../lib/csv-cell.ts'
 
 /** Streamed page by page: with only invalid rows the result is as long as the imported file. */
 export const printErrors = (nextPage: (after: number) => Promise<RowError[]>) =>
@@ -12,7 +10,7 @@ export const printErrors = (nextPage: (after: number) => Promise<RowError[]>) =>
       for (let after = 0; ; ) {
         const page = await nextPage(after)
         if (!page.length) return
-        yield page.map(({ row, subject, error }) => `${row},${cell(subject)},${cell(error)}\r\n`).join('')
+        yield page.map(({ row, subject, error }) => `${row},${csvCell(subject)},${csvCell(error)}\r\n`).join('')
         after = page.at(-1)!.row
       }
     })(),

@@ -5,6 +5,7 @@ import { PlainError } from '../http/errors.ts'
 import { readFormFile, withFormFiles } from '../http/form-file.ts'
 import type { App, Deps } from '../http/server.ts'
 import { findJob, JobView, listErrors, Queued, type RowError } from '../jobs/job.ts'
+import { readPiece } from '../jobs/pieces.ts'
 import { AppError, fail, failPlainly, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
@@ -13,6 +14,7 @@ import { checkImport, ImportCheck } from './check-import.ts'
 import { readMapping } from './csv-mapping.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
+import { EXPORT_JOB, ExportBody, queueExport, streamExport } from './export.ts'
 import { queueImport } from './import.ts'
 import type { SegmentAccess } from './segment-access.ts'
 import { sourceOf } from './source.ts'
@@ -105,6 +107,58 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
         .send(printErrors((after) => listErrors(db, job, { after, limit: 5_000 })) as never) // a stream is not JSON
     },
   )
+
+  app.post(
+    '/contacts/export',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Export contacts as CSV',
+        description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+        body: ExportBody,
+        response: { 202: Queued },
+      },
+    },
+    async (req, reply) => {
+      const jobId = await transact(db, (tx) => queueExport(tx, req.project.id, req.body.filter))
+      return reply.status(202).send({ message: 'The export is queued.', jobId })
+    },
+  )
+
+  app.get(
+    '/contacts/export/:jobId',
+    { config, schema: { tags, summary: 'Get the status of an export', params: JobParam, response: { 200: JobView, 404: PlainError } } },
+    async (req) => (await findExport(req)) ?? jobNotFound(),
+  )
+
+  app.get(
+    '/contacts/export/:jobId/file',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Download the file of an export',
+        params: JobParam,
+        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } }, 404: PlainError },
+      },
+    },
+    async (req, reply) => {
+      const found = (await findExport(req)) ?? jobNotFound()
+      if (found.state !== 'completed') fail('CONFLICT', { message: 'The export has not been completed.', details: { state: found.state } })
+      const job = { projectId: req.project.id, jobId: found.id }
+      const first = (await readPiece(db, job, 0)) ?? fail('RESOURCE_NOT_FOUND', { message: 'The file was deleted.', plain: true })
+      return reply
+        .type('text/csv; charset=utf-8')
+        .header('content-disposition', `attachment; filename="contacts-${found.createdAt.slice(0, 10)}.csv"`)
+        .send(streamExport(db, job, first) as never) // a stream is not JSON
+    },
+  )
+
+  const findExport = async (req: FastifyRequest) => {
+    const { jobId } = req.params as { jobId: string }
+    return isId(jobId) ? findJob(db, { projectId: req.project.id, jobId }, [EXPORT_JOB]) : undefined
+  }
 
   await withFormFiles(app, (scope) => {
     scope.post(

@@ -219,6 +219,12 @@ export interface Schema {
     job_id: string
     content: Buffer
   }
+  job_pieces: {
+    project_id: string
+    job_id: string
+    piece: number
+    content: string
+  }
   job_workers: {
     worker_id: string
     liveness_key: number

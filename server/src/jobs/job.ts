@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, type Db, maybeOne, one, type Rows, type Tx } from '../db/index.ts'
+import { countAffected, countRows, type Db, maybeOne, one, type Rows, type Tx } from '../db/index.ts'
 import type { WipeScope } from '../db/wipe-rows.ts'
 import { newId } from '../lib/id.ts'
 import { enqueue, type Jobs } from './enqueue.ts'
+import { deletePieces } from './pieces.ts'
 
 const STATES = ['waiting', 'active', 'completed', 'failed'] as const
 
@@ -25,7 +26,7 @@ export const JobView = z
 
 export const Queued = z.object({ message: z.string(), jobId: z.uuid() })
 
-type Row = Pick<Rows['jobs'], 'id' | 'type' | 'progress'> & {
+export type JobRow = Pick<Rows['jobs'], 'id' | 'type' | 'progress'> & {
   state: (typeof STATES)[number]
   result: Record<string, unknown> | null
   failedReason: string | null
@@ -59,18 +60,28 @@ export async function countUnfinished(tx: Tx, { projectId, type }: { projectId: 
 }
 const UNFINISHED_LOCK = 7_357_027
 
-export async function findJob(db: Db, { projectId, jobId }: JobId, types: string[]) {
-  const row = await maybeOne(
-    db,
-    sql<Row>`
-      select id, type, state, progress, result, failed_reason as "failedReason", created_at as "createdAt", finished_at as "finishedAt"
-      from jobs where project_id = ${projectId} and id = ${jobId} and type = any(${types})
-    `,
-  )
+const COLUMNS = sql`id, type, state, progress, result, failed_reason as "failedReason", created_at as "createdAt", finished_at as "finishedAt"`
+
+/** Of any type, or of one of these. */
+export async function findJob(db: Db, { projectId, jobId }: JobId, types?: string[]) {
+  const ofType = types ? sql`and type = any(${types})` : sql``
+  const row = await maybeOne(db, sql<JobRow>`select ${COLUMNS} from jobs where project_id = ${projectId} and id = ${jobId} ${ofType}`)
   return row && showJob(row)
 }
 
-const showJob = (row: Row): z.output<typeof JobView> => ({
+type JobList = { projectId: string; active: boolean }
+const listed = ({ projectId, active }: JobList) => sql`project_id = ${projectId} ${active ? sql`and finished_at is null` : sql``}`
+
+/** Newest first. */
+export const selectJobs = ({ after, limit, ...list }: JobList & { after: string | undefined; limit: number }) => sql<JobRow>`
+  select ${COLUMNS} from jobs where ${listed(list)} ${after === undefined ? sql`` : sql`and id < ${after}`} order by id desc limit ${limit}`
+
+/** Totals are exact up to this number, and stop there. */
+const COUNT_UP_TO = 10_000
+
+export const countJobs = (db: Db, list: JobList) => countRows(db, sql`select 1 from jobs where ${listed(list)} limit ${COUNT_UP_TO}`)
+
+export const showJob = (row: JobRow): z.output<typeof JobView> => ({
   ...row,
   jobId: row.id,
   status: row.state,
@@ -210,13 +221,16 @@ export async function listErrors(
   return rows
 }
 
+/** Pieces deleted in one transaction: each may have a megabyte. */
+const MAX_PIECES = 200
+
 /** Results can be read for a month. */
 export const dropOldJobs = (tx: Tx, limit: number) => deleteJobs(tx, sql`finished_at < now() - interval '30 days'`, limit)
 
 export const wipeJobs = (tx: Tx, { projectId, before, limit }: WipeScope) =>
   deleteJobs(tx, sql`project_id = ${projectId} and created_at <= ${before}::timestamptz`, limit)
 
-/** Deletes the row errors first: a job may have millions, which a cascade would delete in one statement. Returns the number of rows deleted. */
+/** Deletes row errors and pieces first: a job may have millions, which a cascade would delete in one statement. Returns the number of rows deleted. */
 async function deleteJobs(tx: Tx, which: RawBuilder<unknown>, limit: number) {
   const errors = await countAffected(
     tx,
@@ -226,7 +240,8 @@ async function deleteJobs(tx: Tx, which: RawBuilder<unknown>, limit: number) {
         where (e.project_id, e.job_id) in (select project_id, id from jobs where (${which})) limit ${limit})
     `,
   )
-  if (errors) return errors
+  const pieces = errors ? 0 : await deletePieces(tx, which, Math.min(limit, MAX_PIECES))
+  if (errors || pieces) return errors + pieces
   return countAffected(
     tx,
     sql`delete from jobs where (project_id, id) in (select project_id, id from jobs where (${which}) limit ${limit})`,

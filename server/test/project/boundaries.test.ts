@@ -48,6 +48,7 @@ const OWNERS: Record<string, string> = {
   memberships: 'projects',
   job_errors: 'jobs',
   job_files: 'jobs',
+  job_pieces: 'jobs',
   job_workers: 'jobs',
   jobs: 'jobs',
   migrations: 'db',

@@ -35,6 +35,7 @@ export function useTwoProjects(sterna: Sterna) {
     const invitations = { own: await setUp(mine, guest.email), foreign: await setUp(theirs, other.email) }
     const job = async (project: Project, contactId: string) =>
       (await sterna.call('POST', '/contacts/bulk-subscribe', { key: project.sk, body: { contactIds: [contactId] } })).body.jobId as string
+    const exported = async ({ sk }: Project) => (await sterna.call('POST', '/contacts/export', { key: sk, body: {} })).body.jobId as string
     const contact = async ({ sk }: Project) =>
       (await sterna.call('POST', '/contacts', { key: sk, body: { email: 'contact@example.com', data: { plan: 'pro' } } })).body.id as string
     const domain = async ({ sk }: Project, name: string) =>
@@ -69,6 +70,8 @@ export function useTwoProjects(sterna: Sterna) {
       contacts,
       contact: contacts,
       bulk: { own: await job(mine, contacts.own), foreign: await job(theirs, contacts.foreign) },
+      jobs: { own: await job(mine, contacts.own), foreign: await job(theirs, contacts.foreign) },
+      export: { own: await exported(mine), foreign: await exported(theirs) },
       // There are no imports: the other project's is as unknown as any other.
       import: { own: randomUUID(), foreign: randomUUID() },
       // Images are public: no foreign one exists, only a missing one.
