@@ -11,6 +11,7 @@ import {
 import { wipeDomains } from './domains/wipe.ts'
 import { wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
 import { wipeKeys } from './http/idempotency.ts'
+import { wipeKeyUsage } from './http/key-usage.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
 import type { Wiper } from './projects/wipe.ts'
@@ -23,6 +24,7 @@ import { wipeUploads } from './uploads/wipe.ts'
 /** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
 export const WIPERS: Wiper[] = [
   wipeKeys,
+  wipeKeyUsage,
   wipeJobs,
   wipeSegmentMembers,
   wipeSegments,

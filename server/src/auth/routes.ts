@@ -8,7 +8,7 @@ import type { App, Deps } from '../http/server.ts'
 import { readSessionCookie } from '../http/session-cookie.ts'
 import { Address, Timestamp } from '../http/validate.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
-import { fail } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
 import { isInvited } from '../projects/members.ts'
 import {
@@ -24,7 +24,16 @@ import {
 } from './accounts.ts'
 import { logIn } from './login.ts'
 import { GivenPassword, hashPassword, isPassword, NewPassword } from './passwords.ts'
-import { clearSessionCookie, closeSession, openSession, setSessionCookie } from './sessions.ts'
+import {
+  clearSessionCookie,
+  closeOtherSessions,
+  closeSession,
+  closeSessionById,
+  listSessions,
+  openSession,
+  SessionView,
+  setSessionCookie,
+} from './sessions.ts'
 
 const Token = z.string().min(1).max(200)
 const Done = z.object({ success: z.literal(true) })
@@ -244,6 +253,38 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       const { id, email, verified, createdAt } = await findUser(req.person.userId)
       return { id, email, emailVerified: verified, createdAt: createdAt.toISOString() }
     },
+  )
+
+  app.get(
+    '/users/@me/sessions',
+    { config: { caller: 'session' }, schema: { tags, summary: 'List your sessions', response: { 200: z.array(SessionView) } } },
+    (req) => listSessions(db, req.person),
+  )
+
+  app.delete(
+    '/users/@me/sessions/:sessionId',
+    {
+      config: { caller: 'session' },
+      schema: {
+        tags,
+        summary: 'End one of your sessions',
+        params: z.object({ sessionId: z.string() }),
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const ended = await transact(db, (tx) => closeSessionById(tx, req.person, req.params.sessionId))
+      return ended ? reply.status(204).send(null) : notFound('session', req.params.sessionId)
+    },
+  )
+
+  app.delete(
+    '/users/@me/sessions',
+    {
+      config: { caller: 'session' },
+      schema: { tags, summary: 'End all your other sessions', response: { 200: z.object({ endedCount: z.int() }) } },
+    },
+    async (req) => ({ endedCount: await transact(db, (tx) => closeOtherSessions(tx, req.person)) }),
   )
 
   async function findUser(userId: string) {

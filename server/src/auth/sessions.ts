@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import type { Tx } from '../db/index.ts'
+import { z } from 'zod'
+import { countAffected, type Db, many, type Tx } from '../db/index.ts'
 import { writeSessionCookie } from '../http/session-cookie.ts'
+import { Timestamp } from '../http/validate.ts'
 import { networkOf } from '../lib/network.ts'
 import { randomToken, type Secrets } from '../lib/secrets.ts'
 
@@ -17,6 +19,44 @@ export async function openSession(tx: Tx, secrets: Secrets, { userId, req }: { u
   `.execute(tx)
   return token
 }
+
+export const SessionView = z
+  .object({
+    id: z.string(),
+    isCurrent: z.boolean().describe('The session of this request.'),
+    network: z.string().describe('Where the session was opened.'),
+    userAgent: z.string().nullable(),
+    createdAt: Timestamp,
+    expiresAt: Timestamp,
+  })
+  .meta({ id: 'Session' })
+
+/** A session has no id besides the hash of its token, of which a part identifies it. */
+const SESSION_ID = sql<string>`encode(substring(token_hash from 1 for 16), 'hex')`
+const MAX_SESSIONS = 200
+
+type Owner = { userId: string; tokenHash: Buffer }
+
+/** Newest first. */
+export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promise<z.output<typeof SessionView>[]> {
+  const rows = await many(
+    db,
+    sql<Omit<z.output<typeof SessionView>, 'createdAt' | 'expiresAt'> & { createdAt: Date; expiresAt: Date }>`
+      select ${SESSION_ID} as id, token_hash = ${tokenHash} as "isCurrent", network, user_agent as "userAgent", created_at as "createdAt",
+        expires_at as "expiresAt"
+      from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, 1 limit ${MAX_SESSIONS}
+    `,
+  )
+  return rows.map(({ createdAt, expiresAt, ...row }) => ({ ...row, createdAt: createdAt.toISOString(), expiresAt: expiresAt.toISOString() }))
+}
+
+/** False when the user has no such session. */
+export const closeSessionById = async (tx: Tx, { userId }: Owner, id: string) =>
+  (await countAffected(tx, sql`delete from sessions where user_id = ${userId} and ${SESSION_ID} = ${id}`)) > 0
+
+/** Returns how many. */
+export const closeOtherSessions = (tx: Tx, { userId, tokenHash }: Owner) =>
+  countAffected(tx, sql`delete from sessions where user_id = ${userId} and token_hash <> ${tokenHash}`)
 
 export const closeSession = (tx: Tx, tokenHash: Buffer) => sql`delete from sessions where token_hash = ${tokenHash}`.execute(tx)
 

@@ -242,6 +242,12 @@ export interface Schema {
     created_at: Generated<Timestamp>
     finished_at: Timestamp | null
   }
+  key_usage: {
+    project_id: string
+    kind: string
+    key_version: number
+    used_at: Timestamp
+  }
   listeners: {
     project_id: string
     topic: string

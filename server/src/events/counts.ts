@@ -10,7 +10,7 @@ const MAX_DELTAS_PER_RUN = 50_000
 const COUNTS_LOCK = 7_357_007
 
 /** Merged counts and pending deltas, read in one snapshot. */
-const allCounts = (projectId: string, which: RawBuilder<unknown> = sql``) => sql`(
+export const allCounts = (projectId: string, which: RawBuilder<unknown> = sql``) => sql`(
   select name, day, count from event_counts where project_id = ${projectId} ${which}
   union all
   select name, day, count from event_count_deltas where project_id = ${projectId} ${which}

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { maybeOne } from '../db/index.ts'
 import { PlainError } from '../http/errors.ts'
-import { CursorQuery } from '../http/paging.ts'
+import { CursorQuery, PageQuery, pageList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { fail, failPlainly } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
@@ -11,6 +11,7 @@ import { readDay } from './day.ts'
 import { deleteByName } from './delete-name.ts'
 import { EventList, EventsQuery, listEvents, printEventList } from './list.ts'
 import { isReserved } from './name.ts'
+import { EventNameDetails, listNameDetails } from './name-details.ts'
 
 export function eventRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Events']
@@ -66,6 +67,20 @@ export function eventRoutes(app: App, { db, secrets }: Deps) {
       },
     },
     (req) => listNames(db, req.project.id),
+  )
+
+  app.get(
+    '/events/names/details',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List event names with their figures, most frequent first',
+        querystring: PageQuery,
+        response: { 200: pageList(EventNameDetails) },
+      },
+    },
+    (req) => listNameDetails(db, req.project.id, req.query),
   )
 
   app.get(

@@ -9,6 +9,7 @@ import { MINUTE } from '../lib/units.ts'
 import { createWindowCounter } from '../lib/window-counter.ts'
 import { refuseCrossSite } from './cross-site.ts'
 import { createGuessGuard } from './key-guessing.ts'
+import { createKeyUsage } from './key-usage.ts'
 import { createRateLimiter, type RateState } from './rate-limit.ts'
 import type { App, Deps } from './server.ts'
 import { readSessionCookie } from './session-cookie.ts'
@@ -51,7 +52,9 @@ const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const KEY = /^(pk|sk)_[0-9a-f]{64}$/
 const MAX_REMEMBERED = 10_000
 
-export function authenticate(app: App, { db, secrets, config }: Deps) {
+export function authenticate(app: App, { db, secrets, config, log }: Deps) {
+  const usage = createKeyUsage(db, log)
+  app.addHook('onClose', () => usage.close())
   const limiter = config.rateLimitPerMinute > 0 ? createRateLimiter(db, config.rateLimitPerMinute) : undefined
   const sessionCalls = createWindowCounter({ limit: 3_000, windowMs: MINUTE })
   const guesses = createGuessGuard()
@@ -118,6 +121,7 @@ export function authenticate(app: App, { db, secrets, config }: Deps) {
   async function admitKey(req: FastifyRequest, reply: FastifyReply, kind: 'pk' | 'sk') {
     const key = readBearer(req)
     req.project = req.routeOptions.config.keyCheckedLater ? await findCachedProject(req, kind, key) : await findProject(req, kind, key)
+    usage.note({ projectId: req.project.id, kind, keyVersion: req.project.keyVersion })
     if (limiter) {
       const state = await limiter.take(req.project.id)
       writeRateHeaders(reply, state)

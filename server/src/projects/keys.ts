@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Rows } from '../db/index.ts'
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, type Rows } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
 import type { Secrets } from '../lib/secrets.ts'
 
 export type Keys = { public: string; secret: string }
@@ -20,3 +23,18 @@ export const openKeys = (secrets: Secrets, { public_key_sealed, secret_key_seale
   public: secrets.open('api-key', public_key_sealed),
   secret: secrets.open('api-key', secret_key_sealed),
 })
+
+const LastUsed = z.object({ lastUsedAt: Timestamp.nullable().describe('To the minute. Null: not since it was generated.') })
+export const KeyUsage = z.object({ public: LastUsed, secret: LastUsed })
+
+/** Uses of earlier keys do not count. */
+export async function readKeyUsage(db: Db, { id, keyVersion }: { id: string; keyVersion: number }): Promise<z.output<typeof KeyUsage>> {
+  const rows = await many(
+    db,
+    sql<{ kind: string; usedAt: Date }>`
+      select kind, used_at as "usedAt" from key_usage where project_id = ${id} and key_version = ${keyVersion}
+    `,
+  )
+  const lastUse = (kind: string) => ({ lastUsedAt: rows.find((row) => row.kind === kind)?.usedAt.toISOString() ?? null })
+  return { public: lastUse('pk'), secret: lastUse('sk') }
+}

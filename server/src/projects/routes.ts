@@ -32,6 +32,7 @@ import {
   requestWipe,
   showProject,
 } from './project.ts'
+import { KeyUsage, readKeyUsage } from './keys.ts'
 import { SetupState, setupState } from './setup-state.ts'
 
 const ProjectId = z.object({ id: Id('project') })
@@ -138,6 +139,15 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Get the setup state of a project', params: ProjectId, response: { 200: SetupState } },
     },
     (req) => setupState(db, req.project.id),
+  )
+
+  app.get(
+    '/projects/:id/key-usage',
+    {
+      config: { caller: 'session', role: 'MEMBER' },
+      schema: { tags, summary: 'Get when the API keys were last used', params: ProjectId, response: { 200: KeyUsage } },
+    },
+    (req) => readKeyUsage(db, req.project),
   )
 
   memberRoutes(app)

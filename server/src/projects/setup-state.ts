@@ -9,17 +9,30 @@ export const SetupState = z.object({
   hasEnabledWorkflow: z.boolean(),
   hasSubscription: z.boolean(),
   hasSentEmail: z.boolean(),
+  hasUsedApi: z.boolean().describe('A key of the project was used.'),
+  hasTrackedEvent: z.boolean(),
+  hasTemplate: z.boolean(),
+  hasSegment: z.boolean(),
 })
+
+/** Not recorded by the service itself. */
+const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 
 /** One field per feature; features that do not exist yet are reported as not set up. */
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
   const state = await one(
     db,
-    sql<{ contactCount: number; hasVerifiedDomain: boolean; hasSentEmail: boolean }>`
+    sql<Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasEnabledWorkflow' | 'hasSubscription'>>`
       select
         (select coalesce(sum(total), 0)::int from contact_counts where project_id = ${projectId}) as "contactCount",
         exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",
-        exists (select from emails where project_id = ${projectId} and sent_at is not null) as "hasSentEmail"
+        exists (select from emails where project_id = ${projectId} and sent_at is not null) as "hasSentEmail",
+        exists (select from key_usage where project_id = ${projectId}) as "hasUsedApi",
+        exists (
+          select from event_counts where project_id = ${projectId} and ${IS_TRACKED}
+          union all select from event_count_deltas where project_id = ${projectId} and ${IS_TRACKED}) as "hasTrackedEvent",
+        exists (select from templates where project_id = ${projectId}) as "hasTemplate",
+        exists (select from segments where project_id = ${projectId}) as "hasSegment"
     `,
   )
   return {

@@ -47,7 +47,9 @@ describe('the list of routes', () => {
     expect(odd).toEqual([])
     // The role of a session is that in the project `:id` of the path.
     expect(routes.filter(({ caller, role, url }) => caller === 'session' && role !== '-' && !url.includes('/:id'))).toEqual([])
-    expect(routes.filter(({ caller, role, url }) => caller === 'session' && role === '-' && url.includes(':'))).toEqual([])
+    const ofNoProject = ['/users/@me/sessions/:sessionId']
+    const unbound = routes.filter(({ caller, role, url }) => caller === 'session' && role === '-' && url.includes(':'))
+    expect(unbound.filter(({ url }) => !ofNoProject.includes(url))).toEqual([])
   })
 
   test('has a HEAD with the same callers for every GET except logout: a HEAD must change nothing', () => {

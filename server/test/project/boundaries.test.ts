@@ -44,6 +44,7 @@ const OWNERS: Record<string, string> = {
   idempotency_keys: 'http',
   instance: 'db',
   invitations: 'projects',
+  key_usage: 'http',
   listeners: 'events',
   memberships: 'projects',
   job_errors: 'jobs',

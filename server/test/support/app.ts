@@ -157,7 +157,7 @@ export function createSterna(app: App, db: Pool, secrets: Secrets) {
 
 type Rows = ReturnType<typeof sql<{ row: string }>>
 
-/** Tables that are not compared row by row: a job may add up counts at any time, heartbeats change, and two tables have large columns. */
+/** Tables that are not compared row by row: a job may add up counts at any time, heartbeats and uses of keys change, and two tables have large columns. */
 const DIGEST_QUERIES: Record<string, Rows> = {
   attachments: sql`select (project_id, content_id, position, filename, octet_length(bytes))::text as row from attachments order by 1`,
   sandbox_messages: sql`select (project_id, id, email_id, octet_length(source))::text as row from sandbox_messages order by 1`,
@@ -169,6 +169,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
     group by project_id, name, day having sum(count) <> 0 order by 1
   `,
   event_count_deltas: sql`select '' as row where false`,
+  key_usage: sql`select '' as row where false`,
 }
 
 const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`

@@ -5,8 +5,9 @@ import { cursorList } from '../../http/paging.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
-import { parseSuppressed, removeSuppression, suppressManually, wholeDomain } from '../feedback/suppress.ts'
-import { listSuppressions, Suppression, SuppressionsQuery, showSuppression } from './suppressions.ts'
+import { parseEntry, parseSuppressed, removeSuppression, suppressManually, suppressManyManually, wholeDomain } from '../feedback/suppress.ts'
+import { checkAddress, SuppressionCheck } from './suppression-check.ts'
+import { listSuppressions, Suppression, SuppressionsQuery, showSuppression, streamSuppressions } from './suppressions.ts'
 
 const NewSuppression = z
   .object({ address: Address.optional(), domain: DomainName.optional() })
@@ -52,6 +53,60 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       const suppressed = await transact(db, (tx) => suppressManually(tx, req.project.id, address ?? wholeDomain(domain!)))
       return reply.status(suppressed.isNew ? 201 : 200).send(showSuppression(suppressed))
     },
+  )
+
+  app.post(
+    '/suppressions/bulk',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Suppress many addresses and domains',
+        description: 'Entries that are neither an address nor a domain are returned; the others are suppressed.',
+        body: z.object({ entries: z.array(z.string().max(320)).min(1).max(1_000) }),
+        response: { 200: z.object({ addedCount: z.int(), existingCount: z.int(), invalid: z.array(z.string()) }) },
+      },
+    },
+    async (req) => {
+      const entries = req.body.entries.filter((entry) => entry.trim() !== '')
+      const parsed = entries.map((entry) => ({ entry, address: parseEntry(entry) }))
+      const addresses = [...new Set(parsed.flatMap(({ address }) => address ?? []))]
+      const addedCount = await transact(db, (tx) => suppressManyManually(tx, req.project.id, addresses))
+      const invalid = parsed.filter(({ address }) => address === null).map(({ entry }) => entry)
+      return { addedCount, existingCount: addresses.length - addedCount, invalid }
+    },
+  )
+
+  app.post(
+    '/suppressions/check',
+    {
+      config: { ...config, onlyReads: true },
+      schema: {
+        tags,
+        summary: 'Check whether an address would be sent to',
+        description: 'Names the rules that keep an email to this address from being sent. Changes nothing.',
+        body: z.object({ email: Address }),
+        response: { 200: SuppressionCheck },
+      },
+    },
+    (req) => checkAddress(db, req.project.id, req.body.email),
+  )
+
+  app.get(
+    '/suppressions/export',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Download all suppressions as CSV',
+        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
+      },
+    },
+    async (req, reply) =>
+      reply
+        .type('text/csv; charset=utf-8')
+        .header('content-disposition', 'attachment; filename="suppressions.csv"')
+        .send(streamSuppressions(db, req.project.id) as never), // a stream is not JSON
   )
 
   app.delete(

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countRows, type Db } from '../../db/index.ts'
+import { Readable } from 'node:stream'
+import { countRows, type Db, many } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
+import { csvCell } from '../../lib/csv-cell.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { SUPPRESSION_COLUMNS, SUPPRESSION_REASONS, type SuppressionRow } from '../feedback/suppress.ts'
 
@@ -20,17 +22,22 @@ export const showSuppression = ({ address, reason, createdAt }: SuppressionRow):
   return { address: isDomain ? null : address, domain: isDomain ? address.slice(1) : null, reason, createdAt: createdAt.toISOString() }
 }
 
-export const SuppressionsQuery = CursorQuery.extend({ reason: z.enum(SUPPRESSION_REASONS).optional() })
+export const SuppressionsQuery = CursorQuery.extend({
+  reason: z.enum(SUPPRESSION_REASONS).optional(),
+  q: z.string().max(255).optional().describe('Part of the address or domain.'),
+})
 
 /** Totals are exact up to this number, and stop there. */
 const COUNT_UP_TO = 10_000
 
 /** Newest first. */
 export function listSuppressions(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SuppressionsQuery>) {
-  const { reason } = query
-  const where = sql`project_id = ${projectId} ${reason === undefined ? sql`` : sql`and reason = ${reason.toLowerCase()}`}`
+  const { reason, q = '' } = query
+  const byReason = reason === undefined ? sql`` : sql`and reason = ${reason.toLowerCase()}`
+  const byText = q.trim() === '' ? sql`` : sql`and position(${q.trim().toLowerCase()} in address) > 0`
+  const where = sql`project_id = ${projectId} ${byReason} ${byText}`
   return readKeysetPage(db, secrets, {
-    scope: JSON.stringify(['suppressions', projectId, reason]),
+    scope: JSON.stringify(['suppressions', projectId, reason, ...(q.trim() === '' ? [] : [q])]),
     query,
     select: ({ after, limit }) => sql<SuppressionRow>`
       select ${SUPPRESSION_COLUMNS} from suppressions
@@ -41,4 +48,32 @@ export function listSuppressions(db: Db, secrets: Secrets, projectId: string, qu
     show: showSuppression,
     count: () => countRows(db, sql`select 1 from suppressions where ${where} limit ${COUNT_UP_TO}`),
   })
+}
+
+const EXPORTED_AT_ONCE = 5_000
+
+/** All suppressions as CSV, in the order of their addresses. Streamed page by page, as fast as the client reads. */
+export const streamSuppressions = (db: Db, projectId: string) =>
+  Readable.from(
+    (async function* () {
+      yield 'address,domain,reason,createdAt\r\n'
+      for (let after = ''; ; ) {
+        const rows = await many(
+          db,
+          sql<SuppressionRow>`
+            select ${SUPPRESSION_COLUMNS} from suppressions where project_id = ${projectId} and address > ${after}
+            order by address limit ${EXPORTED_AT_ONCE}
+          `,
+        )
+        if (!rows.length) return
+        yield rows.map(printSuppression).join('')
+        after = rows.at(-1)!.address
+      }
+    })(),
+    { objectMode: false },
+  )
+
+function printSuppression(row: SuppressionRow) {
+  const { address, domain, reason, createdAt } = showSuppression(row)
+  return `${[address, domain, reason, createdAt].map((value) => (value === null ? '' : csvCell(value))).join(',')}\r\n`
 }

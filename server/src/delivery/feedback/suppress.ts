@@ -47,12 +47,27 @@ export const suppressManually = (tx: Tx, projectId: string, address: string) =>
     `,
   )
 
+/** Returns how many are new. The others keep their reasons. */
+export const suppressManyManually = (tx: Tx, projectId: string, addresses: string[]) =>
+  countAffected(
+    tx,
+    sql`
+      insert into suppressions (project_id, address, reason)
+      select ${projectId}, address, 'manual' from unnest(${addresses}::text[]) as a(address)
+      order by 2 -- consistent lock order: avoids deadlocks
+      on conflict do nothing
+    `,
+  )
+
 /** False when there was none. Earlier soft bounces no longer count. */
 export async function removeSuppression(tx: Tx, projectId: string, address: string) {
   const removed = await countAffected(tx, sql`delete from suppressions where project_id = ${projectId} and address = ${address}`)
   await clearSoftBounces(tx, [{ projectId, address }])
   return removed > 0
 }
+
+/** A line of a list: an address, a domain, or a domain after an at sign. */
+export const parseEntry = (line: string) => parseSuppressed(line.trim().replace(/^@/, ''))
 
 /** An address or domain from a path, normalised. Null when it is neither. */
 export function parseSuppressed(text: string): string | null {

@@ -1,0 +1,60 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, one } from '../../db/index.ts'
+import { SUPPRESSION_COLUMNS, type SuppressionRow } from '../feedback/suppress.ts'
+import { Suppression, showSuppression } from './suppressions.ts'
+
+const RULES = {
+  project_disabled: 'The project is disabled: nothing is sent.',
+  address_suppressed: 'The address is suppressed.',
+  domain_suppressed: 'The whole domain is suppressed.',
+  unsubscribed: 'The contact is unsubscribed.',
+  no_contact: 'There is no contact with this address, so it has not subscribed.',
+} as const
+type RuleName = keyof typeof RULES
+
+export const SuppressionCheck = z.object({
+  email: z.string(),
+  wouldSend: z.object({ transactional: z.boolean(), marketing: z.boolean() }),
+  rules: z
+    .array(
+      z.object({
+        rule: z.enum(Object.keys(RULES) as [RuleName, ...RuleName[]]),
+        blocks: z.enum(['all', 'marketing']),
+        message: z.string(),
+        suppression: Suppression.nullable(),
+      }),
+    )
+    .describe('The rules that keep an email from being sent.'),
+})
+
+type Facts = { isDisabled: boolean; subscribed: boolean | null; suppressions: (Omit<SuppressionRow, 'createdAt'> & { createdAt: string })[] }
+
+/** Whether an email to this address would be sent now, by the rules that hold when it is. */
+export async function checkAddress(db: Db, projectId: string, email: string): Promise<z.output<typeof SuppressionCheck>> {
+  const domain = email.slice(email.lastIndexOf('@'))
+  const { isDisabled, subscribed, suppressions } = await one(
+    db,
+    sql<Facts>`
+      select p.disabled as "isDisabled", (select subscribed from contacts where project_id = p.id and email = ${email}) as subscribed,
+        coalesce((select jsonb_agg(s) from (
+          select ${SUPPRESSION_COLUMNS} from suppressions where project_id = p.id and address in (${email}, ${domain})
+        ) as s), '[]') as suppressions
+      from projects p where p.id = ${projectId}
+    `,
+  )
+  const found: [RuleName, 'all' | 'marketing', z.output<typeof Suppression> | null][] = [
+    ...(isDisabled ? [['project_disabled', 'all', null] as const] : []),
+    ...suppressions.map((row) => {
+      const shown = showSuppression({ ...row, createdAt: new Date(row.createdAt) })
+      return [shown.domain === null ? 'address_suppressed' : 'domain_suppressed', 'all', shown] as const
+    }),
+    ...(subscribed === false ? [['unsubscribed', 'marketing', null] as const] : []),
+    ...(subscribed === null ? [['no_contact', 'marketing', null] as const] : []),
+  ].map((rule) => [...rule])
+  return {
+    email,
+    wouldSend: { transactional: !found.some(([, blocks]) => blocks === 'all'), marketing: !found.length },
+    rules: found.map(([rule, blocks, suppression]) => ({ rule, blocks, message: RULES[rule], suppression })),
+  }
+}

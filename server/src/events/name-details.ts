@@ -1,0 +1,105 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, one, type Pool, transact } from '../db/index.ts'
+import { isStatementTimeout } from '../db/sql-state.ts'
+import { Timestamp } from '../http/validate.ts'
+import { lowestId } from '../lib/id.ts'
+import { DAY, SECOND } from '../lib/units.ts'
+import { allCounts } from './counts.ts'
+import { isReserved } from './name.ts'
+
+const DAYS = 30
+/** Longest time to count people: their number is read from the events themselves. */
+const PEOPLE_MS = 2 * SECOND
+
+export const EventNameDetails = z
+  .object({
+    name: z.string(),
+    isReserved: z.boolean().describe('Recorded by the service itself.'),
+    count: z.int().describe('Events of all time.'),
+    people: z.int().nullable().describe(`Contacts with such an event in the last ${DAYS} days. Null when counting them takes too long.`),
+    lastSeenAt: Timestamp.nullable(),
+    days: z.array(z.int()).describe(`Events on each of the last ${DAYS} UTC days, today last.`),
+  })
+  .meta({ id: 'EventNameDetails' })
+
+type Page = { page: number; pageSize: number }
+
+/** A page of event names, the most frequent first. */
+export async function listNameDetails(db: Pool, projectId: string, { page, pageSize }: Page) {
+  const listed = await many(
+    db,
+    sql<{ name: string; count: number }>`
+      select name, sum(count)::float8 as count from ${allCounts(projectId)} group by name having sum(count) > 0
+      order by 2 desc, 1 limit ${pageSize} offset ${(page - 1) * pageSize}
+    `,
+  )
+  const names = listed.map(({ name }) => name)
+  const [total, days, lastSeen, people] = [
+    await countNames(db, projectId),
+    await countDays(db, projectId, names),
+    await findLast(db, projectId, names),
+    await countPeople(db, projectId, names),
+  ]
+  const data = listed.map(({ name, count }) => ({
+    name,
+    isReserved: isReserved(name),
+    count,
+    people: people ? (people.get(name) ?? 0) : null,
+    lastSeenAt: lastSeen.get(name)?.toISOString() ?? null,
+    days: days.get(name) ?? Array<number>(DAYS).fill(0),
+  }))
+  return { data, total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
+}
+
+async function countNames(db: Db, projectId: string) {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`
+      select count(*)::int as count from (select name from ${allCounts(projectId)} group by name having sum(count) > 0) as names
+    `,
+  )
+  return count
+}
+
+async function countDays(db: Db, projectId: string, names: string[]) {
+  const rows = await many(
+    db,
+    sql<{ name: string; age: number; count: number }>`
+      select name, (now() at time zone 'utc')::date - day as age, sum(count)::float8 as count
+      from ${allCounts(projectId, sql`and name = any(${names}::text[]) and day > (now() at time zone 'utc')::date - ${DAYS}::int`)}
+      group by 1, 2
+    `,
+  )
+  const days = new Map(names.map((name) => [name, Array<number>(DAYS).fill(0)]))
+  // An event of tomorrow is that of a node whose clock is ahead.
+  for (const { name, age, count } of rows) days.get(name)![DAYS - 1 - Math.max(0, age)]! += count
+  return days
+}
+
+async function findLast(db: Db, projectId: string, names: string[]) {
+  const rows = await many(
+    db,
+    sql<{ name: string; at: Date }>`
+      select n.name, (
+        select e.created_at from events e where e.project_id = ${projectId} and e.name = n.name order by e.id desc limit 1
+      ) as at
+      from unnest(${names}::text[]) as n(name)
+    `,
+  )
+  return new Map(rows.filter(({ at }) => at).map(({ name, at }) => [name, at]))
+}
+
+const countPeople = (db: Pool, projectId: string, names: string[]) =>
+  transact(db, async (tx) => {
+    await sql`set local statement_timeout = ${sql.lit(PEOPLE_MS)}`.execute(tx)
+    const rows = await many(
+      tx,
+      sql<{ name: string; people: number }>`
+        select name, count(distinct contact_id)::int as people from events
+        where project_id = ${projectId} and name = any(${names}::text[]) and id >= ${lowestId(new Date(Date.now() - DAYS * DAY))}
+        group by name
+      `,
+    )
+    return new Map(rows.map(({ name, people }) => [name, people]))
+  }).catch((err) => (isStatementTimeout(err) ? undefined : Promise.reject(err)))
