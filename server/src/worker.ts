@@ -43,8 +43,9 @@ const SENDER_CONNECTIONS = 4
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),
-  'contacts.import': (job) => continueImport(db, job),
-  'contacts.export': (job) => continueExport(db, job),
+  'contacts.import': (job) => continueImport({ db, segments: segmentAccess }, job),
+  'contacts.import-with-segment': (job) => continueImport({ db, segments: segmentAccess }, job),
+  'contacts.export': (job) => continueExport({ db, segments: segmentAccess }, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
   'domains.check-due': () => checkDueDomains({ db, config, log }),

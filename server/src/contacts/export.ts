@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { readPage } from '../http/paging.ts'
@@ -13,6 +13,7 @@ import { MB } from '../lib/units.ts'
 import type { ContactRow } from './contact.ts'
 import { countContacts } from './counts.ts'
 import { type ContactFilter, FilterField, FilterSearch, FilterTime, inIdRangeSql, requireFieldWithValue, rowMatchesSql } from './filter.ts'
+import { type SegmentAccess, selectInSegment } from './segment-access.ts'
 
 /** Contacts scanned by one statement, matching or not: bounds it when few contacts of a large project match. */
 const SCANNED_CONTACTS = 2_000
@@ -33,6 +34,7 @@ export const ExportBody = z.object({
     .strictObject({
       search: FilterSearch.optional(),
       subscribed: z.boolean().optional(),
+      segmentId: z.uuid().optional(),
       field: FilterField.optional(),
       value: z.union([z.string().max(1_024), z.number(), z.boolean()]).optional(),
       createdFrom: FilterTime.optional(),
@@ -44,10 +46,13 @@ export const ExportBody = z.object({
     .describe('Without it, every contact is exported.'),
 })
 
-type Input = { filter: ContactFilter; keys: string[]; total: number }
+type ExportFilter = ContactFilter & { segmentId?: string | undefined }
+type Input = { filter: ExportFilter; keys: string[]; total: number }
 type Position = { after: string; piece: number; scanned: number }
 type Result = { exportedCount: number; bytes: number }
 type Row = Pick<ContactRow, 'id' | 'email' | 'subscribed' | 'createdAt' | 'updatedAt' | 'data'> & { matches: boolean }
+
+type Deps = { db: Pool; segments: SegmentAccess }
 
 const START: Position = { after: NIL_ID, piece: 0, scanned: 0 }
 const STANDARD = ['email', 'subscribed', 'createdAt', 'updatedAt']
@@ -55,17 +60,17 @@ const STANDARD = ['email', 'subscribed', 'createdAt', 'updatedAt']
 const BYTE_ORDER_MARK = '\ufeff'
 
 /** The columns are the fields that the project has now. */
-export const queueExport = (tx: Tx, projectId: string, filter: ContactFilter = {}) =>
-  countUnfinished(tx, { projectId, type: EXPORT_JOB }).then(async (unfinished) => {
-    if (unfinished >= MAX_UNFINISHED)
-      fail('RATE_LIMIT_EXCEEDED', {
-        message: `This project has ${MAX_UNFINISHED} unfinished exports. Wait until one of them has finished.`,
-        retryAfter: RETRY_AFTER_SECONDS,
-      })
-    await dropPiecesBeyond(tx, { projectId, type: EXPORT_JOB, keep: MAX_KEPT })
-    const input: Input = { filter, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
-    return queueJob(tx, 'contacts.export', { projectId, type: EXPORT_JOB, input })
-  })
+export async function queueExport(tx: Tx, segments: SegmentAccess, projectId: string, filter: ExportFilter = {}) {
+  if (filter.segmentId) await selectInSegment(segments, tx, projectId, filter.segmentId)
+  if ((await countUnfinished(tx, { projectId, type: EXPORT_JOB })) >= MAX_UNFINISHED)
+    fail('RATE_LIMIT_EXCEEDED', {
+      message: `This project has ${MAX_UNFINISHED} unfinished exports. Wait until one of them has finished.`,
+      retryAfter: RETRY_AFTER_SECONDS,
+    })
+  await dropPiecesBeyond(tx, { projectId, type: EXPORT_JOB, keep: MAX_KEPT })
+  const input: Input = { filter, keys: await listKeys(tx, projectId), total: (await countContacts(tx, projectId)).total }
+  return queueJob(tx, 'contacts.export', { projectId, type: EXPORT_JOB, input })
+}
 
 async function listKeys(db: Db, projectId: string) {
   const rows = await many(
@@ -76,19 +81,22 @@ async function listKeys(db: Db, projectId: string) {
 }
 
 /** Writes pieces of the file. The position moves in the transaction that writes a piece: a killed worker repeats nothing. */
-export async function continueExport(db: Pool, job: JobId) {
+export async function continueExport({ db, segments }: Deps, job: JobId) {
   for (let chunk = 1; chunk <= CHUNKS_PER_JOB; chunk++)
-    if (!(await transact(db, (tx) => exportChunk(tx, job, { isLast: chunk === CHUNKS_PER_JOB })))) return
+    if (!(await transact(db, (tx) => exportChunk(tx, segments, job, { isLast: chunk === CHUNKS_PER_JOB })))) return
 }
 
 /** Returns whether the job goes on here. */
-async function exportChunk(tx: Tx, job: JobId, { isLast }: { isLast: boolean }): Promise<boolean> {
+async function exportChunk(tx: Tx, segments: SegmentAccess, job: JobId, { isLast }: { isLast: boolean }): Promise<boolean> {
   const taken = await lockJob<Input, Position>(tx, job)
   if (!taken) return false
   const { input, position } = taken
   const at = position ?? START
   const before = (taken.result as Result | null) ?? { exportedCount: 0, bytes: 0 }
-  const { rows, hasMore } = await readPage(tx, selectRows(job.projectId, input.filter, at.after), SCANNED_CONTACTS)
+  const { segmentId } = input.filter
+  const inSegment = segmentId ? await segments.select(tx, job.projectId, segmentId) : sql`true`
+  if (!inSegment) return failJob(tx, job, 'The segment was deleted.').then(() => false)
+  const { rows, hasMore } = await readPage(tx, selectRows({ ...job, ...input, inSegment, after: at.after }), SCANNED_CONTACTS)
   const matching = rows.filter(({ matches }) => matches)
   const content = (position ? '' : printHeader(input.keys)) + matching.map((row) => printRow(row, input.keys)).join('')
   if (content) await savePiece(tx, job, { piece: at.piece, content })
@@ -104,11 +112,13 @@ async function exportChunk(tx: Tx, job: JobId, { isLast }: { isLast: boolean }):
 
 const TOO_LARGE = `The file would be larger than ${MAX_BYTES / MB} MB. Export a part of the contacts.`
 
+type Page = { projectId: string; filter: ContactFilter; inSegment: RawBuilder<unknown>; after: string }
+
 /** Contacts that do not match are read without their data. */
-const selectRows = (projectId: string, filter: ContactFilter, after: string) => sql<Row>`
+const selectRows = ({ projectId, filter, inSegment, after }: Page) => sql<Row>`
   select id, matches, email, subscribed, created_at as "createdAt", updated_at as "updatedAt", case when matches then data end as data
   from (
-    select *, ${rowMatchesSql(filter)} as matches from contacts
+    select *, ${rowMatchesSql(filter)} and ${inSegment} as matches from contacts
     where ${inIdRangeSql(projectId, filter)} and id > ${after} order by id limit ${SCANNED_CONTACTS + 1}
   ) as scanned
   order by id`

@@ -14,11 +14,13 @@ import {
   saveErrors,
   saveFile,
 } from '../jobs/job.ts'
-import { fail } from '../lib/errors.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
 import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
 import type { ColumnMapping } from './csv-mapping.ts'
 import { CsvUnreadable } from './csv-records.ts'
+import type { SegmentAccess } from './segment-access.ts'
 import { jobSource } from './source.ts'
 import type { Source } from './subscription.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from './upsert.ts'
@@ -32,9 +34,11 @@ const CHUNKS_PER_JOB = 10
 const MAX_UNFINISHED = 10
 const RETRY_AFTER_SECONDS = 10
 
-type Input = { totalRows: number; layout: Layout; startedBy?: Source }
+/** `segmentId`: the static segment to add all imported contacts to. */
+type Input = { totalRows: number; layout: Layout; startedBy?: Source; segmentId?: string }
 type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
-type Upload = { uploaded: Buffer; mapping?: ColumnMapping | undefined; startedBy: Source }
+type Upload = { uploaded: Buffer; mapping?: ColumnMapping | undefined; segmentId?: string | undefined; startedBy: Source }
+type Deps = { db: Pool; segments: SegmentAccess }
 type ValidRow = Extract<CsvRow, { patch: unknown }>
 
 const NO_ROWS: Result = { totalRows: 0, successCount: 0, createdCount: 0, updatedCount: 0, failureCount: 0 }
@@ -45,16 +49,25 @@ const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
  * Refuses a file that is not CSV. Reads only the header; the job finds invalid rows. The whole file is only processed in pieces, yielding
  * to the event loop between them.
  */
-export async function queueImport(db: Pool, projectId: string, { uploaded, mapping, startedBy }: Upload) {
+export async function queueImport({ db, segments }: Deps, projectId: string, { uploaded, mapping, segmentId, startedBy }: Upload) {
   const content = await toUtf8(uploaded)
-  const input: Input = { layout: await readLayout(content, { mapping }), totalRows: await countLines(content), startedBy }
+  const input: Input = {
+    layout: await readLayout(content, { mapping }),
+    totalRows: await countLines(content),
+    startedBy,
+    ...(segmentId ? { segmentId } : {}),
+  }
   return transact(db, async (tx) => {
     await refuseTooMany(tx, projectId)
-    const jobId = await queueJob(tx, 'contacts.import', { projectId, type: 'import', input })
+    if (segmentId && !(isId(segmentId) && (await segments.hold(tx, { projectId, segmentId })))) notFound('segment', segmentId)
+    const jobId = await queueJob(tx, jobNameOf(input), { projectId, type: 'import', input })
     await saveFile(tx, { projectId, jobId }, content)
     return jobId
   })
 }
+
+/** An import into a segment has a name of its own: a worker of an older version would ignore the segment. */
+const jobNameOf = ({ segmentId }: Pick<Input, 'segmentId'>) => (segmentId ? 'contacts.import-with-segment' : 'contacts.import')
 
 async function refuseTooMany(tx: Tx, projectId: string) {
   if ((await countUnfinished(tx, { projectId, type: 'import' })) < MAX_UNFINISHED) return
@@ -74,7 +87,8 @@ async function countLines(content: Buffer) {
  * Continues at the job's position. The position moves in the transaction that writes the chunk, so a killed worker repeats nothing and
  * loses nothing.
  */
-export async function continueImport(db: Pool, job: JobId) {
+export async function continueImport(deps: Deps, job: JobId) {
+  const { db } = deps
   const progress = await readProgress<Input, FilePosition>(db, job)
   if (!progress) return
   const { layout } = progress.input
@@ -82,7 +96,7 @@ export async function continueImport(db: Pool, job: JobId) {
   let chunks = 0
   for await (const { rows, end } of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
     const isLimit = !end && ++chunks === CHUNKS_PER_JOB
-    const written = await writeChunk(db, job, { rows, place, next: end ?? (isLimit ? 'queue' : 'stay') })
+    const written = await writeChunk(deps, job, { rows, place, next: end ?? (isLimit ? 'queue' : 'stay') })
     if (!written || isLimit) return
     place = positionAfter(rows) ?? place
   }
@@ -125,22 +139,23 @@ const positionOf = ({ row, byte, line }: FilePosition): FilePosition => ({ row, 
 type Chunk = { rows: CsvRow[]; place: FilePosition; next: Next }
 
 /** Returns false if another worker has advanced the job meanwhile. */
-async function writeChunk(db: Pool, job: JobId, chunk: Chunk): Promise<boolean> {
+async function writeChunk(deps: Deps, job: JobId, chunk: Chunk): Promise<boolean> {
+  const { db, segments } = deps
   try {
-    return await transact(db, (tx) => applyChunk(tx, job, chunk))
+    return await transact(db, (tx) => applyChunk(tx, segments, job, chunk))
   } catch (err) {
     if (!isBadData(err)) throw err
-    return chunk.rows.length === 1 ? transact(db, (tx) => applyChunk(tx, job, refuseRow(chunk))) : writeInParts(db, job, chunk)
+    return chunk.rows.length === 1 ? transact(db, (tx) => applyChunk(tx, segments, job, refuseRow(chunk))) : writeInParts(deps, job, chunk)
   }
 }
 
 /** Finds the row that cannot be stored by writing ever smaller parts, each in a short transaction. */
-async function writeInParts(db: Pool, job: JobId, { rows, place, next }: Chunk) {
+async function writeInParts(deps: Deps, job: JobId, { rows, place, next }: Chunk) {
   const size = Math.ceil(rows.length / PARTS)
   for (let from = 0, at = place; from < rows.length; from += size) {
     const part = rows.slice(from, from + size)
     const last = from + size >= rows.length
-    if (!(await writeChunk(db, job, { rows: part, place: at, next: last ? next : 'stay' }))) return false
+    if (!(await writeChunk(deps, job, { rows: part, place: at, next: last ? next : 'stay' }))) return false
     at = positionAfter(part)!
   }
   return true
@@ -151,16 +166,22 @@ const refuseRow = ({ rows: [row], ...rest }: Chunk): Chunk => ({
   rows: [{ ...positionOf(row!), email: row!.email, error: 'The data of this contact is too large or cannot be stored' }],
 })
 
-async function applyChunk(tx: Tx, job: JobId, { rows, place, next }: Chunk) {
+async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, place, next }: Chunk) {
   const taken = await lockJob<Input, FilePosition>(tx, job)
   if (!taken) return false
   if ((taken.position ?? taken.input.layout.header).byte !== place.byte) {
     // The worker that advanced the job may be crashing: enqueue it, so that some worker continues.
-    await enqueue(tx, 'contacts.import', job)
+    await enqueue(tx, jobNameOf(taken.input), job)
+    return false
+  }
+  const { segmentId, startedBy } = taken.input
+  if (segmentId && !(await segments.hold(tx, { projectId: job.projectId, segmentId }))) {
+    await failJob(tx, job, 'The segment was deleted.')
     return false
   }
   const before = (taken.result as Result | null) ?? NO_ROWS
-  const created = await upsertRows(tx, { ...job, startedBy: taken.input.startedBy, rows: rows.filter(isValid) })
+  const { created, ids } = await upsertRows(tx, { ...job, startedBy, rows: rows.filter(isValid) })
+  if (segmentId && ids.length) await segments.add(tx, { projectId: job.projectId, segmentId, contactIds: ids })
   const errors = rows.flatMap((row) => (isValid(row) ? [] : row))
   await saveErrors(
     tx,
@@ -178,7 +199,7 @@ async function applyChunk(tx: Tx, job: JobId, { rows, place, next }: Chunk) {
   }
   if (next === 'complete') await completeJob(tx, job, result)
   else await advanceJob(tx, job, { position: positionAfter(rows) ?? place, result, progress: progressOf(result, taken.input) })
-  if (next === 'queue') await enqueue(tx, 'contacts.import', job)
+  if (next === 'queue') await enqueue(tx, jobNameOf(taken.input), job)
   if (typeof next === 'object') await failJob(tx, job, next.failure)
   return true
 }
@@ -187,11 +208,12 @@ const progressOf = (done: Result, { totalRows }: Input) => (done.totalRows / Mat
 
 type ToUpsert = JobId & { startedBy: Source | undefined; rows: ValidRow[] }
 
-/** Returns the number of new contacts. */
+/** Returns the number of new contacts, and the ids of all. */
 async function upsertRows(tx: Tx, { projectId, jobId, startedBy, rows }: ToUpsert) {
-  if (!rows.length) return 0
+  if (!rows.length) return { created: 0, ids: [] }
   const source = jobSource('import', jobId, startedBy)
   const contacts = mergeUpserts(rows.map((row) => toUpsert({ ...row, projectId, subscribedIfNew: true, source })))
   const find = await upsertContacts(tx, contacts)
-  return contacts.filter(({ email }) => find(projectId, email).isNew).length
+  const found = contacts.map(({ email }) => find(projectId, email))
+  return { created: found.filter(({ isNew }) => isNew).length, ids: found.map(({ id }) => id) }
 }

@@ -111,7 +111,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
   app.post(
     '/contacts/export',
     {
-      config,
+      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
       schema: {
         tags,
         summary: 'Export contacts as CSV',
@@ -121,7 +121,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       },
     },
     async (req, reply) => {
-      const jobId = await transact(db, (tx) => queueExport(tx, req.project.id, req.body.filter))
+      const jobId = await transact(db, (tx) => queueExport(tx, segments, req.project.id, req.body.filter))
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
@@ -164,7 +164,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
     scope.post(
       '/contacts/import',
       {
-        config: { ...config, formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS } },
+        config: { ...config, formFile: { field: 'file', maxBytes: 5 * MB, fields: FIELDS }, refusals: ['RESOURCE_NOT_FOUND'] },
         schema: {
           tags,
           summary: 'Import contacts from CSV',
@@ -177,7 +177,9 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
         const projectId = req.project.id
         const mapping = fields.has('mapping') ? readMapping(fields.get('mapping')!) : undefined
         if (readFlag('dryRun', fields.get('dryRun'))) return checkImport(db, { projectId, uploaded, mapping }).catch(explainUnreadable)
-        const jobId = await queueImport(db, projectId, { uploaded, mapping, startedBy: sourceOf(req) }).catch(explainUnreadable)
+        const segmentId = fields.get('segmentId')?.trim() || undefined
+        const input = { uploaded, mapping, segmentId, startedBy: sourceOf(req) }
+        const jobId = await queueImport({ db, segments }, projectId, input).catch(explainUnreadable)
         return reply.status(202).send({ message: 'The import is queued.', jobId })
       },
     )
@@ -195,6 +197,7 @@ const FIELDS = {
   mapping:
     'JSON: the name of a column and its target, which is `email`, `subscribed`, a field such as `plan` or `data.plan`, or null to skip the ' +
     'column. A column that is not named is read as without a mapping.',
+  segmentId: 'A static segment, to which all imported contacts are added.',
   dryRun: '`true`: checks the file, writes nothing, and answers 200 with the result.',
 }
 

@@ -6,6 +6,7 @@ export type Jobs = {
   'contacts.bulk': { projectId: string; jobId: string }
   'contacts.bulk-with-segment': { projectId: string; jobId: string }
   'contacts.import': { projectId: string; jobId: string }
+  'contacts.import-with-segment': { projectId: string; jobId: string }
   'contacts.export': { projectId: string; jobId: string }
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }

@@ -75,6 +75,15 @@ describe('an export', () => {
     expect(await download(project, none.jobId)).toHaveLength(1)
   })
 
+  test('has the members of a segment', async () => {
+    const { body: segment } = await project.call('POST', '/segments', { name: 'Members', type: 'STATIC' })
+    await project.call('POST', `/segments/${segment.id}/members`, { emails: ['bob@example.com'] })
+    const { jobId } = await finishedExport(project, { segmentId: segment.id })
+    expect((await download(project, jobId)).map(([email]) => email)).toEqual(['email', 'bob@example.com'])
+    const unknown = { segmentId: '0199a000-0000-7000-8000-000000000000' }
+    expect((await project.call('POST', '/contacts/export', { filter: unknown })).status).toBe(404)
+  })
+
   test('of thousands of contacts has each of them once', async () => {
     const large = await sterna.newProject()
     await sql`

@@ -1,4 +1,8 @@
+import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { transact } from '../../src/db/index.ts'
+import { enqueue } from '../../src/jobs/enqueue.ts'
+import { newId } from '../../src/lib/id.ts'
 import { fields } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { MULTIPART, multipart } from '../support/multipart.ts'
@@ -10,14 +14,15 @@ beforeAll(async () => {
   project = await sterna.newProject()
 })
 
-type Form = { mapping?: unknown; dryRun?: string }
+type Form = { mapping?: unknown; dryRun?: string; segmentId?: string }
 
 /** Fields after the file, too: browsers send them in the order of the form. */
-const upload = (csv: string, { mapping, dryRun }: Form = {}): Promise<Answer> => {
+const upload = (csv: string, { mapping, dryRun, segmentId }: Form = {}): Promise<Answer> => {
   const text = mapping === undefined || typeof mapping === 'string' ? mapping : JSON.stringify(mapping)
   const parts = [
     ...(dryRun === undefined ? [] : [{ field: 'dryRun', filename: null, content: dryRun }]),
     { content: csv },
+    ...(segmentId === undefined ? [] : [{ field: 'segmentId', filename: null, content: segmentId }]),
     ...(text === undefined ? [] : [{ field: 'mapping', filename: null, content: text as string }]),
   ]
   return project.call('POST', '/contacts/import', multipart(parts), MULTIPART)
@@ -130,5 +135,43 @@ describe('a dry run', () => {
     const { body } = await upload(`email\n${rows.join('\n')}\n`, { dryRun: 'true' })
     expect([body.totalRows, body.newCount, body.duplicateCount, body.failureCount]).toEqual([20_000, 5_000, 5_000, 10_000])
     expect([body.errors.length, body.duplicates.length]).toEqual([100, 100])
+  })
+})
+
+describe('an import into a segment', () => {
+  const newSegment = async (body: object): Promise<string> => (await project.call('POST', '/segments', { name: 'S', ...body })).body.id
+  const members = async (id: string): Promise<string[]> =>
+    (await project.call('GET', `/segments/${id}/contacts?pageSize=100`)).body.data.map(({ email }: { email: string }) => email).sort()
+
+  test('adds new and known contacts, each once', async () => {
+    const segmentId = await newSegment({ type: 'STATIC' })
+    await project.contacts.create('seg0@example.com')
+    const csv = 'email\nseg0@example.com\nseg1@example.com\nSEG1@example.com\nnot an address\n'
+    expect((await imported(csv, { segmentId })).result).toMatchObject({ successCount: 3, failureCount: 1 })
+    expect(await members(segmentId)).toEqual(['seg0@example.com', 'seg1@example.com'])
+    await imported(csv, { segmentId })
+    expect(await members(segmentId)).toEqual(['seg0@example.com', 'seg1@example.com'])
+  })
+
+  test('is refused for an unknown segment, and for a dynamic one', async () => {
+    const condition = { logic: 'AND', groups: [{ filters: [{ field: 'subscribed', operator: 'equals', value: true }] }] }
+    const dynamic = await newSegment({ condition })
+    const upload1 = (segmentId: string) => upload('email\nx@example.com\n', { segmentId })
+    expect((await upload1('x')).status).toBe(404)
+    expect((await upload1('0199a000-0000-7000-8000-000000000000')).status).toBe(404)
+    expect((await upload1(dynamic)).status).toBe(400)
+  })
+
+  test('fails when the segment is deleted before its end', async () => {
+    const jobId = newId()
+    const layout = { delimiter: ',', columns: [{ name: 'email' }], email: 0, subscribed: -1, header: { row: 1, byte: 6, line: 1 } }
+    await transact(sterna.db, async (tx) => {
+      const input = JSON.stringify({ totalRows: 1, layout, segmentId: newId() })
+      await sql`insert into jobs (project_id, id, type, input) values (${project.id}, ${jobId}, 'import', ${input}::jsonb)`.execute(tx)
+      await sql`insert into job_files values (${project.id}, ${jobId}, ${Buffer.from('email\ngone@example.com\n')})`.execute(tx)
+      await enqueue(tx, 'contacts.import-with-segment', { projectId: project.id, jobId })
+    })
+    expect(await project.finished('import', jobId)).toMatchObject({ state: 'failed', failedReason: 'The segment was deleted.' })
+    expect(await project.contacts.find('gone@example.com')).toBeUndefined()
   })
 })

@@ -213,6 +213,10 @@ test('the setup state of a new project is empty', async () => {
       hasEnabledWorkflow: false,
       hasSubscription: false,
       hasSentEmail: false,
+      hasUsedApi: expect.any(Boolean),
+      hasTrackedEvent: false,
+      hasTemplate: false,
+      hasSegment: false,
     },
   ])
 })
