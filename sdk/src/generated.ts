@@ -316,6 +316,19 @@ export type Event = {
   createdAt: string
 }
 
+export type EventNameDetails = {
+  name: string
+  /** Recorded by the service itself. */
+  isReserved: boolean
+  /** Events of all time. */
+  count: number
+  /** Contacts with such an event in the last 30 days. Null when counting them takes too long. */
+  people: number | null
+  lastSeenAt: string | null
+  /** Events on each of the last 30 UTC days, today last. */
+  days: number[]
+}
+
 export type ImportCheck = {
   dryRun: true
   totalRows: number
@@ -427,6 +440,17 @@ export type Segment = {
   projectId: string
   createdAt: string
   updatedAt: string
+}
+
+export type Session = {
+  id: string
+  /** The session of this request. */
+  isCurrent: boolean
+  /** Where the session was opened. */
+  network: string
+  userAgent: string | null
+  createdAt: string
+  expiresAt: string
 }
 
 export type Suppression = {
@@ -889,6 +913,59 @@ export interface Operations {
     response: Job
   }
 
+  /**
+   * Export contacts as CSV
+   *
+   * Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.
+   */
+  'POST /contacts/export': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      /** Without it, every contact is exported. */
+      filter?: {
+        /** Part of the address, case-insensitive. */
+        search?: string
+        subscribed?: boolean
+        segmentId?: string
+        /** Name of a field, such as `plan` or `data.plan`; requires `value`. */
+        field?: string
+        value?: string | number | boolean
+        /** A time, or a date, which means the whole day in UTC. */
+        createdFrom?: string
+        /** A time, or a date, which means the whole day in UTC. */
+        createdTo?: string
+      }
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Get the status of an export */
+  'GET /contacts/export/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Job
+  }
+
+  /** Download the file of an export */
+  'GET /contacts/export/{jobId}/file': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Download
+  }
+
   /** List fields */
   'GET /contacts/fields': {
     params: undefined
@@ -980,6 +1057,8 @@ export interface Operations {
       file: Blob
       /** JSON: the name of a column and its target, which is `email`, `subscribed`, a field such as `plan` or `data.plan`, or null to skip the column. A column that is not named is read as without a mapping. */
       mapping?: string
+      /** A static segment, to which all imported contacts are added. */
+      segmentId?: string
       /** `true`: checks the file, writes nothing, and answers 200 with the result. */
       dryRun?: string
     }
@@ -1440,6 +1519,26 @@ export interface Operations {
     }
   }
 
+  /** List event names with their figures, most frequent first */
+  'GET /events/names/details': {
+    params: undefined
+    query: {
+      /** 1 to 1,000,000,000, default 1. A larger number counts as the maximum, any other value as the default. */
+      page?: number
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      pageSize?: number
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: EventNameDetails[]
+      total: number
+      page: number
+      pageSize: number
+      totalPages: number
+    }
+  }
+
   /**
    * Count events by name
    *
@@ -1544,6 +1643,41 @@ export interface Operations {
     }
   }
 
+  /**
+   * List jobs, newest first
+   *
+   * Jobs are listed for 30 days.
+   */
+  'GET /jobs': {
+    params: undefined
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      /** Only jobs that have not finished. */
+      active?: '1' | 'true'
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: Job[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /** Get a job */
+  'GET /jobs/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Job
+  }
+
   /** List pending invitations */
   'GET /projects/{id}/invitations': {
     params: {
@@ -1565,6 +1699,26 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /** Get when the API keys were last used */
+  'GET /projects/{id}/key-usage': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      public: {
+        /** To the minute. Null: not since it was generated. */
+        lastUsedAt: string | null
+      }
+      secret: {
+        /** To the minute. Null: not since it was generated. */
+        lastUsedAt: string | null
+      }
+    }
   }
 
   /** List members */
@@ -1640,6 +1794,11 @@ export interface Operations {
       hasEnabledWorkflow: boolean
       hasSubscription: boolean
       hasSentEmail: boolean
+      /** A key of the project was used. */
+      hasUsedApi: boolean
+      hasTrackedEvent: boolean
+      hasTemplate: boolean
+      hasSegment: boolean
     }
   }
 
@@ -2036,6 +2195,8 @@ export interface Operations {
       limit?: number
       cursor?: string
       reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
+      /** Part of the address or domain. */
+      q?: string
     }
     headers: undefined
     body: undefined
@@ -2061,6 +2222,62 @@ export interface Operations {
       domain?: string
     }
     response: Suppression
+  }
+
+  /**
+   * Suppress many addresses and domains
+   *
+   * Entries that are neither an address nor a domain are returned; the others are suppressed.
+   */
+  'POST /suppressions/bulk': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      entries: string[]
+    }
+    response: {
+      addedCount: number
+      existingCount: number
+      invalid: string[]
+    }
+  }
+
+  /**
+   * Check whether an address would be sent to
+   *
+   * Names the rules that keep an email to this address from being sent. Changes nothing.
+   */
+  'POST /suppressions/check': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      email: string
+    }
+    response: {
+      email: string
+      wouldSend: {
+        transactional: boolean
+        marketing: boolean
+      }
+      /** The rules that keep an email from being sent. */
+      rules: {
+        rule: 'project_disabled' | 'address_suppressed' | 'domain_suppressed' | 'unsubscribed' | 'no_contact'
+        blocks: 'all' | 'marketing'
+        message: string
+        suppression: Suppression | null
+      }[]
+    }
+  }
+
+  /** Download all suppressions as CSV */
+  'GET /suppressions/export': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Download
   }
 
   /**
@@ -2529,6 +2746,37 @@ export interface Operations {
     }
   }
 
+  /** List your sessions */
+  'GET /users/@me/sessions': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Session[]
+  }
+
+  /** End all your other sessions */
+  'DELETE /users/@me/sessions': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      endedCount: number
+    }
+  }
+
+  /** End one of your sessions */
+  'DELETE /users/@me/sessions/{sessionId}': {
+    params: {
+      sessionId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
   /**
    * Send an email
    *
@@ -2636,7 +2884,9 @@ export interface Operations {
 
 /** Operations that return a file. */
 export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
+  'GET /contacts/export/{jobId}/file',
   'GET /contacts/import/{jobId}/errors',
+  'GET /suppressions/export',
   'GET /uploads/{key}',
 ])
 
@@ -2724,6 +2974,18 @@ export class ContactsApi extends Resource {
   /** Get the status of a bulk job */
   readonly bulkStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/bulk/{jobId}'>> =>
     this.call('GET /contacts/bulk/{jobId}', { params: { jobId } }, options)
+
+  /** Export contacts as CSV. Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept. */
+  readonly export = (body: Body<'POST /contacts/export'> = {}, options: CallOptions = {}): Promise<Result<'POST /contacts/export'>> =>
+    this.call('POST /contacts/export', { body }, options)
+
+  /** Get the status of an export */
+  readonly exportStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/export/{jobId}'>> =>
+    this.call('GET /contacts/export/{jobId}', { params: { jobId } }, options)
+
+  /** Download the file of an export */
+  readonly exportFile = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /contacts/export/{jobId}/file'>> =>
+    this.call('GET /contacts/export/{jobId}/file', { params: { jobId } }, options)
 
   /** Import contacts from CSV */
   readonly import = (file: Blob, fields: Omit<Body<'POST /contacts/import'>, 'file'> = {}, options: CallOptions = {}): Promise<Result<'POST /contacts/import'>> =>
@@ -2847,6 +3109,18 @@ export class EventsApi extends Resource {
   readonly names = (options: CallOptions = {}): Promise<Result<'GET /events/names'>> =>
     this.call('GET /events/names', {}, options)
 
+  /** List event names with their figures, most frequent first */
+  readonly namesDetails = (query: Query<'GET /events/names/details'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/names/details'>> =>
+    this.call('GET /events/names/details', { query }, options)
+
+  /** Iterates over all items of `namesDetails`, page by page. */
+  readonly allNamesDetails = (query: Omit<Query<'GET /events/names/details'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events/names/details'>['data'][number]> =>
+    iterateByPage(
+      (pageSize, page) => this.namesDetails({ ...query, pageSize, page }, options),
+      (page) => page.data,
+      { max, pageSize: query.pageSize },
+    )
+
   /** Count events by name. Counts whole UTC days, including those of `startDate` and `endDate`. */
   readonly stats = (query: Query<'GET /events/stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/stats'>> =>
     this.call('GET /events/stats', { query }, options)
@@ -2902,6 +3176,24 @@ export class InvitationsApi extends Resource {
     this.call('DELETE /projects/{id}/invitations/{invitationId}', { params: { id, invitationId } }, options)
 }
 
+export class JobsApi extends Resource {
+  /** List jobs, newest first. Jobs are listed for 30 days. */
+  readonly list = (query: Query<'GET /jobs'> = {}, options: CallOptions = {}): Promise<Result<'GET /jobs'>> =>
+    this.call('GET /jobs', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /jobs'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /jobs'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Get a job */
+  readonly get = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /jobs/{jobId}'>> =>
+    this.call('GET /jobs/{jobId}', { params: { jobId } }, options)
+}
+
 export class MembersApi extends Resource {
   /** List members */
   readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/members'>> =>
@@ -2925,6 +3217,10 @@ export class MembersApi extends Resource {
 }
 
 export class ProjectsApi extends Resource {
+  /** Get when the API keys were last used */
+  readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
+    this.call('GET /projects/{id}/key-usage', { params: { id } }, options)
+
   /** Get the setup state of a project */
   readonly setupState = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/setup-state'>> =>
     this.call('GET /projects/{id}/setup-state', { params: { id } }, options)
@@ -3069,6 +3365,18 @@ export class SuppressionsApi extends Resource {
   readonly add = (body: Body<'POST /suppressions'>, options: CallOptions = {}): Promise<Result<'POST /suppressions'>> =>
     this.call('POST /suppressions', { body }, options)
 
+  /** Suppress many addresses and domains. Entries that are neither an address nor a domain are returned; the others are suppressed. */
+  readonly addMany = (body: Body<'POST /suppressions/bulk'>, options: CallOptions = {}): Promise<Result<'POST /suppressions/bulk'>> =>
+    this.call('POST /suppressions/bulk', { body }, options)
+
+  /** Check whether an address would be sent to. Names the rules that keep an email to this address from being sent. Changes nothing. */
+  readonly check = (body: Body<'POST /suppressions/check'>, options: CallOptions = {}): Promise<Result<'POST /suppressions/check'>> =>
+    this.call('POST /suppressions/check', { body }, options)
+
+  /** Download all suppressions as CSV */
+  readonly export = (options: CallOptions = {}): Promise<Result<'GET /suppressions/export'>> =>
+    this.call('GET /suppressions/export', {}, options)
+
   /** Remove a suppression. Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed. */
   readonly remove = (address: string, options: CallOptions = {}): Promise<Result<'DELETE /suppressions/{address}'>> =>
     this.call('DELETE /suppressions/{address}', { params: { address } }, options)
@@ -3158,6 +3466,22 @@ export class UsersApi extends Resource {
   /** Get the current user */
   readonly me = (options: CallOptions = {}): Promise<Result<'GET /users/@me'>> =>
     this.call('GET /users/@me', {}, options)
+
+  /** List your sessions */
+  readonly listSessions = (options: CallOptions = {}): Promise<Result<'GET /users/@me/sessions'>> =>
+    this.call('GET /users/@me/sessions', {}, options)
+
+  /** Iterates over all items of `listSessions`, page by page. */
+  readonly allSessions = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /users/@me/sessions'>[number]> =>
+    iterateWhole(() => this.listSessions(options), { max })
+
+  /** End all your other sessions */
+  readonly endOtherSessions = (options: CallOptions = {}): Promise<Result<'DELETE /users/@me/sessions'>> =>
+    this.call('DELETE /users/@me/sessions', {}, options)
+
+  /** End one of your sessions */
+  readonly endSession = (sessionId: string, options: CallOptions = {}): Promise<Result<'DELETE /users/@me/sessions/{sessionId}'>> =>
+    this.call('DELETE /users/@me/sessions/{sessionId}', { params: { sessionId } }, options)
 }
 
 /** All resources of the API. */
@@ -3171,6 +3495,7 @@ export class Resources {
   readonly fields: FieldsApi
   readonly health: HealthApi
   readonly invitations: InvitationsApi
+  readonly jobs: JobsApi
   readonly members: MembersApi
   readonly projects: ProjectsApi
   readonly ready: ReadyApi
@@ -3191,6 +3516,7 @@ export class Resources {
     this.fields = new FieldsApi(call)
     this.health = new HealthApi(call)
     this.invitations = new InvitationsApi(call)
+    this.jobs = new JobsApi(call)
     this.members = new MembersApi(call)
     this.projects = new ProjectsApi(call)
     this.ready = new ReadyApi(call)

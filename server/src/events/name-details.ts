@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many, one, type Pool, transact } from '../db/index.ts'
-import { isStatementTimeout } from '../db/sql-state.ts'
+import { type Db, many, one, type Pool } from '../db/index.ts'
+import { readWithin } from '../db/read-within.ts'
 import { Timestamp } from '../http/validate.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY, SECOND } from '../lib/units.ts'
@@ -91,15 +91,21 @@ async function findLast(db: Db, projectId: string, names: string[]) {
 }
 
 const countPeople = (db: Pool, projectId: string, names: string[]) =>
-  transact(db, async (tx) => {
-    await sql`set local statement_timeout = ${sql.lit(PEOPLE_MS)}`.execute(tx)
-    const rows = await many(
-      tx,
-      sql<{ name: string; people: number }>`
+  readWithin(
+    db,
+    PEOPLE_MS,
+    (tx) => readPeople(tx, projectId, names),
+    () => undefined,
+  )
+
+async function readPeople(db: Db, projectId: string, names: string[]) {
+  const rows = await many(
+    db,
+    sql<{ name: string; people: number }>`
         select name, count(distinct contact_id)::int as people from events
         where project_id = ${projectId} and name = any(${names}::text[]) and id >= ${lowestId(new Date(Date.now() - DAYS * DAY))}
         group by name
       `,
-    )
-    return new Map(rows.map(({ name, people }) => [name, people]))
-  }).catch((err) => (isStatementTimeout(err) ? undefined : Promise.reject(err)))
+  )
+  return new Map(rows.map(({ name, people }) => [name, people]))
+}

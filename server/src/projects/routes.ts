@@ -6,6 +6,7 @@ import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
 import { sendsAccountEmails } from '../lib/config.ts'
 import { fail, notFound } from '../lib/errors.ts'
+import { KeyUsage, readKeyUsage } from './keys.ts'
 import {
   changeRole,
   GivenRole,
@@ -32,7 +33,6 @@ import {
   requestWipe,
   showProject,
 } from './project.ts'
-import { KeyUsage, readKeyUsage } from './keys.ts'
 import { SetupState, setupState } from './setup-state.ts'
 
 const ProjectId = z.object({ id: Id('project') })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { countWithin, readWithin } from '../../src/http/bounded-read.ts'
+import { countWithin, searchWithin } from '../../src/http/bounded-read.ts'
 import { issues, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { newSendingProject } from '../support/sending-project.ts'
@@ -116,7 +116,7 @@ test('a cursor is that of its filter', async () => {
 })
 
 test('a search that takes too long is a 503, and a count an estimate', async () => {
-  const slow = readWithin(sterna.db, { ms: 50, advice: 'Narrow it.' }, (tx) => sql`select pg_sleep(10)`.execute(tx))
+  const slow = searchWithin(sterna.db, { ms: 50, advice: 'Narrow it.' }, (tx) => sql`select pg_sleep(10)`.execute(tx))
   await expect(slow).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', message: 'The search took longer than 0.05 s. Narrow it.' })
   const count = await countWithin(sterna.db, sql`select 1 from generate_series(1, 3), pg_sleep(10)`, { upTo: 100, ms: 50 })
   expect(count).toBeGreaterThan(0)

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Pool } from '../../db/index.ts'
-import { countWithin, readWithin } from '../../http/bounded-read.ts'
+import { countWithin, searchWithin } from '../../http/bounded-read.ts'
 import { readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
@@ -91,7 +91,7 @@ export async function listEmails(db: Pool, secrets: Secrets, projectId: string, 
   const { limit: _limit, cursor, ...filter } = query
   const where = await emailMatchesSql(db, projectId, filter)
   const from = sql`from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id where ${where}`
-  const page = await readWithin(db, SEARCH, (tx) =>
+  const page = await searchWithin(db, SEARCH, (tx) =>
     readKeysetPage(tx, secrets, {
       scope: JSON.stringify(['emails', projectId, filter]),
       query,

@@ -28,7 +28,11 @@ export const SuppressionCheck = z.object({
     .describe('The rules that keep an email from being sent.'),
 })
 
-type Facts = { isDisabled: boolean; subscribed: boolean | null; suppressions: (Omit<SuppressionRow, 'createdAt'> & { createdAt: string })[] }
+type Facts = {
+  isDisabled: boolean
+  subscribed: boolean | null
+  suppressions: (Omit<SuppressionRow, 'createdAt'> & { createdAt: string })[]
+}
 
 /** Whether an email to this address would be sent now, by the rules that hold when it is. */
 export async function checkAddress(db: Db, projectId: string, email: string): Promise<z.output<typeof SuppressionCheck>> {

@@ -5,7 +5,14 @@ import { cursorList } from '../../http/paging.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
 import { notFound } from '../../lib/errors.ts'
-import { parseEntry, parseSuppressed, removeSuppression, suppressManually, suppressManyManually, wholeDomain } from '../feedback/suppress.ts'
+import {
+  parseEntry,
+  parseSuppressed,
+  removeSuppression,
+  suppressManually,
+  suppressManyManually,
+  wholeDomain,
+} from '../feedback/suppress.ts'
 import { checkAddress, SuppressionCheck } from './suppression-check.ts'
 import { listSuppressions, Suppression, SuppressionsQuery, showSuppression, streamSuppressions } from './suppressions.ts'
 

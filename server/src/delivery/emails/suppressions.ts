@@ -1,6 +1,6 @@
+import { Readable } from 'node:stream'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { Readable } from 'node:stream'
 import { countRows, type Db, many } from '../../db/index.ts'
 import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
