@@ -121,7 +121,13 @@ beforeAll(async () => {
 
 /** A project for one request: an allowed request may delete it. */
 async function newTarget(): Promise<Project> {
-  const project = await sterna.newProject(owner)
+  // In a session of its own: a request before may have ended all others of the owner.
+  const cookie = await newSession(owner)
+  const project = await sterna.newProject({
+    ...owner,
+    cookie,
+    call: (method, url, options = {}) => sterna.call(method, url, { cookie, ...options }),
+  })
   await sql`
     insert into memberships (project_id, user_id, role) values (${project.id}, ${admin.id}, 'ADMIN'), (${project.id}, ${member.id}, 'MEMBER')
   `.execute(sterna.db)

@@ -300,8 +300,11 @@ describe('every response matches the document, for valid and invalid requests to
       'POST /auth/reset-password',
       'POST /auth/change-password',
       'POST /auth/accept-invitation',
+      'DELETE /users/@me/sessions/{sessionId}',
       'GET /contacts/import/{jobId}',
       'GET /contacts/import/{jobId}/errors',
+      // Only the files of the newest exports are kept.
+      'GET /contacts/export/{jobId}/file',
       'GET /uploads/{key}',
       'POST /emails/{id}/resend',
     ]
