@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, one, type Pool } from '../db/index.ts'
-import { readWithin } from '../db/read-within.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { Timestamp } from '../http/validate.ts'
 import { lowestId } from '../lib/id.ts'
 import { DAY, SECOND } from '../lib/units.ts'
@@ -91,7 +91,7 @@ async function findLast(db: Db, projectId: string, names: string[]) {
 }
 
 const countPeople = (db: Pool, projectId: string, names: string[]) =>
-  readWithin(
+  withStatementTimeout(
     db,
     PEOPLE_MS,
     (tx) => readPeople(tx, projectId, names),

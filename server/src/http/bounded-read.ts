@@ -1,17 +1,17 @@
 import { type RawBuilder, sql } from 'kysely'
 import { countRows, type Db, one, type Pool, type Tx } from '../db/index.ts'
-import { readWithin } from '../db/read-within.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { fail } from '../lib/errors.ts'
 
 /** Runs a read whose cost depends on its filter. A read that takes too long is a 503 with advice, not a burden for others. */
 export const searchWithin = <T>(db: Pool, { ms, advice }: { ms: number; advice: string }, read: (tx: Tx) => Promise<T>): Promise<T> =>
-  readWithin(db, ms, read, () =>
+  withStatementTimeout(db, ms, read, () =>
     fail('SERVICE_UNAVAILABLE', { message: `The search took longer than ${ms / 1_000} s. ${advice}`, retryAfter: 1 }),
   )
 
 /** The number of rows of a query, exact up to `upTo`, and the planner's estimate beyond it or when counting takes too long. */
 export async function countWithin(db: Pool, rows: RawBuilder<unknown>, { upTo, ms }: { upTo: number; ms: number }): Promise<number> {
-  const count = await readWithin(
+  const count = await withStatementTimeout(
     db,
     ms,
     (tx) => countRows(tx, sql`${rows} limit ${upTo}`),
