@@ -634,7 +634,7 @@ describe('on a socket', () => {
   test('".." instead of any id is not found', async () => {
     for (const { operation, name } of withParameters('path')
       .filter(isId)
-      .filter(({ operation }) => operation.method === 'GET' || operation.method === 'DELETE')) {
+      .filter(({ operation }) => operation.method === 'GET' || (operation.method === 'DELETE' && !operation.body))) {
       for (const dots of ['..', '%2e%2e', '.', '..%2f..']) {
         const request = `${operation.method} ${fill(operation, { [name]: dots })} HTTP/1.1\r\n${HOST}X-Project-Id: ${setting.mine.id}\r\nCookie: ${setting.mine.owner.cookie}\r\nConnection: close\r\n\r\n`
         expect([request, parse(await talk(request)).status]).toEqual([request, 404])

@@ -284,17 +284,22 @@ describe('slow reads', () => {
   test('are those whose cost grows with the data of a project', () => {
     expect([...new Set(slow)].sort()).toEqual([
       '/contacts',
+      '/contacts/:id/segments',
       '/contacts/fields',
       '/contacts/fields/:field/usage',
       '/contacts/fields/:field/values',
       '/emails',
+      '/emails/:id/preview',
       '/events/:eventName/usage',
       '/events/contact/:contactId',
       '/events/contact/usage',
       '/events/names',
+      '/events/names/details',
       '/events/stats',
       '/probe/slow-read',
       '/sandbox/messages/:id',
+      '/sandbox/messages/:id/preview',
+      '/segments/:id/contacts',
       '/templates',
       '/templates/:id/usage',
     ])
