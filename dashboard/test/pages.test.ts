@@ -167,7 +167,7 @@ test('an event that is tracked appears in the list and in the timeline, and the 
   await page.getByText('No domain yet').waitFor()
 })
 
-test('a list is a link: filters, order, page and size come back with Back and reload', async () => {
+test('a list is a link: filters, order and page come back with Back and reload, and keys do nothing while typing', async () => {
   const { page, project } = await openAsOwner('links@example.com')
   await seedProject(page, project, 60)
   await page.goto(`/app/p/${project.id}/contacts`)
@@ -189,6 +189,15 @@ test('a list is a link: filters, order, page and size come back with Back and re
   await button(page, 'Unsubscribed').click()
   await page.getByText('Subscription: Unsubscribed').waitFor()
   expect(new URL(page.url()).searchParams.get('subscribed')).toBe('false')
+  await page.keyboard.press('/')
+  await page.keyboard.type('c?xj[')
+  expect(await page.getByLabel('Search by address').inputValue()).toBe('c?xj[')
+  expect(await page.getByRole('dialog').count()).toBe(0)
+  await page.getByLabel('Search by address').fill('')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('?')
+  await heading(page, 'Keyboard shortcuts')
+  await page.keyboard.press('Escape')
   await page.goBack()
   await page.getByText('Subscription: Unsubscribed').waitFor({ state: 'detached' })
 })

@@ -20,7 +20,10 @@ export function JobTray() {
   const jobs = useTrackedJobs().filter(({ projectId }) => projectId === project.id)
   if (jobs.length === 0) return null
   return (
-    <section aria-label="Jobs" className="space-y-2 rounded-lg border border-line bg-canvas p-2">
+    <section
+      aria-label="Jobs"
+      className="max-h-[40dvh] space-y-2 overflow-y-auto rounded-lg border border-line bg-surface p-2 shadow-float"
+    >
       {jobs.map((job) => (
         <TrayItem key={job.id} job={job} />
       ))}

@@ -1,7 +1,6 @@
 import { Menu as MenuIcon, X } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { useState } from 'react'
-import { JobTray } from '../jobs/job-tray.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { Logo } from '../ui/logo.tsx'
 import { Navigation, SettingsLink } from './navigation.tsx'
@@ -36,7 +35,6 @@ export function NavigationSheet() {
           </div>
           <ProjectSwitcher />
           <Navigation onNavigate={() => setOpen(false)} />
-          <JobTray />
           <SettingsLink onNavigate={() => setOpen(false)} />
         </Dialog.Content>
       </Dialog.Portal>

@@ -84,6 +84,10 @@ function Frame() {
           </main>
         </div>
       </div>
+      {/* One tray for all widths, so that each job is polled once: above the end of the navigation, or at the bottom of a small screen. */}
+      <div className="fixed inset-x-3 bottom-3 z-20 empty:hidden lg:right-auto lg:bottom-22 lg:left-2.5 lg:w-53">
+        <JobTray />
+      </div>
       <ShortcutSheet open={isSheetOpen} onOpenChange={setSheetOpen} />
       {isPaletteOpen && (
         <Suspense>
@@ -117,7 +121,6 @@ function SideNavigation({ collapsed, onCollapse, onSearch, onSheet }: SideProps)
         {!collapsed && <Kbd keys="mod+k" />}
       </button>
       <Navigation collapsed={collapsed} />
-      {!collapsed && <JobTray />}
       <div>
         <SettingsLink collapsed={collapsed} />
         <div className={`mt-1 flex gap-1 ${collapsed ? 'flex-col' : 'items-center'}`}>

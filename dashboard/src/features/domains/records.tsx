@@ -24,9 +24,9 @@ export function Records({ domain }: { domain: Domain }) {
             <dt className="text-muted">Type</dt>
             <dd className="font-mono text-code">{record.type}</dd>
             <dt className="text-muted">Name</dt>
-            <dd className="flex min-w-0 flex-wrap gap-x-4">
+            <dd className="min-w-0">
               <CopyText value={record.name} label="Name" mono />
-              <span className="flex min-w-0 gap-1 text-muted">
+              <span className="block text-muted">
                 without the zone: <CopyText value={nameInZone(record.name, domain.domain)} label="Name without the zone" mono />
               </span>
             </dd>

@@ -23,8 +23,8 @@ export function InviteDialog() {
   const project = useProject()
   return (
     <>
-      <Button variant="primary" onClick={() => setOpen(true)}>
-        <UserPlus className="size-4" aria-hidden="true" />
+      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
+        <UserPlus aria-hidden="true" />
         Invite
       </Button>
       <Dialog

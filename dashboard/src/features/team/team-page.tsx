@@ -51,7 +51,7 @@ function Identity({ member }: { member: Member }) {
         {member.email}
       </p>
       <p className="text-muted text-xs">
-        {member.userId === me.data?.id ? 'You, since ' : 'Since '}
+        {member.userId === me.data?.id ? 'You, joined ' : 'Joined '}
         <Time value={member.createdAt} />
       </p>
     </>
