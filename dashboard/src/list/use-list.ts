@@ -7,6 +7,7 @@ import { useApi, useProject } from '../projects/current.ts'
 import { usePreference } from '../session/preferences.ts'
 import type { Filter } from './filters.ts'
 import { changeSearch, isFiltered, type ListRequest, type ListSearch, readRequest } from './list-search.ts'
+import { mergeRows } from './merge-rows.ts'
 import { NOTHING, type Selection } from './selection.ts'
 
 declare module '@tanstack/react-router' {
@@ -96,18 +97,6 @@ export function useList<Row>({ name, filters = NO_FILTERS, load, rowId, live, is
 }
 
 export type List<Row> = ReturnType<typeof useList<Row>>
-
-/** Rows on screen get their new state at once; rows above them are only counted. */
-export function mergeRows<Row>(shown: Row[] | undefined, latest: Row[] | undefined, rowId: (row: Row) => string) {
-  if (!shown) return { rows: undefined, newCount: 0 }
-  if (!latest) return { rows: shown, newCount: 0 }
-  // Nothing moves when the first rows appear.
-  if (shown.length === 0) return { rows: latest, newCount: 0 }
-  const fresh = new Map(latest.map((row) => [rowId(row), row]))
-  const rows = shown.map((row) => fresh.get(rowId(row)) ?? row)
-  for (const row of shown) fresh.delete(rowId(row))
-  return { rows, newCount: fresh.size }
-}
 
 /** Deselects everything when the filters change: the rows may no longer be on any page. */
 function useSelection(what: string) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mergeRows } from './use-list.ts'
+import { mergeRows } from './merge-rows.ts'
 
 const row = (id: string, status = 'SENT') => ({ id, status })
 const rowId = ({ id }: { id: string }) => id
