@@ -3,7 +3,7 @@ import type { Expression, FilterNode } from './expression.ts'
 import { type ContactFacts, isDeleted, type MatchContext, matchesExpression, valueAt } from './match.ts'
 import type { Predicate } from './predicate.ts'
 
-export type ExplainedFilter = {
+type ExplainedFilter = {
   field: string
   operator: string
   value?: string | number | boolean | undefined

@@ -3,7 +3,7 @@ import { isId } from '../lib/id.ts'
 import { isEventOperator, type Operator } from './operators.ts'
 import type { DataPath } from './predicate.ts'
 
-export type Activity = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained'
+type Activity = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained'
 
 /** What a filter is about. */
 export type ConditionField =

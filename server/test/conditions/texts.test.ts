@@ -74,13 +74,21 @@ describe('dates in SQL are those of the matcher:', () => {
   })
 })
 
-test('a text is searched without regard to case by the same rules in SQL, for every letter', async () => {
+describe('a text is searched without regard to case by the same rules in SQL, for every letter,', () => {
   const cased = Array.from({ length: 0x1f000 }, (_, code) => (code >= 0xd800 && code <= 0xdfff ? '' : String.fromCodePoint(code)))
     .join('')
     .match(/\p{Changes_When_Casemapped}/gu)!
-  expect(cased.length).toBeGreaterThan(2_500)
   const needle = [...new Set(cased.map(foldCase))].join('')
-  // As the folded text of a search for all of them at once.
-  const query = sql<{ folded: string }>`select ${foldedSql(text, needle)} as folded from unnest(${cased}::text[]) as given(text)`
-  expect((await many(database.db, query)).map(({ folded }) => folded)).toEqual(cased.map(foldCase))
+
+  test.each([
+    ['with the collation of the database', text],
+    ['with one that has other rules for i', sql`given.text collate "tr-x-icu"`],
+  ])('%s', async (_, collated) => {
+    expect(cased.length).toBeGreaterThan(2_500)
+    // As the folded text of a search for all of them at once.
+    const query = sql<{
+      folded: string
+    }>`select ${foldedSql(sql`(${collated})`, needle)} as folded from unnest(${cased}::text[]) as given(text)`
+    expect((await many(database.db, query)).map(({ folded }) => folded)).toEqual(cased.map(foldCase))
+  })
 })
