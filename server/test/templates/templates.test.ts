@@ -43,6 +43,7 @@ describe('creating a template', () => {
       replyTo: 'ada@example.com',
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       updatedAt: body.createdAt,
+      version: 1,
     })
     expect((await project.call('GET', `/templates/${body.id}`)).body).toEqual(body)
   })
@@ -149,7 +150,8 @@ describe('changing a template', () => {
     const project = await newProject()
     const before = await project.add({ description: 'old', fromName: 'Ada' })
     const { status, body } = await project.call('PATCH', `/templates/${before.id}`, { subject: 'New', type: 'HEADLESS', description: null })
-    expect([status, body]).toEqual([200, { ...before, subject: 'New', type: 'HEADLESS', description: null, updatedAt: expect.any(String) }])
+    const changed = { subject: 'New', type: 'HEADLESS', description: null, updatedAt: expect.any(String), version: 2 }
+    expect([status, body]).toEqual([200, { ...before, ...changed }])
     expect(body.updatedAt > before.updatedAt).toBe(true)
     expect((await project.call('GET', `/templates/${before.id}`)).body).toEqual(body)
   })
