@@ -34,10 +34,11 @@ export function readFieldName(text: string): FieldName {
 type FieldPatch = { projectId: string; set: Record<string, unknown> }
 
 /** Registers new keys with the type of their first value. */
-export const registerFields = (tx: Tx, patches: FieldPatch[]) => sql`with ${registerFieldsCte(patches)} select`.execute(tx)
+export const registerFields = (tx: Tx, patches: FieldPatch[]) =>
+  sql`with seen as (${registerFieldsSql(patches)}), reacted as (${insertReactionsSql(sql`(${REVIVED_FIELDS})`)}) select`.execute(tx)
 
-/** CTEs that register new keys. A field that had been deleted is back, and listeners are told. */
-export function registerFieldsCte(patches: FieldPatch[]): RawBuilder<unknown> {
+/** Returns rows of (project_id, key, revived) for the keys that are new; revived: it had been deleted, and is back. */
+export function registerFieldsSql(patches: FieldPatch[]): RawBuilder<unknown> {
   const seen = new Map<string, Map<string, FieldType>>()
   for (const { projectId, set } of patches) {
     const keys = seen.get(projectId) ?? new Map<string, FieldType>()
@@ -46,19 +47,18 @@ export function registerFieldsCte(patches: FieldPatch[]): RawBuilder<unknown> {
   }
   const rows = [...seen].flatMap(([projectId, keys]) => [...keys].map(([key, type]) => ({ projectId, key, type })))
   return sql`
-    seen as (
-      insert into contact_fields (project_id, key, type)
-      select "projectId", key, type
-      from ${sharedFieldLock([...seen.keys()])},
-        jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
-      order by 1, 2 -- consistent lock order
-      on conflict do nothing
-      returning project_id, key, revive_contact_field(project_id, key) as revived
-    ), reacted_to_fields as (${insertReactionsSql(REVIVED_FIELDS)})`
+    insert into contact_fields (project_id, key, type)
+    select "projectId", key, type
+    from ${sharedFieldLock([...seen.keys()])},
+      jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as f("projectId" uuid, key text, type text)
+    order by 1, 2 -- consistent lock order
+    on conflict do nothing
+    returning project_id, key, revive_contact_field(project_id, key) as revived`
 }
 
-const REVIVED_FIELDS = sql`(
-  select project_id, null::uuid as contact_id, array['field:' || key] as topics from seen where revived)`
+/** Reactions to the fields that are back, from a relation `seen` with the rows of `registerFieldsSql`. */
+export const REVIVED_FIELDS = sql`
+  select project_id, null::uuid as contact_id, array['field:' || key] as topics from seen where revived`
 
 /** Which of these keys were deleted and not set again since. Every filter on such a field is false. */
 export async function readDeletedFields(db: Db, projectId: string, keys: string[]): Promise<ReadonlySet<string>> {

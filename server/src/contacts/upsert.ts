@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, prepared, type Tx } from '../db/index.ts'
-import { hasListenersSql, insertReactionsSql } from '../events/listen.ts'
+import { insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
 import { type DataPatch, mergePatches } from './data.ts'
-import { registerFieldsCte } from './fields.ts'
+import { REVIVED_FIELDS, registerFieldsSql } from './fields.ts'
 import { recordSubscriptionChanges, type Source, type SubscriptionChange } from './subscription.ts'
 
 type Choice = { subscribed: boolean; source: Source }
@@ -151,31 +151,30 @@ function upsertSql<Result = Row>(
       returning project_id, id, email, subscribed, xmax = 0 as is_new,
         -- now() is fixed for the whole transaction, so equality means: changed by this transaction.
         xmax <> 0 and subscription_changed_at = now() as flipped
-    ), ${registerFieldsCte(rows)}, counted as (
+    ), seen as (${registerFieldsSql(rows)}
+    ), counted as (
       insert into contact_counts (project_id, total, subscribed)
       select project_id, count(*) filter (where is_new),
         count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
       from written where is_new or flipped group by project_id
-    ), reacted as (${insertReactionsSql(CHANGED_CONTACTS)}
     ), upserted as materialized (
-      select i.n, w.* from written w join input i on i."projectId" = w.project_id and i.email = w.email
-      union all select n, project_id, id, email, subscribed, false, false from unchanged
+      select i.n, w.*, i.set, i.unset from written w join input i on i."projectId" = w.project_id and i.email = w.email
+      union all select n, project_id, id, email, subscribed, false, false, null, null from unchanged
+    ), reacted as (${insertReactionsSql(sql`(${CHANGED_CONTACTS} union all ${REVIVED_FIELDS})`)}
     )${events.length ? sql`, ${recordContactEventsCte(positions ?? positionsOf(contacts), events)}` : sql``}${moreCtes ? sql`, ${moreCtes(sql`upserted`)}` : sql``}
     ${result}
   `
 }
 
-/** What changed, by the keys of the request. Most projects have no listeners: for them it ends with one lookup. */
-const CHANGED_CONTACTS = sql`(
-  select w.project_id, w.id as contact_id, array(
-    select 'contact'
-    union all select unnest(array['contact:created', 'contact:email']) where w.is_new
-    union all select 'contact:subscribed' where w.is_new or w.flipped
-    union all select 'contact:data.' || key from jsonb_object_keys(i.set) as key
-    union all select 'contact:data.' || key from jsonb_array_elements_text(i.unset) as key where not w.is_new
-  ) as topics
-  from written w join input i on i."projectId" = w.project_id and i.email = w.email
-  where ${hasListenersSql(sql`w.project_id`)} offset 0)`
+/** What changed, by the keys of the request. */
+const CHANGED_CONTACTS = sql`
+  select project_id, id as contact_id, array['contact']
+    || case when is_new then array['contact:created', 'contact:email', 'contact:subscribed']
+      when flipped then array['contact:subscribed'] else '{}' end
+    || array(select 'contact:data.' || key from jsonb_object_keys(set) as key)
+    || case when not is_new and unset is not null
+      then array(select 'contact:data.' || key from jsonb_array_elements_text(unset) as key) else '{}' end as topics
+  from upserted where set is not null`
 
 /**
  * New values of an existing contact. The parameters of special contacts are keyed by name: jsonb finds a key in O(log n), a scan of

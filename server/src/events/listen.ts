@@ -44,14 +44,12 @@ export async function listenTo(tx: Tx, { projectId, listener }: Listener, topics
   `.execute(tx)
 }
 
-/** SQL condition: something in the project listens. A scalar subquery: PostgreSQL probes the index for it, and cannot turn it into a join. */
+/**
+ * SQL condition: something in the project listens. Most projects have no listeners: for them reactions end with this lookup. A scalar
+ * subquery: PostgreSQL probes the index for it, and cannot turn it into a join.
+ */
 export const hasListenersSql = (projectId: RawBuilder<unknown>) =>
   sql`(select true from listeners l where l.project_id = ${projectId} limit 1)`
-
-/** SQL array: those of the topics that something listens to. */
-export const heardTopicsSql = (projectId: RawBuilder<unknown>, topics: RawBuilder<unknown>) => sql`array(
-    select t.topic from unnest(${topics}) as t(topic)
-    where (select true from listeners l where l.project_id = ${projectId} and l.topic = t.topic limit 1))`
 
 /** Wakes the dispatchers at commit. Per row, and only if there is one: notifying serialises commits. */
 export const NOTIFY_REACTION = sql`pg_notify(${sql.lit(REACTIONS_CHANNEL)}, project_id::text)`
@@ -64,7 +62,8 @@ export const insertReactionsSql = (rows: RawBuilder<unknown>) => sql`
   insert into reactions (project_id, id, contact_id, topics)
   select project_id, gen_random_uuid(), contact_id, heard
   from (
-    select r.project_id, r.contact_id, ${heardTopicsSql(sql`r.project_id`, sql`r.topics`)} as heard from ${rows} as r offset 0
+    select r.project_id, r.contact_id, heard_topics(r.project_id, r.topics) as heard from ${rows} as r
+    where ${hasListenersSql(sql`r.project_id`)} offset 0
   ) as changed
   where heard <> '{}'
   returning ${NOTIFY_REACTION}`

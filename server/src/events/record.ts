@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
-import { heardTopicsSql, NOTIFY_REACTION } from './listen.ts'
+import { hasListenersSql, NOTIFY_REACTION } from './listen.ts'
 
 /** `id`: given if the caller needs to know it in advance; its time decides the day that the event is counted for. */
 export type NewEvent = { projectId: string; id?: string; name: string; contactId?: string; emailId?: string; data?: object }
@@ -36,8 +36,8 @@ export const recordEventsCte = (events: RawBuilder<unknown>) => sql`
       insert into reactions (project_id, id, contact_id, event_id, event_name, topics)
       select project_id, id, contact_id, id, name, heard
       from (
-        select project_id, id, contact_id, name, ${heardTopicsSql(sql`new.project_id`, sql`array['event:*', 'event:' || new.name]`)} as heard
-        from ${events} as new offset 0
+        select project_id, id, contact_id, name, heard_topics(project_id, array['event:*', 'event:' || name]) as heard
+        from ${events} as new where ${hasListenersSql(sql`new.project_id`)} offset 0
       ) as happened
       where heard <> '{}'
       returning ${NOTIFY_REACTION}

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { many, one } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
 import { type EventQuery, lastEventsSql, readLastEvents } from '../../src/events/last-events.ts'
 import { idTime, newId } from '../../src/lib/id.ts'
 import { times } from '../support/times.ts'
@@ -105,10 +105,12 @@ describe('the last event of a contact', () => {
     // Also before the first ANALYZE, as after a burst of events.
     for (const analyze of [sql`select`, sql`analyze events`]) {
       await analyze.execute(sterna.db)
-      const events = [BOUGHT, OPENED, ANY_OPEN, { name: 'viewed', humanOnly: false }]
-      const { blocks, rows } = await costOf(lastEventsSql({ projectId: project.id, contactIds: [busy], events }))
-      expect(rows).toBeLessThan(10)
-      expect(blocks).toBeLessThan(100)
+      const asked = { projectId: project.id, contactIds: [busy], names: ['bought', 'email.open', 'viewed'] }
+      const costs = [await costOf({ ...asked, humanOnly: false }), await costOf({ ...asked, names: ['email.open'], humanOnly: true })]
+      for (const { blocks, rows } of costs) {
+        expect(rows).toBeLessThan(10)
+        expect(blocks).toBeLessThan(100)
+      }
     }
   })
 })
@@ -118,8 +120,12 @@ type Plan = { 'Node Type': string; 'Actual Rows': number; 'Actual Loops': number
 type Explained = { 'QUERY PLAN': [{ Plan: Plan & { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
 
 /** Pages touched, and index entries and rows read from tables. */
-async function costOf(query: ReturnType<typeof lastEventsSql>) {
-  const { 'QUERY PLAN': plan } = await one(sterna.db, sql<Explained>`explain (analyze, buffers, format json) ${query}`)
+async function costOf(lookUp: Parameters<typeof lastEventsSql>[0]) {
+  // With a plan for any parameters, as a prepared statement has.
+  const plan = await transact(sterna.db, async (tx) => {
+    await sql`set local plan_cache_mode = force_generic_plan`.execute(tx)
+    return (await one(tx, sql<Explained>`explain (analyze, buffers, format json) ${lastEventsSql(lookUp)}`))['QUERY PLAN']
+  })
   const root = plan[0].Plan
   const scans = (node: Plan): number =>
     (/Scan/.test(node['Node Type']) && !/CTE|Function|Subquery/.test(node['Node Type'])

@@ -133,7 +133,7 @@ test('doctor finds a healthy installation healthy', async () => {
   const { code, output } = await sterna(['doctor'])
   expect(code).toBe(0)
   expect(output).not.toContain('FAIL')
-  for (const line of ['node', 'configuration', 'disk', 'uploads', 'port', 'database', 'migrations', 'secret'])
+  for (const line of ['node', 'configuration', 'disk', 'uploads', 'port', 'database', 'migrations', 'secret', 'reactions'])
     expect(output).toMatch(new RegExp(`^ok {4}${line}: `, 'm'))
 })
 
