@@ -100,7 +100,7 @@ describe('the last event of a contact', () => {
           || '8' || lpad(to_hex(n), 15, '0'))::uuid,
         case when n % 2 = 0 then 'email.open' else 'viewed' end, case when n % 10 = 0 then ${other}::uuid else ${busy}::uuid end,
         '{"machine": true}'
-      from generate_series(1, 30000) as n
+      from generate_series(1, 6000) as n
     `.execute(sterna.db)
     // Also before the first ANALYZE, as after a burst of events.
     for (const analyze of [sql`select`, sql`analyze events`]) {
