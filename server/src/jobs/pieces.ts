@@ -3,7 +3,7 @@ import { countAffected, type Db, maybeOne, type Tx } from '../db/index.ts'
 import type { JobId } from './job.ts'
 
 /** Days that the file of a job can be downloaded. */
-export const PIECES_KEPT_DAYS = 7
+const PIECES_KEPT_DAYS = 7
 
 export const savePiece = (tx: Tx, { projectId, jobId }: JobId, { piece, content }: { piece: number; content: string }) =>
   sql`insert into job_pieces (project_id, job_id, piece, content) values (${projectId}, ${jobId}, ${piece}, ${content})`.execute(tx)
