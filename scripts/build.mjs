@@ -20,9 +20,13 @@ const PARTS = [
 /** The test runner calls `setup` once, before the tests start Sterna many times. */
 export { buildStale as setup }
 
-/** In a child process: building takes some 400 MB, which a server started in this process would keep. */
+/**
+ * In a child process: building takes some 400 MB, which a server started in this process would keep. For production whatever the caller
+ * runs in: the test runner sets NODE_ENV, which would put React's development build into the dashboard.
+ */
 export async function buildStale() {
-  if (staleParts().length) execFileSync(process.execPath, [fileURLToPath(import.meta.url)], { stdio: ['ignore', 2, 2] })
+  const env = { ...process.env, NODE_ENV: 'production' }
+  if (staleParts().length) execFileSync(process.execPath, [fileURLToPath(import.meta.url)], { stdio: ['ignore', 2, 2], env })
 }
 
 const staleParts = () =>

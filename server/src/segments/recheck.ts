@@ -20,7 +20,9 @@ type Check = { contactId: string; segmentIds: string[] }
  * and a later one sees at least what an earlier one saw.
  */
 export const recheckSegments: ReactionHandler = async (tx, { projectId, reactions }) => {
-  for (const segmentId of segmentIdsOf(reactions.filter(({ contactId }) => contactId === null))) {
+  // Events without a contact concern no segment.
+  const ofProject = reactions.filter(({ contactId, eventId }) => contactId === null && eventId === null)
+  for (const segmentId of segmentIdsOf(ofProject)) {
     await queueCompute(tx, { projectId, segmentId })
   }
   await recheckContacts(tx, projectId, checksOf(reactions))
