@@ -13,7 +13,7 @@ type User = { type: 'segment'; id: string; name: string }
 const MAX_NAMED = 20
 
 /** What keeps a segment from being deleted. Call it under the lock of the project's segments. */
-export async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promise<User[]> {
+async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promise<User[]> {
   const segments = await many(
     tx,
     sql<{ id: string; name: string }>`

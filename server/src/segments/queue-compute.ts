@@ -5,7 +5,7 @@ import { queueJob } from '../jobs/job.ts'
 type SegmentId = { projectId: string; segmentId: string }
 
 /** Type of the jobs that recompute a tracked segment. */
-export const COMPUTE_JOB = 'compute-segment'
+const COMPUTE_JOB = 'compute-segment'
 
 /** Queues a recomputation. One that is under way is shared. Returns the id of its job; undefined if the segment is not tracked. */
 export async function queueCompute(tx: Tx, { projectId, segmentId }: SegmentId): Promise<string | undefined> {

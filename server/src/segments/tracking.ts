@@ -10,9 +10,9 @@ import { queueCompute } from './queue-compute.ts'
 type SegmentId = { projectId: string; segmentId: string }
 
 /** Name of a segment among the listeners of its project. */
-export const listenerOf = (segmentId: string) => `segment:${segmentId}`
+const listenerOf = (segmentId: string) => `segment:${segmentId}`
 /** Topic of a moment at which time alone may change the answer. */
-export const dueTopic = (segmentId: string): Topic => `due:${segmentId}`
+const dueTopic = (segmentId: string): Topic => `due:${segmentId}`
 
 /** Membership of a dynamic segment is tracked from now on. Not called for static segments. */
 export const startTracking = (tx: Tx, segment: SegmentId): Promise<void> => track(tx, segment)
