@@ -33,7 +33,7 @@ try {
   const setup = await openPage(browser, sterna.url, errors)
   const empty = await signUp(setup, 'owner@example.com', 'Empty')
   const full = (await (await setup.context().request.post('/users/@me/projects', { data: { name: 'Acme' } })).json()) as typeof empty
-  const { firstContact } = await seedProject(setup, full)
+  const { ids } = await seedProject(setup, full)
   const storageState = await setup.context().storageState()
 
   for (const [screen, options] of Object.entries(SCREENS)) {
@@ -45,9 +45,9 @@ try {
       await shoot(page, nameOf('new-project', ''), '/app/new')
       for (const [name, path] of Object.entries(PAGES)) {
         await shoot(page, nameOf(name, 'empty'), fillPath(path, empty.id))
-        await shoot(page, nameOf(name, 'full'), fillPath(path, full.id, firstContact.id))
+        await shoot(page, nameOf(name, 'full'), fillPath(path, full.id, ids))
       }
-      for (const [name, path] of Object.entries(FULL_ONLY)) await shoot(page, nameOf(name, ''), fillPath(path, full.id, firstContact.id))
+      for (const [name, path] of Object.entries(FULL_ONLY)) await shoot(page, nameOf(name, ''), fillPath(path, full.id, ids))
       await Promise.all([signedOut.context().close(), page.context().close()])
     }
   }

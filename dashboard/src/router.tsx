@@ -89,6 +89,25 @@ const contact = createRoute({
   component: lazyRouteComponent(() => import('./features/contacts/contact-page.tsx'), 'ContactPage'),
   validateSearch: ({ kind }: Search): { kind?: string } => ({ kind: text(kind) }),
 })
+const templates = createRoute({
+  getParentRoute: inProject,
+  path: '/templates',
+  component: lazyRouteComponent(() => import('./features/templates/templates-page.tsx'), 'TemplatesPage'),
+  validateSearch: listSearch('type'),
+})
+type TemplateSearch = { tab?: 'versions'; version?: string; as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
+const template = createRoute({
+  getParentRoute: inProject,
+  path: '/templates/$templateId',
+  component: lazyRouteComponent(() => import('./features/templates/template-page.tsx'), 'TemplatePage'),
+  validateSearch: ({ tab, version, as, show, dark }: Search): TemplateSearch => ({
+    ...(tab === 'versions' && { tab }),
+    ...(text(version) && { version: text(version)! }),
+    ...(text(as) && { as: text(as)! }),
+    ...((show === 'phone' || show === 'text' || show === 'source') && { show }),
+    ...(dark === 'on' && { dark }),
+  }),
+})
 const events = createRoute({
   getParentRoute: inProject,
   path: '/events',
@@ -134,7 +153,17 @@ export const router = createRouter({
     app.addChildren([
       openProject,
       createProject,
-      project.addChildren([overview, contacts, fields, contact, events, domains, settings.addChildren([general, keys, team])]),
+      project.addChildren([
+        overview,
+        contacts,
+        fields,
+        contact,
+        templates,
+        template,
+        events,
+        domains,
+        settings.addChildren([general, keys, team]),
+      ]),
     ]),
   ]),
   parseSearch,

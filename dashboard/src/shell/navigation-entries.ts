@@ -1,8 +1,9 @@
-import { Globe, House, type LucideIcon, Settings, Users, Zap } from 'lucide-react'
+import { FileText, Globe, House, type LucideIcon, Settings, Users, Zap } from 'lucide-react'
 
 export type Entry = {
   to:
     | '/app/p/$projectId'
+    | '/app/p/$projectId/templates'
     | '/app/p/$projectId/contacts'
     | '/app/p/$projectId/events'
     | '/app/p/$projectId/domains'
@@ -16,6 +17,7 @@ export type Entry = {
 /** The navigation. Pages that do not exist yet have no entry. */
 export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
   { entries: [{ to: '/app/p/$projectId', label: 'Overview', icon: House, keys: 'g o' }] },
+  { label: 'Send', entries: [{ to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t' }] },
   { label: 'People', entries: [{ to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' }] },
   { label: 'Watch', entries: [{ to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v' }] },
   { label: 'Deliver', entries: [{ to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d' }] },

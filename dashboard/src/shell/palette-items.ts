@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { Clock, type LucideIcon, User } from 'lucide-react'
+import { Clock, FileText, type LucideIcon, User } from 'lucide-react'
 
 export type PaletteItem = {
   id: string
@@ -23,6 +23,13 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
     search: async (api, base, q) => {
       const found = ID.test(q) ? [await api.contacts.get(q)] : (await api.contacts.list({ search: q, limit: PER_KIND })).data
       return found.map(({ id, email }) => ({ id: `contact-${id}`, label: email, icon: User, path: `${base}/contacts/${id}` }))
+    },
+  },
+  {
+    heading: 'Templates',
+    search: async (api, base, q) => {
+      const found = ID.test(q) ? [await api.templates.get(q)] : (await api.templates.list({ search: q, pageSize: PER_KIND })).data
+      return found.map(({ id, name }) => ({ id: `template-${id}`, label: name, icon: FileText, path: `${base}/templates/${id}` }))
     },
   },
 ]

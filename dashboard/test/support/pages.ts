@@ -13,6 +13,7 @@ export const PAGES: Record<string, string> = {
   overview: '/app/p/{p}',
   contacts: '/app/p/{p}/contacts',
   fields: '/app/p/{p}/contacts/fields',
+  templates: '/app/p/{p}/templates',
   events: '/app/p/{p}/events',
   domains: '/app/p/{p}/domains',
   general: '/app/p/{p}/settings',
@@ -20,12 +21,19 @@ export const PAGES: Record<string, string> = {
   team: '/app/p/{p}/settings/team',
 }
 
-/** Need data. `{contact}` is a contact of the full project. */
+/** Need data: `{contact}` is a contact of the full project, `{template}` a template with two versions. */
 export const FULL_ONLY: Record<string, string> = {
   contact: '/app/p/{p}/contacts/{contact}',
   'contacts-peek': '/app/p/{p}/contacts?peek={contact}',
   'contacts-filtered': '/app/p/{p}/contacts?subscribed=true&field=plan%3Dpro',
   'contacts-no-match': '/app/p/{p}/contacts?q=nobody-like-this',
+  'templates-peek': '/app/p/{p}/templates?peek={template}',
+  template: '/app/p/{p}/templates/{template}?as={contact}',
+  'template-phone-dark': '/app/p/{p}/templates/{template}?show=phone&dark=on',
+  'template-text': '/app/p/{p}/templates/{template}?show=text',
+  'template-versions': '/app/p/{p}/templates/{template}?tab=versions&version=1',
 }
 
-export const fillPath = (path: string, project: string, contact = '') => path.replaceAll('{p}', project).replaceAll('{contact}', contact)
+/** `ids` are what `seedProject` made: a value for each placeholder. */
+export const fillPath = (path: string, project: string, ids: Record<string, string> = {}) =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'p' ? project : (ids[name] ?? '')))

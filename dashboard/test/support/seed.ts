@@ -8,7 +8,7 @@ const EVENTS = ['signup', 'trial started', 'invoice paid', 'project created', 'i
 
 const nameOf = (index: number) => `${NAMES[index % NAMES.length]}.${index}@example.com`
 
-/** Contacts with data, events, emails in several states and a domain, all made through the API. */
+/** Contacts with data, events, emails in several states, a domain and templates, all made through the API. */
 export async function seedProject(page: Page, { id, public: publicKey, secret }: Project, contactCount = 60) {
   const { request } = page.context()
   const post = async (path: string, data: object, headers: Record<string, string>) => {
@@ -31,5 +31,35 @@ export async function seedProject(page: Page, { id, public: publicKey, secret }:
   const from = { name: 'Acme', email: `hello@mail-${id.slice(-6)}.example.com` }
   const to = [...Array.from({ length: 12 }, (_, index) => nameOf(index)), 'bounce@example.com', 'complaint@example.com']
   await post('/v1/send', { to, from, subject: 'Your receipt for November', body: '<p>Thank you, {{plan}}.</p>' }, withSecret)
-  return { firstContact: (await post('/contacts', { email: nameOf(0) }, asUser)) as { id: string } }
+  const template = await seedTemplates(post, (path, data) => request.patch(path, { data, headers: asUser }), asUser)
+  const contact = ((await post('/contacts', { email: nameOf(0) }, asUser)) as { id: string }).id
+  return { ids: { contact, template } }
+}
+
+type Post = (path: string, data: object, headers: Record<string, string>) => Promise<unknown>
+
+const TEMPLATES = ['Welcome', 'Receipt', 'Trial ending', 'Newsletter', 'Password reset']
+const BODY = `<!doctype html>
+<html>
+  <body style="margin: 0; font: 16px/1.5 sans-serif">
+    <div style="max-width: 560px; margin: 0 auto; padding: 32px">
+      <h1 style="color: #0b6e82">Hello {{ firstName ?? "there" }}</h1>
+      <p>You are on the plan {{ plan }} with {{ seats }} seats.</p>
+      {% if active %}<p>Thank you for being with us.</p>{% endif %}
+      <p><a href="https://example.com/start">Get started</a></p>
+    </div>
+  </body>
+</html>
+`
+
+/** Returns the id of the last one, which has two versions and an issue. */
+async function seedTemplates(post: Post, patch: (path: string, data: object) => Promise<unknown>, asUser: Record<string, string>) {
+  let id = ''
+  for (const [index, name] of TEMPLATES.entries()) {
+    const type = index % 2 ? 'TRANSACTIONAL' : 'MARKETING'
+    const created = await post('/templates', { name, subject: `${name} for {{ firstName ?? "you" }}`, body: BODY, type }, asUser)
+    id = (created as { id: string }).id
+  }
+  await patch(`/templates/${id}`, { body: BODY.replace('<h1', '<img src="https://example.com/logo.png">\n      <h1') })
+  return id
 }

@@ -1,0 +1,36 @@
+import { CircleX, Info, TriangleAlert } from 'lucide-react'
+import { countOf } from '../../ui/count.tsx'
+import type { CodeIssue } from './code-editor.tsx'
+
+const ICONS = {
+  error: <CircleX className="text-danger" aria-label="Error" />,
+  warning: <TriangleAlert className="text-warning" aria-label="Warning" />,
+  info: <Info className="text-info" aria-label="Hint" />,
+}
+
+/** What the server found in the code. An issue with a line jumps to it. */
+export function LintPanel({ issues, onJump }: { issues: CodeIssue[] | undefined; onJump: (line: number) => void }) {
+  return (
+    <section aria-label="Checks" className="border-line border-t bg-surface text-ui">
+      <p className="px-3 py-1.5 text-muted text-xs" role="status">
+        {issues && (issues.length === 0 ? 'No issues found' : countOf(issues.length, { one: 'issue', many: 'issues' }))}
+      </p>
+      {issues && issues.length > 0 && (
+        <ul className="max-h-36 overflow-y-auto pb-1">
+          {issues.map(({ severity, message, line }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two issues may be equal in everything
+            <li key={index} className="flex items-start gap-2 px-3 py-1 [&>svg]:mt-0.5 [&>svg]:size-4 [&>svg]:shrink-0">
+              {ICONS[severity]}
+              <span className="min-w-0 flex-1 wrap-break-word">{message}</span>
+              {line !== undefined && (
+                <button type="button" className="link shrink-0 text-xs" onClick={() => onJump(line)}>
+                  Line {line}
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}

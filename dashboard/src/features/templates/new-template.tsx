@@ -1,0 +1,92 @@
+import type { Body } from '@sterna/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { projectKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input, Select, TextArea } from '../../ui/input.tsx'
+import { useShortcuts } from '../../ui/shortcuts.ts'
+import { templateQuery } from './queries.ts'
+import { STARTERS } from './starters.ts'
+
+export function NewTemplate({ label = 'New template' }: { label?: string }) {
+  const [open, setOpen] = useState(false)
+  useShortcuts([{ keys: 'c', label: 'New template', group: 'List', run: () => setOpen(true) }])
+  return (
+    <>
+      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
+        <Plus aria-hidden="true" />
+        {label}
+      </Button>
+      <Dialog
+        title="New template"
+        description="Nothing is sent: a template is used only once you name its id."
+        open={open}
+        onOpenChange={setOpen}
+      >
+        <NewTemplateForm onCancel={() => setOpen(false)} />
+      </Dialog>
+    </>
+  )
+}
+
+const PASTE = 'paste'
+const BEGINNINGS = { ...Object.fromEntries(STARTERS.map(({ id, label }) => [id, label])), [PASTE]: 'Paste HTML' }
+const TYPES = { TRANSACTIONAL: 'Transactional: to everyone', MARKETING: 'Marketing: to subscribed contacts, with a way out' }
+
+function NewTemplateForm({ onCancel }: { onCancel: () => void }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [begin, setBegin] = useState('blank')
+  const starter = STARTERS.find(({ id }) => id === begin)
+  const create = useMutation({
+    mutationFn: async (body: Body<'POST /templates'>) => {
+      const created = await api.templates.create(body)
+      queries.setQueryData(templateQuery(project.id, created.id).queryKey, created)
+      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'templates', 'list') })
+      await navigate({ to: '/app/p/$projectId/templates/$templateId', params: { projectId: project.id, templateId: created.id } })
+    },
+  })
+
+  function submit(value: (name: string) => string) {
+    create.mutate({
+      name: value('name'),
+      // The options of the field are these two.
+      type: value('type') as 'TRANSACTIONAL' | 'MARKETING',
+      subject: starter?.subject ?? value('name'),
+      body: starter?.body ?? value('body'),
+    })
+  }
+
+  return (
+    <Form error={create.error} onSubmit={submit}>
+      <Field name="begin" label="Begin with">
+        <Select options={BEGINNINGS} value={begin} onChange={(event) => setBegin(event.target.value)} />
+      </Field>
+      <Field name="name" label="Name">
+        <Input key={begin} defaultValue={starter?.name ?? ''} required maxLength={255} autoComplete="off" />
+      </Field>
+      <Field name="type" label="Type">
+        <Select key={begin} options={TYPES} defaultValue={starter?.type ?? 'TRANSACTIONAL'} />
+      </Field>
+      {begin === PASTE && (
+        <Field name="body" label="HTML" hint="Kept as it is, byte for byte.">
+          <TextArea rows={8} required maxLength={2_000_000} spellCheck={false} className="font-mono" />
+        </Field>
+      )}
+      <DialogButtons>
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button type="submit" variant="primary" busy={create.isPending}>
+          Create template
+        </Button>
+      </DialogButtons>
+    </Form>
+  )
+}

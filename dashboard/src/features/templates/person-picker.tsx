@@ -1,0 +1,87 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { ChevronDown } from 'lucide-react'
+import { useState } from 'react'
+import { useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Input, TextArea } from '../../ui/input.tsx'
+import { Popover } from '../../ui/popover.tsx'
+import { peopleQuery, personQuery } from './queries.ts'
+import { useDebouncedValue } from './use-debounced-value.ts'
+
+type PersonPickerProps = {
+  /** The id of a contact; undefined is a made-up person. */
+  person: string | undefined
+  onPerson: (id: string | undefined) => void
+  /** JSON that overrides the data of the person. */
+  sample: string
+  onSample: (sample: string) => void
+  sampleError: boolean
+}
+
+const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
+
+/** For whom the preview is rendered. */
+export function PersonPicker({ person, onPerson, sample, onSample, sampleError }: PersonPickerProps) {
+  const project = useProject()
+  const [open, setOpen] = useState(false)
+  const [search, setSearch] = useState('')
+  const settled = useDebouncedValue(search.trim(), 300)
+  const people = useQuery({ ...peopleQuery(project.id, settled), enabled: open, placeholderData: keepPreviousData })
+  const chosen = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined })
+  const name = person === undefined ? 'Sample person' : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
+
+  function choose(id: string | undefined) {
+    onPerson(id)
+    setOpen(false)
+  }
+  return (
+    <Popover
+      label="Preview as"
+      open={open}
+      onOpenChange={setOpen}
+      trigger={
+        <Button size="sm" className="min-w-0 max-w-60 shrink" aria-label={`Preview as ${name}`}>
+          <span className="truncate">As {name}</span>
+          <ChevronDown aria-hidden="true" />
+        </Button>
+      }
+    >
+      <div className="space-y-1 p-1">
+        <Input aria-label="Search people" placeholder="Search people" value={search} onChange={(event) => setSearch(event.target.value)} />
+        <ul className="max-h-60 overflow-y-auto">
+          <li>
+            <button type="button" className={ROW} aria-pressed={person === undefined} onClick={() => choose(undefined)}>
+              Sample person
+            </button>
+          </li>
+          {people.data?.map(({ id, email }) => (
+            <li key={id}>
+              <button type="button" className={ROW} aria-pressed={person === id} onClick={() => choose(id)}>
+                <span className="truncate">{email}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">Nobody matches.</p>}
+        <div className="border-line border-t pt-2">
+          <Field
+            name="sample"
+            label="With this data"
+            hint={sampleError ? 'Must be a JSON object.' : 'JSON. A field that is null is taken away.'}
+          >
+            <TextArea
+              rows={3}
+              className="font-mono"
+              spellCheck={false}
+              placeholder={'{ "plan": null }'}
+              value={sample}
+              aria-invalid={sampleError || undefined}
+              onChange={(event) => onSample(event.target.value)}
+            />
+          </Field>
+        </div>
+      </div>
+    </Popover>
+  )
+}

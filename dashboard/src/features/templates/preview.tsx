@@ -1,0 +1,167 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Monitor, Moon, Smartphone } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { projectKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { explain } from '../../ui/explain.ts'
+import { useIsSlow } from '../../ui/use-is-slow.ts'
+import { EmailFrame } from './email-frame.tsx'
+import { PersonPicker } from './person-picker.tsx'
+import { readSample } from './sample-data.ts'
+import type { TemplateValues } from './template-values.ts'
+import { useDebouncedValue } from './use-debounced-value.ts'
+
+/** How the preview is shown; all of it in the URL. */
+export type PreviewView = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
+
+type PreviewProps = { values: TemplateValues; view: PreviewView; onView: (view: PreviewView) => void }
+
+const PREVIEW_AFTER_MS = 300
+
+/** The unsaved template as the server would send it to a person. */
+export function Preview({ values, view, onView }: PreviewProps) {
+  const [sample, setSample] = useState('')
+  const data = readSample(sample)
+  const preview = usePreview(values, view.as, data ?? {})
+  const set = (patch: Partial<PreviewView>) => onView({ ...view, ...patch })
+  return (
+    <section aria-label="Preview" className="flex h-full min-h-0 min-w-0 flex-col bg-surface" aria-busy={preview.isPending}>
+      <div className="flex min-h-11 flex-wrap items-center gap-2 border-line border-b px-3 py-1">
+        <PersonPicker
+          person={view.as}
+          onPerson={(as) => set({ as })}
+          sample={sample}
+          onSample={setSample}
+          sampleError={data === undefined}
+        />
+        <div className="ml-auto flex flex-wrap items-center gap-1">
+          <Toggle label="Wide" pressed={view.show === undefined} onPress={() => set({ show: undefined })}>
+            <Monitor aria-hidden="true" />
+          </Toggle>
+          <Toggle label="Phone" pressed={view.show === 'phone'} onPress={() => set({ show: 'phone' })}>
+            <Smartphone aria-hidden="true" />
+          </Toggle>
+          <Toggle label="Text" pressed={view.show === 'text'} onPress={() => set({ show: 'text' })}>
+            Text
+          </Toggle>
+          <Toggle label="Source" pressed={view.show === 'source'} onPress={() => set({ show: 'source' })}>
+            Source
+          </Toggle>
+          <Toggle label="Dark" pressed={view.dark === 'on'} onPress={() => set({ dark: view.dark ? undefined : 'on' })}>
+            <Moon aria-hidden="true" />
+          </Toggle>
+        </div>
+      </div>
+      <Notes error={preview.error} missing={preview.data?.missingVariables ?? []} />
+      {preview.data ? (
+        <>
+          <p className="border-line border-b px-3 py-2 text-ui">
+            <span className="text-muted">Subject</span> <span className="wrap-break-word font-medium">{preview.data.subject}</span>
+          </p>
+          <Content preview={preview.data} view={view} />
+        </>
+      ) : (
+        preview.isPending && <Waiting />
+      )}
+    </section>
+  )
+}
+
+function usePreview({ subject, body, type, from, fromName }: TemplateValues, person: string | undefined, data: Record<string, unknown>) {
+  const project = useProject()
+  const api = useApi()
+  const request = {
+    subject,
+    body,
+    type,
+    ...(fromName && { fromName }),
+    ...(from.includes('@') && { from }),
+    ...(person && { contactId: person }),
+    ...(Object.keys(data).length > 0 && { data }),
+    frame: true,
+  }
+  // As text: an equal request must not start the timer again.
+  const settled = useDebouncedValue(JSON.stringify(request), PREVIEW_AFTER_MS)
+  return useQuery({
+    queryKey: projectKey(project.id, 'templates', 'preview', settled),
+    queryFn: () => api.templates.previewContent(JSON.parse(settled) as typeof request),
+    enabled: Boolean(subject.trim() && body.trim()),
+    placeholderData: keepPreviousData,
+    // The page in the frame expires, and a new one would scroll it to the top.
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  })
+}
+
+function Waiting() {
+  const isSlow = useIsSlow()
+  return (
+    <p className="p-3 text-muted text-ui" role="status">
+      <span className={isSlow ? '' : 'sr-only'}>Loading…</span>
+    </p>
+  )
+}
+
+const MAX_NAMED = 10
+
+function Notes({ error, missing }: { error: Error | null; missing: string[] }) {
+  if (error)
+    return (
+      <div className="p-2">
+        <Banner tone="danger">{explain(error)}</Banner>
+      </div>
+    )
+  if (missing.length === 0) return null
+  return (
+    <div className="p-2">
+      <Banner tone="warning">
+        No value and no fallback: {missing.slice(0, MAX_NAMED).join(', ')}
+        {missing.length > MAX_NAMED ? ', …' : ''}
+      </Banner>
+    </div>
+  )
+}
+
+type ContentProps = { preview: { html: string; text: string; frameUrl?: string }; view: PreviewView }
+
+function Content({ preview: { html, text, frameUrl }, view: { show, dark } }: ContentProps) {
+  if (show === 'text' || show === 'source') {
+    return (
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+      <pre className="min-h-0 flex-1 overflow-auto whitespace-pre-wrap wrap-break-word p-3 font-mono text-code" tabIndex={0}>
+        {show === 'text' ? text : html}
+      </pre>
+    )
+  }
+  return (
+    <div className={`min-h-0 flex-1 overflow-hidden ${show === 'phone' ? 'flex justify-center bg-sunken p-3' : ''}`}>
+      {frameUrl && (
+        <EmailFrame
+          url={frameUrl}
+          title="Preview of the email"
+          dark={dark === 'on'}
+          className={show === 'phone' ? 'max-w-[375px] rounded-lg border border-line' : ''}
+        />
+      )}
+    </div>
+  )
+}
+
+type ToggleProps = { label: string; pressed: boolean; onPress: () => void; children: ReactNode }
+
+function Toggle({ label, pressed, onPress, children }: ToggleProps) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      aria-pressed={pressed}
+      onClick={onPress}
+      className="inline-flex h-8 min-w-8 items-center justify-center rounded-md px-1.5 font-medium text-muted text-xs hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft aria-pressed:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11 [&>svg]:size-4"
+    >
+      {children}
+    </button>
+  )
+}

@@ -1,0 +1,59 @@
+import type { Template } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { apiOf, projectKey } from '../../api.ts'
+import { useProject } from '../../projects/current.ts'
+import { buttonClass } from '../../ui/button.tsx'
+import { CopyText } from '../../ui/copy-field.tsx'
+import { ErrorState } from '../../ui/error-state.tsx'
+import { Fact, Facts } from '../../ui/peek-panel.tsx'
+import { Time } from '../../ui/time.tsx'
+import { EmailFrame } from './email-frame.tsx'
+import { templateQuery, usageQuery } from './queries.ts'
+import { TYPE_NAMES } from './templates-query.ts'
+import { UsageText } from './usage.tsx'
+
+/** A look at a template beside the list. */
+export function TemplatePeek({ id, template: known }: { id: string; template: Template | undefined }) {
+  const project = useProject()
+  const query = useQuery({ ...templateQuery(project.id, id), ...(known && { initialData: known }) })
+  const usage = useQuery(usageQuery(project.id, id)).data
+  const preview = useQuery({
+    queryKey: projectKey(project.id, 'templates', 'saved-preview', id, query.data?.updatedAt),
+    queryFn: () => apiOf(project.id).templates.preview(id, { frame: true }),
+    enabled: query.data !== undefined,
+    // The page in the frame expires.
+    gcTime: 0,
+  })
+  if (query.isLoadingError) return <ErrorState title="Could not load this template" error={query.error} retry={query.refetch} />
+  if (!query.data) return null
+  const template = query.data
+  return (
+    <div className="space-y-4">
+      <Link
+        to="/app/p/$projectId/templates/$templateId"
+        params={{ projectId: project.id, templateId: id }}
+        className={buttonClass('secondary', 'sm')}
+      >
+        Open template
+      </Link>
+      <Facts>
+        <Fact label="Subject">{template.subject}</Fact>
+        <Fact label="Type">{TYPE_NAMES[template.type]}</Fact>
+        {template.description && <Fact label="Description">{template.description}</Fact>}
+        <Fact label="Used in">{usage ? <UsageText usage={usage} /> : '…'}</Fact>
+        <Fact label="Last edited">
+          <Time value={template.updatedAt} />, version {template.version}
+        </Fact>
+        <Fact label="Id">
+          <CopyText value={template.id} label="Id" mono />
+        </Fact>
+      </Facts>
+      {preview.data?.frameUrl && (
+        <div className="h-[28rem] overflow-hidden rounded-lg border border-line">
+          <EmailFrame url={preview.data.frameUrl} title={`Preview of ${template.name}`} />
+        </div>
+      )}
+    </div>
+  )
+}

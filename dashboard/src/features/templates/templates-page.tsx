@@ -1,0 +1,90 @@
+import type { Template } from '@sterna/sdk'
+import { FileText } from 'lucide-react'
+import { useState } from 'react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Time } from '../../ui/time.tsx'
+import { NewTemplate } from './new-template.tsx'
+import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
+import { TemplatePeek } from './template-peek.tsx'
+import { TYPE_NAMES, templatesQuery, toCursorPage } from './templates-query.ts'
+
+const NOUN = { one: 'template', many: 'templates' }
+const FILTERS: Filter[] = [{ name: 'type', label: 'Type', kind: 'choice', options: TYPE_NAMES }]
+const rowId = ({ id }: Template) => id
+
+const COLUMNS: Column<Template>[] = [
+  { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
+  { id: 'subject', heading: 'Subject', width: 'w-80', from: 'md', cell: ({ subject }) => <span title={subject}>{subject}</span> },
+  { id: 'type', heading: 'Type', width: 'w-44', cell: ({ type }) => TYPE_NAMES[type] },
+  {
+    id: 'updatedAt',
+    heading: 'Last edited',
+    sort: 'updatedAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    cell: ({ updatedAt }) => <Time value={updatedAt} />,
+  },
+  {
+    id: 'createdAt',
+    heading: 'Created',
+    sort: 'createdAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    from: 'lg',
+    optional: true,
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
+  { id: 'version', heading: 'Version', width: 'w-20', from: 'lg', numeric: true, optional: true, cell: ({ version }) => version },
+]
+
+export function TemplatesPage() {
+  const project = useProject()
+  const [deleting, setDeleting] = useState<Template>()
+  const list = useList<Template>({
+    name: 'templates',
+    filters: FILTERS,
+    load: async (api, request) => toCursorPage(await api.templates.list(templatesQuery(request))),
+    rowId,
+  })
+  return (
+    <>
+      <ListPage
+        title="Templates"
+        noun={NOUN}
+        list={list}
+        columns={COLUMNS}
+        rowLabel={({ name }) => name}
+        rowPath={({ id }) => `/app/p/${project.id}/templates/${id}`}
+        peek={(id, template) => <TemplatePeek key={id} id={id} template={template} />}
+        rowMenu={(template) => <TemplateMenu template={template} onDelete={() => setDeleting(template)} />}
+        searchHint="Search by name or subject"
+        defaultSort={{ sort: 'updatedAt', dir: 'desc' }}
+        byTime={list.request.sort !== 'name'}
+        actions={<NewTemplate />}
+        call={curl('GET', `/templates?pageSize=${list.request.limit}`)}
+        firstRun={
+          <FirstRun
+            icon={FileText}
+            title="No templates yet"
+            action={<NewTemplate label="Write your first template" />}
+            call={{
+              title: 'Or by the API',
+              code: curl('POST', '/templates', {
+                body: { name: 'Welcome', subject: 'Welcome, {{ firstName ?? "friend" }}', body: '<p>Hello</p>', type: 'TRANSACTIONAL' },
+              }),
+            }}
+          >
+            Write an email once; send it from code, campaigns and workflows.
+          </FirstRun>
+        }
+      />
+      {deleting && <DeleteTemplate template={deleting} onClose={() => setDeleting(undefined)} />}
+    </>
+  )
+}
