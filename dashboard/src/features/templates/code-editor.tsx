@@ -57,7 +57,7 @@ export default function CodeEditor({ label, value, onChange, variables, issues, 
       latest.current.onChange(shown.current)
     })
     const complete = autocompletion({ override: [(context) => completeWords(context, latest.current.variables)], icons: false })
-    const named = EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' })
+    const named = EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', tabindex: '0' })
     const made = new EditorView({
       parent: parent.current!,
       state: EditorState.create({
