@@ -108,6 +108,18 @@ const template = createRoute({
     ...(dark === 'on' && { dark }),
   }),
 })
+const emails = createRoute({
+  getParentRoute: inProject,
+  path: '/emails',
+  component: lazyRouteComponent(() => import('./features/emails/emails-page.tsx'), 'EmailsPage'),
+  validateSearch: listSearch('status', 'source', 'domain', 'created', 'template'),
+})
+const email = createRoute({
+  getParentRoute: inProject,
+  path: '/emails/$emailId',
+  component: lazyRouteComponent(() => import('./features/emails/email-page.tsx'), 'EmailPage'),
+  validateSearch: ({ tab }: Search): { tab?: string } => ({ tab: text(tab) }),
+})
 const events = createRoute({
   getParentRoute: inProject,
   path: '/events',
@@ -118,6 +130,18 @@ const domains = createRoute({
   getParentRoute: inProject,
   path: '/domains',
   component: lazyRouteComponent(() => import('./features/domains/domains-page.tsx'), 'DomainsPage'),
+})
+const suppressions = createRoute({
+  getParentRoute: inProject,
+  path: '/suppressions',
+  component: lazyRouteComponent(() => import('./features/suppressions/suppressions-page.tsx'), 'SuppressionsPage'),
+  validateSearch: listSearch('reason'),
+})
+const sandbox = createRoute({
+  getParentRoute: inProject,
+  path: '/sandbox',
+  component: lazyRouteComponent(() => import('./features/sandbox/sandbox-page.tsx'), 'SandboxPage'),
+  validateSearch: listSearch('tab'),
 })
 
 const settings = createRoute({
@@ -160,8 +184,12 @@ export const router = createRouter({
         contact,
         templates,
         template,
+        emails,
+        email,
         events,
         domains,
+        suppressions,
+        sandbox,
         settings.addChildren([general, keys, team]),
       ]),
     ]),

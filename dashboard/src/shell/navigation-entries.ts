@@ -1,17 +1,22 @@
-import { FileText, Globe, House, type LucideIcon, Settings, Users, Zap } from 'lucide-react'
+import { Ban, FileText, Globe, House, Inbox, type LucideIcon, Mails, Settings, Users, Zap } from 'lucide-react'
 
 export type Entry = {
   to:
     | '/app/p/$projectId'
     | '/app/p/$projectId/templates'
     | '/app/p/$projectId/contacts'
+    | '/app/p/$projectId/emails'
     | '/app/p/$projectId/events'
     | '/app/p/$projectId/domains'
+    | '/app/p/$projectId/suppressions'
+    | '/app/p/$projectId/sandbox'
     | '/app/p/$projectId/settings'
   label: string
   icon: LucideIcon
   /** The shortcut that opens it. */
   keys: string
+  /** Shown only where the server keeps emails instead of sending them. */
+  onlyInSandbox?: boolean
 }
 
 /** The navigation. Pages that do not exist yet have no entry. */
@@ -19,8 +24,21 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
   { entries: [{ to: '/app/p/$projectId', label: 'Overview', icon: House, keys: 'g o' }] },
   { label: 'Send', entries: [{ to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t' }] },
   { label: 'People', entries: [{ to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' }] },
-  { label: 'Watch', entries: [{ to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v' }] },
-  { label: 'Deliver', entries: [{ to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d' }] },
+  {
+    label: 'Watch',
+    entries: [
+      { to: '/app/p/$projectId/emails', label: 'Emails', icon: Mails, keys: 'g e' },
+      { to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v' },
+    ],
+  },
+  {
+    label: 'Deliver',
+    entries: [
+      { to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d' },
+      { to: '/app/p/$projectId/suppressions', label: 'Suppressions', icon: Ban, keys: 'g x' },
+      { to: '/app/p/$projectId/sandbox', label: 'Sandbox', icon: Inbox, keys: 'g i', onlyInSandbox: true },
+    ],
+  },
 ]
 
 export const SETTINGS: Entry = { to: '/app/p/$projectId/settings', label: 'Settings', icon: Settings, keys: 'g ,' }

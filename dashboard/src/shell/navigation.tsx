@@ -1,5 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useProject } from '../projects/current.ts'
+import { configQuery } from '../session/queries.ts'
 import { showKeys } from '../ui/shortcuts.ts'
 import { type Entry, NAVIGATION, SETTINGS } from './navigation-entries.ts'
 import { useBadges } from './use-badges.ts'
@@ -8,17 +10,20 @@ type NavigationProps = { collapsed?: boolean; onNavigate?: () => void }
 
 export function Navigation({ collapsed = false, onNavigate }: NavigationProps) {
   const badges = useBadges()
+  const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
   return (
     <nav aria-label="Project" className="min-h-0 flex-1 space-y-4 overflow-y-auto">
       {NAVIGATION.map(({ label, entries }) => (
         <div key={label ?? ''}>
           {label && <p className={`mb-1 px-2 text-muted text-xs ${collapsed ? 'sr-only' : ''}`}>{label}</p>}
           <ul aria-label={label} className="space-y-px">
-            {entries.map((entry) => (
-              <li key={entry.to}>
-                <NavigationLink entry={entry} badge={badges[entry.to]} collapsed={collapsed} onNavigate={onNavigate} />
-              </li>
-            ))}
+            {entries
+              .filter(({ onlyInSandbox }) => isSandbox || !onlyInSandbox)
+              .map((entry) => (
+                <li key={entry.to}>
+                  <NavigationLink entry={entry} badge={badges[entry.to]} collapsed={collapsed} onNavigate={onNavigate} />
+                </li>
+              ))}
           </ul>
         </div>
       ))}

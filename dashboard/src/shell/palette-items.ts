@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { Clock, FileText, type LucideIcon, User } from 'lucide-react'
+import { Clock, FileText, type LucideIcon, Mail, User } from 'lucide-react'
 
 export type PaletteItem = {
   id: string
@@ -30,6 +30,14 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
     search: async (api, base, q) => {
       const found = ID.test(q) ? [await api.templates.get(q)] : (await api.templates.list({ search: q, pageSize: PER_KIND })).data
       return found.map(({ id, name }) => ({ id: `template-${id}`, label: name, icon: FileText, path: `${base}/templates/${id}` }))
+    },
+  },
+  {
+    // By address, subject, id, Message-ID or request id.
+    heading: 'Emails',
+    search: async (api, base, q) => {
+      const { data } = await api.emails.list({ q, limit: PER_KIND })
+      return data.map(({ id, subject, to }) => ({ id: `email-${id}`, label: subject, hint: to, icon: Mail, path: `${base}/emails/${id}` }))
     },
   },
 ]

@@ -1,6 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { domainsQuery } from '../features/domains/queries.ts'
+import { newestMessagesQuery } from '../features/sandbox/queries.ts'
+import { useSeenUntil } from '../features/sandbox/seen.ts'
+import { countUnseen } from '../features/sandbox/unseen.ts'
 import { useProject } from '../projects/current.ts'
+import { configQuery } from '../session/queries.ts'
 import type { Entry } from './navigation-entries.ts'
 
 /** Only things that wait for the user or are under way have a badge. */
@@ -8,5 +12,19 @@ export function useBadges(): Partial<Record<Entry['to'], string>> {
   const project = useProject()
   const domains = useQuery(domainsQuery(project.id))
   const pending = domains.data?.filter(({ status }) => status === 'pending').length ?? 0
-  return pending > 0 ? { '/app/p/$projectId/domains': `${pending} pending` } : {}
+  const unseen = useUnseenMessages()
+  return {
+    ...(pending > 0 && { '/app/p/$projectId/domains': `${pending} pending` }),
+    ...(unseen && { '/app/p/$projectId/sandbox': unseen }),
+  }
+}
+
+const UNSEEN_MS = 30_000
+
+function useUnseenMessages(): string | undefined {
+  const project = useProject()
+  const isSandbox = useQuery(configQuery).data?.features.email.sandbox ?? false
+  const [seenUntil] = useSeenUntil(project.id)
+  const newest = useQuery({ ...newestMessagesQuery(project.id), enabled: isSandbox, refetchInterval: UNSEEN_MS }).data
+  return countUnseen(newest?.data ?? [], seenUntil)
 }

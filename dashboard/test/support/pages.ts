@@ -14,14 +14,17 @@ export const PAGES: Record<string, string> = {
   contacts: '/app/p/{p}/contacts',
   fields: '/app/p/{p}/contacts/fields',
   templates: '/app/p/{p}/templates',
+  emails: '/app/p/{p}/emails',
   events: '/app/p/{p}/events',
   domains: '/app/p/{p}/domains',
+  suppressions: '/app/p/{p}/suppressions',
+  sandbox: '/app/p/{p}/sandbox',
   general: '/app/p/{p}/settings',
   keys: '/app/p/{p}/settings/keys',
   team: '/app/p/{p}/settings/team',
 }
 
-/** Need data: `{contact}` is a contact of the full project, `{template}` a template with two versions. */
+/** Need data: `{contact}` and `{email}` are of the full project, `{template}` is a template with two versions. */
 export const FULL_ONLY: Record<string, string> = {
   contact: '/app/p/{p}/contacts/{contact}',
   'contacts-peek': '/app/p/{p}/contacts?peek={contact}',
@@ -32,6 +35,8 @@ export const FULL_ONLY: Record<string, string> = {
   'template-phone-dark': '/app/p/{p}/templates/{template}?show=phone&dark=on',
   'template-text': '/app/p/{p}/templates/{template}?show=text',
   'template-versions': '/app/p/{p}/templates/{template}?tab=versions&version=1',
+  email: '/app/p/{p}/emails/{email}',
+  'emails-peek': '/app/p/{p}/emails?peek={email}',
 }
 
 /** `ids` are what `seedProject` made: a value for each placeholder. */

@@ -30,10 +30,13 @@ export async function seedProject(page: Page, { id, public: publicKey, secret }:
   }
   const from = { name: 'Acme', email: `hello@mail-${id.slice(-6)}.example.com` }
   const to = [...Array.from({ length: 12 }, (_, index) => nameOf(index)), 'bounce@example.com', 'complaint@example.com']
-  await post('/v1/send', { to, from, subject: 'Your receipt for November', body: '<p>Thank you, {{plan}}.</p>' }, withSecret)
+  const body = '<p>Thank you, {{plan}}. <a href="https://example.com/receipt">Your receipt</a></p>'
+  const sent = await post('/v1/send', { to, from, subject: 'Your receipt for November', body }, withSecret)
+  for (const suppressed of [{ address: 'someone@example.net' }, { domain: 'example.org' }]) await post('/suppressions', suppressed, asUser)
   const template = await seedTemplates(post, (path, data) => request.patch(path, { data, headers: asUser }), asUser)
   const contact = ((await post('/contacts', { email: nameOf(0) }, asUser)) as { id: string }).id
-  return { ids: { contact, template } }
+  // The email is the one that bounces.
+  return { ids: { contact, template, email: sent.data.emails[12].email as string } }
 }
 
 type Post = (path: string, data: object, headers: Record<string, string>) => Promise<unknown>

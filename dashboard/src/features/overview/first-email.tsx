@@ -1,19 +1,16 @@
-import type { Domain, Email, Sterna } from '@sterna/sdk'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { Email } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { projectKey, sendWithKey } from '../../api.ts'
+import { projectKey } from '../../api.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { configQuery, meQuery } from '../../session/queries.ts'
+import { SendForm } from '../../projects/send-form.tsx'
+import { configQuery } from '../../session/queries.ts'
 import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input, TextArea } from '../../ui/input.tsx'
 import { Status } from '../../ui/status.tsx'
 import { domainsQuery } from './queries.ts'
-import { trialDomain } from './steps.ts'
 
 const POLL_MS = 1_000
+const INITIAL = { subject: 'It works', body: 'My first email with Sterna.' }
 
 /** Sends an email to the user. In the sandbox it needs no DNS: a domain of its own is added for it. */
 export function FirstEmail() {
@@ -33,59 +30,11 @@ export function FirstEmail() {
           ? 'This server keeps emails instead of sending them, so you see what would leave without any DNS.'
           : `It is sent from ${sender?.domain}.`}
       </p>
-      <SendForm secret={project.secret} sender={sender} onSent={setSentId} />
+      <SendForm secret={project.secret} sender={sender} initial={INITIAL} onSent={setSentId} />
       {sentId && <Outcome emailId={sentId} isSandbox={isSandbox} />}
     </div>
   )
 }
-
-type SendFormProps = { secret: string; sender: Domain | undefined; onSent: (emailId: string) => void }
-
-function SendForm({ secret, sender, onSent }: SendFormProps) {
-  const project = useProject()
-  const api = useApi()
-  const queries = useQueryClient()
-  const me = useQuery(meQuery)
-  const send = useMutation({
-    mutationFn: async ({ to, subject, body }: { to: string; subject: string; body: string }) => {
-      const domain = sender?.domain ?? (await addTrialDomain(api, project.id))
-      return sendWithKey(secret, { to, subject, body, from: { name: project.name, email: `hello@${domain}` } })
-    },
-    onSuccess: async ({ emails }) => {
-      onSent(emails[0]!.email)
-      await queries.invalidateQueries({ queryKey: projectKey(project.id) })
-    },
-  })
-  return (
-    <Form
-      error={send.error}
-      onSubmit={(value) => send.mutate({ to: value('to'), subject: value('subject'), body: `<p>${escapeHtml(value('body'))}</p>` })}
-    >
-      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
-        <Field name="to" label="To">
-          <Input type="email" defaultValue={me.data?.email} required autoComplete="off" />
-        </Field>
-        <Field name="subject" label="Subject">
-          <Input defaultValue="It works" required autoComplete="off" />
-        </Field>
-      </div>
-      <Field name="body" label="Text">
-        <TextArea rows={2} defaultValue="My first email with Sterna." required />
-      </Field>
-      <Button type="submit" variant="primary" busy={send.isPending}>
-        Send the email
-      </Button>
-    </Form>
-  )
-}
-
-async function addTrialDomain(api: Sterna, projectId: string): Promise<string> {
-  const { domain } = await api.domains.add({ domain: trialDomain(projectId) })
-  return domain
-}
-
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
-const escapeHtml = (text: string) => text.replace(/[&<>]/g, (character) => ENTITIES[character]!).replaceAll('\n', '<br>')
 
 const isOnItsWay = (email: Pick<Email, 'status'> | undefined) => !email || email.status === 'PENDING' || email.status === 'SENDING'
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { isTrialDomain, stepsOf, trialDomain } from './steps.ts'
+import { isTrialDomain, trialDomain } from '../../projects/trial-domain.ts'
+import { stepsOf } from './steps.ts'
 
 const NOTHING = { hasSentEmail: false, contactCount: 0, domains: [], hasTrackedEvent: false, isSandbox: true }
 const doneOf = (facts: Partial<typeof NOTHING> | Parameters<typeof stepsOf>[0]) =>

@@ -1,4 +1,5 @@
 import type { Domain } from '@sterna/sdk'
+import { isTrialDomain } from '../../projects/trial-domain.ts'
 
 export type StepName = 'email' | 'api' | 'domain' | 'people'
 export type Step = { name: StepName; isDone: boolean }
@@ -10,10 +11,6 @@ type Facts = {
   hasTrackedEvent: boolean
   isSandbox: boolean
 }
-
-/** The domain of the first email in the sandbox, which needs no DNS. It is not the user's own. */
-export const trialDomain = (projectId: string) => `try-${projectId.slice(-8)}.test`
-export const isTrialDomain = (domain: string) => /^try-[0-9a-f]{8}\.test$/.test(domain)
 
 /** The first email and the first event create a contact each; more people than that were brought on purpose. */
 const OWN_CONTACTS = 2

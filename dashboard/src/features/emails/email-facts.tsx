@@ -1,0 +1,83 @@
+import type { Email } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ContactLink } from '../../projects/contact-link.tsx'
+import { useProject } from '../../projects/current.ts'
+import { CopyText } from '../../ui/copy-field.tsx'
+import { Fact, Facts } from '../../ui/peek-panel.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { SOURCE_WORDS } from './email-filter.ts'
+import { shownStatus, tookOf } from './email-story.ts'
+import { templateNamesQuery } from './queries.ts'
+
+/** Who, from where, and every id that somebody may be asked for. */
+export function EmailFacts({ email }: { email: Email }) {
+  const took = tookOf(email)
+  const person = email.contactId ? (
+    <ContactLink contact={{ id: email.contactId, email: email.to }} />
+  ) : (
+    <CopyText value={email.to} label="Address" />
+  )
+  return (
+    <Facts>
+      <Fact label="Status">
+        <Status kind="email" status={shownStatus(email)} />
+        {email.test && <span className="text-muted"> · a test, in no counts</span>}
+      </Fact>
+      <Fact label="To">{person}</Fact>
+      <Fact label="From">
+        {email.fromName && `${email.fromName} · `}
+        <CopyText value={email.from} label="Sender" />
+      </Fact>
+      {email.replyTo && <Fact label="Reply to">{email.replyTo}</Fact>}
+      <Fact label="Source">{SOURCE_WORDS[email.sourceType]}</Fact>
+      <TemplateFact email={email} />
+      <Fact label="Created">
+        <Time value={email.createdAt} />
+        {took && <span className="text-muted"> · took {took}</span>}
+      </Fact>
+      {email.attempts > 0 && <Fact label="Attempts">{email.attempts}</Fact>}
+      {email.resentFrom && (
+        <Fact label="Resend of">
+          <EmailLink id={email.resentFrom} />
+        </Fact>
+      )}
+      <IdFact label="Id" value={email.id} />
+      <IdFact label="Message-ID" value={email.messageId} />
+      <IdFact label="Request id" value={email.requestId} />
+      <IdFact label="Campaign id" value={email.campaignId} />
+      <IdFact label="Execution id" value={email.workflowExecutionId} />
+    </Facts>
+  )
+}
+
+function TemplateFact({ email: { templateId, templateVersion } }: { email: Email }) {
+  const project = useProject()
+  const names = useQuery(templateNamesQuery(project.id)).data
+  if (!templateId) return null
+  return (
+    <Fact label="Template">
+      {names?.[templateId] ?? <CopyText value={templateId} label="Template id" mono />}
+      {templateVersion !== null && <span className="text-muted"> · version {templateVersion}</span>}
+    </Fact>
+  )
+}
+
+function IdFact({ label, value }: { label: string; value: string | null }) {
+  if (!value) return null
+  return (
+    <Fact label={label}>
+      <CopyText value={value} label={label} mono />
+    </Fact>
+  )
+}
+
+function EmailLink({ id }: { id: string }) {
+  const project = useProject()
+  return (
+    <Link to="/app/p/$projectId/emails/$emailId" params={{ projectId: project.id, emailId: id }} className="link font-mono text-code">
+      {id}
+    </Link>
+  )
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { emailsQuery } from './email-filter.ts'
+
+const TEMPLATE = '0190a0b0-0000-7000-8000-0123456789ab'
+
+test('the filters of the URL become the query of the API', () => {
+  const filters = {
+    status: 'BOUNCED,FAILED',
+    source: 'TRANSACTIONAL',
+    template: TEMPLATE,
+    domain: 'someone@gmail.com',
+    created: '2026-01-01..2026-02-01',
+  }
+  expect(emailsQuery({ q: 'receipt', limit: 25, cursor: 'abc', filters })).toEqual({
+    q: 'receipt',
+    limit: 25,
+    cursor: 'abc',
+    status: ['BOUNCED', 'FAILED'],
+    sourceType: 'TRANSACTIONAL',
+    templateId: TEMPLATE,
+    domain: 'gmail.com',
+    createdFrom: '2026-01-01',
+    createdTo: '2026-02-01',
+  })
+})
+
+test('values of the URL that mean nothing are left out', () => {
+  const filters = { status: 'LOST,toString', source: 'constructor', template: 'x', created: 'soon' }
+  expect(emailsQuery({ limit: 25, filters })).toEqual({ limit: 25 })
+})

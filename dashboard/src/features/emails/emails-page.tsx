@@ -1,0 +1,124 @@
+import type { Email } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Mails } from 'lucide-react'
+import { useState } from 'react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { SendEmail } from '../../projects/send-email.tsx'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { emailsQuery, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
+import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
+import { EmailPeek } from './email-peek.tsx'
+import { shownStatus, tookOf } from './email-story.ts'
+import { templateNamesQuery } from './queries.ts'
+import { ResendSelected } from './resend.tsx'
+
+const NOUN = { one: 'email', many: 'emails' }
+const LIVE_MS = 5_000
+/** The server counts exactly up to here and estimates beyond. */
+const EXACT_UP_TO = 10_000
+
+const FILTERS: Filter[] = [
+  { name: 'status', label: 'Status', kind: 'choices', options: STATUS_WORDS },
+  { name: 'source', label: 'Source', kind: 'choice', options: SOURCE_WORDS },
+  { name: 'domain', label: 'Recipient domain', kind: 'text', hint: 'gmail.com' },
+  { name: 'created', label: 'Created', kind: 'range' },
+]
+
+export function EmailsPage() {
+  const project = useProject()
+  const navigate = useNavigate()
+  const [suppressing, setSuppressing] = useState<Email>()
+  const templates = useQuery(templateNamesQuery(project.id)).data ?? {}
+  const list = useList<Email>({
+    name: 'emails',
+    filters: [...FILTERS, { name: 'template', label: 'Template', kind: 'choice', options: templates }],
+    load: async (api, request) => {
+      const query = emailsQuery(request)
+      if (!query.cursor) return api.emails.list(query)
+      // Only the first page is counted.
+      const { cursor: _, ...first } = query
+      const [page, { total }] = await Promise.all([api.emails.list(query), api.emails.list({ ...first, limit: 1 })])
+      return { ...page, total }
+    },
+    rowId,
+    live: LIVE_MS,
+    isEstimate: (total) => total >= EXACT_UP_TO,
+  })
+  const send = (label: string) => (
+    <SendEmail
+      label={label}
+      onSent={(emailId) => navigate({ to: '/app/p/$projectId/emails/$emailId', params: { projectId: project.id, emailId } })}
+    />
+  )
+  return (
+    <>
+      <ListPage
+        title="Emails"
+        noun={NOUN}
+        list={list}
+        columns={columnsOf(templates)}
+        rowLabel={({ to, subject }) => `${subject} to ${to}`}
+        rowPath={({ id }) => `/app/p/${project.id}/emails/${id}`}
+        peek={(id) => <EmailPeek key={id} id={id} />}
+        rowMenu={(email) => <EmailMenu email={email} onSuppress={() => setSuppressing(email)} />}
+        bulk={(selection) => <ResendSelected selection={selection} rows={list.rows ?? []} onDone={list.setSelection} />}
+        searchHint="Address, subject or id"
+        byTime
+        actions={send('Send an email')}
+        call={curl('GET', `/emails?limit=${list.request.limit}`)}
+        firstRun={
+          <FirstRun
+            icon={Mails}
+            title="No email yet"
+            action={send('Send the first email')}
+            call={{
+              title: 'Or by the API',
+              code: curl('POST', '/v1/send', {
+                body: { to: 'ada@example.com', subject: 'Welcome', body: '<p>Hello</p>', from: 'hello@your-domain.com' },
+              }),
+            }}
+          >
+            Every email shows up here the moment your call is answered, with each attempt and what the receiving server said.
+          </FirstRun>
+        }
+      />
+      {suppressing && <SuppressRecipient address={suppressing.to} onClose={() => setSuppressing(undefined)} />}
+    </>
+  )
+}
+
+const rowId = ({ id }: Email) => id
+
+const columnsOf = (templates: Record<string, string>): Column<Email>[] => [
+  { id: 'to', heading: 'To', cell: ({ to }) => <span title={to}>{to}</span> },
+  { id: 'subject', heading: 'Subject', width: 'sm:w-[26%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
+  { id: 'status', heading: 'Status', width: 'w-28', cell: (email) => <Status kind="email" status={shownStatus(email)} /> },
+  {
+    id: 'source',
+    heading: 'Source',
+    width: 'w-24',
+    from: 'xl',
+    cell: ({ sourceType, test }) => (test ? 'Test' : SOURCE_WORDS[sourceType]),
+  },
+  {
+    id: 'template',
+    heading: 'Template',
+    width: 'w-28',
+    from: 'xl',
+    cell: ({ templateId }) => (templateId ? (templates[templateId] ?? 'Deleted') : <None />),
+  },
+  { id: 'createdAt', heading: 'Created', width: 'w-24', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { id: 'took', heading: 'Took', width: 'w-16', numeric: true, from: 'xl', cell: (email) => tookOf(email) ?? <None /> },
+]
+
+function None() {
+  return <span className="text-muted">–</span>
+}

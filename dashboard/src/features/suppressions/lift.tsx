@@ -1,0 +1,34 @@
+import type { Suppression } from '@sterna/sdk'
+import { useApi } from '../../projects/current.ts'
+import { Confirm } from '../../ui/dialog.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { useInvalidateSuppressions } from './queries.ts'
+import { nameOf } from './suppressions-query.ts'
+
+const WARNINGS: Record<Suppression['reason'], string> = {
+  BOUNCE: 'An email to it bounced. Lift this only if the mailbox exists now: another bounce harms the delivery of all your email.',
+  COMPLAINT:
+    'This person marked an email as spam. Lift this only if they asked for it: another complaint harms the delivery of all your email.',
+  MANUAL: 'It gets email again from the next one on.',
+}
+
+export function LiftSuppression({ suppression, onClose }: { suppression: Suppression; onClose: () => void }) {
+  const api = useApi()
+  const invalidate = useInvalidateSuppressions()
+  const name = nameOf(suppression)
+  async function lift() {
+    await api.suppressions.remove(name)
+    await invalidate()
+    toast(`${name} is no longer suppressed`)
+  }
+  return (
+    <Confirm
+      title={`Lift the suppression of ${name}?`}
+      description={`${WARNINGS[suppression.reason]} A contact that was unsubscribed stays unsubscribed.`}
+      action="Lift the suppression"
+      onConfirm={lift}
+      open
+      onOpenChange={(open) => !open && onClose()}
+    />
+  )
+}
