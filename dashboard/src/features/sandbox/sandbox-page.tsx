@@ -1,7 +1,7 @@
 import type { Sterna } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { ArrowUp, Inbox } from 'lucide-react'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { Pager } from '../../list/pager.tsx'
 import { type List, useList } from '../../list/use-list.ts'
 import { useListKeys } from '../../list/use-list-keys.ts'
@@ -48,7 +48,8 @@ function SandboxInbox() {
   })
   useListKeys(list, { canSelect: false, canPeek: true, onSelect: () => undefined })
   useMarkSeen(list)
-  const send = <SendEmail label="Send a test" />
+  const awaitNew = useShowNext(list)
+  const send = <SendEmail label="Send a test" onSent={awaitNew} />
   const isFirstRun = list.rows?.length === 0 && list.isFirstPage
   return (
     <>
@@ -148,6 +149,17 @@ function MessageRow({ message: { id, to, subject, createdAt }, isChosen, isUnrea
       </button>
     </li>
   )
+}
+
+/** Whoever has just sent something waits for it: it does not wait behind a button. */
+function useShowNext({ newCount, showNew }: List<Message>) {
+  const [isAwaited, setIsAwaited] = useState(false)
+  useEffect(() => {
+    if (!isAwaited || newCount === 0) return
+    setIsAwaited(false)
+    showNew()
+  }, [isAwaited, newCount, showNew])
+  return () => setIsAwaited(true)
 }
 
 /** Whoever looks at the first page has seen what is there. */
