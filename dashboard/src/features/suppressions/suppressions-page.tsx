@@ -66,8 +66,11 @@ export function SuppressionsPage() {
         byTime
         actions={
           <>
-            <ExportButton />
-            <TestAddress />
+            {/* On a phone they would leave no room for the title. */}
+            <span className="max-sm:hidden sm:contents">
+              <ExportButton />
+              <TestAddress />
+            </span>
             <SuppressButton label="Suppress…" onClick={() => setSuppressing(true)} />
           </>
         }
