@@ -4,7 +4,7 @@ import type { ListRequest } from '../../list/list-search.ts'
 type Query = NonNullable<Parameters<Sterna['templates']['list']>[0]>
 
 export const TYPE_NAMES = { TRANSACTIONAL: 'Transactional', MARKETING: 'Marketing', HEADLESS: 'Marketing, own footer' } as const
-export type TemplateType = keyof typeof TYPE_NAMES
+type TemplateType = keyof typeof TYPE_NAMES
 
 const isType = (value: string | undefined): value is TemplateType => value !== undefined && Object.hasOwn(TYPE_NAMES, value)
 
