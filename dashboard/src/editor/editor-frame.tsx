@@ -111,7 +111,7 @@ function Notices<V extends object>({ draft }: { draft: Draft<V> }) {
   )
 }
 
-/** The work is kept in this browser, so leaving loses nothing here; but nobody else sees it. */
+/** Unsaved changes are stored in this browser, so leaving the page loses nothing; but no other member sees them. */
 function LeaveGuard({ isDirty }: { isDirty: boolean }) {
   const blocker = useBlocker({
     // A change of the search, such as another tab of the same editor, does not leave it.

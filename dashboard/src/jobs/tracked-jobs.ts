@@ -10,7 +10,7 @@ export type TrackedJob = {
 }
 
 const KEY = 'sterna.jobs'
-/** The oldest are forgotten: finished ones that nobody dismissed. */
+/** Limit of stored jobs. The oldest are dropped first: finished jobs that the user did not dismiss. */
 const MAX_TRACKED = 20
 
 let jobs: TrackedJob[] | undefined

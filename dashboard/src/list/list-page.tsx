@@ -218,7 +218,7 @@ function useRowSelection<Row>(list: List<Row>) {
   }
 }
 
-/** Of the list on screen. There is only one. */
+/** Row that was selected last, in the list on screen. A page has only one list. */
 let lastSelected: string | undefined
 
 function LoadError<Row>({ list }: { list: List<Row> }) {

@@ -205,11 +205,19 @@ export const forgetMembers = (db: Pool, segment: SegmentId) =>
   transact(db, async (tx) => {
     await lockReactions(tx, segment.projectId)
     if (await keepsMembers(tx, segment)) return
-    await sql`
-      delete from segment_due where project_id = ${segment.projectId} and segment_id = ${segment.segmentId}
-    `.execute(tx)
-    if (await deleteSomeMembers(tx, segment)) await enqueue(tx, 'segments.forget-members', segment)
+    const due = await deleteSomeDue(tx, segment)
+    const members = await deleteSomeMembers(tx, segment)
+    if (due || members) await enqueue(tx, 'segments.forget-members', segment)
   })
+
+const deleteSomeDue = (tx: Tx, { projectId, segmentId }: SegmentId) =>
+  countAffected(
+    tx,
+    sql`
+      delete from segment_due where project_id = ${projectId} and segment_id = ${segmentId} and contact_id in (
+        select contact_id from segment_due where project_id = ${projectId} and segment_id = ${segmentId} limit ${CLEARED})
+    `,
+  )
 
 const keepsMembers = (tx: Tx, { projectId, segmentId }: SegmentId) =>
   maybeOne(

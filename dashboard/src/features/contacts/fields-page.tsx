@@ -138,7 +138,7 @@ function DeleteField({ field, uses, contactCount, canDelete }: DeleteFieldProps)
   return (
     <ConfirmDialog
       title={`Delete the field ${field}?`}
-      description={`Its value is deleted from ${countOf(contactCount, { one: 'contact', many: 'contacts' })} for good.${uses.length > 0 ? ` ${uses.join(', ')} will match nobody by it.` : ''}`}
+      description={`Its value is deleted from ${countOf(contactCount, { one: 'contact', many: 'contacts' })} permanently.${uses.length > 0 ? ` ${uses.join(', ')} will match nobody by it.` : ''}`}
       action="Delete field"
       phrase={contactCount > 100 ? field : undefined}
       onConfirm={remove}

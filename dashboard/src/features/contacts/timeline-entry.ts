@@ -16,7 +16,7 @@ const EMAIL_WORDS: Record<string, string> = {
   'email.received': 'Email received',
 }
 
-/** An event in words. The names of the service are reserved, so that nobody else can record one. */
+/** An event in words. The names of platform events are reserved, so that customers cannot track one. */
 export function describeEvent({ name, data }: Pick<Event, 'name' | 'data'>): TimelineEntry {
   if (name.startsWith('email.')) return { kind: 'email', title: emailTitle(name, data), ...optional(emailDetail(data)) }
   if (name === 'contact.subscribed') return { kind: 'subscription', title: 'Subscribed' }

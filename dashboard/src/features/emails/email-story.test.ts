@@ -14,7 +14,7 @@ test.each([
   expect(inPlainWords(reply)).toBe(words)
 })
 
-test('a bounce is told with the words of the receiving server', () => {
+test('a bounce quotes the reply of the receiving server', () => {
   const entry = { what: 'email.bounce', details: { reason: '550 5.1.1 No such user' } }
   expect(tellStep(entry, email)).toEqual({
     title: 'Bounced',

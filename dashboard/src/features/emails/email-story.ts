@@ -30,7 +30,7 @@ const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   project_deleted: 'The project was deleted before the email was sent.',
   cancelled: 'It was cancelled before it was sent.',
   bounced: 'The address does not exist.',
-  rejected: 'The receiving server refuses this email for good.',
+  rejected: 'The receiving server refuses this email permanently.',
   domain_not_verified: 'The sender domain was removed or lost its records. Verify it, then resend.',
   rendering: 'The template failed. Correct it before you resend.',
   too_large: 'The message is larger than 40 MB.',
@@ -44,7 +44,7 @@ const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   project_disabled: 'The project is disabled. It waits until the project is enabled.',
 }
 
-/** What an enhanced status code (RFC 3463) means, by its second and third number; the first says whether it is for good. */
+/** What an enhanced status code (RFC 3463) means, by its second and third number; the first says whether the failure is permanent. */
 const CODES: Record<string, string> = {
   '1.1': 'There is no mailbox with this address.',
   '1.2': 'The domain of the address does not exist or takes no email.',

@@ -107,7 +107,7 @@ function DeleteName({ name, onClose, onDeleted }: { name: string; onClose: () =>
       title={`Delete all ${name} events?`}
       description={
         usage
-          ? `${countOf(usage.totalCount, { one: 'event', many: 'events' })} of ${countOf(usage.uniqueContacts, { one: 'contact', many: 'contacts' })} will be deleted for good.${uses.length > 0 ? ` Used in ${uses.join(', ')}.` : ''}`
+          ? `${countOf(usage.totalCount, { one: 'event', many: 'events' })} of ${countOf(usage.uniqueContacts, { one: 'contact', many: 'contacts' })} will be deleted permanently.${uses.length > 0 ? ` Used in ${uses.join(', ')}.` : ''}`
           : 'Counting the events…'
       }
       action="Delete events"

@@ -151,7 +151,7 @@ function MessageRow({ message: { id, to, subject, createdAt }, isChosen, isUnrea
   )
 }
 
-/** Whoever has just sent something waits for it: it does not wait behind a button. */
+/** New messages that the user has just sent are shown at once, without the button for new messages. */
 function useShowNext({ newCount, showNew }: List<Message>) {
   const [isAwaited, setIsAwaited] = useState(false)
   useEffect(() => {
@@ -162,7 +162,7 @@ function useShowNext({ newCount, showNew }: List<Message>) {
   return () => setIsAwaited(true)
 }
 
-/** Whoever looks at the first page has seen what is there. */
+/** Opening the first page marks its messages as seen. */
 function useMarkSeen(list: List<Message>) {
   const project = useProject()
   const [seenUntil, setSeenUntil] = useSeenUntil(project.id)
