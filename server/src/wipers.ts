@@ -6,7 +6,10 @@ import {
   wipePauses,
   wipeSandbox,
   wipeSoftBounces,
+  wipeStreamRates,
+  wipeStreams,
   wipeSuppressions,
+  wipeTallies,
 } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'
 import { wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
@@ -39,6 +42,9 @@ export const WIPERS: Wiper[] = [
   wipePreviewPages,
   wipeUploads,
   wipeEmails,
+  wipeStreams,
+  wipeStreamRates,
+  wipeTallies,
   wipeOpensAndClicks,
   wipeContents,
   wipeSandbox,

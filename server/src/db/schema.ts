@@ -119,6 +119,16 @@ export interface Schema {
     events: Generated<number>
     machine_events: Generated<number>
     recent: Generated<Json>
+    machine_opened: Generated<boolean>
+    machine_clicked: Generated<boolean>
+  }
+  email_tallies: {
+    project_id: string
+    id: Generated<string>
+    campaign_id: string
+    kind: string
+    n: number
+    at: Generated<Timestamp>
   }
   emails: {
     project_id: string
@@ -161,6 +171,8 @@ export interface Schema {
     resent_from: string | null
     test: Generated<boolean>
     request_id: string | null
+    requeued_at: Timestamp | null
+    unsubscribed_at: Timestamp | null
   }
   event_count_deltas: {
     project_id: string
@@ -380,6 +392,21 @@ export interface Schema {
     address: string
     email_id: string
     forgiven: Generated<boolean>
+    created_at: Generated<Timestamp>
+  }
+  stream_rates: {
+    project_id: string
+    id: string
+    per_minute: number
+    unused_since: Generated<Timestamp>
+  }
+  streams: {
+    project_id: string
+    id: string
+    lane: Generated<number>
+    from_domain: string
+    paused_at: Timestamp | null
+    cancelled_at: Timestamp | null
     created_at: Generated<Timestamp>
   }
   suppressions: {

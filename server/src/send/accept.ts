@@ -3,7 +3,6 @@ import type { DataPatch } from '../contacts/data.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { mergeUpserts, toUpsert, upsertAtOnce, upsertContacts } from '../contacts/upsert.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
-import { PRIORITIES } from '../delivery/outbox/claim.ts'
 import {
   enqueueCte,
   enqueueEmails,
@@ -14,6 +13,7 @@ import {
   type NewContent,
 } from '../delivery/outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
+import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
 import { requireVerified } from '../domains/verified.ts'
 import { claimKeys, explainRepeats, lockTimeoutFor } from '../http/idempotency.ts'
 import { type CallerProject, checkCallers } from '../http/key-check.ts'
@@ -118,7 +118,6 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId },
     toAddress: email,
     toName: name,
     vars: varsOf(patch),
-    sourceType: 'TRANSACTIONAL' as const,
     requestId: requestId ?? null,
     fromDomain: content.fromAddress.split('@')[1]!,
   }))
@@ -144,6 +143,7 @@ async function accept(tx: Tx, calls: SendCall[], { now, checkCaps }: { now: Date
     admitted.flatMap((call) =>
       emailsOf(call).map((email) => ({
         ...email,
+        sourceType: 'TRANSACTIONAL' as const,
         contactId: find(email.projectId, email.toAddress).id,
         skipped: mayReach(call, email.toAddress) ? null : 'unsubscribed',
       })),

@@ -4,9 +4,9 @@ import { maybeOne, type Pool, type Tx, transact } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import type { createQuotaCounter } from '../../http/quotas.ts'
 import { newId } from '../../lib/id.ts'
-import { PRIORITIES } from '../outbox/claim.ts'
 import { enqueueEmails, insertContents, type NewContent, type NewEmail } from '../outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../outbox/queue-notifications.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 
 /** The answer of every endpoint that sends a test email. */
 export const TestEmailAnswer = z.object({
@@ -22,6 +22,7 @@ type TestEmail = {
   /** Values to render it with, besides those of the contact with this address. */
   vars?: Record<string, unknown>
   sourceType: NewEmail['sourceType']
+  campaignId?: string
   requestId: string
 }
 type Deps = { db: Pool; quotas: ReturnType<typeof createQuotaCounter> }
@@ -42,7 +43,7 @@ export async function sendTestEmail({ db, quotas }: Deps, test: TestEmail): Prom
     : { success: true, message: `The test email to ${to} is queued.`, emailId }
 }
 
-async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceType, requestId }: TestEmail) {
+async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceType, campaignId, requestId }: TestEmail) {
   const [contentId, emailId] = [newId(), newId()]
   const domain = to.slice(to.lastIndexOf('@'))
   const suppression = await maybeOne(tx, sql`select 1 from suppressions where project_id = ${projectId} and address in (${to}, ${domain})`)
@@ -57,6 +58,7 @@ async function enqueueTest(tx: Tx, { projectId, to, content, vars = {}, sourceTy
     toName: null,
     vars,
     sourceType,
+    campaignId: campaignId ?? null,
     requestId,
     fromDomain,
     test: true,

@@ -15,6 +15,19 @@ export async function wipeContents(tx: Tx, scope: WipeScope) {
   return ids.length
 }
 
+/** After the emails: a stream without a row is not paused, and its emails would be sent. */
+export const wipeStreams = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'streams', scope)
+
+export const wipeStreamRates = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'stream_rates', scope, { which: sql`not exists (select from streams s where s.project_id = t.project_id and s.id = t.id)` })
+
+/** Also those of deleted emails, written when they were settled. */
+export const wipeTallies = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'email_tallies', scope, {
+    which: sql`t.at <= ${scope.before}::timestamptz
+      or not exists (select from emails e where e.project_id = t.project_id and e.campaign_id = t.campaign_id)`,
+  })
+
 /** Rows about an email that were written after the wipe was requested, while the email was being sent, are deleted with it. */
 const isOrphan = sql`not exists (select from emails e where e.project_id = t.project_id and e.id = t.email_id)`
 const orOrphan = (condition: RawBuilder<unknown>) => sql`${condition} or ${isOrphan}`

@@ -27,7 +27,6 @@ export type ClaimedEmail = {
   createdAt: Date
 }
 
-export const PRIORITIES = { transactional: 0, bulk: 1 } as const
 /** Streams per claim. The next claim starts behind the last of them. */
 const MAX_STREAMS = 64
 /** Crashes after which an email is a suspect: sent alone, so that another crash affects no other email. */

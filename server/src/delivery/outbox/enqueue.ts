@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../../db/index.ts'
 import { randomDigits } from '../../lib/id.ts'
+import { type EmailSource, PRIORITIES, streamOf } from './stream-of.ts'
 
 export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
-type SourceType = 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
 
 export type NewContent = {
   projectId: string
@@ -29,7 +29,7 @@ export type NewAttachment = {
   inline: boolean
   bytes: Buffer
 }
-export type NewEmail = {
+export type NewEmail = EmailSource & {
   projectId: string
   id: string
   contentId: string
@@ -37,16 +37,12 @@ export type NewEmail = {
   toAddress: string
   toName: string | null
   vars: Record<string, unknown>
-  sourceType: SourceType
   /** Why the email is not sent, if that is already decided. */
   skipped?: string | null
-  test?: boolean
   /** X-Request-ID of the call. */
   requestId?: string | null
   fromDomain: string
 }
-
-const PRIORITY_OF: Record<SourceType, number> = { TRANSACTIONAL: 0, WORKFLOW: 0, CAMPAIGN: 1 }
 
 export async function insertContents(tx: Tx, contents: NewContent[]) {
   if (contents.length) await insertContentsSql(contents).execute(tx)
@@ -83,21 +79,19 @@ export function emailOfMessageId(messageId: string): string | undefined {
   return id?.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/** A CTE that enqueues emails to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
-export const enqueueCte = (contacts: RawBuilder<unknown>, emails: Omit<NewEmail, 'contactId' | 'skipped' | 'test'>[]) => {
-  const rows = emails.map(({ fromDomain, ...email }) => ({
-    ...email,
-    messageId: newMessageId(email.id, fromDomain),
-    priority: PRIORITY_OF[email.sourceType],
-  }))
+/** Emails of a request, whose contacts are found by their addresses. */
+type RequestedEmail = Omit<NewEmail, 'contactId' | 'skipped' | 'test' | 'campaignId' | 'workflowExecutionId' | 'sourceType'>
+
+/** A CTE that enqueues emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
+export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail[]) => {
+  const rows = emails.map(({ fromDomain, ...email }) => ({ ...email, messageId: newMessageId(email.id, fromDomain) }))
   return sql`queued as (
       insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id,
         request_id)
-      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, e."sourceType", e."messageId", e.priority, e."projectId",
-        e."requestId"
+      select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, 'TRANSACTIONAL', e."messageId",
+        ${sql.lit(PRIORITIES.transactional)}, e."projectId", e."requestId"
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
-        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text, "messageId" text, priority smallint,
-        "requestId" text)
+        "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "messageId" text, "requestId" text)
       join ${contacts} as p on p.project_id = e."projectId" and p.email = e."toAddress"
     )`
 }
@@ -107,16 +101,44 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
   const rows = emails.map(({ fromDomain, ...email }) => ({
     ...email,
+    ...streamOf(email, email.projectId),
     messageId: newMessageId(email.id, fromDomain),
-    priority: PRIORITY_OF[email.sourceType],
   }))
   await sql`${prepared}
-    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, state, error, error_code, lane,
-      stream_id, test, request_id)
-    select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "messageId",
-      case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "projectId", coalesce(test, false), "requestId"
+    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
+      message_id, state, error, error_code, lane, stream_id, test, request_id)
+    select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
+      "workflowExecutionId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
+      coalesce(test, false), "requestId"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
-      "messageId" text, skipped text, priority smallint, test boolean, "requestId" text)
+      "campaignId" uuid, "workflowExecutionId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
+      "requestId" text)
   `.execute(tx)
 }
+
+type AudiencePage = {
+  projectId: string
+  campaignId: string
+  contentId: string
+  /** Domain of the from address. */
+  fromDomain: string
+}
+
+/**
+ * Enqueues the emails of a campaign to a page of its audience, given as rows of (contact_id, address); a contact that has one is left out. Ids
+ * are made here, in the order of the rows, so that they are appended to the indexes: UUIDv7 of the current millisecond, with a sequence number
+ * of 12 bits that carries over into the next milliseconds. A statement; append `returning`, or use it as a CTE to count the rows.
+ */
+export const enqueueAudienceSql = (audience: RawBuilder<unknown>, { projectId, campaignId, contentId, fromDomain }: AudiencePage) => sql`
+  insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id)
+  select ${projectId}::uuid, digits::uuid, ${contentId}::uuid, contact_id, address, 'CAMPAIGN', ${campaignId}::uuid,
+    digits || right(random, 12) || left(random, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid
+  from (
+    select contact_id, address, gen_random_uuid()::text as random,
+      lpad(to_hex(floor(extract(epoch from statement_timestamp()) * 1000)::bigint + (number >> 12)), 12, '0')
+        || '7' || lpad(to_hex(number & 4095), 3, '0') || translate(right(gen_random_uuid()::text, 17), '-', '') as digits
+    from (select contact_id, address, row_number() over () as number from ${audience}) as numbered
+    offset 0 -- each row has its random values once
+  ) as page
+  on conflict (project_id, campaign_id, contact_id) where campaign_id is not null do nothing`

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PRIORITIES } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 import { BULK_SHARE, buildBatches, CAPACITY, isTooMuchReady, nextInTurn, roomFor, WORTHWHILE } from './capacity.ts'
 
 const { transactional, bulk } = PRIORITIES

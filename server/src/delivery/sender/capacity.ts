@@ -1,6 +1,7 @@
 import { groupBy } from '../../lib/group-by.ts'
 import { MB } from '../../lib/units.ts'
-import { type ClaimedEmail, PRIORITIES } from '../outbox/claim.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 
 type ClaimRef = Pick<ClaimedEmail, 'projectId' | 'priority'>
 

@@ -1,6 +1,7 @@
 import type { Pool } from '../../db/index.ts'
 import type { Log } from '../../lib/log.ts'
-import { type ClaimedEmail, PRIORITIES } from '../outbox/claim.ts'
+import type { ClaimedEmail } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 import { type Disposition, fingerprintOf } from '../transport/classify.ts'
 import { createBreaker } from './breaker.ts'
 import { createPauseStore, PAUSE_TIMING, type Paused, type PauseTiming, PROVIDER } from './pauses.ts'

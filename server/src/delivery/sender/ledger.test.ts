@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PRIORITIES } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 import { BULK_SHARE, CAPACITY } from './capacity.ts'
 import { CONCURRENCY, createLedger, type LedgerEmail, MAX_LINGERING } from './ledger.ts'
 

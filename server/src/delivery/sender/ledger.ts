@@ -1,4 +1,4 @@
-import { PRIORITIES } from '../outbox/claim.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 import { BULK_SHARE, type BuiltMessage, isTooMuchReady, nextInTurn, type Room, roomFor } from './capacity.ts'
 
 /** Emails on the wire at once. */
