@@ -84,6 +84,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     fingerprint: Buffer | null
     template_version: number | null
+    preview_text: string | null
   }
   deleted_contact_fields: {
     project_id: string
@@ -428,6 +429,7 @@ export interface Schema {
     saved_by: string | null
     saved_at: Timestamp
     created_at: Generated<Timestamp>
+    preview_text: string | null
   }
   templates: {
     project_id: string
@@ -445,6 +447,7 @@ export interface Schema {
     version: Generated<number>
     saved_by: string | null
     saved_at: Timestamp | null
+    preview_text: string | null
   }
   tracked_segments: {
     project_id: string

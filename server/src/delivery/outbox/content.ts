@@ -12,6 +12,7 @@ export type Content = {
   id: string
   type: EmailType
   subject: string
+  previewText: string | null
   body: string
   fromAddress: string
   fromName: string
@@ -56,7 +57,7 @@ async function loadContents(db: Db, wanted: Map<string, string>): Promise<Conten
   const contents = many(
     db,
     sql<Omit<Content, 'attachments' | 'fromName'> & { fromName: string | null; projectName: string }>`${prepared}
-      select c.project_id as "projectId", c.id, c.type, c.subject, c.body, c.from_address as "fromAddress", c.from_name as "fromName",
+      select c.project_id as "projectId", c.id, c.type, c.subject, c.preview_text as "previewText", c.body, c.from_address as "fromAddress", c.from_name as "fromName",
         c.reply_to as "replyTo", c.headers, c.template_id as "templateId", p.name as "projectName", p.language as "projectLanguage"
       from jsonb_to_recordset(${keys}::jsonb) as k(id uuid, "projectId" uuid)
       join contents c on c.project_id = k."projectId" and c.id = k.id

@@ -10,6 +10,8 @@ export type NewContent = {
   id: string
   type: EmailType
   subject: string
+  /** Shown by inboxes beside the subject, hidden in the email. */
+  previewText?: string | null
   body: string
   fromAddress: string
   fromName: string | null
@@ -50,11 +52,11 @@ export async function insertContents(tx: Tx, contents: NewContent[]) {
 
 export const insertContentsSql = (contents: NewContent[]) => sql`${prepared}
     insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, headers, template_id,
-      template_version)
-    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId", "templateVersion"
+      template_version, preview_text)
+    select "projectId", id, type, subject, body, "fromAddress", "fromName", "replyTo", headers, "templateId", "templateVersion", "previewText"
     from jsonb_to_recordset(${JSON.stringify(contents)}::jsonb) as c(
       "projectId" uuid, id uuid, type text, subject text, body text, "fromAddress" text, "fromName" text, "replyTo" text, headers jsonb,
-      "templateId" uuid, "templateVersion" int)`
+      "templateId" uuid, "templateVersion" int, "previewText" text)`
 
 /** One statement per file: ten megabytes gain nothing from sharing one. */
 export async function insertAttachments(tx: Tx, attachments: NewAttachment[]) {
