@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** The project whose keys the attacking process uses. */
 export type Attacker = { url: string; secret: string; public: string; domain: string }
 export type Order = { attack: AttackName; requests: number }
-/** Responses to the attacker by status. `none`: the connection ended without a response. */
+/** Responses to the attacker by status. `none`: the connection ended without a response. `held`: the node waited for the rest of the body. */
 export type Outcome = { statuses: Record<string, number>; largestAnswer: number; withoutRetryAfter: number }
-type Answer = { status: number; size: number; retryAfter: boolean }
+type Answer = { status: number | 'held'; size: number; retryAfter: boolean }
 
 const MB = 1024 * 1024
 const HELD_MS = 2_000
@@ -33,6 +33,7 @@ const SLOW_CONDITION = {
   })),
 }
 
+const HELD: Answer = { status: 'held', size: 0, retryAfter: false }
 let emails = 0
 const send = (
   { domain }: Attacker,
@@ -182,17 +183,25 @@ function call(agent: Agent, attacker: Attacker, { path, method, body, type, key 
     req.once('response', (answer) => resolve(measure(answer)))
     if (!body || heldMs === undefined) return void req.end(body)
     req.flushHeaders()
-    void hold(req, body.subarray(0, body.length - MB), heldMs)
+    void hold(req, body.subarray(0, body.length - MB), heldMs).then((isHeld) => isHeld && resolve(HELD))
   })
 }
 
-/** A node may refuse by Content-Length; sending the body then would only delay its response. */
+/**
+ * A node may refuse by Content-Length; sending the body then would only delay its response. True when the node took all that was sent and
+ * was still waiting for the rest in the end.
+ */
 async function hold(req: ClientRequest, body: Buffer, heldMs: number) {
-  let answered = false
-  req.once('response', () => (answered = true))
+  let isOver = false
+  for (const end of ['response', 'error', 'close']) req.once(end, () => (isOver = true))
   await sleep(REFUSED_WITHIN_MS)
-  if (answered) return
-  req.write(body, () => void sleep(heldMs).then(() => req.destroy()))
+  if (isOver) return false
+  await new Promise((resolve) => req.write(body, resolve))
+  if (isOver) return false
+  await sleep(heldMs)
+  const isHeld = !isOver
+  req.destroy()
+  return isHeld
 }
 
 async function measure(answer: IncomingMessage): Promise<Answer> {

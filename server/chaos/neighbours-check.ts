@@ -28,7 +28,7 @@ const TIMES = { ratio: 5, p99DelayMs: 100, maxDelayMs: 500 }
 /** Attacks whose requests break a documented limit. */
 const ILLEGAL = /^(validation errors|large events|conditions that are too deep|conditions with too many)/
 /** A refusal is expected, an internal error is not. */
-const mayAnswer = (status: string) => status === 'none' || Number(status) < 500 || status === '503'
+const mayAnswer = (status: string) => ['none', 'held'].includes(status) || Number(status) < 500 || status === '503'
 
 export const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const ratio = (value: number, idle: number) => value / Math.max(idle, 1)
@@ -46,8 +46,8 @@ export function judgeStructure(attack: string, phase: Phase): string[] {
     [slots > BOUNDS.slots, `the attacker's emails took ${slots} places of a worker`],
     [largest > (attack.startsWith('pages') ? BOUNDS.page : BOUNDS.answer), `an answer had ${largest} bytes`],
     [
-      attack.startsWith('bodies') && (attacker?.statuses.none ?? 0) > BOUNDS.heldBodies,
-      `${attacker?.statuses.none} bodies of 42 MB were held`,
+      attack.startsWith('bodies') && (attacker?.statuses.held ?? 0) > BOUNDS.heldBodies,
+      `${attacker?.statuses.held} bodies of 42 MB were held`,
     ],
     [ILLEGAL.test(attack) && (attacker?.statuses[200] ?? 0) > 0, `${attacker?.statuses[200]} requests beyond the limits were accepted`],
     [unexpected.length > 0, `the attacker was answered ${unexpected.join()}`],

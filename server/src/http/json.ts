@@ -1,11 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
+import { MB } from '../lib/units.ts'
 import { fieldOf } from './field.ts'
 
 /** A condition of ten levels has 33 in a body of its own, and more inside others. */
 const MAX_DEPTH = 40
 /** Values in a body, counted before it is parsed: 40 MB of `0,0,0…` would take seconds, and no endpoint needs as many. */
 const MAX_VALUES = 100_000
+/** Of a large body these bytes are counted before the rest is even decoded. */
+const COUNTED_FIRST = 4 * MB
 const MAX_ISSUES = 10
 /** Digits from which a number may be inexact. */
 const LONG = 16
@@ -17,6 +20,8 @@ const suspects = new WeakSet<object>()
 
 /** Parses a JSON body of bounded depth and number of values. Known fields must then pass `refuseUnstorable`. */
 export function readJson(bytes: Buffer): unknown {
+  // What is counted are ASCII characters, which are the same bytes in UTF-8.
+  if (bytes.length > COUNTED_FIRST) scan(bytes.toString('latin1', 0, COUNTED_FIRST))
   if (!isUtf8(bytes)) malformed('The body is not valid UTF-8.')
   const text = withoutMark(bytes.toString('utf8'))
   const hasOddNumbers = scan(text)

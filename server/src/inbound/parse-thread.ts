@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Attachment, Email } from 'postal-mime'
 import type { MessageReport, ParsedMessage } from '../delivery/feedback/inbound-message.ts'
+import { lowerPriority } from '../lib/lower-priority.ts'
 import { storable } from '../lib/storable.ts'
 import { KB } from '../lib/units.ts'
 import { installMessageDecoder } from './charsets.ts'
 
 // Runs in a thread, which can be killed when a message takes too much time or memory.
+
+lowerPriority()
 
 installMessageDecoder()
 const { default: PostalMime, decodeWords } = await import('postal-mime')

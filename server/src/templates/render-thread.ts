@@ -1,3 +1,4 @@
+import { lowerPriority } from '../lib/lower-priority.ts'
 import { readHtml } from '../mime/html-to-text.ts'
 import { compile, TooLongError, toSentence } from './language/compile.ts'
 import { TURN_MS } from './language/limits.ts'
@@ -17,6 +18,8 @@ import {
 } from './rendered-email.ts'
 
 // Runs in a thread of the pool, which can be killed if a template takes too much time or memory.
+
+lowerPriority()
 
 type Work = { template: TemplateSource; recipients: Recipient[]; progress: Int32Array }
 

@@ -2,12 +2,15 @@ import { workerData } from 'node:worker_threads'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import type { BatchOutcome } from '../../lib/batch.ts'
 import { createLog } from '../../lib/log.ts'
+import { lowerPriority } from '../../lib/lower-priority.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
 import { type ComposedMessage, sizeOf, writeTo } from '../../mime/compose.ts'
 import { ALL_BUILT, type BuildRequest, createMessageBuilder } from './build.ts'
 import type { ThreadData } from './build-pool.ts'
 
 // Runs in a thread: building a message takes more CPU than any other step of sending, and half of that is signing.
+
+lowerPriority()
 
 const { master, publicUrl, logLevel }: ThreadData = workerData
 const build = createMessageBuilder({ secrets: deriveSecrets(master), publicUrl, log: createLog(logLevel) })
