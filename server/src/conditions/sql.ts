@@ -119,7 +119,11 @@ function dataSql(path: DataPath, test: DataTest, context: SqlContext): Condition
     case 'absent':
       return negateIf(true, isPresent)
     case 'equal': {
-      const isEqual = sql<boolean>`coalesce(${value} = ${JSON.stringify(test.value)}::jsonb, false)`
+      const isEqual =
+        typeof test.value === 'string'
+          ? // Faster than comparing JSON. `->>` shows a number like a string of its digits, so the type is compared too.
+            sql<boolean>`coalesce(${text} = ${test.value} and jsonb_typeof(${value}) = 'string', false)`
+          : sql<boolean>`coalesce(${value} = ${JSON.stringify(test.value)}::jsonb, false)`
       const { span } = test
       const matches = span ? sql<boolean>`(${isEqual} or ${isTimeBetweenSql(text, { from: span.start, to: span.end })})` : isEqual
       return negateIfPresent(test.negated, matches)
