@@ -5,7 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Attacker = { url: string; secret: string; public: string; domain: string }
 export type Order = { attack: AttackName; requests: number }
 /** Responses to the attacker by status. `none`: the connection ended without a response. `held`: the node waited for the rest of the body. */
-export type Outcome = { statuses: Record<string, number>; largestAnswer: number; withoutRetryAfter: number }
+export type Outcome = {
+  statuses: Record<string, number>
+  largestAnswer: number
+  withoutRetryAfter: number
+  /** Most bodies that the node held at once. */
+  mostHeld: number
+}
 type Answer = { status: number | 'held'; size: number; retryAfter: boolean }
 
 const MB = 1024 * 1024
@@ -35,6 +41,8 @@ const SLOW_CONDITION = {
 
 const HELD: Answer = { status: 'held', size: 0, retryAfter: false }
 let emails = 0
+let held = 0
+let mostHeld = 0
 const send = (
   { domain }: Attacker,
   body: string,
@@ -153,7 +161,8 @@ function csvUpload() {
 export async function attack(attacker: Attacker, { attack: name, requests }: Order): Promise<Outcome> {
   const { concurrency, every = 1, make }: Attack = ATTACKS[name]
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
-  const outcome: Outcome = { statuses: {}, largestAnswer: 0, withoutRetryAfter: 0 }
+  const outcome: Outcome = { statuses: {}, largestAnswer: 0, withoutRetryAfter: 0, mostHeld: 0 }
+  held = mostHeld = 0
   const made = make(attacker)
   const next = typeof made === 'function' ? made : () => made
   let left = Math.ceil(requests / every)
@@ -162,7 +171,7 @@ export async function attack(attacker: Attacker, { attack: name, requests }: Ord
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, left) }, work))
   agent.destroy()
-  return outcome
+  return { ...outcome, mostHeld }
 }
 
 function note(outcome: Outcome, answer: Answer | undefined) {
@@ -198,7 +207,9 @@ async function hold(req: ClientRequest, body: Buffer, heldMs: number) {
   if (isOver) return false
   await new Promise((resolve) => req.write(body, resolve))
   if (isOver) return false
+  mostHeld = Math.max(mostHeld, ++held)
   await sleep(heldMs)
+  held--
   const isHeld = !isOver
   req.destroy()
   return isHeld

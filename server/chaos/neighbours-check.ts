@@ -45,10 +45,7 @@ export function judgeStructure(attack: string, phase: Phase): string[] {
     [maxRss > BOUNDS.rss, `the node took ${megabytes(maxRss)} of memory`],
     [slots > BOUNDS.slots, `the attacker's emails took ${slots} places of a worker`],
     [largest > (attack.startsWith('pages') ? BOUNDS.page : BOUNDS.answer), `an answer had ${largest} bytes`],
-    [
-      attack.startsWith('bodies') && (attacker?.statuses.held ?? 0) > BOUNDS.heldBodies,
-      `${attacker?.statuses.held} bodies of 42 MB were held`,
-    ],
+    [(attacker?.mostHeld ?? 0) > BOUNDS.heldBodies, `${attacker?.mostHeld} bodies of 42 MB were held at once`],
     [ILLEGAL.test(attack) && (attacker?.statuses[200] ?? 0) > 0, `${attacker?.statuses[200]} requests beyond the limits were accepted`],
     [unexpected.length > 0, `the attacker was answered ${unexpected.join()}`],
     [(attacker?.withoutRetryAfter ?? 0) > 0, `${attacker?.withoutRetryAfter} refusals came without Retry-After`],

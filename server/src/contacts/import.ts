@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { isBadData } from '../db/sql-state.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -16,6 +17,7 @@ import {
 } from '../jobs/job.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { createPacer } from '../lib/pacer.ts'
 import { type CsvRow, type FilePosition, type Layout, readLayout, readRows } from './csv.ts'
 import { inPieces, PIECE, toUtf8 } from './csv-encoding.ts'
 import type { ColumnMapping } from './csv-mapping.ts'
@@ -27,6 +29,8 @@ import { mergeUpserts, toUpsert, upsertContacts } from './upsert.ts'
 
 const CHUNK = 1_000
 const PARTS = 10
+/** Reading them takes some milliseconds, in which nothing else happens. */
+const ROWS_PER_TURN = 200
 /** About a second of work; then a new job continues, so that a killed worker costs at most one attempt of it. */
 const CHUNKS_PER_JOB = 10
 
@@ -50,6 +54,8 @@ const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
  * to the event loop between them.
  */
 export async function queueImport({ db, segments }: Deps, projectId: string, { uploaded, mapping, segmentId, startedBy }: Upload) {
+  // Checked again below: reading the file would cost more than this answer.
+  await transact(db, (tx) => refuseTooMany(tx, projectId))
   const content = await toUtf8(uploaded)
   const input: Input = {
     layout: await readLayout(content, { mapping }),
@@ -94,9 +100,11 @@ export async function continueImport(deps: Deps, job: JobId) {
   const { layout } = progress.input
   let place = progress.position ?? layout.header
   let chunks = 0
+  const yieldToOthers = createPacer()
   for await (const { rows, end } of inChunks(readRows(piecesAfter(db, job, place.byte), layout, place))) {
     const isLimit = !end && ++chunks === CHUNKS_PER_JOB
     const written = await writeChunk(deps, job, { rows, place, next: end ?? (isLimit ? 'queue' : 'stay') })
+    await yieldToOthers()
     if (!written || isLimit) return
     place = positionAfter(rows) ?? place
   }
@@ -118,6 +126,7 @@ async function* inChunks(source: AsyncIterable<CsvRow>): AsyncGenerator<{ rows: 
   try {
     for await (const row of source) {
       rows.push(row)
+      if (rows.length % ROWS_PER_TURN === 0) await nextTurn()
       if (rows.length === CHUNK) {
         yield { rows }
         rows = []

@@ -4,6 +4,7 @@ import type { Config } from '../lib/config.ts'
 import { AppError } from '../lib/errors.ts'
 import { KB, MB } from '../lib/units.ts'
 import { maxFormBytes } from './form-file.ts'
+import { createValueCounter } from './json.ts'
 import type { App } from './server.ts'
 
 declare module 'fastify' {
@@ -17,6 +18,8 @@ type Hold = { owner: string; share: number; bytes: number }
 
 /** Bodies up to this size are not counted: a connection costs as much memory, and the budget must not refuse a sign-in. */
 const SMALL = 16 * KB
+/** Larger bodies are refused while they arrive if they contain too many values: kept, they would cost memory and garbage collection. */
+const LARGE = MB
 /** Callers without a project or session share one bucket. */
 const ANONYMOUS = 'anonymous'
 /** Shares of the budget. Public keys are visible in web pages: requests with them, like anonymous ones, must not starve a project's servers. */
@@ -50,14 +53,17 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
     req.bodyHold = null
   }
 
-  /** Counts a body without a length while it arrives. */
+  /** Counts what a body contains while it arrives, and its bytes if it came without a length. */
   function counted(req: FastifyRequest, reply: FastifyReply, held: Hold) {
+    const countValues = createValueCounter()
+    const hasLength = held.bytes > 0
     let arrived = 0
     const counter = new Transform({
       transform(chunk: Buffer, _encoding, done) {
         arrived += chunk.length
         try {
-          if (arrived > SMALL) grow(held, arrived - held.bytes)
+          if (!hasLength && arrived > SMALL) grow(held, arrived - held.bytes)
+          countValues(chunk)
           done(null, chunk)
         } catch (err) {
           done(err as Error)
@@ -85,7 +91,8 @@ export function limitBodies(app: App, { bodyBudgetMb }: Config) {
   })
   app.addHook('preParsing', (req, reply, payload, done) => {
     const held = req.bodyHold
-    done(null, held && !held.bytes ? counted(req, reply, held) : payload)
+    const isCounted = held && !req.routeOptions.config.formFile && (!held.bytes || held.bytes > LARGE)
+    done(null, isCounted ? counted(req, reply, held) : payload)
   })
   app.addHook('onSend', (req, _reply, payload, done) => {
     if (req.bodyHold) release(req)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readStorableJson } from './json.ts'
+import { createValueCounter, readStorableJson } from './json.ts'
 
 const storable = fc
   .jsonValue({ maxDepth: 6, noUnicodeString: false })
@@ -94,4 +94,27 @@ test('a value that cannot be stored is named by its path, however long its keys 
 test('a byte order mark before the document is skipped, a second one is not', () => {
   expect(readStorableJson(Buffer.from('\ufeff{"a":1}'))).toEqual({ a: 1 })
   expect(() => readStorableJson(Buffer.from('\ufeff\ufeff{}'))).toThrow('not valid JSON')
+})
+
+test('values that are counted while the body arrives are those of the body, however it is cut', () => {
+  const text = fc.string({ unit: fc.constantFrom('\\', '"', ',', 'a', 'é'), maxLength: 90 })
+  const strings = fc.array(text, { minLength: 1, maxLength: 8 })
+  fc.assert(
+    fc.property(strings, fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 20 }), (values, sizes) => {
+      // As many values as are allowed, together with those before.
+      const all = [...values, ...Array(100_000 - values.length).fill(0)]
+      const countOf = (list: unknown[]) => {
+        const count = createValueCounter()
+        let rest = Buffer.from(JSON.stringify(list))
+        for (const size of sizes) {
+          count(rest.subarray(0, size))
+          rest = rest.subarray(size)
+        }
+        count(rest)
+      }
+      expect(() => countOf(all)).not.toThrow()
+      expect(() => countOf([...all, 0])).toThrow('more than 100,000 values')
+    }),
+    { numRuns: 50 },
+  )
 })

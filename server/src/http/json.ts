@@ -1,14 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { type FieldCode, type FieldIssue, fail } from '../lib/errors.ts'
-import { MB } from '../lib/units.ts'
 import { fieldOf } from './field.ts'
 
 /** A condition of ten levels has 33 in a body of its own, and more inside others. */
 const MAX_DEPTH = 40
 /** Values in a body, counted before it is parsed: 40 MB of `0,0,0…` would take seconds, and no endpoint needs as many. */
 const MAX_VALUES = 100_000
-/** Of a large body these bytes are counted before the rest is even decoded. */
-const COUNTED_FIRST = 4 * MB
 const MAX_ISSUES = 10
 /** Digits from which a number may be inexact. */
 const LONG = 16
@@ -20,8 +17,6 @@ const suspects = new WeakSet<object>()
 
 /** Parses a JSON body of bounded depth and number of values. Known fields must then pass `refuseUnstorable`. */
 export function readJson(bytes: Buffer): unknown {
-  // What is counted are ASCII characters, which are the same bytes in UTF-8.
-  if (bytes.length > COUNTED_FIRST) scan(bytes.toString('latin1', 0, COUNTED_FIRST))
   if (!isUtf8(bytes)) malformed('The body is not valid UTF-8.')
   const text = withoutMark(bytes.toString('utf8'))
   const hasOddNumbers = scan(text)
@@ -72,12 +67,65 @@ function scan(text: string) {
     digits = 0
     if (char === 0x22) at = endOfString(text, at + 1)
     else if (char === 0x2c) {
-      if (++values > MAX_VALUES) fail('PAYLOAD_TOO_LARGE', { message: 'The body contains more than 100,000 values.' })
+      if (++values > MAX_VALUES) tooManyValues()
     } else if (char === 0x7b || char === 0x5b) {
       if (++depth > MAX_DEPTH) malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`)
     } else if (char === 0x7d || char === 0x5d) depth--
   }
   return odd
+}
+
+const tooManyValues = () => fail('PAYLOAD_TOO_LARGE', { message: 'The body contains more than 100,000 values.' })
+
+/** Bytes in which most strings end. */
+const NEAR = 32
+
+/**
+ * Counts the values of a body while it arrives, to refuse one with too many before the rest of it is kept. For valid JSON it agrees with
+ * `scan`; of other bodies the parser says what is wrong.
+ */
+export function createValueCounter() {
+  let values = 1
+  let isInString = false
+  let isEscaped = false
+
+  /** Returns where the string ends: at its quotation mark, or at the end of the chunk. */
+  function skipString(chunk: Buffer, from: number) {
+    let at = from
+    for (const near = Math.min(chunk.length, from + NEAR); at < near; at++) {
+      if (isEscaped) isEscaped = false
+      else if (chunk[at] === 0x5c) isEscaped = true
+      else if (chunk[at] === 0x22) {
+        isInString = false
+        return at
+      }
+    }
+    return at < chunk.length ? skipRest(chunk, at) : at
+  }
+
+  /** Faster than byte by byte in long strings, such as attachments. */
+  function skipRest(chunk: Buffer, from: number) {
+    const start = from + (isEscaped ? 1 : 0)
+    const isEscapedAt = (at: number) => {
+      let first = at
+      while (first > start && chunk[first - 1] === 0x5c) first--
+      return (at - first) % 2 === 1
+    }
+    let end = chunk.indexOf(0x22, start)
+    while (end !== -1 && isEscapedAt(end)) end = chunk.indexOf(0x22, end + 1)
+    isInString = end === -1
+    isEscaped = isInString && isEscapedAt(chunk.length)
+    return isInString ? chunk.length : end
+  }
+
+  return (chunk: Buffer) => {
+    for (let at = isInString ? skipString(chunk, 0) + 1 : 0; at < chunk.length; at++) {
+      if (chunk[at] === 0x22) {
+        isInString = true
+        at = skipString(chunk, at + 1)
+      } else if (chunk[at] === 0x2c && ++values > MAX_VALUES) tooManyValues()
+    }
+  }
 }
 
 function endOfString(text: string, from: number) {
