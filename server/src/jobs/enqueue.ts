@@ -25,12 +25,22 @@ export type Jobs = {
 /** A kill counts as an attempt, like a failure. A job that a customer waits for must end eventually, if only as failed. */
 const MAX_ATTEMPTS = 25
 
+/** Jobs that keep a core busy for long: of one project only one at a time, so that its others do not take the places of other projects. */
+const ONE_AT_A_TIME: ReadonlySet<keyof Jobs> = new Set(['contacts.import', 'contacts.import-with-segment'])
+/** The queue keeps a row for each name forever, so projects share names. */
+const QUEUE_NAMES = 64
+
+function queueNameOf<Name extends keyof Jobs>(name: Name, payload: Jobs[Name]) {
+  if (!ONE_AT_A_TIME.has(name) || !('projectId' in payload)) return null
+  return `imports ${Number.parseInt(payload.projectId.slice(-4), 16) % QUEUE_NAMES}`
+}
+
 type Options = { key?: string; delaySeconds?: number }
 
 /** The job exists exactly when the caller's transaction commits. With a `key` at most one such job waits. */
 export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key, delaySeconds }: Options = {}) {
   await sql`
-    select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS},
+    select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, queue_name := ${queueNameOf(name, payload)}, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS},
       run_at := now() + make_interval(secs => ${delaySeconds ?? null}))
   `.execute(tx)
 }
