@@ -7,6 +7,7 @@ import { continueImport } from './contacts/import.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
+import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
 import { startSender } from './delivery/sender/loop.ts'
 import { createSandboxTransport } from './delivery/transport/sandbox.ts'
@@ -48,6 +49,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'contacts.export': (job) => continueExport({ db, segments: segmentAccess }, job),
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
+  'delivery.count-unsubscription': (unsubscription) => transact(db, (tx) => countUnsubscription(tx, unsubscription)),
   'domains.check-due': () => checkDueDomains({ db, config, log }),
   'domains.remove-identity': ({ domain }) => removeIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),

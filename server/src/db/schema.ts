@@ -408,6 +408,7 @@ export interface Schema {
     from_domain: string
     paused_at: Timestamp | null
     cancelled_at: Timestamp | null
+    expiry_from: Generated<Timestamp>
     created_at: Generated<Timestamp>
   }
   suppressions: {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many, maybeOne, orFail, prepared } from '../db/index.ts'
 import { readAddress } from '../lib/address.ts'
-import { fail } from '../lib/errors.ts'
+import { AppError } from '../lib/errors.ts'
 import { isProven } from './proof.ts'
 
 type Sender = { projectId: string; address: string }
@@ -13,8 +13,13 @@ const domainOf = (address: string) => address.slice(address.lastIndexOf('@') + 1
 export async function assertVerified(db: Db, projectId: string, address: string): Promise<void> {
   const sender = { projectId, address }
   if ((await findVerified(db, [sender]))(sender)) return
+  throw notVerified(address)
+}
+
+/** The refusal of a sender address. */
+export function notVerified(address: string) {
   const domain = domainOf(readAddress(address) ?? address).slice(0, 253)
-  fail('DOMAIN_NOT_VERIFIED', {
+  return new AppError('DOMAIN_NOT_VERIFIED', {
     message: `The domain "${domain}" is not verified for this project.`,
     details: { domain },
     suggestion: 'Add it under domains and publish its records.',

@@ -6,7 +6,7 @@ import { every } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'
 import type { Jobs } from './enqueue.ts'
 import { failExhausted } from './job.ts'
-import { freeDeadWorkers } from './liveness.ts'
+import { announceDueJobs, freeDeadWorkers } from './liveness.ts'
 import { queuePool } from './queue-pool.ts'
 
 /** A job without a handler does not compile. */
@@ -19,6 +19,8 @@ type Options = { url: string; db: Pool; log: Log; livenessKey: number; isHeld: (
 const CONCURRENCY = 4
 const POLL_MS = 2_000
 const SWEEP_MS = 500
+/** Jobs that came due in this time are announced: longer than the time between two sweeps, so that none is missed. */
+const DUE_MS = 2_000
 const RESTART_MS = 500
 
 export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons }: Options) {
@@ -77,6 +79,7 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
 async function sweepJobs(db: Pool, living: { workerIds: string[]; livenessKey: number }) {
   await freeDeadWorkers(db, living)
   await transact(db, (tx) => failExhausted(tx))
+  await transact(db, (tx) => announceDueJobs(tx, DUE_MS))
 }
 
 function taskList(handlers: Handlers, crons: Cron[]): TaskList {

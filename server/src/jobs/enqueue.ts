@@ -10,6 +10,7 @@ export type Jobs = {
   'contacts.export': { projectId: string; jobId: string }
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
+  'delivery.count-unsubscription': { projectId: string; contactId: string; emailId: string }
   'domains.check-due': Record<string, never>
   'domains.remove-identity': { domain: string }
   'projects.wipe': { projectId: string; since?: string }
@@ -35,12 +36,18 @@ function queueNameOf<Name extends keyof Jobs>(name: Name, payload: Jobs[Name]) {
   return `imports ${Number.parseInt(payload.projectId.slice(-4), 16) % QUEUE_NAMES}`
 }
 
-type Options = { key?: string; delaySeconds?: number }
+/** `runAt`: in database time. A job starts within a second of its time. */
+type Options = { key?: string; delaySeconds?: number; runAt?: Date }
 
 /** The job exists exactly when the caller's transaction commits. With a `key` at most one such job waits. */
-export async function enqueue<Name extends keyof Jobs>(tx: Tx, name: Name, payload: Jobs[Name], { key, delaySeconds }: Options = {}) {
+export async function enqueue<Name extends keyof Jobs>(
+  tx: Tx,
+  name: Name,
+  payload: Jobs[Name],
+  { key, delaySeconds, runAt }: Options = {},
+) {
   await sql`
-    select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, queue_name := ${queueNameOf(name, payload)}, job_key := ${key ?? null}, max_attempts := ${MAX_ATTEMPTS},
-      run_at := now() + make_interval(secs => ${delaySeconds ?? null}))
+    select graphile_worker.add_job(${name}, ${JSON.stringify(payload)}::json, queue_name := ${queueNameOf(name, payload)}, job_key := ${key ?? null},
+      max_attempts := ${MAX_ATTEMPTS}, run_at := coalesce(${runAt ?? null}::timestamptz, now() + make_interval(secs => ${delaySeconds ?? null})))
   `.execute(tx)
 }

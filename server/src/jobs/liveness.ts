@@ -32,5 +32,16 @@ export const freeDeadWorkers = (db: Pool, living: { workerIds: string[]; livenes
     await sql`select graphile_worker.force_unlock_workers(${ids}::text[])`.execute(tx)
     await sql`delete from job_workers where worker_id = any(${ids}::text[])`.execute(tx)
     // Unlocking does not notify: other workers would find the jobs only at their next poll.
-    await sql`select pg_notify('jobs:insert', '{"count":100}')`.execute(tx)
+    await sql`select ${ANNOUNCE}`.execute(tx)
   })
+
+/** Makes workers of all nodes look for jobs now. */
+const ANNOUNCE = sql`pg_notify('jobs:insert', '{"count":100}')`
+
+/** The queue polls every two seconds and nothing announces that a job comes due. All our jobs have priority 0: the index begins with it. */
+export const announceDueJobs = (tx: Tx, sinceMs: number) =>
+  sql`
+    select ${ANNOUNCE} where exists (
+      select from graphile_worker._private_jobs
+      where is_available and priority = 0 and run_at > now() - make_interval(secs => ${sinceMs / 1_000}) and run_at <= now() and created_at < run_at)
+  `.execute(tx)

@@ -1,6 +1,12 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
-import { countOpensAndClicks, lockTrackedEmails, type OpenClickCount, type TrackedEmail } from '../delivery/feedback/count-opens-clicks.ts'
+import {
+  countFirsts,
+  countOpensAndClicks,
+  lockTrackedEmails,
+  type OpenClickCount,
+  type TrackedEmail,
+} from '../delivery/feedback/count-opens-clicks.ts'
 import type { OpenedEmail } from '../delivery/message/tracking-token.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { type Interaction, type JudgedInteraction, judgeInteractions, type RecentInteraction, toRecent } from './judge.ts'
@@ -14,7 +20,13 @@ const MAX_EVENTS = 100
 const MAX_MACHINE_EVENTS = 50
 const MAX_RECENT = 100
 
-type Memory = OpenedEmail & { events: number; machineEvents: number; recent: RecentInteraction[] }
+type Memory = OpenedEmail & {
+  events: number
+  machineEvents: number
+  machineOpened: boolean
+  machineClicked: boolean
+  recent: RecentInteraction[]
+}
 
 /** Judges interactions with many emails at once, and writes counts and events. `clock`: the current time of the clock they were timed by. */
 export async function recordOpensAndClicks(tx: Tx, collected: CollectedInteractions[], clock: number) {
@@ -32,6 +44,7 @@ export async function recordOpensAndClicks(tx: Tx, collected: CollectedInteracti
     tx,
     results.map(({ count }) => count).filter(({ opens, clicks }) => opens + clicks > 0),
   )
+  await countFirsts(tx, results)
   await writeMemories(
     tx,
     results.map(({ memory }) => memory),
@@ -44,21 +57,36 @@ export async function recordOpensAndClicks(tx: Tx, collected: CollectedInteracti
 
 function evaluate(email: TrackedEmail, interactions: Interaction[], memory: Memory | undefined) {
   const { projectId, id } = email
-  const { events: written = 0, machineEvents = 0, recent = [] } = memory ?? {}
+  const { events: written = 0, machineEvents = 0, machineOpened = false, machineClicked = false, recent = [] } = memory ?? {}
   const sorted = interactions.sort((a, b) => a.at - b.at)
   const counted = judgeInteractions(sorted, { recent, leftAt: email.leftAt.getTime() }).filter(({ isRepeat }) => !isRepeat)
   const opensAndClicks = counted.filter(({ kind }) => kind !== 'trap')
   const byPeople = opensAndClicks.filter((each) => !isMachine(each))
+  const byMachines = opensAndClicks.filter(isMachine)
   const newMemory: Memory = {
     projectId,
     emailId: id,
     events: Math.min(MAX_EVENTS, written + byPeople.length),
-    machineEvents: Math.min(MAX_MACHINE_EVENTS, machineEvents + opensAndClicks.length - byPeople.length),
+    machineEvents: Math.min(MAX_MACHINE_EVENTS, machineEvents + byMachines.length),
+    machineOpened: machineOpened || byMachines.some(({ kind }) => kind === 'open'),
+    machineClicked: machineClicked || byMachines.some(({ kind }) => kind === 'click'),
     recent: [...recent, ...counted.map(toRecent)].filter(({ at }) => at > email.now.getTime() - SUSPECT_MS).slice(-MAX_RECENT),
   }
   const left = { people: MAX_EVENTS - written, machines: MAX_MACHINE_EVENTS - machineEvents }
-  return { count: countOf(email, byPeople), events: eventsOf(email, opensAndClicks, left), memory: newMemory }
+  const count = countOf(email, byPeople)
+  const kinds = [
+    ...firstsOf(email, count),
+    ...(newMemory.machineOpened && !machineOpened ? (['machineOpened'] as const) : []),
+    ...(newMemory.machineClicked && !machineClicked ? (['machineClicked'] as const) : []),
+  ]
+  return { email, count, kinds, events: eventsOf(email, opensAndClicks, left), memory: newMemory }
 }
+
+/** A click also opens an email, as in `countOpensAndClicks`. */
+const firstsOf = ({ isOpened, isClicked }: TrackedEmail, { opens, clicks }: OpenClickCount) => [
+  ...(!isOpened && opens + clicks > 0 ? (['opened'] as const) : []),
+  ...(!isClicked && clicks > 0 ? (['clicked'] as const) : []),
+]
 
 const isMachine = ({ classification }: JudgedInteraction) => classification.by === 'machine'
 
@@ -101,7 +129,8 @@ const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
   many(
     tx,
     sql<Memory>`
-      select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", recent
+      select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", machine_opened as "machineOpened",
+        machine_clicked as "machineClicked", recent
       from email_hits
       where (project_id, email_id) in (
         select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
@@ -113,11 +142,12 @@ const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
 async function writeMemories(tx: Tx, memories: Memory[]) {
   if (!memories.length) return
   await sql`
-    insert into email_hits (project_id, email_id, events, machine_events, recent)
-    select "projectId", "emailId", events, "machineEvents", recent
+    insert into email_hits (project_id, email_id, events, machine_events, machine_opened, machine_clicked, recent)
+    select "projectId", "emailId", events, "machineEvents", "machineOpened", "machineClicked", recent
     from jsonb_to_recordset(${JSON.stringify(memories)}::jsonb) as m(
-      "projectId" uuid, "emailId" uuid, events int, "machineEvents" int, recent jsonb)
+      "projectId" uuid, "emailId" uuid, events int, "machineEvents" int, "machineOpened" boolean, "machineClicked" boolean, recent jsonb)
     on conflict (project_id, email_id) do update set
-      events = excluded.events, machine_events = excluded.machine_events, recent = excluded.recent
+      events = excluded.events, machine_events = excluded.machine_events, machine_opened = excluded.machine_opened,
+      machine_clicked = excluded.machine_clicked, recent = excluded.recent
   `.execute(tx)
 }

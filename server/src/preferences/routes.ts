@@ -48,7 +48,9 @@ function addPages(scope: App, { db, secrets }: Deps) {
 
   async function change(req: LinkRequest, reply: FastifyReply, owner: LinkOwner, subscribed: boolean, by: Source['by']) {
     await find(reply, owner)
-    await transact(db, (tx) => changeSubscription(tx, owner, subscribed, { by, details: { requestId: req.id } }))
+    const { emailId } = owner
+    const details = { requestId: req.id, ...(emailId ? { emailId } : {}) }
+    await transact(db, (tx) => changeSubscription(tx, owner, subscribed, { by, details }))
     return find(reply, owner)
   }
 

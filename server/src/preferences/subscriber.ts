@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { setSubscription } from '../contacts/change.ts'
 import type { Source } from '../contacts/subscription.ts'
 import { type Db, maybeOne, type Tx } from '../db/index.ts'
+import { enqueue } from '../jobs/enqueue.ts'
 import type { LinkOwner } from './link.ts'
 import { type Language, languageFor } from './texts.ts'
 
@@ -29,5 +30,8 @@ export async function findSubscriber(
   return { language, subscriber: email === null ? undefined : { email, subscribed, sender, language } }
 }
 
-export const changeSubscription = (tx: Tx, { projectId, contactId }: LinkOwner, subscribed: boolean, source: Source) =>
-  setSubscription(tx, { projectId, ids: [contactId], subscribed, source })
+/** An unsubscription by a link of an email is counted for that email, which belongs to a higher layer: by a job. */
+export async function changeSubscription(tx: Tx, { projectId, contactId, emailId }: LinkOwner, subscribed: boolean, source: Source) {
+  const { changed } = await setSubscription(tx, { projectId, ids: [contactId], subscribed, source })
+  if (emailId && changed.length && !subscribed) await enqueue(tx, 'delivery.count-unsubscription', { projectId, contactId, emailId })
+}

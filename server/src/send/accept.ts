@@ -13,6 +13,7 @@ import {
   type NewContent,
 } from '../delivery/outbox/enqueue.ts'
 import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
+import { needsConsent } from '../delivery/outbox/sending-rules.ts'
 import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
 import { requireVerified } from '../domains/verified.ts'
 import { claimKeys, explainRepeats, lockTimeoutFor } from '../http/idempotency.ts'
@@ -70,7 +71,7 @@ export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps }: Opt
 
 /** No subscription to read or to change, no attachments. */
 const isPlain = ({ content, subscribed, attachments }: SendRequest) =>
-  content.type === 'TRANSACTIONAL' && subscribed === undefined && !attachments.length
+  !needsConsent(content.type) && subscribed === undefined && !attachments.length
 
 async function acceptAtOnce(calls: SendCall[], commit: Commit) {
   shareContents(calls)

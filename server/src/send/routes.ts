@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { explainOversizedData } from '../contacts/contact.ts'
 import { NO_DATA } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
+import { contentFrom } from '../delivery/outbox/sending-rules.ts'
 import { readIdempotencyKey } from '../http/idempotency.ts'
 import { IDEMPOTENCY_KEY } from '../http/openapi.ts'
 import type { App, Deps } from '../http/server.ts'
@@ -85,17 +86,15 @@ async function contentOf(db: Pool, projectId: string, body: SendBody): Promise<S
   const template = body.template === undefined ? undefined : await findTemplate(db, projectId, body.template)
   if (body.template !== undefined && !template) templateNotFound(body.template)
   const fromAddress = body.from?.email ?? template?.from ?? invalid('from', 'Required: the template has no "from" address.', 'required')
-  return {
-    type: template?.type ?? 'TRANSACTIONAL',
-    subject: body.subject ?? template!.subject,
-    body: body.body ?? template!.body,
+  const fromName = body.from?.name || (body.from?.isText && body.name) || null
+  return contentFrom(template, {
+    subject: body.subject,
+    body: body.body,
     fromAddress,
-    fromName: body.from?.name || (body.from?.isText && body.name) || template?.fromName || null,
-    replyTo: body.reply ?? template?.replyTo ?? null,
-    headers: body.headers ?? {},
-    templateId: template?.id ?? null,
-    templateVersion: template?.version ?? null,
-  }
+    fromName,
+    replyTo: body.reply,
+    headers: body.headers,
+  })
 }
 
 const answer = ({ emails, at }: AcceptedSend): z.output<typeof Answer> => ({ success: true, data: { emails, timestamp: at.toISOString() } })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
+import { contentFrom } from '../delivery/outbox/sending-rules.ts'
 import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
@@ -34,19 +35,8 @@ export function templateTestRoutes(app: App, { db, secrets }: Deps) {
       const { id: projectId } = req.project
       const found = isId(req.params.id) ? await findTemplate(db, projectId, req.params.id) : undefined
       const template = found ?? templateNotFound(req.params.id)
-      const { type, subject, body, fromName, replyTo } = template
       const fromAddress = template.from ?? invalid('from', 'The template has no "from" address.', 'required')
-      const content = {
-        type,
-        subject,
-        body,
-        fromAddress,
-        fromName,
-        replyTo,
-        headers: {},
-        templateId: template.id,
-        templateVersion: template.version,
-      }
+      const content = contentFrom(template, { fromAddress })
       const vars = contactId === undefined ? {} : await dataOf(projectId, contactId)
       return sendTestEmail({ db, quotas }, { projectId, to: email, content, vars, sourceType: 'TRANSACTIONAL', requestId: req.id })
     },

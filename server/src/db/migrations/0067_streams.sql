@@ -8,6 +8,8 @@ create table streams (
   from_domain text not null,
   paused_at timestamptz,
   cancelled_at timestamptz,
+  -- Its emails expire some days after this time at the earliest: they have waited for a person or a rate until then.
+  expiry_from timestamptz not null default now(),
   created_at timestamptz not null default now(),
   primary key (project_id, id)
 );
@@ -20,7 +22,7 @@ create table stream_rates (
   id uuid not null,
   per_minute int not null check (per_minute > 0),
   -- The time since then has not been used: it is worth `per_minute` emails a minute.
-  unused_since timestamptz not null default clock_timestamp(),
+  unused_since timestamptz not null default now(),
   primary key (project_id, id)
 );
 

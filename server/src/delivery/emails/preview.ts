@@ -6,6 +6,7 @@ import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
 import { escapeHtml } from '../../lib/html.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { readComposed } from '../../mime/read-composed.ts'
+import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
 import { findMissing, previewContent, sampleRecipient } from '../../templates/preview.ts'
@@ -60,6 +61,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   if (email.sourceType === 'INBOUND') return { ...showReceived(email), frameUrl, requestDataCleared: false, clearedVariables: [] }
   const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
   const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
+  Object.assign(recipient, preferenceLinks(secrets, publicUrl, { projectId, contactId: recipient.id, emailId: id }))
   recipient.data = { ...recipient.data, ...email.vars }
   const cleared = email.vars === null ? await findCleared(projectId, email, recipient) : []
   for (const path of cleared) setValue(recipient.data, path)

@@ -2,18 +2,23 @@ import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
 import type { OpenedEmail } from '../message/tracking-token.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
-import { FACTS } from '../outbox/settle.ts'
+import { FACTS } from '../outbox/ended.ts'
+import { addTallies, type TallyKind } from '../outbox/tallies.ts'
 
 /** An email whose opens and clicks are being counted. */
 export type TrackedEmail = {
   projectId: string
   id: string
   contactId: string | null
+  campaignId: string | null
+  test: boolean
   /** Earliest time at which the recipient may have had it. */
   leftAt: Date
   now: Date
   opens: number
   clicks: number
+  isOpened: boolean
+  isClicked: boolean
   data: object
 }
 
@@ -22,8 +27,8 @@ export const lockTrackedEmails = (tx: Tx, emails: OpenedEmail[]) =>
   many(
     tx,
     sql<TrackedEmail>`
-      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
-        clock_timestamp() as now, e.opens, e.clicks, ${FACTS} as data
+      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.test, coalesce(e.sent_at, e.handed_over_at, e.created_at) as "leftAt",
+        clock_timestamp() as now, e.opens, e.clicks, e.opened_at is not null as "isOpened", e.clicked_at is not null as "isClicked", ${FACTS} as data
       from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id
       where (e.project_id, e.id) in (
         select "projectId", "emailId" from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, "emailId" uuid))
@@ -41,6 +46,13 @@ export type OpenClickCount = {
   openedAt: string | null
   clickedAt: string | null
 }
+
+/** Counts, for its campaign, what happened to an email for the first time. The caller holds the locks of the emails. */
+export const countFirsts = (tx: Tx, firsts: { email: TrackedEmail; kinds: TallyKind[] }[]) =>
+  addTallies(
+    tx,
+    firsts.flatMap(({ email, kinds }) => kinds.map((kind) => ({ ...email, kind }))),
+  )
 
 /** Counts only increase. A click also sets `opened_at`: the email was read, even if its images were not loaded. */
 export async function countOpensAndClicks(tx: Tx, counts: OpenClickCount[]) {

@@ -3,14 +3,22 @@ import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { groupBy } from '../../lib/group-by.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
-import { FACTS, isoTime } from '../outbox/settle.ts'
+import { FACTS, isoTime } from '../outbox/ended.ts'
+import { addTallies } from '../outbox/tallies.ts'
 import type { Feedback } from '../transport/transport.ts'
 import { clearSoftBounces, countSoftBounce } from './soft-bounce.ts'
 import { suppressRecipients } from './suppress.ts'
 
 type EmailRef = { projectId: string; id: string }
 type EmailFeedback = EmailRef & { feedback: Feedback }
-type AffectedEmail = EmailRef & { contactId: string | null; address: string; data: object; at: Date; test: boolean }
+type AffectedEmail = EmailRef & {
+  contactId: string | null
+  campaignId: string | null
+  address: string
+  data: object
+  at: Date
+  test: boolean
+}
 
 /** Records each fact once, in any order. After a hard bounce or a complaint the recipient is suppressed. */
 export const recordFeedback = (tx: Tx, { projectId, id }: EmailRef, feedback: Feedback) =>
@@ -25,6 +33,7 @@ export async function recordFeedbacks(tx: Tx, items: EmailFeedback[]) {
 }
 
 const TIMES = { delivery: sql.ref('delivered_at'), bounce: sql.ref('bounced_at'), complaint: sql.ref('complained_at') }
+const TALLIES = { delivery: 'delivered', bounce: 'bounced', complaint: 'complained' } as const
 const EXTRA_DATA = {
   delivery: sql`jsonb_build_object('deliveredAt', ${isoTime(sql`e.delivered_at`)})`,
   bounce: sql`jsonb_build_object('bounceType', 'Permanent')`,
@@ -40,9 +49,13 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
       update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
       from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
-      returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, e.test, ${EVENT_TIME} as at,
-        ${FACTS} || ${EXTRA_DATA[kind]} as data
+      returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
+        e.test, ${EVENT_TIME} as at, ${FACTS} || ${EXTRA_DATA[kind]} as data
     `,
+  )
+  await addTallies(
+    tx,
+    affected.map((email) => ({ ...email, kind: TALLIES[kind] })),
   )
   await recordEvents(
     tx,
@@ -58,8 +71,8 @@ async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {
   const affected = await many(
     tx,
     sql<AffectedEmail>`
-      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.to_address as address, e.test, ${EVENT_TIME} as at,
-        ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
+      select e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
+        e.test, ${EVENT_TIME} as at, ${FACTS} || jsonb_build_object('bounceType', 'Transient') as data
       from ${asRows(first.values())}
       join emails e on e.project_id = m."projectId" and e.id = m.id
       join contents c on c.project_id = e.project_id and c.id = e.content_id

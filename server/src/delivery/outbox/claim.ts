@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { allowanceSql, isStopped, rateAllowance, unusedSince } from './stream-allowance.ts'
 
 /** An email claimed by a worker, which settles it. If the worker dies, others recover the email. */
 export type ClaimedEmail = {
@@ -39,14 +40,15 @@ const START: Stream = { projectId: NIL_ID, streamId: NIL_ID }
 
 /**
  * Claims up to `limit` emails of a priority fairly: the same share from every stream with queued emails, starting behind the stream where the
- * last claim ended. However long the queue of one stream is, no other stream waits for its end. Excludes the projects in `except`.
+ * last claim ended. However long the queue of one stream is, no other stream waits for its end. Excludes the projects in `except`, and streams
+ * that wait: each of them is one step, however many emails it has.
  */
 export function createClaim(db: Pool, worker: number) {
   const lastStream: Record<number, Stream> = {}
 
   async function claimFrom(priority: number, { limit, except }: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
     const [, claimed] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ priority, limit, except, worker, from })])
-    lastStream[priority] = claimed.length < limit || servedAll(claimed) ? START : claimed.reduce<Stream>(later, START)
+    lastStream[priority] = servedAll(claimed, limit) ? START : claimed.reduce<Stream>(later, START)
     return claimed
   }
 
@@ -71,14 +73,20 @@ const SETTINGS = {
   enable_incremental_sort: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  // A plan without choice has a high cost, for which PostgreSQL would compile it each time.
+  jit: 'off',
 }
 const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
 const CLAIM_SETTINGS = sql`${prepared} select ${sql.join(settings)}`
 
-/** True when the claim served every stream with queued emails: the next claim starts over without looking behind the last one. */
-function servedAll(claimed: (Stream & { streams: number })[]) {
+/**
+ * True when the claim served every stream with queued emails: the next claim starts over without looking behind the last one. A claim may be
+ * short because a stream has a rate, so that alone does not mean that there are no others.
+ */
+function servedAll(claimed: (Stream & { streams: number })[], limit: number) {
+  if (!claimed.length) return true
   const { streams } = claimed[0]!
-  return streams < MAX_STREAMS && new Set(claimed.map(({ streamId }) => streamId)).size === streams
+  return streams < MAX_STREAMS && (claimed.length < limit || new Set(claimed.map(({ streamId }) => streamId)).size === streams)
 }
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
@@ -89,37 +97,49 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
   with recursive me as materialized (
     -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
-  ), streams as (
+  ), queues as (
     (select project_id, stream_id, id from emails
       where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
       order by lane, project_id, stream_id, id limit 1)
     union all
     select next.project_id, next.stream_id, next.id
-    from streams s cross join lateral (
+    from queues q cross join lateral (
       select project_id, stream_id, id from emails
       where state = 'queued' and lane = ${priority}::smallint
         -- An excluded project is one step, however many streams it has.
-        and (project_id, stream_id) > (s.project_id, case when s.project_id = any(${except}::uuid[]) then ${HIGHEST}::uuid else s.stream_id end)
+        and (project_id, stream_id) > (q.project_id, case when q.project_id = any(${except}::uuid[]) then ${HIGHEST}::uuid else q.stream_id end)
       order by lane, project_id, stream_id, id limit 1
     ) as next
   ), waiting as materialized (
     -- With the first queued email of each stream, so that the index entries of claimed emails before it are skipped only once.
-    select project_id, stream_id, id, count(*) over ()::int as streams from (
-      select * from streams where project_id <> all(${except}::uuid[]) limit ${MAX_STREAMS}
+    select project_id, stream_id, id, may_claim, has_rate, count(*) over ()::int as streams from (
+      select q.*, a.*
+      from queues q cross join lateral ${allowanceSql({ stream: sql`q`, priority, limit })} as a
+      where q.project_id <> all(${except}::uuid[]) and a.may_claim > 0
+      limit ${MAX_STREAMS}
     ) as nearest
     where exists (select from me)
   ), chosen as materialized (
-    select mine.project_id, mine.id, w.streams
+    select mine.project_id, mine.id, w.stream_id, w.has_rate, w.streams
     from waiting w cross join lateral (
+      -- The rate is read again, under a lock: another worker may have used it. While it does, the stream waits.
+      select case when w.has_rate then least(w.may_claim, coalesce((
+        select ${rateAllowance(limit)} from stream_rates r where r.project_id = w.project_id and r.id = w.stream_id for update skip locked
+      ), 0)) else w.may_claim end as may_claim offset 0
+    ) as a cross join lateral (
       select project_id, id from emails
       -- Not "=": then the primary key would have this order too, and scanning it passes every email ever sent.
       where state = 'queued' and lane = ${priority}::smallint
         and (project_id, stream_id, id) >= (w.project_id, w.stream_id, w.id) and (project_id, stream_id) <= (w.project_id, w.stream_id)
         and crashes < ${SUSPECT_CRASHES}
-      order by lane, project_id, stream_id, id limit ceil(${limit}::numeric / w.streams)
+      order by lane, project_id, stream_id, id limit least(ceil(${limit}::numeric / w.streams), a.may_claim)
       for update skip locked
     ) as mine
     limit ${limit}
+  ), used as (
+    update stream_rates r set unused_since = ${unusedSince} + make_interval(secs => c.emails * 60.0 / r.per_minute)
+    from (select project_id, stream_id, count(*) as emails from chosen where has_rate group by 1, 2) as c
+    where r.project_id = c.project_id and r.id = c.stream_id
   )
   update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
   from chosen where e.project_id = chosen.project_id and e.id = chosen.id
@@ -133,7 +153,8 @@ const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priorit
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
-  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))`
+  and updated_at < now() - make_interval(secs => 2 ^ (crashes - ${SUSPECT_CRASHES}))
+  and not exists (select from streams t where t.project_id = emails.project_id and t.id = emails.stream_id and ${isStopped})`
 
 /** With "order by", or the planner may scan all emails in the hope to find one early. */
 export const hasSuspects = async (db: Pool) => (await many(db, sql`select from emails where ${DUE_SUSPECT} order by id limit 1`)).length > 0

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
-import { END_COLUMNS, type EndedEmail, OPEN_TO_EVIDENCE, recordEnds } from './settle.ts'
+import { END_COLUMNS, type EndedEmail, OPEN_TO_EVIDENCE, recordEnds } from './ended.ts'
+import { addTallies } from './tallies.ts'
 
 /**
  * Settles emails whose outcome stays unknown: handed over, no reply, no evidence since. A transactional email is sent once more with the same
@@ -28,22 +29,35 @@ export async function resolveUnknown(tx: Tx, { afterMs, limit }: { afterMs: numb
 
 /**
  * Settles emails that the provider has accepted, according to a verified notification with our id. A notification arrives once, often before
- * the reply to the hand-over, and counts whenever it arrives.
+ * the reply to the hand-over, and counts whenever it arrives. Returns the ids of the emails that were open.
  */
-export async function settleByEvidence(tx: Tx, emails: { projectId: string; id: string; providerId?: string }[]) {
-  if (!emails.length) return 0
-  const rows = await many(
+export async function settleByEvidence(tx: Tx, emails: { projectId: string; id: string; providerId?: string | null }[]) {
+  if (!emails.length) return []
+  const rows = emails.map(({ projectId, id, providerId }) => ({ projectId, id, providerId }))
+  const settled = await many(
     tx,
-    sql<EndedEmail>`
-      update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, error_code = null, vars = null, unknown_since = null, due_at = null, worker = null,
-        provider_id = coalesce(e.provider_id, m."providerId"), updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
-      where e.project_id = m."projectId" and e.id = m.id and ${OPEN_TO_EVIDENCE}
-      returning ${END_COLUMNS}
+    sql<EndedEmail & { hadFailed: boolean }>`
+      with reported as materialized (
+        select e.project_id, e.id, m."providerId", e.state = 'failed' as had_failed
+        from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, id uuid, "providerId" text)
+        join emails e on e.project_id = m."projectId" and e.id = m.id
+        where ${OPEN_TO_EVIDENCE}
+        order by 1, 2 for no key update of e -- consistent lock order: avoids deadlocks
+      )
+      update emails e set state = 'sent', sent_at = coalesce(e.handed_over_at, now()), error = null, error_code = null, vars = null, unknown_since = null,
+        due_at = null, worker = null, provider_id = coalesce(e.provider_id, m."providerId"), updated_at = now()
+      from reported m
+      where e.project_id = m.project_id and e.id = m.id
+      returning ${END_COLUMNS}, m.had_failed as "hadFailed"
     `,
   )
-  await recordEnds(tx, rows)
-  return rows.length
+  await uncount(
+    tx,
+    'failed',
+    settled.filter(({ hadFailed }) => hadFailed),
+  )
+  await recordEnds(tx, settled)
+  return settled.map(({ id }) => id)
 }
 
 /** Fails sent emails that the provider accepted and later refused to deliver. An email that is not sent yet counts as accepted first. */
@@ -58,5 +72,13 @@ export async function failByEvidence(tx: Tx, emails: { projectId: string; id: st
       returning ${END_COLUMNS}
     `,
   )
+  await uncount(tx, 'sent', rows)
   await recordEnds(tx, rows)
 }
+
+/** Takes back the count of an outcome that was corrected. */
+const uncount = (tx: Tx, kind: 'sent' | 'failed', emails: EndedEmail[]) =>
+  addTallies(
+    tx,
+    emails.map((email) => ({ ...email, kind, n: -1 })),
+  )

@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type RawBuilder, sql } from 'kysely'
-import { many, type Pool, prepared, type Tx } from '../../db/index.ts'
+import { sql } from 'kysely'
+import { many, type Pool, prepared, transact } from '../../db/index.ts'
 import { isPermanent } from '../../db/sql-state.ts'
-import { recordEvents, recordEventsCte } from '../../events/record.ts'
+import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/storable.ts'
 import type { ClaimedEmail } from './claim.ts'
-import { CONTACT } from './contact-id.ts'
+import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
+import { settleByEvidence } from './evidence.ts'
 import { insertRefusalsSql } from './refusal.ts'
+import { insertTalliesSql } from './tallies.ts'
 
 /** Outcome of an attempt, as written to the row. */
 export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
@@ -65,19 +67,13 @@ export async function retryUntilWritten<T>(write: () => Promise<T>, isOver: () =
   }
 }
 
-/**
- * States in which evidence of acceptance still changes the outcome. Emails about to be sent again are among them, so that they are not sent
- * twice; also after a temporary refusal, since a server that fails midway may refuse a message that it has accepted.
- */
-export const OPEN_TO_EVIDENCE = sql`(
-  e.state = 'unknown'
-  or e.state = 'sending' and (e.handed_over_at is not null or e.attempts > 1)
-  or e.state in ('queued', 'deferred') and e.attempts > 0
-  or e.state = 'failed' and e.error = 'outcome_unknown')`
-
 /** True, in order, for each email that was still open. A single statement, so that a process that freezes midway holds no locks. */
 async function settle(db: Pool, settlements: Settlement[]): Promise<boolean[]> {
   const settled = new Set((await many(db, settleSql(settlements))).map(({ id }) => id))
+  // An email that was given up, or that evidence has settled already. The first changes a counter back, which takes a lock and more statements.
+  const late = settlements.filter(({ id, state }) => state === 'sent' && !settled.has(id))
+  const corrected = late.length ? await transact(db, (tx) => settleByEvidence(tx, late)) : []
+  for (const id of corrected) settled.add(id)
   return settlements.map(({ id }) => settled.has(id))
 }
 
@@ -110,7 +106,7 @@ function settleSql(settlements: Settlement[]) {
         "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
         "unknownRecipient" boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
-        and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and ${OPEN_TO_EVIDENCE})
+        and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
       returning ${END_COLUMNS}, s."unknownRecipient", s."eventId"
     ), refused as (
       ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where "unknownRecipient"`)}
@@ -119,42 +115,9 @@ function settleSql(settlements: Settlement[]) {
         facts || case when state = 'sent' then jsonb_build_object('sentAt', ${isoTime(sql.ref('sentAt'))})
           else jsonb_build_object('reason', error) end as data
       from settled where not test and (state = 'sent' or state = 'failed' and "unknownRecipient" is not true)
-    ), ${recordEventsCte(sql`new_events`)}
+    ), ${recordEventsCte(sql`new_events`)}, tallied as (
+      ${insertTalliesSql(sql`select "projectId", "campaignId", test, state as kind, 1 as n from settled where state in ('sent', 'failed', 'skipped')`)}
+    )
     select id from settled
   `
-}
-
-/** Part of every event of an email `e` with its content `c`. */
-export const FACTS = sql`jsonb_build_object('emailId', e.id, 'messageId', e.message_id, 'subject', coalesce(e.subject, c.subject), 'from', c.from_address,
-  'templateId', c.template_id, 'campaignId', e.campaign_id, 'workflowExecutionId', e.workflow_execution_id, 'sourceType', e.source_type)`
-
-export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
-/** Columns that a statement ending emails `e` returns for `recordEnds`: a second query would cost as much again. */
-export const END_COLUMNS = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error, e.test,
-  (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
-export type EndedEmail = {
-  projectId: string
-  id: string
-  contactId: string | null
-  state: string
-  sentAt: Date | null
-  error: string | null
-  test: boolean
-  facts: object
-}
-
-/** Records `email.sent` and `email.failed` for the emails in these states; ignores the others, and test emails. */
-export async function recordEnds(tx: Tx, emails: EndedEmail[]) {
-  const ended = emails.filter(({ state, test }) => !test && (state === 'sent' || state === 'failed'))
-  await recordEvents(
-    tx,
-    ended.map(({ projectId, id, contactId, state, sentAt, error, facts }) => ({
-      projectId,
-      name: state === 'sent' ? 'email.sent' : 'email.failed',
-      emailId: id,
-      data: state === 'sent' ? { ...facts, sentAt: sentAt!.toISOString() } : { ...facts, reason: error },
-      ...(contactId ? { contactId } : {}),
-    })),
-  )
 }

@@ -20,7 +20,8 @@ export async function openStream(
 ) {
   await sql`
     insert into streams (project_id, id, lane, from_domain) values (${stream.projectId}, ${stream.streamId}, ${PRIORITIES.bulk}, ${fromDomain})
-    on conflict (project_id, id) do update set from_domain = excluded.from_domain, paused_at = null, cancelled_at = null
+    on conflict (project_id, id) do update set from_domain = excluded.from_domain, paused_at = null, cancelled_at = null,
+      expiry_from = now()
   `.execute(tx)
   await setStreamRate(tx, stream, ratePerMinute)
 }
@@ -37,7 +38,10 @@ export const pauseStream = async (tx: Tx, stream: StreamRef) =>
 
 /** False when there is no such open stream. */
 export async function resumeStream(tx: Tx, stream: StreamRef) {
-  const resumed = await countAffected(tx, sql`update streams set paused_at = null where ${isStream(stream)} and cancelled_at is null`)
+  const resumed = await countAffected(
+    tx,
+    sql`update streams set paused_at = null, expiry_from = now() where ${isStream(stream)} and cancelled_at is null`,
+  )
   await notifyQueued(tx, PRIORITIES.bulk)
   return resumed > 0
 }
@@ -52,12 +56,13 @@ export const cancelStreamsOf = (tx: Tx, projectId: string) =>
 
 /** Takes effect with the next claim. */
 export async function setStreamRate(tx: Tx, stream: StreamRef, ratePerMinute: Rate) {
+  await sql`update streams set expiry_from = now() where ${isStream(stream)}`.execute(tx)
   if (ratePerMinute === null) await sql`delete from stream_rates where ${isStream(stream)}`.execute(tx)
   else
     await sql`
       insert into stream_rates (project_id, id, per_minute, unused_since)
       -- The first email need not wait.
-      values (${stream.projectId}, ${stream.streamId}, ${ratePerMinute}, clock_timestamp() - make_interval(secs => 60.0 / ${ratePerMinute}))
+      values (${stream.projectId}, ${stream.streamId}, ${ratePerMinute}, now() - make_interval(secs => 61.0 / ${ratePerMinute}::int))
       on conflict (project_id, id) do update set per_minute = excluded.per_minute
     `.execute(tx)
 }

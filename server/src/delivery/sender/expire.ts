@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../../db/index.ts'
-import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/settle.ts'
+import { END_COLUMNS, type EndedEmail, recordEnds } from '../outbox/ended.ts'
 import { PRIORITIES } from '../outbox/stream-of.ts'
 import { EXPIRES_AFTER_DAYS } from './gate.ts'
 
@@ -18,20 +18,23 @@ async function expireSome(tx: Tx, priority: number, limit: number) {
   const rows = await many(
     tx,
     sql<EndedEmail>`
-      with recursive streams as (
-        (select project_id, stream_id, created_at from emails where state = 'queued' and lane = ${priority}::smallint
+      with recursive queues as (
+        (select project_id, stream_id, ${QUEUED_AT} as queued_at from emails where state = 'queued' and lane = ${priority}::smallint
           order by lane, project_id, stream_id, id limit 1)
         union all
-        select next.project_id, next.stream_id, next.created_at
-        from streams s cross join lateral (
-          select project_id, stream_id, created_at from emails
+        select next.project_id, next.stream_id, next.queued_at
+        from queues s cross join lateral (
+          select project_id, stream_id, ${QUEUED_AT} as queued_at from emails
           where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (s.project_id, s.stream_id)
           order by lane, project_id, stream_id, id limit 1
         ) as next
       ), expired as materialized (
-        select old.project_id, old.id from (select * from streams where created_at < ${EXPIRY} limit ${limit}) as s cross join lateral (
+        select old.project_id, old.id from (
+          select * from (select project_id, stream_id, queued_at, ${EXPIRY_FROM} as expiry_from from queues q) as q
+          where greatest(queued_at, expiry_from) < ${EXPIRY} limit ${limit}
+        ) as s cross join lateral (
           select project_id, id from emails
-          where state = 'queued' and lane = ${priority}::smallint and project_id = s.project_id and stream_id = s.stream_id and created_at < ${EXPIRY}
+          where state = 'queued' and lane = ${priority}::smallint and project_id = s.project_id and stream_id = s.stream_id and ${QUEUED_AT} < ${EXPIRY}
           order by id limit ${limit} for update skip locked
         ) as old
         limit ${limit}
@@ -45,4 +48,12 @@ async function expireSome(tx: Tx, priority: number, limit: number) {
   return rows.length
 }
 
+/** Emails of a campaign do not expire while they wait for a person, or for the rate that a person has set. */
+const EXPIRY_FROM = sql`(
+  select case when t.paused_at is not null or exists (select from stream_rates r where r.project_id = t.project_id and r.id = t.id)
+    then 'infinity' else t.expiry_from end
+  from streams t where t.project_id = q.project_id and t.id = q.stream_id)`
+
+/** A resend of a campaign starts the time anew. */
+const QUEUED_AT = sql`coalesce(requeued_at, created_at)`
 const EXPIRY = sql`now() - make_interval(days => ${EXPIRES_AFTER_DAYS})`

@@ -7,6 +7,7 @@ import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
+import { isSuppressedSql, needsConsent } from '../outbox/sending-rules.ts'
 
 /** An email that may be sent, with everything needed to build it. */
 export type Admitted = { email: ClaimedEmail; content: Content; contact: ContactFacts; signer: Signer; tracking: TrackingSetting }
@@ -24,6 +25,8 @@ type Facts = {
 }
 
 const DISABLED_WAIT_SECONDS = 300
+/** For emails of a campaign that were in hand when its domain lost its verification. The others are not claimed meanwhile. */
+const UNVERIFIED_WAIT_SECONDS = 60
 /** An email that has not left after this time fails, whatever the reason: its content is stale. */
 export const EXPIRES_AFTER_DAYS = 7
 const EXPIRES_AFTER_MS = EXPIRES_AFTER_DAYS * DAY
@@ -42,8 +45,11 @@ export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: Retur
     const content = contentOf(email)
     const fact = facts.get(email.id)
     const seen = fact && email.test ? { ...fact, ...seenByTester(email, testContactOf(email)) } : fact
-    const needsConsent = content?.type !== 'TRANSACTIONAL' && !email.test
-    const verdict = isExpired(email) ? EXPIRED : judge(content, seen, { needsConsent, signer: content && signers.get(content) })
+    const isMarketing = content !== undefined && needsConsent(content.type) && !email.test
+    const isOfCampaign = email.campaignId !== null && !email.test
+    const verdict = isExpired(email)
+      ? EXPIRED
+      : judge(content, seen, { isMarketing, isOfCampaign, signer: content && signers.get(content) })
     if ('error' in verdict) refused.push({ email, ...verdict })
     else admitted.push({ email, ...verdict })
   }
@@ -53,16 +59,22 @@ export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: Retur
 type Verdict = Omit<Admitted, 'email'> | Omit<RefusedByGate, 'email'>
 
 const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
-const isExpired = ({ createdAt }: ClaimedEmail) => Date.now() - createdAt.getTime() > EXPIRES_AFTER_MS
 
-type Needs = { needsConsent: boolean; signer: Signer | undefined }
+/** An email of a campaign may have waited for its rate, or for a person. So its time starts with the first failure; `expire.ts` does the rest. */
+function isExpired({ campaignId, createdAt, firstFailedAt }: ClaimedEmail) {
+  const from = campaignId ? firstFailedAt : createdAt
+  return from !== null && Date.now() - from.getTime() > EXPIRES_AFTER_MS
+}
 
-function judge(content: Content | undefined, facts: Facts | undefined, { needsConsent, signer }: Needs): Verdict {
+type Needs = { isMarketing: boolean; isOfCampaign: boolean; signer: Signer | undefined }
+
+function judge(content: Content | undefined, facts: Facts | undefined, { isMarketing, isOfCampaign, signer }: Needs): Verdict {
   if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
   if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
   if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }
   if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
-  if (needsConsent && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
+  if (isMarketing && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
+  if (!signer && isOfCampaign) return { state: 'deferred', error: 'domain_not_verified', waitSeconds: UNVERIFIED_WAIT_SECONDS }
   if (!signer) return { state: 'failed', error: 'domain_not_verified' }
   return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
 }
@@ -93,8 +105,7 @@ const readFacts = (db: Db, emails: ClaimedEmail[]) =>
     db,
     sql<Facts>`${prepared}
       select m."projectId", m.id, p.disabled, p.tracking,
-        exists (select from suppressions s where s.project_id = m."projectId"
-          and s.address in (m."toAddress", '@' || split_part(m."toAddress", '@', 2))) as suppressed,
+        ${isSuppressedSql(sql`m."projectId"`, sql`m."toAddress"`)} as suppressed,
         case when c.id is not null then ${CONTACT_FACTS} end as contact
       from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
         as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text)

@@ -5,6 +5,7 @@ import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { MINUTE } from '../../lib/units.ts'
+import { cancelStreams } from '../outbox/cancel.ts'
 import { countWorkers, createClaim, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
 import { listenToQueue } from '../outbox/queue-notifications.ts'
@@ -51,6 +52,7 @@ const WAKE_MS = 250
 /** Interval at which pauses are shared with other workers, and probes begin. */
 const HEALTH_MS = 500
 const SUSPECTS_MS = 1_000
+const CANCEL_MS = 1_000
 const EXPIRE_MS = 600_000
 const QUOTA_MS = 120_000
 /** Rows per statement of the recurring tasks. */
@@ -151,6 +153,7 @@ export async function startSender(options: Options) {
     every(WAKE_MS, 'queue deferred emails that are due', wake, log),
     every(HEALTH_MS, 'share sending pauses and start probes', shareHealth, log),
     every(EXPIRE_MS, 'end expired emails', () => expireQueued(db, CHUNK, isStopping), log),
+    every(CANCEL_MS, 'cancel emails of cancelled streams', () => cancelStreams(db, CHUNK, isStopping), log),
     every(SUSPECTS_MS, 'send suspect emails alone', suspects.sendAll, log),
     every(timing.resolveMs, 'resolve unknown outcomes', resolve, log),
   ]

@@ -22,7 +22,9 @@ import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import { createContents } from '../outbox/content.ts'
 import { createMark } from '../outbox/mark.ts'
+import { needsConsent } from '../outbox/sending-rules.ts'
 import { createSettle, type Settlement } from '../outbox/settle.ts'
+import { PRIORITIES } from '../outbox/stream-of.ts'
 import { classify, type Disposition, waitBeforeRetry } from '../transport/classify.ts'
 import type { OutgoingMessage, Transport } from '../transport/transport.ts'
 import { type Admitted, passGate, type RefusedByGate, type Signer } from './gate.ts'
@@ -181,7 +183,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       const outgoing = await buildMessage(admitted, recipient, result)
       if (outgoing.message.length > MAX_MESSAGE)
         return { settlement: { ...idOf(email), state: 'failed', error: TOO_LARGE, code: 'too_large', subject } }
-      return { email, outgoing, domain: signer.domain, probe, needsConsent: content.type !== 'TRANSACTIONAL' && !email.test, subject }
+      return { email, outgoing, domain: signer.domain, probe, needsConsent: needsConsent(content.type) && !email.test, subject }
     } catch (err) {
       if (err instanceof BuildError)
         return { settlement: { ...idOf(email), state: 'failed', error: err.message, code: 'rendering', subject } }
@@ -191,7 +193,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   }
 
   const recipientOf = ({ email, contact }: Admitted): Recipient =>
-    Object.assign(preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id }), {
+    Object.assign(preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }), {
       id: contact.id,
       email: contact.email,
       subscribed: contact.subscribed,
@@ -236,7 +238,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
 
   /** Sends and settles an email. Never throws for an error on the wire: those are outcomes. */
   async function transmit(ready: ReadyEmail, { mayLeave, handedOver, offTheWire }: Hooks) {
-    const { email, outgoing, domain, needsConsent, subject } = ready
+    const { email, outgoing, domain, subject } = ready
     const refusal = await checkAgain(ready)
     if (refusal) {
       offTheWire()
@@ -245,7 +247,12 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     const outcome = await transport.send(outgoing, async () => {
       if (!mayLeave()) return undefined
       handedOver(true)
-      const permit = await mark({ ...idOf(email), needsConsent, subject }).catch(() => undefined)
+      const permit = await mark({
+        ...idOf(email),
+        needsConsent: ready.needsConsent,
+        streamId: email.priority === PRIORITIES.bulk ? email.streamId : null,
+        subject,
+      }).catch(() => undefined)
       if (!permit) handedOver(false)
       crash('handed-over')
       return permit

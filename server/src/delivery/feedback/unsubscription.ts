@@ -1,0 +1,21 @@
+import { sql } from 'kysely'
+import { many, type Tx } from '../../db/index.ts'
+import { addTallies } from '../outbox/tallies.ts'
+
+type Unsubscription = { projectId: string; contactId: string; emailId: string }
+
+/** Counts the contact's unsubscription for the email whose link was used, once. */
+export async function countUnsubscription(tx: Tx, { projectId, contactId, emailId }: Unsubscription) {
+  const emails = await many(
+    tx,
+    sql<{ projectId: string; campaignId: string | null; test: boolean }>`
+      update emails set unsubscribed_at = now(), updated_at = now()
+      where project_id = ${projectId} and id = ${emailId} and contact_id = ${contactId} and unsubscribed_at is null
+      returning project_id as "projectId", campaign_id as "campaignId", test
+    `,
+  )
+  await addTallies(
+    tx,
+    emails.map((email) => ({ ...email, kind: 'unsubscribed' })),
+  )
+}
