@@ -3,7 +3,7 @@ import { one, type Tx } from '../../db/index.ts'
 import { insertTalliesSql } from './tallies.ts'
 
 /** Error codes of failures that a resend may overcome. The other failures are about the recipient or the content. */
-export const RESENDABLE_CODES = ['transient', 'expired', 'domain_not_verified', 'provider_paused'] as const
+const RESENDABLE_CODES = ['transient', 'expired', 'domain_not_verified', 'provider_paused'] as const
 
 type Resend = {
   projectId: string
