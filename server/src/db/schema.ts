@@ -125,7 +125,7 @@ export interface Schema {
   }
   email_tallies: {
     project_id: string
-    id: Generated<string>
+    id: string
     campaign_id: string
     kind: string
     n: number

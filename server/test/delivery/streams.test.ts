@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { cancelQueued, cancelStreams } from '../../src/delivery/outbox/cancel.ts'
 import { createClaim } from '../../src/delivery/outbox/claim.ts'
@@ -27,6 +27,8 @@ let worker: Awaited<ReturnType<typeof newWorker>>
 beforeAll(async () => {
   worker = await newWorker()
 })
+/** A small claim must not take the emails of an earlier test. */
+afterEach(() => sql`update emails set state = 'cancelled' where state in ('queued', 'deferred')`.execute(sterna.db))
 
 const idsOf = (emails: { id: string }[]) => emails.map(({ id }) => id).sort()
 const claimedOf = async (campaign: Campaign, limit?: number) =>
@@ -56,13 +58,15 @@ describe('a claim', () => {
     const campaign = await newCampaign({ projectId: other.id, fromDomain: other.domain })
     const pauseOf = async () => (await readStreamState(sterna.db, campaign))!.derivedPause
     const cases = [
-      ['domain', sql`update domains set verified_by = null where project_id = ${other.id}`],
+      ['domain', sql`update domains set status = 'pending', verified_by = null, verified_at = null where project_id = ${other.id}`],
       ['project_disabled', sql`update projects set disabled = true where id = ${other.id}`],
     ] as const
     for (const [reason, change] of cases) {
       await change.execute(sterna.db)
       expect([reason, await claimedOf(campaign), await pauseOf()]).toEqual([reason, [], reason])
-      await sql`update domains set verified_by = 'sandbox' where project_id = ${other.id}`.execute(sterna.db)
+      await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now() where project_id = ${other.id}`.execute(
+        sterna.db,
+      )
       await sql`update projects set disabled = false where id = ${other.id}`.execute(sterna.db)
       expect(await pauseOf()).toBeNull()
     }
@@ -129,7 +133,6 @@ describe('a claim', () => {
     expect(claimed.filter(({ streamId }) => streamId === small.streamId)).toHaveLength(3)
     expect((await read()) - before).toBeLessThan(300)
     await session.destroy()
-    await inTx((tx) => cancelStream(tx, large))
   })
 })
 
@@ -303,7 +306,6 @@ describe('enqueueing', () => {
     expect(rows.filter(({ id }) => !/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id))).toEqual([])
     expect(new Set(rows.map(({ messageId }) => messageId.slice(32, 52))).size).toBe(5_000)
     expect(idTime(rows[0]!.id).getTime()).toBeGreaterThanOrEqual(from.getTime() - 1)
-    await sql`delete from emails where campaign_id = ${campaignId}`.execute(sterna.db)
   })
 
   test('gives workflows a stream of their own with low priority, and tests that of the project', async () => {
@@ -339,7 +341,6 @@ describe('enqueueing', () => {
     expect([project.id, execution]).not.toContain(of(workflow).stream)
     expect(of(campaign)).toMatchObject({ lane: 1, stream: execution, source: execution })
     expect(of(test_)).toMatchObject({ lane: 0, stream: project.id, source: execution })
-    await sql`delete from emails where content_id = ${email.contentId}`.execute(sterna.db)
   })
 
   test('a stream that is opened again is neither paused nor cancelled', async () => {
