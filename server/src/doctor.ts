@@ -41,6 +41,7 @@ export async function diagnose(env: Record<string, string | undefined>): Promise
     await checkPort(config),
     ...(await checkInbound(config)),
     ...(await checkSes(config)),
+    ...checkRelay(config),
     ...checkAccountEmails(config),
     ...(await checkDatabase(config)),
   )
@@ -98,6 +99,12 @@ async function checkSes({ ses, snsTopics }: Config): Promise<Check[]> {
   } finally {
     await transport.close()
   }
+}
+
+function checkRelay({ smtpUrl, signsMessages }: Config): Check[] {
+  if (!smtpUrl) return []
+  const signer = signsMessages ? 'signed with the key of the sender domain' : 'not signed, because of dkim=off: the relay must sign it'
+  return [ok('relay', `email leaves by ${new URL(smtpUrl).host}, ${signer}`)]
 }
 
 function checkAccountEmails(config: Config): Check[] {

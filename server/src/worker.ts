@@ -113,7 +113,7 @@ const listenForEmail = ({ config: { inbound, bounceDomain, publicUrl }, db, secr
 export const outgoingEmail = ({ config, db }: Deps) => ({
   transport: transportFor(config, db),
   publicUrl: config.publicUrl,
-  signs: config.transportKind !== 'ses',
+  signs: config.signsMessages,
   // Amazon SES has return paths of its own.
   bounceDomain: config.transportKind === 'smtp' ? config.bounceDomain : undefined,
   ratePerSecond: config.sendRatePerSecond,

@@ -40,6 +40,7 @@ test.each([
   [{ SMTP_URL: 'http://relay.example.com' }, /SMTP_URL: must look like smtp:/],
   [{ SMTP_URL: 'relay.example.com:25' }, /SMTP_URL: must look like smtp:/],
   [{ SMTP_URL: 'smtp://' }, /SMTP_URL: must look like smtp:/],
+  [{ SMTP_URL: 'smtp://relay.example?dkim=no' }, /SMTP_URL: dkim must be "on", which is the default, or "off"/],
   [{ SES_REGION: 'Frankfurt' }, /SES_REGION: must be an AWS region/],
   [{ SES_REGION: 'eu-central-1', SES_ENDPOINT: 'ftp://ses.example' }, /SES_ENDPOINT: /],
   [{ SES_REGION: 'eu-central-1', SES_CONFIGURATION_SET: 'a set' }, /SES_CONFIGURATION_SET: must be the name/],
@@ -62,6 +63,16 @@ test.each([
   ['::1', ['::1']],
 ])('TRUST_PROXY=%s is read as %j', (given, read) => {
   expect(loadConfig({ TRUST_PROXY: given }).trustProxy).toEqual(read)
+})
+
+test.each<[object, boolean]>([
+  [{}, true],
+  [{ SMTP_URL: 'smtp://relay.example' }, true],
+  [{ SMTP_URL: 'smtp://relay.example?dkim=on' }, true],
+  [{ SMTP_URL: 'smtp://user:secret@relay.example:2525/?tls=required&dkim=off' }, false],
+  [{ SES_REGION: 'eu-central-1' }, false],
+])('with %j messages are signed here: %s', (env, signs) => {
+  expect(loadConfig({ ...env }).signsMessages).toBe(signs)
 })
 
 test('a URL has no trailing slash', () => {

@@ -28,6 +28,9 @@ function readMailbox(text: string) {
   return address && { name: name.trim().replace(/^"(.*)"$/, '$1') || 'Sterna', address }
 }
 
+/** `?dkim=off`: the relay signs. */
+const readDkim = (smtpUrl: string) => (URL.canParse(smtpUrl) ? new URL(smtpUrl).searchParams.get('dkim') : null)
+
 const Environment = z.object({
   NODE_ENV: z.string().default('development'),
   HOST: z.string().default('127.0.0.1'),
@@ -52,7 +55,10 @@ const Environment = z.object({
     .transform((text) => text.split(',').map((entry) => entry.trim()))
     .refine((entries) => entries.every(isProxy), 'must be addresses or CIDRs of your proxies, such as 10.0.0.1,192.168.0.0/16, or loopback')
     .optional(),
-  SMTP_URL: z.url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' }).optional(),
+  SMTP_URL: z
+    .url({ protocol: /^smtps?$/, hostname: /./, error: 'must look like smtp://user:password@host:587 or smtps://…' })
+    .refine((url) => ['on', 'off', null].includes(readDkim(url)), 'dkim must be "on", which is the default, or "off"')
+    .optional(),
   SES_REGION: z
     .string()
     .regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'must be an AWS region, such as eu-central-1')
@@ -140,6 +146,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     trustProxy: env.TRUST_PROXY,
     transportKind: readTransportKind(env),
     smtpUrl: env.SMTP_URL,
+    // Amazon SES always signs, with keys of its own.
+    signsMessages: !env.SES_REGION && !(env.SMTP_URL && readDkim(env.SMTP_URL) === 'off'),
     ses: env.SES_REGION ? { region: env.SES_REGION, endpoint: env.SES_ENDPOINT, configurationSet: env.SES_CONFIGURATION_SET } : undefined,
     snsTopics: env.SNS_TOPIC_ARNS ?? [],
     dnsServers: env.DNS_SERVERS,

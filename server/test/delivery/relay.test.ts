@@ -346,6 +346,16 @@ test('doctor lists what is paused and why', async () => {
   })
 })
 
+test.each([
+  ['', 'signed with the key of the sender domain'],
+  ['&dkim=off', 'not signed, because of dkim=off: the relay must sign it'],
+])('doctor says who signs for a relay with %j', async (option, signer) => {
+  const checks = await diagnose({ DATABASE_URL: url, SECRET_KEY, SMTP_URL: sink.url.replace('//', '//user:secret@') + option })
+  expect(checks.filter(({ name }) => name === 'relay')).toEqual([
+    { name: 'relay', verdict: 'ok', note: `email leaves by ${new URL(sink.url).host}, ${signer}` },
+  ])
+})
+
 test('an unsubscribe that is answered while the relay hesitates is respected', async () => {
   const project = await newProject()
   const template = await sterna.call('POST', '/templates', {

@@ -121,6 +121,23 @@ describe('an API node without transport settings beside a worker that sends by S
   })
 })
 
+test('messages for a relay with dkim=off are not signed', async () => {
+  const api = await start({ ROLE: 'api' })
+  const project = await newProject(api)
+  const sendBy = async (smtpUrl: string) => {
+    const worker = await start({ ROLE: 'worker', SMTP_URL: smtpUrl })
+    await setProof(project.id, 'dns')
+    const { body } = await project.send('news@shop.example', 'a@example.com')
+    const source = () => sink.bodies.get(body.data.emails[0].email)
+    await expect.poll(source, { timeout: 10_000 }).toBeDefined()
+    await stop(worker)
+    return source()
+  }
+  await project.addDomain('shop.example')
+  expect(await sendBy(sink.url)).toMatch(/^DKIM-Signature: v=1;/)
+  expect(await sendBy(`${sink.url}&dkim=off`)).not.toMatch(/^DKIM-Signature/im)
+})
+
 test('before any worker has set the transport, domains stay pending; a sandbox then verifies them', async () => {
   const api = await start({ ROLE: 'api' })
   const project = await newProject(api)
