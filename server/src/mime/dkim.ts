@@ -19,8 +19,11 @@ const SIGNED = [
   'in-reply-to',
   'references',
 ]
-/** Oversigned only where they occur: mailing lists add their own to a message without them, which must not break the signature. */
-const SIGNED_IF_PRESENT = ['list-id', 'list-unsubscribe', 'list-unsubscribe-post']
+/**
+ * Oversigned only where they occur: mailing lists add their own to a message without them, which must not break the signature. Gmail reads a
+ * Feedback-ID only if it is signed.
+ */
+const SIGNED_IF_PRESENT = ['list-id', 'list-unsubscribe', 'list-unsubscribe-post', 'feedback-id']
 
 export type DkimKey = { domain: string; selector: string; key: KeyObject }
 
