@@ -7,8 +7,9 @@ import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/support/sns-server.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { startScript } from './node.ts'
+import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
-import { emptyQueue, startSink, timeDrain, watchDrain } from './paths/drain.ts'
+import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
 import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
@@ -37,6 +38,7 @@ const PARTS = {
   data: timeData,
   segments: timeSegmentParts,
   sending: timeSending,
+  'campaign-drain': timeCampaigns,
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS
@@ -89,18 +91,46 @@ async function timeSegmentParts() {
   await withProduct('all', {}, async (product) => void timings.push(...(await timeSegments(product, dataScale))))
 }
 
+const databaseUrl = async () => (await attachEmbedded(DATA_DIR))!.url
+
+/** A process that does nothing but send. */
+const startWorker = async ({ url }: Product, smtpUrl: string) =>
+  startScript('./server.mjs', {
+    ROLE: 'worker',
+    DATABASE_URL: await databaseUrl(),
+    SECRET_KEY: readFileSync(`${DATA_DIR}/secret.key`, 'utf8').trim(),
+    SMTP_URL: smtpUrl,
+    PUBLIC_URL: url,
+  })
+
+/** A campaign by one worker, signed and unsigned, and what each step of it costs alone. */
+async function timeCampaigns() {
+  const sink = await startSink()
+  await withProduct('api', { SMTP_URL: sink.url }, async (product) => {
+    await emptyQueue(product)
+    await ownDomain(product, DOMAIN)
+    const totals = { signed: 0, unsigned: 0 }
+    for (const [name, option] of [['signed', ''] as const, ['unsigned', '&dkim=off'] as const]) {
+      const worker = await startWorker(product, sink.url + option)
+      try {
+        const { cpu, timing } = await timeCampaignDrain(product, worker, sink, { scale: dataScale, name })
+        totals[name] = cpu
+        timings.push(timing)
+      } finally {
+        await worker.stop()
+      }
+    }
+    timings.push(...(await timeSplit(product, sink, { scale: dataScale, databaseUrl: await databaseUrl(), totals })))
+  })
+  await sink.stop()
+}
+
 /** By one worker that does nothing else. */
 async function timeSending() {
   const sink = await startSink()
   await withProduct('api', { SMTP_URL: sink.url }, async (product) => {
     await emptyQueue(product)
-    const worker = await startScript('./server.mjs', {
-      ROLE: 'worker',
-      DATABASE_URL: (await attachEmbedded(DATA_DIR))!.url,
-      SECRET_KEY: readFileSync(`${DATA_DIR}/secret.key`, 'utf8').trim(),
-      SMTP_URL: sink.url,
-      PUBLIC_URL: product.url,
-    })
+    const worker = await startWorker(product, sink.url)
     try {
       timings.push(...(await timeDrain(product, worker, sink, dataScale)))
       timings.push(...(await timeLatency(product, sink, await newProject(product.url), dataScale)))

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
@@ -9,7 +10,7 @@ import { type Product, send, type Timing } from './contacts.ts'
 
 const EMAILS = 20_000
 /** A new domain per run: a domain has one owner, and each run has its own project. */
-const DOMAIN = `drain${Date.now()}.example`
+export const DOMAIN = `drain${Date.now()}.example`
 const MANY = 1_000_000
 const CONNECTIONS = 16
 const ROUNDS = 3
@@ -20,6 +21,10 @@ const BYTES = 17_000
 
 const VARIABLES = Array.from({ length: 40 }, (_, n) => `<td style="padding:4px">{{ field${n} ?? "nothing" }}</td>\n`).join('')
 const BODY = `<table><tr>${VARIABLES}</tr></table>${'<p>The quick brown fox jumps over the lazy dog, and back again.</p>\n'.repeat(90)}`
+
+/** What the queued emails have in common. */
+export type BenchContent = { type: 'TRANSACTIONAL' | 'MARKETING'; subject: string; previewText?: string; body: string }
+const CONTENT: BenchContent = { type: 'TRANSACTIONAL', subject: 'Hello {{ field1 }}', body: BODY }
 
 export type Sink = Awaited<ReturnType<typeof startSink>>
 
@@ -105,10 +110,10 @@ async function push(sink: Sink, count: number, signs: boolean) {
 }
 
 /** Measures from the first message that arrives to the last. */
-async function drain(product: Product, worker: Node, sink: Sink, count: number) {
+export async function drain(product: Product, worker: Node, sink: Sink, count: number, campaign?: BenchContent) {
   const client = await connectToBench(product.dataDir)
   const before = await sink.taken()
-  await queueEmails(client, product.projectId, count, 'TRANSACTIONAL').finally(() => client.end())
+  await queueEmails(client, product.projectId, count, campaign ? 'CAMPAIGN' : 'TRANSACTIONAL', campaign).finally(() => client.end())
   await arrived(sink, before + 1)
   const startedAt = performance.now()
   // The database is a child of the other, idle process.
@@ -127,14 +132,21 @@ async function arrived(sink: Sink, count: number) {
 }
 
 /** Inserts the rows that accepting a request inserts: a content, contacts and emails. */
-export async function queueEmails(client: pg.Client, projectId: string, count: number, source: 'TRANSACTIONAL' | 'CAMPAIGN') {
+export async function queueEmails(
+  client: pg.Client,
+  projectId: string,
+  count: number,
+  source: 'TRANSACTIONAL' | 'CAMPAIGN',
+  { type, subject, previewText, body } = CONTENT,
+) {
   const data = `jsonb_build_object(${Array.from({ length: 40 }, (_, n) => `'field${n}', 'value ${n} of ' || n`).join(', ')})`
   await client.query('begin')
   const content = await client.query(
-    `insert into contents (project_id, id, type, subject, body, from_address)
-     values ($1, gen_random_uuid(), 'TRANSACTIONAL', 'Hello {{ field1 }}', $2, $3) returning id`,
-    [projectId, BODY, `news@${DOMAIN}`],
+    `insert into contents (project_id, id, type, subject, preview_text, body, from_address)
+     values ($1, gen_random_uuid(), $2, $3, $4, $5, $6) returning id`,
+    [projectId, type, subject, previewText ?? null, body, `news@${DOMAIN}`],
   )
+  const campaignId = source === 'CAMPAIGN' ? randomUUID() : null
   const id = idAt(`${Date.now()} + n / 100`, 'md5(random()::text)')
   await client.query(
     `insert into contacts (project_id, id, email, subscribed, data)
@@ -143,11 +155,11 @@ export async function queueEmails(client: pg.Client, projectId: string, count: n
     [projectId, count],
   )
   await client.query(
-    `insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
-     select $1, ${id}, $3, c.id, c.email, $4, md5(random()::text) || '@drain.example', $5, $1
+    `insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id, campaign_id)
+     select $1, ${id}, $3, c.id, c.email, $4, md5(random()::text) || '@drain.example', $5, coalesce($6::uuid, $1), $6::uuid
      from generate_series(1, $2::int) n join contacts c on c.project_id = $1 and c.email = 'reader' || n || '@drain.example'
      order by n`,
-    [projectId, count, content.rows[0].id, source, source === 'CAMPAIGN' ? 1 : 0],
+    [projectId, count, content.rows[0].id, source, source === 'CAMPAIGN' ? 1 : 0, campaignId],
   )
   await client.query('commit')
 }
