@@ -36,7 +36,16 @@ export function readHtml(html: string): ParsedHtml {
 const startOf = (html: string) => html.slice(0, MAX_READ).replace(/[\ud800-\udbff]$/, '')
 
 function readAll(html: string): ParsedHtml {
-  const { layout, open, close } = createElements()
+  const layout = new TextLayout()
+  return { ...walkHtml(html, layout), text: layout.toString() }
+}
+
+/** The methods of a layout that a walk over HTML calls. */
+export type LayoutCalls = Omit<TextLayout, 'toString' | 'writeWords'>
+
+/** Calls the layout for all visible content. Finds the links, and the position after all other content. */
+export function walkHtml(html: string, layout: LayoutCalls): Omit<ParsedHtml, 'text'> {
+  const { open, close } = createElements(layout)
   const links: LinkSpan[] = []
   let end = html.length
   let awaitsTarget = false
@@ -68,7 +77,7 @@ function readAll(html: string): ParsedHtml {
   // Without entities to decode the parser jumps from tag to tag instead of reading each character.
   const parser = new HtmlParser(handler, { decodeEntities: html.includes('&') })
   parser.end(html)
-  return { text: layout.toString(), links, end }
+  return { links, end }
 }
 
 const isHidden = (name: string, { hidden, style }: Record<string, string>) =>
@@ -77,8 +86,7 @@ const isHidden = (name: string, { hidden, style }: Record<string, string>) =>
 type List = { isOrdered: boolean; next: number }
 
 /** What each visible element means for the text. */
-function createElements() {
-  const layout = new TextLayout()
+function createElements(layout: LayoutCalls) {
   const lists: List[] = []
 
   /** A list in a list follows without a blank line. */
@@ -89,7 +97,7 @@ function createElements() {
     if (breaks) layout.breakLines(breaks)
     switch (name) {
       case 'a':
-        return layout.openLink(href.trim().replace(/\s+/g, ' '))
+        return layout.openLink(href)
       case 'br':
         return layout.breakLine()
       case 'hr':
@@ -142,7 +150,7 @@ function createElements() {
     if (breaks) layout.breakLines(breaks)
   }
 
-  return { layout, open, close }
+  return { open, close }
 }
 
 /** Short numbers only: what they print must not be longer than their source. */

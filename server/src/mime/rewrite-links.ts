@@ -1,4 +1,4 @@
-import type { LinkSpan, ParsedHtml } from './html-to-text.ts'
+import type { ParsedHtml } from './html-to-text.ts'
 
 /** Further links are left as they are. */
 const MAX_LINKS = 1_000
@@ -8,7 +8,7 @@ const MAX_TARGET = 1_400
 const WEB = /^https?:\/\/[^\p{Cc}]+$/iu
 const SPACES = new Set('\t\n\f\r ')
 
-type TrackingUrls = {
+export type TrackingUrls = {
   /** Links with one of these prefixes are left as they are. */
   untracked: string[]
   /** `position` counts the tracked links of the message from 1. */
@@ -20,24 +20,49 @@ type TrackingUrls = {
 
 /** Replaces links by tracked ones, and adds a pixel and, if there are links, a hidden link. */
 export function rewriteLinks(html: string, { links: spans, end }: ParsedHtml, urls: TrackingUrls) {
-  const links = trackedLinks(spans, urls.untracked)
+  const tracker = createLinkTracker(urls)
+  let before = ''
   let rewritten = ''
   let at = 0
-  for (const [index, { start, end: after, target }] of links.entries()) {
-    rewritten += `${html.slice(at, start)}href="${urls.click(index + 1, target)}"`
+  const copyTo = (position: number) => {
+    rewritten += html.slice(at, position)
+    at = position
+  }
+  for (const { start, end: after, target } of [...spans, { start: end, end, target: undefined }].sort((a, b) => a.start - b.start)) {
+    copyTo(start)
+    if (target === undefined) {
+      before = rewritten
+      rewritten = ''
+      continue
+    }
+    const attribute = tracker.attributeFor(trackableTarget(target))
+    if (attribute === undefined) continue
+    rewritten += attribute
     at = after
   }
-  const trap = links.length ? hiddenLink(urls.trap()) : ''
-  return `${rewritten}${html.slice(at, end)}${trap}${pixel(urls.pixel())}${html.slice(end)}`
+  copyTo(html.length)
+  return before + tracker.ending() + rewritten
 }
 
-const trackedLinks = (spans: LinkSpan[], untracked: string[]) =>
-  spans
-    .map((span) => ({ ...span, target: trimSpaces(span.target) }))
-    .filter(({ target }) => isTrackable(target) && !untracked.some((start) => target.startsWith(start)))
-    .slice(0, MAX_LINKS)
+/** Gives the tracked links of one message their numbers. */
+export function createLinkTracker(urls: TrackingUrls) {
+  let count = 0
+  return {
+    /** The attribute that replaces a link with this target; undefined when the link is left as it is. */
+    attributeFor(target: string | undefined) {
+      if (target === undefined || count === MAX_LINKS || urls.untracked.some((start) => target.startsWith(start))) return undefined
+      return `href="${urls.click(++count, target)}"`
+    },
+    /** What is added at the end, once all links are known. */
+    ending: () => (count ? hiddenLink(urls.trap()) : '') + pixel(urls.pixel()),
+  }
+}
 
-const isTrackable = (target: string) => target.length <= MAX_TARGET && WEB.test(target) && Buffer.byteLength(target) <= MAX_TARGET
+/** The target without spaces around it; undefined when it cannot be tracked. */
+export function trackableTarget(given: string): string | undefined {
+  const target = trimSpaces(given)
+  return target.length <= MAX_TARGET && WEB.test(target) && Buffer.byteLength(target) <= MAX_TARGET ? target : undefined
+}
 
 /** Trims spaces. A regular expression would be quadratic in a long run of spaces. */
 function trimSpaces(target: string) {

@@ -5,6 +5,14 @@ const RULE = '-'.repeat(32)
 type Container = { prefix: string; firstPrefix: string | undefined }
 type Link = { target: string; words: string }
 
+/** Words with single spaces between them, and whether there was space before and after them. */
+export type Words = { text: string; isAfterSpace: boolean; isBeforeSpace: boolean }
+
+export function collapseSpaces(words: string): Words {
+  const collapsed = words.replace(/\s{2,}|[^\S ]/g, ' ')
+  return { text: collapsed.trim(), isAfterSpace: collapsed.startsWith(' '), isBeforeSpace: collapsed.endsWith(' ') }
+}
+
 /**
  * Lays out words, blocks, lists, quotes and links as lines of plain text. Linear in its input: text that is already written is never
  * read again, because each read of a string under construction copies all of it. A class, because creating a dozen closures
@@ -29,13 +37,16 @@ export class TextLayout {
   #link: Link | undefined
 
   write(words: string) {
-    if (this.#preformattedDepth) return this.#writePreformatted(words)
-    const collapsed = words.replace(/\s{2,}|[^\S ]/g, ' ')
-    if (collapsed.startsWith(' ')) this.#isSpaced = true
-    const trimmed = collapsed.trim()
-    if (!trimmed) return
-    this.#append(trimmed)
-    this.#isSpaced = collapsed.endsWith(' ')
+    if (this.#preformattedDepth) this.#writePreformatted(words)
+    else this.writeWords(collapseSpaces(words))
+  }
+
+  /** Text that is not preformatted. Splitting it into several calls makes no difference. */
+  writeWords({ text, isAfterSpace, isBeforeSpace }: Words) {
+    if (isAfterSpace) this.#isSpaced = true
+    if (!text) return
+    this.#append(text)
+    this.#isSpaced = isBeforeSpace
   }
 
   /** Separates the next words from the last ones at least by a space. */
@@ -91,7 +102,7 @@ export class TextLayout {
 
   openLink(target: string) {
     this.closeLink()
-    this.#link = { target, words: '' }
+    this.#link = { target: target.trim().replace(/\s+/g, ' '), words: '' }
   }
 
   /** Shows the target of the open link, unless its words do. */
@@ -99,7 +110,7 @@ export class TextLayout {
     if (!this.#link) return
     const { target, words } = this.#link
     this.#link = undefined
-    if (!target || target.startsWith('#') || words.trim() === target) return
+    if (!target || target.startsWith('#') || words === target) return
     if (words) this.#text += ` (${target})`
     else this.write(`(${target})`)
   }
@@ -115,7 +126,9 @@ export class TextLayout {
     else if (this.#isSpaced) this.#text += ' '
     this.#text += words
     const link = this.#link
-    if (link && link.words.length <= link.target.length) link.words += (this.#isSpaced ? ' ' : '') + words
+    // Without the space before the first words: only the length of the words themselves may end the comparison.
+    if (link && link.words.length <= link.target.length)
+      link.words = link.words ? `${link.words}${this.#isSpaced ? ' ' : ''}${words}` : words.trimStart()
     this.#breaks = 0
     this.#firstPrefix = undefined
     this.#commonPrefix = this.#prefix

@@ -1,0 +1,151 @@
+import { type LayoutCalls, type LinkSpan, MAX_READ, readHtml, walkHtml } from './html-to-text.ts'
+import { createLinkTracker, rewriteLinks, type TrackingUrls, trackableTarget } from './rewrite-links.ts'
+import { type Filling, fill, fillingOf, hasFixedStructure, hasMark, joinSlots, markSlots } from './slotted-html.ts'
+import { collapseSpaces, TextLayout } from './text-layout.ts'
+
+/** A link, with its attribute as it is in the source. A target without values is checked once; undefined when it is never tracked. */
+type Link = { attribute: Filling; target: string | Filling | undefined }
+type Piece = Filling | Link
+/** Values as in HTML, and as shown. */
+type Values = { escaped: string[]; plain: string[] }
+type Step = (layout: TextLayout, plain: string[]) => void
+
+/** The HTML of a message, its text part, and the HTML with tracked links. */
+export type HtmlParts = { html: string; text: string; withTracking(urls: TrackingUrls): string }
+
+/** HTML whose structure is the same for all values, parsed once. */
+export type CompiledHtml = {
+  /** Equal to `readParts` of the same HTML. The values are escaped for HTML. */
+  partsFor(values: string[]): HtmlParts
+  /** Size in memory, roughly. */
+  bytes: number
+}
+
+const BYTES_PER_STEP = 200
+
+/** Parses HTML for one email. */
+export function readParts(html: string): HtmlParts {
+  const read = readHtml(html)
+  return { html, text: read.text, withTracking: (urls) => rewriteLinks(html, read, urls) }
+}
+
+/**
+ * Parses HTML with values once, for many emails. Undefined when values may change its structure, or when a value is in preformatted text,
+ * where line breaks within a value matter.
+ */
+export function compileHtml(texts: string[]): CompiledHtml | undefined {
+  if (!hasFixedStructure(texts)) return undefined
+  const html = markSlots(texts)
+  const recorded = recordSteps(html)
+  if (!recorded) return undefined
+  const { steps, links, end } = recorded
+  const pieces = cutPieces(html, links, end)
+  return {
+    partsFor: (values) => {
+      const joined = joinSlots({ texts, values })
+      return joined.length > MAX_READ ? readParts(joined) : partsFor({ steps, pieces }, joined, values)
+    },
+    bytes: 4 * html.length + BYTES_PER_STEP * (steps.length + links.length + texts.length),
+  }
+}
+
+type Compiled = { steps: Step[]; pieces: ReturnType<typeof cutPieces> }
+
+function partsFor({ steps, pieces }: Compiled, html: string, escaped: string[]): HtmlParts {
+  const values = { escaped, plain: escaped.map(unescapeHtml) }
+  const layout = new TextLayout()
+  for (const step of steps) step(layout, values.plain)
+  return {
+    html,
+    text: layout.toString(),
+    withTracking(urls) {
+      const tracker = createLinkTracker(urls)
+      const before = joinPieces(pieces.before, values, tracker)
+      const after = joinPieces(pieces.after, values, tracker)
+      return before + tracker.ending() + after
+    },
+  }
+}
+
+// Text part ------------------------------------------------------------------------------------------------------------
+
+/** Records the calls of the layout. Undefined when a value is in preformatted text. */
+function recordSteps(html: string) {
+  const steps: Step[] = []
+  const add = (step: Step) => steps.push(step)
+  let preformattedDepth = 0
+  let isSupported = true
+  const recorder: LayoutCalls = {
+    write(words) {
+      if (hasMark(words)) {
+        if (preformattedDepth) isSupported = false
+        const filling = fillingOf(words)
+        add((layout, values) => layout.write(fill(filling, values)))
+      } else add(preformattedDepth ? (layout) => layout.write(words) : writeStatic(words))
+    },
+    openLink(target) {
+      const filling = fillingOf(target)
+      add(hasMark(target) ? (layout, values) => layout.openLink(fill(filling, values)) : (layout) => layout.openLink(target))
+    },
+    openPreformatted() {
+      preformattedDepth++
+      add((layout) => layout.openPreformatted())
+    },
+    closePreformatted() {
+      preformattedDepth--
+      add((layout) => layout.closePreformatted())
+    },
+    space: () => add((layout) => layout.space()),
+    breakLines: (count) => add((layout) => layout.breakLines(count)),
+    breakLine: () => add((layout) => layout.breakLine()),
+    writeRule: () => add((layout) => layout.writeRule()),
+    openContainer: (marker, indent) => add((layout) => layout.openContainer(marker, indent)),
+    closeContainer: () => add((layout) => layout.closeContainer()),
+    closeLink: () => add((layout) => layout.closeLink()),
+  }
+  const { links, end } = walkHtml(html, recorder)
+  return isSupported ? { steps, links, end } : undefined
+}
+
+function writeStatic(words: string): Step {
+  const collapsed = collapseSpaces(words)
+  return (layout) => layout.writeWords(collapsed)
+}
+
+const ENTITIES: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }
+
+/** The inverse of `escapeHtml`. */
+const unescapeHtml = (value: string) =>
+  value.includes('&') ? value.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity]!) : value
+
+// Links ----------------------------------------------------------------------------------------------------------------
+
+/** The HTML before and after the position of the pixel, cut at its links. */
+function cutPieces(html: string, links: LinkSpan[], end: number) {
+  const cut = (from: number, to: number) => {
+    const pieces: Piece[] = []
+    let at = from
+    for (const { start, end: after, target } of links) {
+      if (start < from || start >= to) continue
+      pieces.push(fillingOf(html.slice(at, start)), { attribute: fillingOf(html.slice(start, after)), target: targetOf(target) })
+      at = after
+    }
+    return [...pieces, fillingOf(html.slice(at, to))]
+  }
+  return { before: cut(0, end), after: cut(end, html.length) }
+}
+
+const targetOf = (target: string) => (hasMark(target) ? fillingOf(target) : trackableTarget(target))
+
+function joinPieces(pieces: Piece[], { escaped, plain }: Values, tracker: ReturnType<typeof createLinkTracker>) {
+  let html = ''
+  for (const piece of pieces) {
+    if ('texts' in piece) html += fill(piece, escaped)
+    else {
+      const { target, attribute } = piece
+      const address = typeof target === 'object' ? trackableTarget(fill(target, plain)) : target
+      html += tracker.attributeFor(address) ?? fill(attribute, escaped)
+    }
+  }
+  return html
+}
