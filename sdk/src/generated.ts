@@ -467,12 +467,14 @@ export type Template = {
   name: string
   description: string | null
   subject: string
+  /** Shown by inboxes beside the subject; hidden in the email itself. */
+  previewText: string | null
   body: string
   from: string | null
   fromName: string | null
   replyTo: string | null
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
-  /** Grows with every change of subject, body, from, fromName, replyTo or type. */
+  /** Grows with every change of subject, previewText, body, from, fromName, replyTo or type. */
   version: number
   projectId: string
   createdAt: string
@@ -483,6 +485,7 @@ export type TemplateVersion = {
   version: number
   isCurrent: boolean
   subject: string
+  previewText: string | null
   from: string | null
   fromName: string | null
   replyTo: string | null
@@ -2333,6 +2336,7 @@ export interface Operations {
       body: string
       type: 'TRANSACTIONAL' | 'MARKETING'
       description?: string | null
+      previewText?: string | null
       /** Must be on a verified domain. */
       from?: string | null
       fromName?: string | null
@@ -2348,6 +2352,7 @@ export interface Operations {
     headers: undefined
     body: {
       subject: string
+      previewText?: string | null
       body: string
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
     }
@@ -2382,6 +2387,7 @@ export interface Operations {
     headers: undefined
     body: {
       subject: string
+      previewText?: string | null
       body: string
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       from?: string | null
@@ -2433,6 +2439,7 @@ export interface Operations {
       body?: string
       type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
       description?: string | null
+      previewText?: string | null
       /** Must be on a verified domain. */
       from?: string | null
       fromName?: string | null
@@ -2600,6 +2607,7 @@ export interface Operations {
       version: number
       isCurrent: boolean
       subject: string
+      previewText: string | null
       from: string | null
       fromName: string | null
       replyTo: string | null

@@ -14,18 +14,22 @@ type FooterInput = {
 /** Every marketing email has a visible unsubscribe link: the author's own, or else one in a footer. */
 export function withFooter({ type, html, links, language, sender }: FooterInput) {
   if (type !== 'MARKETING') return html
-  const { holdsToken, end } = readVisible(html, [links.unsubscribeUrl, links.manageUrl].map(tokenOf))
-  return holdsToken ? html : html.slice(0, end) + footerHtml(links.unsubscribeUrl, language, sender) + html.slice(end)
+  const { holdsToken, end } = readVisible(html, tokensOf(links))
+  return holdsToken ? html : html.slice(0, end) + footerHtml(escapeHtml(links.unsubscribeUrl), language, sender) + html.slice(end)
 }
+
+/** Texts that identify the links of a recipient by which they can unsubscribe. */
+export const tokensOf = ({ unsubscribeUrl, manageUrl }: PreferenceLinks) => [unsubscribeUrl, manageUrl].map(tokenOf)
 
 /** The token is searched for instead of the URL, which may be encoded as a parameter of another URL. */
 const tokenOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
-function footerHtml(url: string, language: Language, sender: string) {
+/** `url` is escaped for HTML. */
+export function footerHtml(url: string, language: Language, sender: string) {
   const { footer, unsubscribe } = textsIn(language)
   const text = escapeHtml(footer.replace('{sender}', () => sender))
   return `<div lang="${language}" style="margin:32px 0 0;padding:16px;text-align:center;font:13px/1.6 Arial,Helvetica,sans-serif;color:#595959">
-${text}<br><a href="${escapeHtml(url)}" style="color:#595959;text-decoration:underline">${escapeHtml(unsubscribe)}</a></div>
+${text}<br><a href="${url}" style="color:#595959;text-decoration:underline">${escapeHtml(unsubscribe)}</a></div>
 `
 }
 

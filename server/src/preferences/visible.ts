@@ -7,6 +7,8 @@ const UNSEEN = new Set(['template', 'noscript', 'svg', 'math', 'object', 'video'
 /** The only elements that a slash at the end of their start tag closes. */
 const FOREIGN = new Set(['svg', 'math'])
 const VOID = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'track', 'wbr'])
+/** Elements that may come before the body. */
+const HEAD_ELEMENTS = new Set(['html', 'head', 'meta', 'link', 'base', 'title', 'style', 'script', 'noscript'])
 const ZERO = String.raw`0*(?:\.0*)?(?:[a-z]+|%)?\s*(?:;|!|$)`
 const HIDING_STYLE = new RegExp(
   String.raw`(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*(?=[0.])${ZERO})`,
@@ -78,6 +80,21 @@ export function readVisible(html: string, tokens: string[]): { holdsToken: boole
       if (inLink && tag.name === 'area') return found
     } else if (inLink && tag.name === 'img') return found
   }
+}
+
+/** Position after the start tag of the body, or else after the head. Zero when there is neither: a fragment of HTML. */
+export function findBodyStart(html: string): number {
+  let headEnd = 0
+  for (let at = 0, count = 0; count < MAX_TAGS; count++) {
+    const markup = nextMarkup(html, at)
+    if (markup?.end === undefined) break
+    at = markup.end
+    const { tag } = markup
+    if (tag?.name === 'body' && !tag.closes) return at
+    if (tag?.name === 'head' && tag.closes) headEnd = at
+    if (tag && !HEAD_ELEMENTS.has(tag.name)) break
+  }
+  return headEnd
 }
 
 function isUnseen(tag: Tag) {

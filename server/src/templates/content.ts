@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppError } from '../lib/errors.ts'
-import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
+import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { checkTemplate } from './render.ts'
 import { describeProblem, type TemplateSource } from './rendered-email.ts'
 
@@ -12,12 +12,18 @@ export const Subject = z
   .min(1)
   .max(MAX_SUBJECT)
   .regex(/^[^\r\n\v\f\u0085\u2028\u2029]*$/, 'Must not contain line breaks.')
+export const PreviewText = z
+  .string()
+  .max(MAX_PREVIEW_TEXT)
+  .describe(
+    'Plain text that inboxes show beside the subject. Takes variables like the subject; hidden in the email, and not in its text part.',
+  )
 export const Body = z.string().min(1).max(MAX_SOURCE)
 export const SenderName = z.string().trim().max(255).regex(ONE_LINE, 'Must not contain line breaks or control characters.')
 
 /** Fails with every invalid field and the position of its error. */
-export async function assertRenderable(projectId: string, { subject = '', body = '' }: Partial<TemplateSource>) {
-  const problems = await checkTemplate({ subject, body }, projectId)
+export async function assertRenderable(projectId: string, { subject = '', previewText = null, body = '' }: Partial<TemplateSource>) {
+  const problems = await checkTemplate({ subject, previewText, body }, projectId)
   if (!problems.length) return
   const errors = problems.map((problem) => ({ field: problem.field, message: describeProblem(problem), code: 'custom' as const }))
   throw new AppError('VALIDATION_ERROR', { errors })

@@ -60,10 +60,12 @@ export async function lintTemplate(db: Db, projectId: string, template: Template
   return issues.slice(0, MAX_ISSUES)
 }
 
+const SHOWN_FIELD = { subject: 'Subject: ', previewText: 'Preview text: ', body: '' }
+
 const toIssue = (problem: SyntaxProblem): Issue => ({
   code: 'syntax_error',
   severity: 'error',
-  message: problem.field === 'subject' ? `Subject: ${describeProblem(problem)}` : describeProblem(problem),
+  message: `${SHOWN_FIELD[problem.field]}${describeProblem(problem)}`,
   ...(problem.field === 'body' ? { line: problem.line } : {}),
 })
 
@@ -79,13 +81,15 @@ async function unknownFields(db: Db, projectId: string, references: Reference[])
   return [...new Set(needed.filter(([key]) => !seen.has(key!)).map((path) => path.join('.')))]
 }
 
-const ambiguousNames = ({ subject, body }: TemplateSource): Issue[] =>
-  [...findAmbiguousNames(subject).map(({ name }) => ({ name })), ...findAmbiguousNames(body)].map(({ name, ...place }) => ({
-    code: 'ambiguous_name',
-    severity: 'warning',
-    message: `"${name}" is parsed as an expression, not as a field name. For the field write {{ data["${name}"] }}.`,
-    ...place,
-  }))
+const ambiguousNames = ({ subject, previewText, body }: TemplateSource): Issue[] =>
+  [...[subject, previewText ?? ''].flatMap(findAmbiguousNames).map(({ name }) => ({ name })), ...findAmbiguousNames(body)].map(
+    ({ name, ...place }) => ({
+      code: 'ambiguous_name',
+      severity: 'warning',
+      message: `"${name}" is parsed as an expression, not as a field name. For the field write {{ data["${name}"] }}.`,
+      ...place,
+    }),
+  )
 
 /** Placeholder for the output of a variable. */
 const OUTPUT = '\ue000'

@@ -10,7 +10,7 @@ import type { Secrets } from '../lib/secrets.ts'
 import { preferenceLinks } from '../preferences/link.ts'
 import type { Reference } from './language/prepare.ts'
 import { isMissing, isStandard, type Recipient } from './language/variables.ts'
-import { outgoingHtml, resolveFromName } from './outgoing-html.ts'
+import { outgoingHtmlString, resolveFromName } from './outgoing-html.ts'
 import { inspectTemplate, renderEmail, textOf } from './render.ts'
 import type { TemplateSource } from './rendered-email.ts'
 import type { TYPES } from './template.ts'
@@ -44,13 +44,13 @@ export async function previewTemplate(
   return { ...shown, missingVariables: findMissing(references, recipient).map((path) => path.join('.')) }
 }
 
-type PreviewedContent = TemplateSource & Parameters<typeof outgoingHtml>[0]
+type PreviewedContent = TemplateSource & Parameters<typeof outgoingHtmlString>[0]
 
 /** Renders, and adds what delivery adds. */
 export async function previewContent(projectId: string, content: PreviewedContent, recipient: Recipient) {
   const rendered = await renderEmail(content, recipient, { projectId })
   if (!rendered.ok) return invalid('body', rendered.reason)
-  const html = outgoingHtml(content, recipient, rendered.html)
+  const html = outgoingHtmlString(content, recipient, rendered)
   const converted = await textOf(html, projectId)
   if (!converted.ok) return invalid('body', converted.reason)
   return { subject: rendered.subject, html, text: converted.text }

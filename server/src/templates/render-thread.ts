@@ -33,6 +33,7 @@ export function render({ template, recipients, progress }: Work): Rendered[] {
   const [problem] = problemsOf(template)
   if (problem) return recipients.map(() => ({ ok: false, reason: describeProblem(problem) }))
   const subject = compile(template.subject, { html: false })
+  const previewText = compile(template.previewText ?? '', { html: false })
   const body = compile(template.body, { html: true })
   const results: Rendered[] = []
   const began = performance.now()
@@ -40,7 +41,7 @@ export function render({ template, recipients, progress }: Work): Rendered[] {
     Atomics.store(progress, 0, results.length)
     const result = attempt(() => {
       const scope = scopeOf(recipient)
-      return finishRendering({ subject: subject(scope), html: body(scope) })
+      return finishRendering({ subject: subject(scope), previewText: previewText(scope), html: body(scope) })
     })
     results.push(result)
     if (performance.now() - began > TURN_MS) break
@@ -60,9 +61,9 @@ export function inspect({ template, progress }: { template: TemplateSource; prog
 }
 
 const problemsOf = (template: TemplateSource): SyntaxProblem[] =>
-  (['subject', 'body'] as const).flatMap((field) => {
+  (['subject', 'previewText', 'body'] as const).flatMap((field) => {
     try {
-      compile(template[field], { html: field === 'body' })
+      compile(template[field] ?? '', { html: field === 'body' })
       return []
     } catch (err) {
       if (err instanceof TemplateSyntaxError) return [{ field, message: err.message, line: err.line, column: err.column }]

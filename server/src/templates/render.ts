@@ -2,6 +2,7 @@ import { AppError } from '../lib/errors.ts'
 import { createFairQueue } from '../lib/fair-queue.ts'
 import { createProgress, createThreadPool, spareCores, watchProgress } from '../lib/thread-pool.ts'
 import { createYield } from '../lib/yield-to-loop.ts'
+import { joinSlots } from '../mime/slotted-html.ts'
 import { compileFastPath, type FastPath } from './language/fast-path.ts'
 import {
   COMPILE_MS,
@@ -65,10 +66,12 @@ export async function renderEmails(template: TemplateSource, recipients: Recipie
   return results.map((result) => result ?? others.shift()!)
 }
 
-/** A body without tags is the same for every recipient and may have any size, so only the subject is rendered. */
-async function renderSubjectOnly({ subject, body }: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
-  const results = await renderEmails({ subject, body: '' }, recipients, options)
-  return results.map((result) => (result.ok ? { ...result, html: body } : result))
+/** A body without tags is the same for every recipient and may have any size, so only the texts beside it are rendered. */
+async function renderSubjectOnly(template: TemplateSource, recipients: Recipient[], options: Options): Promise<Rendered[]> {
+  const results = await renderEmails({ ...template, body: '' }, recipients, options)
+  return results.map((result) =>
+    result.ok ? { ok: true, subject: result.subject, previewText: result.previewText, html: template.body } : result,
+  )
 }
 
 export const hasTags = (source: string) => source.includes('{{') || source.includes('{%')
@@ -104,27 +107,32 @@ export async function textOf(html: string, projectId: string): Promise<{ ok: tru
 const CACHE_LIMITS = { entries: 1_000, bytes: 20_000_000 }
 const BYTES_PER_VARIABLE = 500
 const fastPaths = {
-  subject: createSourceCache<CachedFastPath>({ ...CACHE_LIMITS, bytes: 2_000_000 }),
+  /** Subjects and preview texts. */
+  line: createSourceCache<CachedFastPath>({ ...CACHE_LIMITS, bytes: 2_000_000 }),
   body: createSourceCache<CachedFastPath>(CACHE_LIMITS),
 }
-type CachedFastPath = { render: FastPath | undefined }
+type CachedFastPath = { path: FastPath | undefined }
 const checked = createSourceCache<SyntaxProblem[]>(CACHE_LIMITS)
 
-const keyOf = ({ subject, body }: TemplateSource) => `${subject}\n${body}`
+const keyOf = ({ subject, previewText, body }: TemplateSource) => `${subject}\n${previewText ?? ''}\n${body}`
 
-type FastEmail = { subject: FastPath; body: FastPath }
+type FastEmail = { subject: FastPath; previewText: FastPath; body: FastPath }
 
-function fastPathOf({ subject, body }: TemplateSource): FastEmail | undefined {
-  const parts = { subject: cachedFastPath(subject, 'subject'), body: cachedFastPath(body, 'body') }
-  return parts.subject && parts.body ? (parts as FastEmail) : undefined
+function fastPathOf({ subject, previewText, body }: TemplateSource): FastEmail | undefined {
+  const parts = {
+    subject: cachedFastPath(subject, 'line'),
+    previewText: cachedFastPath(previewText ?? '', 'line'),
+    body: cachedFastPath(body, 'body'),
+  }
+  return parts.subject && parts.previewText && parts.body ? (parts as FastEmail) : undefined
 }
 
 function cachedFastPath(source: string, part: keyof typeof fastPaths): FastPath | undefined {
   const known = fastPaths[part].get(source)
-  if (known) return known.render
-  const render = readFastPath(source, part === 'body')
-  fastPaths[part].set(source, { render }, 2 * source.length + (render ? BYTES_PER_VARIABLE * countVariables(source) : 0))
-  return render
+  if (known) return known.path
+  const path = readFastPath(source, part === 'body')
+  fastPaths[part].set(source, { path }, 2 * source.length + (path ? BYTES_PER_VARIABLE * countVariables(source) : 0))
+  return path
 }
 
 const countVariables = (source: string) => source.split('{{').length - 1
@@ -143,24 +151,32 @@ function readFastPath(source: string, html: boolean) {
 // On the main thread --------------------------------------------------------------------------------------------------
 
 /** Undefined for recipients whose email is too long, or too much work, for the main thread. */
-async function renderFast({ subject, body }: FastEmail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
+async function renderFast(email: FastEmail, recipients: Recipient[]): Promise<(Rendered | undefined)[]> {
   const results: (Rendered | undefined)[] = []
   const pause = createYield()
   let left = MAX_FAST_PROCESSED_PER_CALL
   for (const recipient of recipients) {
     const allowed = Math.min(left, MAX_FAST_PROCESSED)
     const budget = { characters: allowed }
-    const email = left > 0 ? { subject: subject(recipient, budget), html: body(recipient, budget) } : NOTHING
+    results.push(left > 0 ? fill(email, recipient, budget) : undefined)
     left -= allowed - budget.characters
-    results.push(
-      email.subject === undefined || email.html === undefined ? undefined : finishRendering(email as { subject: string; html: string }),
-    )
     await pause()
   }
   return results
 }
 
-const NOTHING = { subject: undefined, html: undefined }
+function fill({ subject, previewText, body }: FastEmail, recipient: Recipient, budget: { characters: number }): Rendered | undefined {
+  const subjectValues = subject.valuesFor(recipient, budget)
+  const previewValues = subjectValues && previewText.valuesFor(recipient, budget)
+  const values = previewValues && body.valuesFor(recipient, budget)
+  if (!values) return undefined
+  return finishRendering({
+    subject: joinSlots({ texts: subject.texts, values: subjectValues }),
+    previewText: joinSlots({ texts: previewText.texts, values: previewValues }),
+    html: joinSlots({ texts: body.texts, values }),
+    ...(body.isEscaped ? { slots: { texts: body.texts, values } } : {}),
+  })
+}
 
 // In threads ----------------------------------------------------------------------------------------------------------
 

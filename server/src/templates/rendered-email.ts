@@ -1,11 +1,20 @@
-import { MAX_SUBJECT } from './language/limits.ts'
+import type { SlottedHtml } from '../mime/slotted-html.ts'
+import { MAX_PREVIEW_TEXT, MAX_SUBJECT } from './language/limits.ts'
 import type { Reference } from './language/prepare.ts'
 
-export type TemplateSource = { subject: string; body: string }
+export type TemplateSource = { subject: string; previewText?: string | null | undefined; body: string }
 
-export type Rendered = { ok: true; subject: string; html: string } | { ok: false; reason: string }
+export type RenderedEmail = {
+  subject: string
+  /** One line of plain text; empty when there is none. */
+  previewText: string
+  html: string
+  /** The same HTML, if only its values differ between recipients. */
+  slots?: SlottedHtml
+}
+export type Rendered = ({ ok: true } & RenderedEmail) | { ok: false; reason: string }
 
-export type SyntaxProblem = { field: 'subject' | 'body'; message: string; line: number; column: number }
+export type SyntaxProblem = { field: keyof TemplateSource; message: string; line: number; column: number }
 
 export type Inspection = { problems: SyntaxProblem[]; references: Reference[] }
 
@@ -20,11 +29,21 @@ export const RENDER_FAILURES = {
   text: 'Converting the HTML to text took longer than 2 s.',
 } as const
 
-/** Removes line breaks from the subject: a value must not end the header. */
-export function finishRendering(email: { subject: string; html: string }): Rendered {
+/** Removes line breaks from the subject: a value must not end the header. Inboxes cut preview texts, so long ones are cut here. */
+export function finishRendering(email: RenderedEmail): Rendered {
   const subject = email.subject.replace(/[\r\n]+/g, '')
-  return subject.length > MAX_SUBJECT ? { ok: false, reason: RENDER_FAILURES.subject } : { ok: true, ...email, subject }
+  if (subject.length > MAX_SUBJECT) return { ok: false, reason: RENDER_FAILURES.subject }
+  return { ok: true, ...email, subject, previewText: email.previewText && finishPreviewText(email.previewText) }
 }
+
+/** Never ends with half of a surrogate pair. */
+const finishPreviewText = (text: string) =>
+  text
+    .slice(0, 4 * MAX_PREVIEW_TEXT)
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_PREVIEW_TEXT)
+    .replace(/[\ud800-\udbff]$/, '')
 
 /** Values of `progress` other than the index of a recipient. */
 export const CONVERTING = -3

@@ -15,8 +15,8 @@ import { showsOtherAddress } from '../lib/address.ts'
 import { AppError, fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { KB, MB } from '../lib/units.ts'
-import { assertRenderable, Body, SenderName, Subject } from './content.ts'
-import { MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
+import { assertRenderable, Body, PreviewText, SenderName, Subject } from './content.ts'
+import { MAX_PREVIEW_TEXT, MAX_SOURCE, MAX_SUBJECT } from './language/limits.ts'
 import { LintIssue, lintTemplate } from './lint.ts'
 import { Preview, previewTemplate, sampleRecipient } from './preview.ts'
 import { findPreviewPage, savePreviewPage } from './preview-pages.ts'
@@ -39,6 +39,7 @@ const VersionId = TemplateId.extend({ version: z.string() })
 const Name = z.string().trim().min(1).max(MAX_NAME)
 const Optional = {
   description: z.string().max(1_000).nullish(),
+  previewText: PreviewText.nullish(),
   from: Address.nullish().describe('Must be on a verified domain.'),
   fromName: SenderName.nullish(),
   replyTo: Address.nullish(),
@@ -117,7 +118,12 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       schema: {
         tags,
         summary: 'Lint a subject and body',
-        body: z.object({ subject: z.string().max(MAX_SUBJECT), body: z.string().max(MAX_SOURCE), type: z.enum(TYPES).optional() }),
+        body: z.object({
+          subject: z.string().max(MAX_SUBJECT),
+          previewText: z.string().max(MAX_PREVIEW_TEXT).nullish(),
+          body: z.string().max(MAX_SOURCE),
+          type: z.enum(TYPES).optional(),
+        }),
         response: { 200: LintResult },
       },
     },
@@ -192,9 +198,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       },
     },
     async (req, reply) => {
-      const { subject, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
+      const { subject, previewText, body, from, fromName, replyTo, type } = await findStoredVersion(req.project.id, req.params)
       const stored = await find(req.project.id, req.params.id)
-      const changed = await change(req, stored, { subject, body, from, fromName, replyTo, type })
+      const changed = await change(req, stored, { subject, previewText, body, from, fromName, replyTo, type })
       return reply.header('etag', etagOf(changed)).send(changed)
     },
   )
@@ -254,6 +260,7 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
         description: `Renders a subject and body for a contact or a sample. ${PREVIEWED}`,
         body: z.object({
           subject: Subject,
+          previewText: PreviewText.nullish(),
           body: Body,
           type: z.enum(TYPES).default('TRANSACTIONAL'),
           from: Address.nullish(),
@@ -264,9 +271,9 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
       },
     },
     async (req) => {
-      const { subject, body, type, from = null, fromName = null, ...sample } = req.body
-      await assertRenderable(req.project.id, { subject, body })
-      return preview(req.project.id, { subject, body, type, from, fromName }, sample)
+      const { subject, previewText = null, body, type, from = null, fromName = null, ...sample } = req.body
+      await assertRenderable(req.project.id, { subject, previewText, body })
+      return preview(req.project.id, { subject, previewText, body, type, from, fromName }, sample)
     },
   )
 

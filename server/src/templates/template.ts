@@ -17,12 +17,13 @@ export const Template = z
     name: z.string(),
     description: z.string().nullable(),
     subject: z.string(),
+    previewText: z.string().nullable().describe('Shown by inboxes beside the subject; hidden in the email itself.'),
     body: z.string(),
     from: z.string().nullable(),
     fromName: z.string().nullable(),
     replyTo: z.string().nullable(),
     type: z.enum(TYPES),
-    version: z.int().describe('Grows with every change of subject, body, from, fromName, replyTo or type.'),
+    version: z.int().describe('Grows with every change of subject, previewText, body, from, fromName, replyTo or type.'),
     projectId: z.uuid(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -32,11 +33,11 @@ export const Template = z
 type TemplateJson = z.output<typeof Template>
 type Row = Omit<TemplateJson, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
 type Content = Pick<Row, 'name' | 'subject' | 'body' | 'type'> & {
-  [Key in 'description' | 'from' | 'fromName' | 'replyTo']?: string | null | undefined
+  [Key in 'description' | 'previewText' | 'from' | 'fromName' | 'replyTo']?: string | null | undefined
 }
 
 const COLUMNS = sql`
-  id, name, description, subject, body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type, version,
+  id, name, description, subject, preview_text as "previewText", body, from_address as "from", from_name as "fromName", reply_to as "replyTo", type, version,
   project_id as "projectId", created_at as "createdAt", updated_at as "updatedAt"`
 
 const showTemplate = ({ createdAt, updatedAt, ...row }: Row): TemplateJson => ({
@@ -98,12 +99,13 @@ function matching(projectId: string, { type, search }: z.output<typeof Templates
 type Author = { savedBy?: string | undefined }
 
 export async function createTemplate(tx: Tx, projectId: string, template: Content, { savedBy }: Author = {}): Promise<TemplateJson> {
-  const { name, description = null, subject, body, from = null, fromName = null, replyTo = null, type } = template
+  const { name, description = null, subject, previewText = null, body, from = null, fromName = null, replyTo = null, type } = template
   const row = await one(
     tx,
     sql<Row>`
-      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type, saved_by, saved_at)
-      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
+      insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
+        saved_at)
+      values (${projectId}, ${newId()}, ${name}, ${description}, ${subject}, ${previewText}, ${body}, ${from}, ${fromName}, ${replyTo}, ${type}, ${savedBy ?? null}, now())
       returning ${COLUMNS}
     `,
   )
@@ -114,6 +116,7 @@ const COLUMN_OF = {
   name: 'name',
   description: 'description',
   subject: 'subject',
+  previewText: 'preview_text',
   body: 'body',
   from: 'from_address',
   fromName: 'from_name',
@@ -159,9 +162,10 @@ export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Auth
   const row = await maybeOne(
     tx,
     sql<Row>`
-      insert into templates (project_id, id, name, description, subject, body, from_address, from_name, reply_to, type, saved_by, saved_at)
-      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, body, from_address, from_name, reply_to, type,
-        ${savedBy ?? null}, now()
+      insert into templates (project_id, id, name, description, subject, preview_text, body, from_address, from_name, reply_to, type, saved_by,
+        saved_at)
+      select project_id, ${newId()}, left(name, ${MAX_NAME - COPY.length}) || ${COPY}, description, subject, preview_text, body, from_address, from_name,
+        reply_to, type, ${savedBy ?? null}, now()
       from templates where project_id = ${projectId} and id = ${id}
       returning ${COLUMNS}
     `,

@@ -17,6 +17,7 @@ export const TemplateVersion = z
     version: z.int(),
     isCurrent: z.boolean(),
     subject: z.string(),
+    previewText: z.string().nullable(),
     from: z.string().nullable(),
     fromName: z.string().nullable(),
     replyTo: z.string().nullable(),
@@ -32,7 +33,7 @@ type TemplateRef = { projectId: string; id: string }
 type Row = Omit<z.output<typeof TemplateVersion>, 'savedAt'> & { savedAt: Date }
 
 /** The columns that a version consists of. A change of any other column makes no version. */
-export const VERSIONED = ['subject', 'body', 'from_address', 'from_name', 'reply_to', 'type'] as const
+export const VERSIONED = ['subject', 'preview_text', 'body', 'from_address', 'from_name', 'reply_to', 'type'] as const
 const CONTENT = sql.join(VERSIONED.map((column) => sql.ref(column)))
 
 type Change = TemplateRef & {
@@ -74,7 +75,7 @@ const trim = (tx: Tx, { projectId, id }: TemplateRef) =>
   `.execute(tx)
 
 const VERSION_COLUMNS = sql`
-  v.version, v."isCurrent", v.subject, v.from_address as "from", v.from_name as "fromName", v.reply_to as "replyTo", v.type,
+  v.version, v."isCurrent", v.subject, v.preview_text as "previewText", v.from_address as "from", v.from_name as "fromName", v.reply_to as "replyTo", v.type,
   octet_length(v.body) as bytes, v.saved_at as "savedAt", (select email from users where users.id = v.saved_by) as "savedBy"`
 
 /** The template itself, and its older versions. */

@@ -1,7 +1,11 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { transact } from '../../src/db/index.ts'
+import { enqueueEmails, insertContents } from '../../src/delivery/outbox/enqueue.ts'
+import { newId } from '../../src/lib/id.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
@@ -107,5 +111,47 @@ describe('the preview of a sandbox message', () => {
     const { id } = await project.sent({ to: 'mine@example.com' })
     const message = await messageOf(id)
     expect((await other.call('GET', `/sandbox/messages/${message}/preview`)).status).toBe(404)
+  })
+})
+
+describe('the Feedback-ID', () => {
+  test('of a campaign email names campaign, project, type and installation; that of any other email is its own', async () => {
+    const campaignId = newId()
+    const headers = { 'Feedback-ID': 'a:b:c:custom' }
+    const ids = { projectId: project.id, contentId: newId() }
+    const campaignEmail = await transact(sterna.db, async (tx) => {
+      const fromAddress = `hello@${project.domain}`
+      const content = {
+        type: 'MARKETING' as const,
+        subject: 'News',
+        body: '<p>News</p>',
+        fromAddress,
+        fromName: null,
+        replyTo: null,
+        headers,
+      }
+      await insertContents(tx, [{ ...content, projectId: project.id, id: ids.contentId, templateId: null }])
+      const { id: contactId } = (await project.call('POST', '/contacts', { email: 'campaign@example.com', subscribed: true })).body
+      const id = newId()
+      const email = {
+        ...ids,
+        id,
+        contactId,
+        campaignId,
+        toAddress: 'campaign@example.com',
+        toName: null,
+        vars: {},
+        fromDomain: project.domain,
+      }
+      await enqueueEmails(tx, [{ ...email, sourceType: 'CAMPAIGN' }])
+      return id
+    })
+    const source = await eventually(() => project.source(campaignEmail))
+    expect(source.match(/^Feedback-ID: .*(\r\n .*)*/gim)!.map((line) => line.replace(/\r\n/g, ''))).toEqual([
+      `Feedback-ID: ${campaignId}:${project.id}:marketing:mailexample`,
+    ])
+    expect(source.replace(/\r\n\s+/g, '')).toMatch(/^DKIM-Signature: .*:feedback-id:feedback-id;/)
+    const { id } = await project.sent({ headers })
+    expect(await project.source(id)).toContain('\r\nFeedback-ID: a:b:c:custom\r\n')
   })
 })

@@ -84,8 +84,8 @@ describe('the fast path', () => {
     ['many strings with a little output each', '{{ w | upcase }}'.repeat(200), 'x'.repeat(1_000), 129],
   ])('stops at 256,000 characters for %s', (_, body, value, reads) => {
     const data = counting(value)
-    const render = compileFastPath(prepare(body, { html: true }), { html: true })!
-    expect(render(recipient(data), { characters: MAX_FAST_PROCESSED })).toBeUndefined()
+    const { valuesFor } = compileFastPath(prepare(body, { html: true }), { html: true })!
+    expect(valuesFor(recipient(data), { characters: MAX_FAST_PROCESSED })).toBeUndefined()
     expect(data.reads).toBeLessThanOrEqual(reads)
   })
 

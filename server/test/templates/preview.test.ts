@@ -15,7 +15,7 @@ beforeAll(async () => {
 type Type = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
 type Previewed = { subject: string; html: string; text: string; missingVariables: string[] }
 
-async function newTemplate({ type, ...content }: { type: Type; subject?: string; body: string }) {
+async function newTemplate({ type, ...content }: { type: Type; subject?: string; previewText?: string | null; body: string }) {
   const id = await project.template({ from: `hello@${project.domain}`, type: type === 'HEADLESS' ? 'MARKETING' : type, ...content })
   if (type === 'HEADLESS') await project.call('PATCH', `/templates/${id}`, { type })
   return id
@@ -79,6 +79,7 @@ describe('a preview', () => {
   const content = fc.record({
     type: fc.constantFrom<Type>('TRANSACTIONAL', 'MARKETING', 'MARKETING', 'HEADLESS'),
     body: fc.array(piece, { maxLength: 30 }).map((pieces) => `x${pieces.join('')}`),
+    previewText: fc.constantFrom(null, '', 'Soon', 'For {{ name }} & "you"', '{% if vip %}<VIP>{% endif %}'),
     subject: fc.constantFrom('News', 'Hi {{ name ?? "you" | strip }}', '{% if vip %}VIP{% endif %} €'),
     data: fc.record(
       { name: fc.constantFrom('Ada', '<b>Ada</b>', ' a  b '), vip: fc.boolean(), locale: fc.constantFrom('de', 'pt-BR', 'xx') },

@@ -32,7 +32,7 @@ const fieldsOf = ({ body }: { body: { error?: { errors?: { field: string }[] } }
 describe('creating a template', () => {
   test('answers 201 with the whole template, which is then found', async () => {
     const project = await newProject()
-    const given = { ...WELCOME, description: 'For everyone', fromName: 'Ada', replyTo: 'Ada@Example.com' }
+    const given = { ...WELCOME, description: 'For everyone', fromName: 'Ada', previewText: 'Soon', replyTo: 'Ada@Example.com' }
     const { status, body } = await project.call('POST', '/templates', given)
     expect(status).toBe(201)
     expect(body).toEqual({

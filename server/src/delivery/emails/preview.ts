@@ -40,6 +40,7 @@ type Row = {
   vars: Record<string, unknown> | null
   type: EmailType
   subject: string
+  previewText: string | null
   body: string
   fromAddress: string
   fromName: string | null
@@ -73,7 +74,7 @@ const findRow = (db: Db, { projectId, id }: EmailId) =>
   maybeOne(
     db,
     sql<Row>`
-      select e.source_type as "sourceType", e.to_address as "to", e.vars, c.type, c.subject, c.body,
+      select e.source_type as "sourceType", e.to_address as "to", e.vars, c.type, c.subject, c.preview_text as "previewText", c.body,
         c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage",
         case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
           as "contactId"
@@ -88,10 +89,10 @@ function showReceived({ subject, body }: Row) {
   return { subject, html: isHtml ? body : `<pre style="white-space:pre-wrap">${escapeHtml(body)}</pre>`, text: isHtml ? '' : body }
 }
 
-async function findCleared(projectId: string, { subject, body }: Row, recipient: Recipient) {
-  if (!hasTags(subject) && !hasTags(body)) return []
+async function findCleared(projectId: string, { subject, previewText, body }: Row, recipient: Recipient) {
+  if (![subject, previewText ?? '', body].some(hasTags)) return []
   // A body without tags may be larger than a template.
-  const { references } = await inspectTemplate({ subject, body: hasTags(body) ? body : '' }, projectId)
+  const { references } = await inspectTemplate({ subject, previewText, body: hasTags(body) ? body : '' }, projectId)
   return findMissing(references, recipient)
 }
 

@@ -1,7 +1,6 @@
 import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
-import type { ParsedHtml } from '../../mime/html-to-text.ts'
-import { rewriteLinks } from '../../mime/rewrite-links.ts'
+import type { HtmlParts } from '../../mime/compiled-html.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content } from '../outbox/content.ts'
 import { TRAP, tokensFor } from './tracking-token.ts'
@@ -24,10 +23,10 @@ export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; 
     }
   }
 
-  return ({ email, content, tracking }: Tracked, html: string, read: ParsedHtml) => {
+  return ({ email, content, tracking }: Tracked, { html, withTracking }: Pick<HtmlParts, 'html' | 'withTracking'>) => {
     if (tracking === 'DISABLED' || (tracking === 'MARKETING_ONLY' && content.type === 'TRANSACTIONAL')) return html
     try {
-      return rewriteLinks(html, read, addressesFor(email))
+      return withTracking(addressesFor(email))
     } catch (err) {
       log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not track the links of an email')
       return html

@@ -31,16 +31,17 @@ type Template = NonNullable<Awaited<ReturnType<typeof findTemplate>>>
 
 /** Fields that take precedence over those of the template. Without a template, subject and body are required. */
 type ContentFields = { fromAddress: string } & {
-  [Field in 'subject' | 'body' | 'fromName' | 'replyTo']?: string | null | undefined
+  [Field in 'subject' | 'previewText' | 'body' | 'fromName' | 'replyTo']?: string | null | undefined
 } & { headers?: Record<string, string> | undefined }
 
 /** The content of an email: that of a template, if there is one, with the given fields instead of the template's. */
 export const contentFrom = (
   template: Template | undefined,
-  { fromAddress, subject, body, fromName, replyTo, headers = {} }: ContentFields,
+  { fromAddress, subject, previewText, body, fromName, replyTo, headers = {} }: ContentFields,
 ): Omit<NewContent, 'projectId' | 'id'> => ({
   type: template?.type ?? 'TRANSACTIONAL',
   subject: subject ?? template?.subject ?? '',
+  previewText: previewText ?? template?.previewText ?? null,
   body: body ?? template?.body ?? '',
   fromAddress,
   fromName: fromName || template?.fromName || null,

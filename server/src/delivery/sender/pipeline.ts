@@ -13,10 +13,11 @@ import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { outgoingHtml } from '../../templates/outgoing-html.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
-import type { Rendered } from '../../templates/rendered-email.ts'
+import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import type { BuildRequest } from '../message/build.ts'
 import { BuildError, createBuildPool } from '../message/build-pool.ts'
+import { feedbackSenderOf, withFeedbackId } from '../message/feedback-id.ts'
 import { returnPathOf } from '../message/return-path.ts'
 import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
@@ -54,7 +55,6 @@ type Hooks = {
   offTheWire: (disposition?: Disposition) => void
 }
 
-type Content = { subject: string; html: string }
 /** No result: rendering itself failed, which is not the fault of the template. */
 type RenderedFor = { admitted: Admitted; recipient: Recipient; result: Rendered | undefined }
 /** Called once per prepared group of emails, with those of them that are ready. The others are settled. */
@@ -97,6 +97,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(ownDb, worker)
+  const feedbackSender = feedbackSenderOf(publicUrl)
   const buildPool = createBuildPool({ secrets, publicUrl, log })
   const timeouts = createTimeouts()
   const sizes = createRenderedSizes()
@@ -204,7 +205,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   async function buildMessage(
     { email, content, signer, tracking }: Admitted,
     recipient: Recipient,
-    rendered: Content,
+    rendered: RenderedEmail,
   ): Promise<OutgoingMessage> {
     const { projectId, id, priority, messageId, createdAt, toAddress, toName } = email
     const { type, fromAddress, replyTo, attachments } = content
@@ -214,8 +215,8 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       content: { type, fromAddress, replyTo, attachments },
       fromName: content.fromName,
       subject: rendered.subject,
-      html: outgoingHtml(content, recipient, rendered.html),
-      headers: { ...content.headers, ...unsubscribeHeaders(type, recipient, content.headers) },
+      html: outgoingHtml(content, recipient, rendered),
+      headers: { ...withFeedbackId(email, content, feedbackSender), ...unsubscribeHeaders(type, recipient, content.headers) },
       tracking,
       returnPath,
       signer: signs ? { ...signer, key: await keyOf(projectId, signer) } : undefined,

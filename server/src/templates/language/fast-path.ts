@@ -7,10 +7,17 @@ import { lookUpVariable, type Recipient } from './variables.ts'
 
 /** Characters that may still be processed on the main thread. Below zero, the email is left to the render threads. */
 type Budget = { characters: number }
-/** Returns undefined once the budget is used up. */
-type Piece = string | ((recipient: Recipient, budget: Budget) => string | undefined)
-/** Renders a template that only fills in variables. Returns undefined if that is too long, or too much work, for the main thread. */
-export type FastPath = (recipient: Recipient, budget: Budget) => string | undefined
+/** Prints one value. Returns undefined once the budget is used up. */
+type Slot = (recipient: Recipient, budget: Budget) => string | undefined
+/** A template that only fills in variables. */
+export type FastPath = {
+  /** The texts around the values: one more than there are values. */
+  texts: string[]
+  /** True when all values are escaped for HTML. */
+  isEscaped: boolean
+  /** Undefined if the email is too long, or too much work, for the main thread. */
+  valuesFor(recipient: Recipient, budget: Budget): string[] | undefined
+}
 
 /** Properties that the engine computes for lists and strings; the fast path would read them as fields. */
 const COMPUTED = new Set(['size', 'first', 'last'])
@@ -22,35 +29,50 @@ const COMPUTED = new Set(['size', 'first', 'last'])
  */
 export function compileFastPath({ sequence }: Prepared, { html }: { html: boolean }): FastPath | undefined {
   if (!sequence) return undefined
-  const pieces: Piece[] = []
+  const texts = ['']
+  const slots: Slot[] = []
+  let isEscaped = html
   for (const part of sequence) {
-    const piece = typeof part === 'string' ? part : pieceOf(part.expression, { html, isUrl: part.isUrl })
-    if (piece === undefined) return undefined
-    pieces.push(piece)
-  }
-  return (recipient, budget) => {
-    let text = ''
-    for (const piece of pieces) {
-      const printed = typeof piece === 'string' ? piece : piece(recipient, budget)
-      if (printed === undefined) return undefined
-      text += printed
-      if (text.length > MAX_FAST_OUTPUT) return undefined
+    if (typeof part === 'string') texts[texts.length - 1] += part
+    else {
+      const slot = slotOf(part.expression, { html, isUrl: part.isUrl })
+      if (!slot) return undefined
+      slots.push(slot)
+      texts.push('')
+      isEscaped &&= !isRaw(part.expression)
     }
-    return text
   }
+  const textLength = texts.reduce((sum, text) => sum + text.length, 0)
+  return { texts, isEscaped, valuesFor: (recipient, budget) => valuesFor(slots, textLength, recipient, budget) }
+}
+
+function valuesFor(slots: Slot[], textLength: number, recipient: Recipient, budget: Budget) {
+  const values: string[] = []
+  let length = textLength
+  for (const slot of slots) {
+    const value = slot(recipient, budget)
+    if (value === undefined) return undefined
+    length += value.length
+    if (length > MAX_FAST_OUTPUT) return undefined
+    values.push(value)
+  }
+  return length > MAX_FAST_OUTPUT ? undefined : values
 }
 
 type ReadValue = (recipient: Recipient) => unknown
 type Filter = { read: (value: unknown) => unknown; isFree: boolean }
 
-function pieceOf({ terms, filters }: LiquidExpression, { html, isUrl }: { html: boolean; isUrl: boolean }): Piece | undefined {
+const isRaw = ({ filters }: LiquidExpression) => filters.at(-1)?.name === 'raw'
+
+function slotOf(expression: LiquidExpression, { html, isUrl }: { html: boolean; isUrl: boolean }): Slot | undefined {
+  const { terms, filters } = expression
   const [term] = terms
   const read = terms.length === 1 && term!.kind !== 'operator' ? readOf(term as Operand) : undefined
-  const isRaw = filters.at(-1)?.name === 'raw'
-  const steps = (isRaw ? filters.slice(0, -1) : filters).map(filterOf)
+  const raw = isRaw(expression)
+  const steps = (raw ? filters.slice(0, -1) : filters).map(filterOf)
   if (!read || !steps.every((step) => step !== undefined)) return undefined
-  const write = isUrl && !isRaw ? safeUrl : print
-  const isEscaped = html && !isRaw
+  const write = isUrl && !raw ? safeUrl : print
+  const isEscaped = html && !raw
   return (recipient, budget) => {
     let value = read(recipient)
     for (const { read: apply, isFree } of steps) {

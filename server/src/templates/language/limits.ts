@@ -11,6 +11,8 @@ export const MAX_FILTERS = 50
 /** Characters of a rendered body. */
 export const MAX_OUTPUT = 5_000_000
 export const MAX_SUBJECT = 998
+/** Characters of a preview text, as written and as rendered. Inboxes show 150 at most. */
+export const MAX_PREVIEW_TEXT = 500
 
 /** Limits of the fast path, which runs on the main thread: a few milliseconds the first time, then about one. */
 export const MAX_FAST_SOURCE = 100_000
