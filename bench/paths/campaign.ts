@@ -216,7 +216,7 @@ async function timeStatements(product: Product, databaseUrl: string, count: numb
         name: 'mark',
         micros: await micros(() =>
           concurrently(claimed, async (email) => {
-            if (!(await mark({ ...idOf(email), needsConsent: true, subject: 'value 1, your news' })))
+            if (!(await mark({ ...idOf(email), streamId: email.streamId, needsConsent: true, subject: 'value 1, your news' })))
               throw new Error('an email was not marked')
           }),
         ),
