@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { cancelQueued, cancelStreams } from '../../src/delivery/outbox/cancel.ts'
-import { createClaim } from '../../src/delivery/outbox/claim.ts'
+import { type ClaimedEmail, createClaim } from '../../src/delivery/outbox/claim.ts'
+import { createContents } from '../../src/delivery/outbox/content.ts'
 import { emailOfMessageId, enqueueAudienceSql, enqueueEmails } from '../../src/delivery/outbox/enqueue.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { PRIORITIES } from '../../src/delivery/outbox/stream-of.ts'
@@ -17,6 +18,7 @@ import {
   setStreamRate,
 } from '../../src/delivery/outbox/streams.ts'
 import { expireQueued } from '../../src/delivery/sender/expire.ts'
+import { passGate } from '../../src/delivery/sender/gate.ts'
 import { idTime, newId } from '../../src/lib/id.ts'
 import { type Campaign, useOutbox } from '../support/outbox.ts'
 import { until } from '../support/until.ts'
@@ -134,6 +136,27 @@ describe('a claim', () => {
     expect((await read()) - before).toBeLessThan(300)
     await session.destroy()
   })
+
+  test('finds an open stream behind many that wait, and starts over behind it', async () => {
+    const pattern = await newCampaign({ emails: 1 })
+    await sql`
+      with waiting as (
+        insert into streams (project_id, id, from_domain, paused_at)
+        select ${project.id}, ('ffff0000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${project.domain}, now() from generate_series(1, 300) as n
+        returning id
+      )
+      insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id)
+      select project_id, gen_random_uuid(), content_id, contact_id, to_address, source_type, w.id, message_id || w.id, lane, w.id
+      from emails, waiting w where campaign_id = ${pattern.campaignId}
+    `.execute(sterna.db)
+    const last = 'ffff0000-0000-7000-8000-000000000300'
+    await inTx((tx) => resumeStream(tx, { projectId: project.id, streamId: last }))
+    expect((await claimOf(worker, pattern)).map(({ streamId }) => streamId)).toEqual([pattern.streamId])
+    expect((await claimOf(worker, pattern)).map(({ streamId }) => streamId)).toEqual([last])
+    expect(await claimOf(worker, pattern)).toEqual([])
+    const later = await newCampaign({ emails: 1 })
+    expect((await claimOf(worker, later)).map(({ streamId }) => streamId)).toEqual([later.streamId])
+  })
 })
 
 describe('the mark of an email', () => {
@@ -211,6 +234,35 @@ describe('the mark of an email', () => {
       await inTx((tx) => resumeStream(tx, campaign))
     }
     expect(refused).toHaveLength(40)
+  })
+})
+
+describe('the gate', () => {
+  const pass = (emails: ClaimedEmail[]) => passGate(sterna.db, emails, createContents(sterna.db))
+
+  test('defers an email of a campaign whose domain is no longer verified, and fails any other', async () => {
+    const other = await newProject()
+    const emails = await claimedOf(await newCampaign({ projectId: other.id, fromDomain: other.domain }))
+    await sql`update domains set status = 'pending', verified_by = null, verified_at = null where project_id = ${other.id}`.execute(
+      sterna.db,
+    )
+    const { refused } = await pass([emails[0]!, { ...emails[1]!, campaignId: null }])
+    expect(refused.map(({ state, error }) => [state, error])).toEqual([
+      ['deferred', 'domain_not_verified'],
+      ['failed', 'domain_not_verified'],
+    ])
+  })
+
+  test('counts the age of an email of a campaign from its first failure', async () => {
+    const [email] = await claimedOf(await newCampaign())
+    const longAgo = new Date(Date.now() - 8 * 86_400_000)
+    const { admitted, refused } = await pass([
+      { ...email!, createdAt: longAgo },
+      { ...email!, firstFailedAt: longAgo },
+      { ...email!, createdAt: longAgo, campaignId: null },
+    ])
+    expect(admitted).toHaveLength(1)
+    expect(refused.map(({ error }) => error)).toEqual(['expired', 'expired'])
   })
 })
 

@@ -122,7 +122,7 @@ describe('a preview', () => {
     expect(await shown('TRANSACTIONAL', 'A preview')).toBe('A preview\n')
     expect(await shown('HEADLESS', 'A preview')).toBe('A preview\n')
     expect(await shown('MARKETING', 'A preview')).toMatch(
-      /^A preview\n\n.+\nUnsubscribe \(https:\/\/mail\.example\/unsubscribe\/[\w-]{66}\)\n$/,
+      /^A preview\n\n.+\nUnsubscribe \(https:\/\/mail\.example\/unsubscribe\/[\w-]{88}\)\n$/,
     )
     expect(await shown('MARKETING', 'A preview', { locale: 'de' })).toMatch(/\nAbmelden \(/)
     expect(await shown('MARKETING', 'A preview', { data: { locale: 'fr' } })).toMatch(/\nSe désabonner \(/)

@@ -321,7 +321,7 @@ describe('a preview', () => {
     const body = '{{ id }} {{ email }} {{ plan }} {{ city }} {{ subscribed }} {{ unsubscribeUrl }}'
     const answer = await preview(project, { body }, { contactId: contact.id, data: { plan: 'free', city: null } })
     expect(answer.body).toMatchObject({
-      html: expect.stringMatching(new RegExp(`^${contact.id} grace@example.com free  true https://mail.example/unsubscribe/[\\w-]{66}$`)),
+      html: expect.stringMatching(new RegExp(`^${contact.id} grace@example.com free  true https://mail.example/unsubscribe/[\\w-]{88}$`)),
       missingVariables: ['city'],
     })
   })
@@ -347,7 +347,7 @@ describe('a preview', () => {
       { body: '{{ id }} {{ unsubscribeUrl }}' },
       { data: { id: 'x', unsubscribeUrl: 'https://evil.example' } },
     )
-    expect(answer.body.html).toMatch(/^00000000-0000-0000-0000-000000000000 https:\/\/mail\.example\/unsubscribe\/[\w-]{66}$/)
+    expect(answer.body.html).toMatch(/^00000000-0000-0000-0000-000000000000 https:\/\/mail\.example\/unsubscribe\/[\w-]{88}$/)
   })
 })
 

@@ -28,8 +28,12 @@ export type ClaimedEmail = {
   createdAt: Date
 }
 
-/** Streams per claim. The next claim starts behind the last of them. */
+/** Streams that a claim serves. The next claim starts behind the last of them. */
 const MAX_STREAMS = 64
+/** Streams that a claim looks at, to find those that do not wait: each costs 40 µs. */
+const MAX_LOOKED_AT = 128
+/** Claims in a row that only find streams that wait. */
+const MAX_IN_VAIN = 16
 /** Crashes after which an email is a suspect: sent alone, so that another crash affects no other email. */
 const SUSPECT_CRASHES = 3
 
@@ -44,19 +48,25 @@ const START: Stream = { projectId: NIL_ID, streamId: NIL_ID }
  * that wait: each of them is one step, however many emails it has.
  */
 export function createClaim(db: Pool, worker: number) {
-  const lastStream: Record<number, Stream> = {}
+  const nextStream: Record<number, Stream> = {}
 
   async function claimFrom(priority: number, { limit, except }: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
-    const [, claimed] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ priority, limit, except, worker, from })])
-    lastStream[priority] = servedAll(claimed, limit) ? START : claimed.reduce<Stream>(later, START)
+    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ priority, limit, except, worker, from })])
+    const claimed = rows.filter(({ id }) => id !== null)
+    nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit })
     return claimed
   }
 
   return async (priority: number, size: ClaimSize) => {
-    const from = lastStream[priority] ?? START
-    const claimed = await claimFrom(priority, size, from)
-    // Nothing is queued behind the last stream: start over at once instead of with the next claim.
-    return claimed.length || from === START ? claimed : claimFrom(priority, size, START)
+    let mayBeBehind = (nextStream[priority] ?? START) !== START
+    for (let tried = 0; tried < MAX_IN_VAIN; tried++) {
+      const claimed = await claimFrom(priority, size, nextStream[priority] ?? START)
+      if (claimed.length) return claimed
+      // Nothing is queued from there to the last stream: start over at once instead of with the next claim.
+      if (nextStream[priority] === START && !mayBeBehind) break
+      if (nextStream[priority] === START) mayBeBehind = false
+    }
+    return []
   }
 }
 
@@ -79,20 +89,25 @@ const SETTINGS = {
 const settings = Object.entries(SETTINGS).map(([name, value]) => sql`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`)
 const CLAIM_SETTINGS = sql`${prepared} select ${sql.join(settings)}`
 
-/**
- * True when the claim served every stream with queued emails: the next claim starts over without looking behind the last one. A claim may be
- * short because a stream has a rate, so that alone does not mean that there are no others.
- */
-function servedAll(claimed: (Stream & { streams: number })[], limit: number) {
-  if (!claimed.length) return true
-  const { streams } = claimed[0]!
-  return streams < MAX_STREAMS && (claimed.length < limit || new Set(claimed.map(({ streamId }) => streamId)).size === streams)
+type Looked = {
+  /** Streams that had emails to claim. */
+  streams: number
+  /** Project and stream, when there may be more streams behind. */
+  lookedUpTo: string | null
+}
+
+/** Where the next claim starts: behind the last stream that was served; when all of them were, behind the last one looked at. */
+function streamAfter(claimed: Stream[], { streams, lookedUpTo, limit }: Looked & { limit: number }): Stream {
+  // A claim may be short because a stream has a rate: that alone does not mean that there are no others.
+  const servedAll = claimed.length < limit || new Set(claimed.map(({ streamId }) => streamId)).size === streams
+  if (streams === MAX_STREAMS || !servedAll) return claimed.length ? claimed.reduce<Stream>(later, START) : START
+  return lookedUpTo ? { projectId: lookedUpTo.slice(0, 36), streamId: lookedUpTo.slice(36) } : START
 }
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
 const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { priority: number; worker: number; from: Stream }) => sql<
-  ClaimedEmail & { streams: number }
+  ClaimedEmail & Looked
 >`${prepared}
   with recursive me as materialized (
     -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
@@ -110,17 +125,19 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
         and (project_id, stream_id) > (q.project_id, case when q.project_id = any(${except}::uuid[]) then ${HIGHEST}::uuid else q.stream_id end)
       order by lane, project_id, stream_id, id limit 1
     ) as next
+  ), looked_at as materialized (
+    select * from queues limit ${MAX_LOOKED_AT}
   ), waiting as materialized (
     -- With the first queued email of each stream, so that the index entries of claimed emails before it are skipped only once.
     select project_id, stream_id, id, may_claim, has_rate, count(*) over ()::int as streams from (
       select q.*, a.*
-      from queues q cross join lateral ${allowanceSql({ stream: sql`q`, priority, limit })} as a
+      from looked_at q cross join lateral ${allowanceSql({ stream: sql`q`, priority, limit })} as a
       where q.project_id <> all(${except}::uuid[]) and a.may_claim > 0
       limit ${MAX_STREAMS}
     ) as nearest
     where exists (select from me)
   ), chosen as materialized (
-    select mine.project_id, mine.id, w.stream_id, w.has_rate, w.streams
+    select mine.project_id, mine.id, w.stream_id, w.has_rate
     from waiting w cross join lateral (
       -- The rate is read again, under a lock: another worker may have used it. While it does, the stream waits.
       select case when w.has_rate then least(w.may_claim, coalesce((
@@ -140,10 +157,18 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
     update stream_rates r set unused_since = ${unusedSince} + make_interval(secs => c.emails * 60.0 / r.per_minute)
     from (select project_id, stream_id, count(*) as emails from chosen where has_rate group by 1, 2) as c
     where r.project_id = c.project_id and r.id = c.stream_id
+  ), claimed as (
+    update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
+    from chosen where e.project_id = chosen.project_id and e.id = chosen.id
+    returning ${CLAIMED_COLUMNS}
   )
-  update emails e set state = 'sending', worker = ${worker}, attempts = attempts + 1, handed_over_at = null, updated_at = now()
-  from chosen where e.project_id = chosen.project_id and e.id = chosen.id
-  returning ${CLAIMED_COLUMNS}, chosen.streams
+  -- One row without an email when there is none to claim.
+  select claimed.*, looked.streams, looked."lookedUpTo"
+  from (
+    select streams, case when streams < ${MAX_STREAMS} then (
+      select case when count(*) = ${MAX_LOOKED_AT} then max(project_id::text || stream_id::text) end from looked_at) end as "lookedUpTo"
+    from (select count(*)::int as streams from waiting) as served
+  ) as looked left join claimed on true
 `
 
 const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
