@@ -1,4 +1,7 @@
 import { authRoutes } from './auth/routes.ts'
+import { campaignActionRoutes } from './campaigns/action-routes.ts'
+import { cancelCampaignsOf } from './campaigns/cancel.ts'
+import { campaignRoutes } from './campaigns/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
@@ -45,7 +48,7 @@ export async function buildApp(
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
   authRoutes(app, deps)
-  projectRoutes(app, deps)
+  projectRoutes(app, deps, { beforeWipe: cancelCampaignsOf })
   jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)
@@ -61,6 +64,8 @@ export async function buildApp(
   await preferenceRoutes(app, deps)
   segmentRoutes(app, deps)
   segmentMemberRoutes(app, deps)
+  campaignRoutes(app, deps)
+  campaignActionRoutes(app, deps)
   sendRoutes(app, deps)
   templateTestRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)

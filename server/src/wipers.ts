@@ -1,3 +1,4 @@
+import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/erase.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import {
   wipeContents,
@@ -29,6 +30,10 @@ export const WIPERS: Wiper[] = [
   wipeKeys,
   wipeKeyUsage,
   wipeJobs,
+  wipeCampaigns,
+  wipeCampaignExcluded,
+  wipeCampaignAudit,
+  wipeCampaignMinutes,
   wipeSegmentMembers,
   wipeSegments,
   wipeContacts,

@@ -1,3 +1,4 @@
+import { startCampaignWork } from './campaigns/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
 import { compactCounts } from './contacts/counts.ts'
 import { continueDeleteField } from './contacts/delete-field.ts'
@@ -89,12 +90,14 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
+  const campaignWork = startCampaignWork({ ...deps, isHeld })
   return {
     async stop() {
       await Promise.all([
         engine.stop(),
         dispatcher.stop(),
         segmentSweep.stop(),
+        campaignWork.stop(),
         notifications.stop(),
         listener?.stop(),
         accountEmails?.stop(),

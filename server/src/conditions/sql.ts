@@ -8,8 +8,11 @@ import { isTimeBetweenSql } from './moment-sql.ts'
 import type { Comparison } from './operators.ts'
 import type { DataPath, DataTest, Predicate, TimeTest } from './predicate.ts'
 
-/** `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. */
-export type SqlContext = { projectId: string; now: Date; deletedFields: ReadonlySet<string> }
+/**
+ * `deletedFields`: keys of `data` that were deleted from all contacts. A filter on one of them is false, whatever its operator. `until`:
+ * events and memberships after this millisecond do not count.
+ */
+export type SqlContext = { projectId: string; now: Date; deletedFields: ReadonlySet<string>; until?: Date }
 
 type Condition = RawBuilder<boolean>
 
@@ -169,21 +172,31 @@ function eventSql({ event, operator, ms }: Extract<Predicate, { of: 'event' }>, 
   }
 }
 
+type Scope = Pick<SqlContext, 'projectId' | 'until'>
+
+const afterMs = (moment: Date) => new Date(moment.getTime() + 1)
+
 /** The events of a name, of all contacts. */
-const eventsSql = (projectId: string, { name, humanOnly }: EventQuery, since: string | undefined) => sql`
+const eventsSql = ({ projectId, until }: Scope, { name, humanOnly }: EventQuery, since: string | undefined) => sql`
   from events
   where events.project_id = ${projectId} and events.name = ${name}
     ${humanOnly ? sql`and ${CAUSED_BY_HUMAN}` : sql``}
-    ${since === undefined ? sql`` : sql`and events.id >= ${since}`}`
+    ${since === undefined ? sql`` : sql`and events.id >= ${since}`}
+    ${until ? sql`and events.id < ${lowestId(afterMs(until))}` : sql``}`
+
+/** Condition on the time of a membership. */
+const addedSql = (addedAt: RawBuilder<unknown>, { until }: Scope) =>
+  until ? sql`and ${addedAt} < ${afterMs(until).toISOString()}::timestamptz` : sql``
 
 /** Looks up each contact by an index. An offset keeps the planner from making it a join. */
-function probing({ projectId }: SqlContext, lookups: number): Source {
+function probing(context: SqlContext, lookups: number): Source {
   const asWritten = lookups > MAX_PLANNED_LOOKUPS ? sql`offset 0` : sql``
   return {
-    hasEvent: (event, since) => sql`exists (select ${eventsSql(projectId, event, since)} and events.contact_id = contacts.id ${asWritten})`,
+    hasEvent: (event, since) => sql`exists (select ${eventsSql(context, event, since)} and events.contact_id = contacts.id ${asWritten})`,
     isMember: (segmentId) => sql`exists (
     select from segment_members m
-    where m.project_id = ${projectId} and m.segment_id = ${segmentId} and m.contact_id = contacts.id ${asWritten})`,
+    where m.project_id = ${context.projectId} and m.segment_id = ${segmentId} and m.contact_id = contacts.id
+      ${addedSql(sql`m.added_at`, context)} ${asWritten})`,
   }
 }
 
@@ -213,12 +226,12 @@ type EventJoin = { alias: string; event: EventQuery; isForAll: boolean; since: s
 
 /** Collects what the conditions of a statement ask for, each once. */
 class Joins implements Source {
-  private readonly projectId: string
+  private readonly scope: Scope
   private readonly events = new Map<string, EventJoin>()
   private readonly segments = new Map<string, string>()
 
-  constructor({ projectId }: SqlContext) {
-    this.projectId = projectId
+  constructor(scope: Scope) {
+    this.scope = scope
   }
 
   hasEvent = (event: EventQuery, since: string | undefined): Condition => {
@@ -248,13 +261,13 @@ class Joins implements Source {
     const flags = since.map((id, index) => sql`, bool_or(events.id >= ${id}) as ${sql.ref(`since_${index}`)}`)
     return sql`
       left join (
-        select events.contact_id${sql.join(flags, sql``)} ${eventsSql(this.projectId, event, first)}
+        select events.contact_id${sql.join(flags, sql``)} ${eventsSql(this.scope, event, first)}
         group by events.contact_id
       ) as ${sql.table(alias)} on ${sql.ref(`${alias}.contact_id`)} = contacts.id`
   }
 
   private memberJoin = ([segmentId, alias]: [string, string]) => sql`
       left join segment_members as ${sql.table(alias)}
-        on ${sql.ref(`${alias}.project_id`)} = ${this.projectId} and ${sql.ref(`${alias}.segment_id`)} = ${segmentId}
-        and ${sql.ref(`${alias}.contact_id`)} = contacts.id`
+        on ${sql.ref(`${alias}.project_id`)} = ${this.scope.projectId} and ${sql.ref(`${alias}.segment_id`)} = ${segmentId}
+        and ${sql.ref(`${alias}.contact_id`)} = contacts.id ${addedSql(sql.ref(`${alias}.added_at`), this.scope)}`
 }

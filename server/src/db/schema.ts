@@ -38,6 +38,85 @@ export interface Schema {
     window_ends_at: Timestamp
     count: number
   }
+  campaign_audit: {
+    project_id: string
+    campaign_id: string
+    id: string
+    action: string
+    actor: string
+    user_id: string | null
+    details: Generated<Json>
+    created_at: Generated<Timestamp>
+  }
+  campaign_excluded: {
+    project_id: string
+    campaign_id: string
+    contact_id: string
+    address: string
+    reason: string
+    created_at: Generated<Timestamp>
+  }
+  campaign_minutes: {
+    project_id: string
+    campaign_id: string
+    minute: Timestamp
+    sent: number
+    failed: number
+    bounced: number
+    complained: number
+  }
+  campaigns: {
+    project_id: string
+    id: string
+    name: string
+    description: string | null
+    subject: string
+    body: string
+    preview_text: string | null
+    from_address: string
+    from_name: string | null
+    reply_to: string | null
+    type: string
+    template_id: string | null
+    audience_type: string
+    segment_id: string | null
+    audience_condition: Json | null
+    uses: Generated<Json>
+    rate_per_minute: number | null
+    status: Generated<string>
+    scheduled_for: Timestamp | null
+    started_at: Timestamp | null
+    started_by: Json | null
+    sent_at: Timestamp | null
+    paused_at: Timestamp | null
+    paused_reason: string | null
+    resumed_at: Timestamp | null
+    content_id: string | null
+    frozen_audience: Json | null
+    freeze_cursor: string | null
+    frozen_at: Timestamp | null
+    resending: string | null
+    settled_at: Timestamp | null
+    recounted_at: Timestamp | null
+    total_recipients: Generated<number>
+    sent_count: Generated<number>
+    delivered_count: Generated<number>
+    opened_count: Generated<number>
+    clicked_count: Generated<number>
+    machine_opened_count: Generated<number>
+    machine_clicked_count: Generated<number>
+    bounced_count: Generated<number>
+    complained_count: Generated<number>
+    unsubscribed_count: Generated<number>
+    failed_count: Generated<number>
+    skipped_count: Generated<number>
+    excluded_unsubscribed: Generated<number>
+    excluded_suppressed: Generated<number>
+    excluded_invalid: Generated<number>
+    deleted_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
   consents: {
     project_id: string
     contact_id: string

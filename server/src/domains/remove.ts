@@ -10,10 +10,17 @@ export async function removeDomain(tx: Tx, { projectId, id, usesSes }: { project
     tx,
     sql<DomainRow>`delete from domains where project_id = ${projectId} and id = ${id} returning ${DOMAIN_COLUMNS}`,
   )
-  if (removed && (await isSendingFrom(tx, removed))) fail('CONFLICT', { message: 'A campaign is being sent from this domain.' })
+  if (removed && (await isSendingFrom(tx, removed))) fail('CONFLICT', { message: 'A campaign is scheduled or being sent from this domain.' })
   if (removed && usesSes) await enqueue(tx, 'domains.remove-identity', { domain: removed.domain })
   return removed
 }
 
-/** Extension point for campaigns: whether a scheduled or running one sends from this domain. */
-const isSendingFrom = async (_tx: Tx, _domain: DomainRow) => false
+/** Whether a scheduled or running campaign sends from this domain. Its start locks the row of the domain, so it is either seen here or fails. */
+const isSendingFrom = async (tx: Tx, { projectId, domain }: DomainRow) =>
+  (await maybeOne(
+    tx,
+    sql`
+      select 1 from campaigns
+      where project_id = ${projectId} and status in ('SCHEDULED', 'SENDING') and split_part(from_address, '@', 2) = ${domain} limit 1
+    `,
+  )) !== undefined

@@ -35,6 +35,8 @@ declare module 'fastify' {
     onlyReads?: boolean
     /** The handler verifies the key in its own transaction (`checkCallers`), so a cached lookup is enough here. */
     keyCheckedLater?: boolean
+    /** A request without a body counts as one with `{}`. */
+    bodyOptional?: boolean
   }
   interface FastifyRequest {
     /** Set for `public-key`, `secret-key` and `project` routes, and for `session` routes with a `role`. */

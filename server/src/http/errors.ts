@@ -34,7 +34,8 @@ export function replyWithError(err: unknown, req: FastifyRequest, reply: Fastify
 export function readError(err: unknown, req: FastifyRequest, reply: FastifyReply): AppError {
   const known = toAppError(err)
   // The message of an unknown error may contain SQL or customer data: it is logged, never returned.
-  if (known.code === 'INTERNAL_SERVER_ERROR') req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
+  // The specification has a 403 with this code, which is no failure of ours.
+  if (known.code === 'INTERNAL_SERVER_ERROR' && known.statusCode >= 500) req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
   else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
   return known

@@ -160,6 +160,7 @@ function refuseBadInput(req: FastifyRequest, _reply: unknown, done: Done) {
 function checkInput(req: FastifyRequest) {
   if (req.url.includes('%00')) refuseNul(req)
   const wantsBody = req.routeOptions.schema?.body !== undefined
+  if (req.body === undefined && req.routeOptions.config.bodyOptional) req.body = {}
   const isObject = typeof req.body === 'object' && req.body !== null && !Array.isArray(req.body)
   if (wantsBody && !isObject) malformed('The body must be a JSON object.')
 }

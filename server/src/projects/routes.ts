@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { maybeOne, type Pool, transact } from '../db/index.ts'
+import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Id } from '../http/validate.ts'
@@ -40,7 +40,12 @@ const MemberId = ProjectId.extend({ userId: Id('member') })
 const InvitationId = ProjectId.extend({ invitationId: Id('invitation') })
 const NoContent = z.null().describe('No content')
 
-export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
+type Hooks = {
+  /** In the transaction that requests the wipe of a project: stops the work of upper layers. */
+  beforeWipe: (tx: Tx, projectId: string) => Promise<unknown>
+}
+
+export function projectRoutes(app: App, { db, secrets, log, config }: Deps, { beforeWipe }: Hooks) {
   const port = { secrets, log, publicUrl: config.publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
   const tags = ['Projects']
@@ -84,7 +89,10 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Delete a project', params: ProjectId, response: { 204: NoContent } },
     },
     async (req, reply) => {
-      await transact(db, (tx) => deleteProject(tx, req.project.id))
+      await transact(db, async (tx) => {
+        await beforeWipe(tx, req.project.id)
+        await deleteProject(tx, req.project.id)
+      })
       log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project deleted')
       return reply.status(204).send(null)
     },
@@ -122,7 +130,10 @@ export function projectRoutes(app: App, { db, secrets, log, config }: Deps) {
       },
     },
     async (req) => {
-      await transact(db, (tx) => requestWipe(tx, req.project.id))
+      await transact(db, async (tx) => {
+        await beforeWipe(tx, req.project.id)
+        await requestWipe(tx, req.project.id)
+      })
       log.info({ projectId: req.project.id, userId: req.person.userId, requestId: req.id }, 'project reset')
       const done = await isWiped(db, req.project.id)
       return {

@@ -22,7 +22,7 @@ const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
   const state = await one(
     db,
-    sql<Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasEnabledWorkflow' | 'hasSubscription'>>`
+    sql<Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasEnabledWorkflow' | 'hasSubscription'> & { lastCampaignSentAt: Date | null }>`
       select
         (select coalesce(sum(total), 0)::int from contact_counts where project_id = ${projectId}) as "contactCount",
         exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",
@@ -31,13 +31,14 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
         exists (
           select from event_counts where project_id = ${projectId} and ${IS_TRACKED}
           union all select from event_count_deltas where project_id = ${projectId} and ${IS_TRACKED}) as "hasTrackedEvent",
+        (select max(sent_at) from campaigns where project_id = ${projectId} and deleted_at is null) as "lastCampaignSentAt",
         exists (select from templates where project_id = ${projectId}) as "hasTemplate",
         exists (select from segments where project_id = ${projectId}) as "hasSegment"
     `,
   )
   return {
     ...state,
-    lastCampaignSentAt: null,
+    lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null,
     hasEnabledWorkflow: false,
     hasSubscription: false,
   }

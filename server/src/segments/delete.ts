@@ -7,7 +7,7 @@ import { findSegment } from './segment.ts'
 import { stopTracking } from './tracking.ts'
 
 type SegmentId = { projectId: string; segmentId: string }
-type User = { type: 'segment'; id: string; name: string }
+type User = { type: 'segment' | 'campaign'; id: string; name: string }
 
 /** Users of a segment that an error names. */
 const MAX_NAMED = 20
@@ -21,7 +21,19 @@ async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promis
       order by id limit ${MAX_NAMED}
     `,
   )
-  return segments.map((segment) => ({ type: 'segment', ...segment }))
+  const campaigns = await many(
+    tx,
+    sql<{ id: string; name: string }>`
+      select id, name from campaigns
+      where project_id = ${projectId} and status in ('DRAFT', 'SCHEDULED', 'SENDING') and uses -> 'segments' ? ${segmentId}
+        and deleted_at is null
+      order by id limit ${MAX_NAMED}
+    `,
+  )
+  return [
+    ...segments.map((segment) => ({ type: 'segment' as const, ...segment })),
+    ...campaigns.map((campaign) => ({ type: 'campaign' as const, ...campaign })),
+  ]
 }
 
 /** Refused while something uses it. False when there is no such segment. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Expression, type SegmentLookup, toExpression } from '../conditions/expression.ts'
+import { type Expression, type ReferencedSegment, type SegmentLookup, toExpression } from '../conditions/expression.ts'
 import type { ConditionTree } from '../conditions/schema.ts'
 import { type Db, many } from '../db/index.ts'
 
@@ -21,6 +21,12 @@ export async function resolveSegments(db: Db, projectId: string, ids: string[]):
 
 /** The expression of one dynamic segment; undefined when there is no such segment, or it is static. */
 export const resolveSegment = async (db: Db, projectId: string, id: string) => (await resolveSegments(db, projectId, [id]))[0]?.expression
+
+/** These segments with everything they refer to, by id: enough to evaluate them later as they are now. */
+export async function loadReachable(db: Db, projectId: string, ids: string[]): Promise<Record<string, ReferencedSegment>> {
+  const rows = ids.length ? await many(db, selectReachable(projectId, ids)) : []
+  return Object.fromEntries(rows.map(({ id, type, condition }) => [id, type === 'DYNAMIC' ? { type, condition } : { type }]))
+}
 
 /** For a condition that is not stored yet: the segments it refers to, with everything they refer to. */
 export async function loadLookup(db: Db, projectId: string, ids: string[]): Promise<SegmentLookup> {

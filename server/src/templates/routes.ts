@@ -214,7 +214,16 @@ export function templateRoutes(app: App, { db, secrets, config: { publicUrl } }:
 
   app.delete(
     '/templates/:id',
-    { config, schema: { tags, summary: 'Delete a template', params: TemplateId, response: { 204: z.null().describe('No content') } } },
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Delete a template',
+        description: 'Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.',
+        params: TemplateId,
+        response: { 204: z.null().describe('No content') },
+      },
+    },
     async (req, reply) => {
       const { id } = req.params
       const deleted = isId(id) && (await transact(db, (tx) => deleteTemplate(tx, { projectId: req.project.id, id })))

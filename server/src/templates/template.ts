@@ -6,6 +6,7 @@ import { isRevision, nextRevision } from '../http/if-match.ts'
 import { pagePortions } from '../http/page-stream.ts'
 import { choiceParam, PageQuery } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
+import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { deleteVersions, keepVersion, VERSIONED } from './versions.ts'
 
@@ -173,11 +174,31 @@ export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Auth
   return row && showTemplate(row)
 }
 
-/** False when there is no such template. */
+/** Refused while a scheduled or running campaign uses it. False when there is no such template. */
 export async function deleteTemplate(tx: Tx, { projectId, id }: TemplateKey) {
   const deleted = await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)
+  if (deleted) await refuseIfUsed(tx, { projectId, id })
   await deleteVersions(tx, { projectId, id })
   return deleted > 0
+}
+
+/** Campaigns that an error names. */
+const MAX_NAMED = 20
+
+/** After the deletion: a campaign locks the row of its template when it starts, so it is either seen here or finds no template. */
+async function refuseIfUsed(tx: Tx, { projectId, id }: TemplateKey) {
+  const campaigns = await many(
+    tx,
+    sql<{ id: string; name: string }>`
+      select id, name from campaigns
+      where project_id = ${projectId} and template_id = ${id} and status in ('SCHEDULED', 'SENDING') order by id limit ${MAX_NAMED}
+    `,
+  )
+  if (!campaigns.length) return
+  fail('CONFLICT', {
+    message: `The template is used by ${campaigns.map(({ name }) => `the campaign "${name}"`).join(', ')}.`,
+    details: { usedBy: campaigns.map((campaign) => ({ type: 'campaign', ...campaign })) },
+  })
 }
 
 export const wipeTemplates = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'templates', scope)

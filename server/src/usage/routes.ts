@@ -5,14 +5,15 @@ import type { App, Deps } from '../http/server.ts'
 import { isId } from '../lib/id.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
+import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
 import { listSegmentsWithEvent, listSegmentsWithField } from './segments.ts'
 import { countSentWith } from './template.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
-/** Extension point for campaigns and workflows. */
-const UNUSED = { usedInCampaigns: [], usedInWorkflows: [] }
+/** Extension point for workflows. */
+const UNUSED = { usedInWorkflows: [] }
 
 const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() })
 
@@ -22,6 +23,7 @@ export function usageRoutes(app: App, { db }: Deps) {
   const config = { caller: 'project' as const, slowRead: true }
   const usageOf = async (projectId: string, eventName: string) => ({
     usedInSegments: await listSegmentsWithEvent(db, projectId, eventName),
+    usedInCampaigns: await listCampaignsWithEvent(db, projectId, eventName),
     ...UNUSED,
     ...(await readEventUsage(db, projectId, eventName)),
   })
@@ -39,7 +41,11 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
     async (req) => {
       const field = readFieldName(req.params.field)
-      const used = { usedInSegments: await listSegmentsWithField(db, req.project.id, field), ...UNUSED }
+      const used = {
+        usedInSegments: await listSegmentsWithField(db, req.project.id, field),
+        usedInCampaigns: await listCampaignsWithField(db, req.project.id, field),
+        ...UNUSED,
+      }
       if ('standard' in field) return { ...used, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
       return { ...used, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
     },
@@ -83,8 +89,9 @@ export function usageRoutes(app: App, { db }: Deps) {
     async (req) => {
       const { id } = req.params
       if (!isId(id) || !(await findTemplate(db, req.project.id, id))) templateNotFound(id)
-      // Extension point for campaigns and workflow steps.
-      return { campaigns: [], workflowSteps: [], emailsSent: await countSentWith(db, req.project.id, id) }
+      const campaigns = await listCampaignsWithTemplate(db, req.project.id, id)
+      // Extension point for workflow steps.
+      return { campaigns, workflowSteps: [], emailsSent: await countSentWith(db, req.project.id, id) }
     },
   )
 }

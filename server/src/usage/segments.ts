@@ -4,17 +4,15 @@ import { type Db, many } from '../db/index.ts'
 
 type Named = { id: string; name: string }
 
-/** Segments whose condition mentions a field, or a path into it. */
-export const listSegmentsWithField = (db: Db, projectId: string, field: FieldName) =>
-  listSegmentsThat(
-    db,
-    projectId,
-    'standard' in field
-      ? sql`uses -> 'standard' ? ${field.standard}`
-      : sql`exists (
-          select from jsonb_array_elements_text(uses -> 'fields') as path
-          where path = ${field.custom} or starts_with(path, ${`${field.custom}.`}))`,
-  )
+/** True for a row whose condition mentions a field, or a path into it: one of `segments` or `campaigns`. */
+export const usesFieldSql = (field: FieldName) =>
+  'standard' in field
+    ? sql`uses -> 'standard' ? ${field.standard}`
+    : sql`exists (
+        select from jsonb_array_elements_text(uses -> 'fields') as path
+        where path = ${field.custom} or starts_with(path, ${`${field.custom}.`}))`
+
+export const listSegmentsWithField = (db: Db, projectId: string, field: FieldName) => listSegmentsThat(db, projectId, usesFieldSql(field))
 
 /** Segments whose condition asks for events of that name. */
 export const listSegmentsWithEvent = (db: Db, projectId: string, name: string) =>

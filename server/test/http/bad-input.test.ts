@@ -89,7 +89,7 @@ async function refuse(operation: Operation, { url = fill(operation), payload, he
 /** The envelope of any validation error. */
 const MAX_ANSWER = 64 * 1024
 
-const NOT_FOUND = ['RESOURCE_NOT_FOUND', 'CONTACT_NOT_FOUND', 'TEMPLATE_NOT_FOUND', 'PLAIN']
+const NOT_FOUND = ['RESOURCE_NOT_FOUND', 'CONTACT_NOT_FOUND', 'TEMPLATE_NOT_FOUND', 'CAMPAIGN_NOT_FOUND', 'PLAIN']
 
 type Envelope = { success?: unknown; error?: Record<string, unknown> & { errors?: { field: string }[] }; timestamp?: string }
 

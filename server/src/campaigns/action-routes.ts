@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { transact } from '../db/index.ts'
+import type { App, Deps } from '../http/server.ts'
+import { fail } from '../lib/errors.ts'
+import { actorOf } from './audit.ts'
+import { RatePerMinute, ScheduledFor } from './body.ts'
+import { Campaign, getCampaign, showCampaign } from './campaign.ts'
+import { cancelCampaign } from './cancel.ts'
+import { changeRate, pauseCampaign, resumeCampaign } from './pause.ts'
+import { resendCampaign } from './resend.ts'
+import { CampaignParam } from './routes.ts'
+import { scheduleCampaign } from './schedule.ts'
+import { sendNow } from './start.ts'
+
+const Sending = z.object({
+  scheduledFor: ScheduledFor.nullish().describe('Without it, the campaign is sent now.'),
+  delaySeconds: z.int().min(1).max(60).nullish().describe('Schedules the campaign in this many seconds; until then it can be changed.'),
+})
+
+/** What changes the status of a campaign, or the pace at which it is sent. */
+export function campaignActionRoutes(app: App, { db }: Deps) {
+  const tags = ['Campaigns']
+  const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
+  const params = CampaignParam
+  const response = { 200: Campaign }
+
+  app.post(
+    '/campaigns/:id/send',
+    {
+      config: { ...config, bodyOptional: true },
+      schema: {
+        tags,
+        summary: 'Send or schedule a campaign',
+        description:
+          'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none. ' +
+          'A scheduled campaign is scheduled anew.',
+        params,
+        body: Sending,
+        response,
+      },
+    },
+    async (req) => {
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const { scheduledFor, delaySeconds } = req.body
+      if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
+      const [key, actor] = [{ projectId, id }, actorOf(req)]
+      if (scheduledFor) return showCampaign(await scheduleCampaign(db, key, { scheduledFor }, actor))
+      if (delaySeconds) return showCampaign(await scheduleCampaign(db, key, { delaySeconds }, actor))
+      return showCampaign(await sendNow(db, key, actor))
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/cancel',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Cancel a campaign',
+        description: 'Of a scheduled campaign or one that is being sent: nothing more leaves, except for messages that are on the wire.',
+        params,
+        response,
+      },
+    },
+    async (req) => {
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      return showCampaign(await transact(db, (tx) => cancelCampaign(tx, { projectId, id }, actorOf(req))))
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/pause',
+    { config, schema: { tags, summary: 'Pause a campaign that is being sent', params, response } },
+    async (req) => {
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const pause = { reason: 'person' as const, actor: actorOf(req) }
+      return showCampaign(await transact(db, (tx) => pauseCampaign(tx, { projectId, id }, pause)))
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/resume',
+    {
+      config,
+      schema: { tags, summary: 'Resume a campaign', description: 'Nobody gets the email twice.', params, response },
+    },
+    async (req) => {
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      return showCampaign(await transact(db, (tx) => resumeCampaign(tx, { projectId, id }, actorOf(req))))
+    },
+  )
+
+  app.put(
+    '/campaigns/:id/rate',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Change the rate of a campaign',
+        description: 'Also while it is being sent.',
+        params,
+        body: z.object({ ratePerMinute: RatePerMinute.nullable() }),
+        response,
+      },
+    },
+    async (req) => {
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const rate = { ratePerMinute: req.body.ratePerMinute, actor: actorOf(req) }
+      return showCampaign(await transact(db, (tx) => changeRate(tx, { projectId, id }, rate)))
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/resend',
+    {
+      config: { ...config, bodyOptional: true },
+      schema: {
+        tags,
+        summary: 'Resend a campaign to the recipients that failed',
+        description:
+          'Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be ' +
+          'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
+        params,
+        body: z.object({
+          includeUnknown: z
+            .boolean()
+            .nullish()
+            .describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
+        }),
+        response,
+      },
+    },
+    async (req) => {
+      const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const resend = { includeUnknown: req.body.includeUnknown ?? false, actor: actorOf(req) }
+      return showCampaign(await transact(db, (tx) => resendCampaign(tx, { projectId, id }, resend)))
+    },
+  )
+}

@@ -1,0 +1,118 @@
+import { sql } from 'kysely'
+import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { isStatementTimeout } from '../db/sql-state.ts'
+import { PRIORITIES } from '../delivery/outbox/claim.ts'
+import { enqueueAudienceSql, type EmailType } from '../delivery/outbox/enqueue.ts'
+import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
+import { NIL_ID } from '../lib/id.ts'
+import type { Log } from '../lib/log.ts'
+import { audienceSql, type ResolvedAudience } from './audience.ts'
+import type { CampaignKey } from './campaign.ts'
+import { EXCLUSION, SUPPRESSION_JOINS } from './exclusion.ts'
+
+/** Contacts that one transaction looks at, matching or not. */
+const PAGE = 5_000
+/** Fewer after a page took too long. */
+const SMALLEST_PAGE = 100
+const STATEMENT_MS = 20_000
+
+type Frozen = CampaignKey & {
+  type: EmailType
+  contentId: string
+  from: string
+  audience: ResolvedAudience
+  startedAt: Date
+  cursor: string | null
+}
+
+/** Sizes of the next pages of campaigns whose condition is slow, in this process. */
+const sizes = new Map<string, number>()
+
+/**
+ * Writes recipients and excluded contacts of a page of contacts, and the position, in one commit. Any worker can write the next page.
+ * Returns whether there may be another page.
+ */
+export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<boolean> {
+  const size = sizes.get(key.id) ?? PAGE
+  try {
+    const hasMore = await transact(db, (tx) => freezePage(tx, key, size))
+    if (!hasMore) sizes.delete(key.id)
+    return hasMore
+  } catch (err) {
+    if (!isStatementTimeout(err) || size <= SMALLEST_PAGE) throw err
+    sizes.set(key.id, Math.max(SMALLEST_PAGE, Math.floor(size / 4)))
+    log.warn({ projectId: key.projectId, campaignId: key.id, size }, 'a page of recipients took too long; the next ones are smaller')
+    return true
+  }
+}
+
+async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<boolean> {
+  await sql`set local statement_timeout = ${sql.lit(STATEMENT_MS)}`.execute(tx)
+  const campaign = await lockUnfrozen(tx, key)
+  if (!campaign) return false
+  const after = campaign.cursor ?? NIL_ID
+  const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
+  await writePage(tx, campaign, { after, end })
+  await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.bulk)})`.execute(tx)
+  return end !== undefined
+}
+
+/** Undefined when it is frozen, cancelled, or another worker writes a page of it. */
+const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
+  maybeOne(
+    tx,
+    sql<Frozen>`
+      select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
+        started_at as "startedAt", freeze_cursor as cursor
+      from campaigns c where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
+        -- Started while its project was being reset: it is deleted with the rest.
+        and not exists (select from project_wipes w where w.project_id = c.project_id and w.requested_at >= c.created_at)
+      for no key update skip locked
+    `,
+  )
+
+type Range = { after: string; end: string | undefined }
+
+/** The last contact of the page; undefined if the page is the last one. Reads only the index. */
+async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) {
+  const row = await maybeOne(
+    tx,
+    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${size - 1} limit 1`,
+  )
+  return row?.id
+}
+
+/** Contacts created after the start are never among them, nor are events and memberships after it. */
+async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range) {
+  const { projectId, id, type, contentId, from, audience, startedAt } = campaign
+  const matches = await audienceSql(tx, audience, { projectId, at: startedAt })
+  const judged = sql`
+    select contacts.id as contact_id, contacts.email as address, ${EXCLUSION(type)} as reason
+    from contacts ${SUPPRESSION_JOINS}
+    where contacts.project_id = ${projectId} and contacts.id > ${after} ${end ? sql`and contacts.id <= ${end}` : sql``}
+      and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
+      and ${matches}`
+  const recipients = sql`(select contact_id, address from judged where reason is null order by contact_id) as recipients`
+  const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]! }
+  await one(
+    tx,
+    sql`
+      with judged as materialized (${judged}),
+      queued as (${enqueueAudienceSql(recipients, page)} returning 1),
+      excluded as (
+        insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
+        select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null
+        order by contact_id
+        returning reason
+      )
+      update campaigns set
+        total_recipients = total_recipients + (select count(*) from queued),
+        excluded_unsubscribed = excluded_unsubscribed + (select count(*) from excluded where reason = 'unsubscribed'),
+        excluded_suppressed = excluded_suppressed + (select count(*) from excluded where reason = 'suppressed'),
+        excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
+        freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`}
+      where project_id = ${projectId} and id = ${id}
+      returning id
+    `,
+  )
+}

@@ -1,0 +1,61 @@
+import { sql } from 'kysely'
+import { countAffected, type Tx } from '../db/index.ts'
+import { pauseStream, resumeStream, setStreamRate } from '../delivery/outbox/streams.ts'
+import { nextRevision } from '../http/if-match.ts'
+import { fail } from '../lib/errors.ts'
+import { type Actor, recordAction } from './audit.ts'
+import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
+import { lockCampaign } from './replace.ts'
+
+/** A pause that needs a resume. */
+export type StoredPause = 'person' | 'spike' | 'billing_limit'
+
+/** Once committed, no email of the campaign is handed over any more. A second pause changes nothing. */
+export async function pauseCampaign(tx: Tx, key: CampaignKey, { reason, actor }: { reason: StoredPause; actor: Actor }): Promise<CampaignRow> {
+  await lockSending(tx, key, 'paused')
+  const paused = await countAffected(
+    tx,
+    sql`
+      update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))}
+      where project_id = ${key.projectId} and id = ${key.id} and paused_reason is null
+    `,
+  )
+  await pauseStream(tx, { projectId: key.projectId, streamId: key.id })
+  if (paused) await recordAction(tx, key, { action: 'paused', actor, details: { reason } })
+  return (await findCampaign(tx, key))!
+}
+
+export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
+  await lockSending(tx, key, 'resumed')
+  const resumed = await countAffected(
+    tx,
+    sql`
+      update campaigns set paused_at = null, paused_reason = null, resumed_at = clock_timestamp(),
+        updated_at = ${nextRevision(sql.ref('updated_at'))}
+      where project_id = ${key.projectId} and id = ${key.id} and paused_reason is not null
+    `,
+  )
+  await resumeStream(tx, { projectId: key.projectId, streamId: key.id })
+  if (resumed) await recordAction(tx, key, { action: 'resumed', actor })
+  return (await findCampaign(tx, key))!
+}
+
+async function lockSending(tx: Tx, key: CampaignKey, action: string) {
+  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  if (status !== 'SENDING') failByStatus(status, action)
+}
+
+type Rate = { ratePerMinute: number | null; actor: Actor }
+
+/** Also while it is being sent. */
+export async function changeRate(tx: Tx, key: CampaignKey, { ratePerMinute, actor }: Rate): Promise<CampaignRow> {
+  const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(key.id)
+  if (status === 'SENT' || status === 'CANCELLED') fail('CONFLICT', { message: 'This campaign is not sent any more.', details: { status } })
+  await sql`
+    update campaigns set rate_per_minute = ${ratePerMinute}, updated_at = ${nextRevision(sql.ref('updated_at'))}
+    where project_id = ${key.projectId} and id = ${key.id}
+  `.execute(tx)
+  if (status === 'SENDING') await setStreamRate(tx, { projectId: key.projectId, streamId: key.id }, ratePerMinute)
+  await recordAction(tx, key, { action: 'rate_changed', actor, details: { ratePerMinute } })
+  return (await findCampaign(tx, key))!
+}

@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import { transact } from '../db/index.ts'
+import { readTransport } from '../db/instance.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi.ts'
+import { sendPage } from '../http/page-stream.ts'
+import { CursorQuery, cursorList, pageList } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { isId } from '../lib/id.ts'
+import { AuditEntry, actorOf, listActions } from './audit.ts'
+import { CAMPAIGN_BODY_LIMIT, CampaignBody, checkCampaign, ScheduledFor } from './body.ts'
+import { Campaign, campaignNotFound, getCampaign, showCampaign } from './campaign.ts'
+import { createCampaign, duplicateCampaign } from './create.ts'
+import { deleteCampaign } from './delete.ts'
+import { CampaignsQuery, listCampaigns } from './list.ts'
+import { replaceCampaign } from './replace.ts'
+import { CampaignStats, countRefused, statsOf } from './stats.ts'
+
+export const CampaignParam = z.object({ id: z.string() })
+
+const Replacement = CampaignBody.extend({
+  scheduledFor: ScheduledFor.nullish().describe('Of a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft.'),
+})
+
+export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {
+  const tags = ['Campaigns']
+  const config = { caller: 'project' as const }
+  const bodyLimit = CAMPAIGN_BODY_LIMIT
+
+  app.get(
+    '/campaigns',
+    {
+      config: { ...config, slowRead: true },
+      schema: { tags, summary: 'List campaigns', querystring: CampaignsQuery, response: { 200: pageList(Campaign) } },
+    },
+    async (req, reply) => sendPage(reply, await listCampaigns(db, req.project.id, req.query)),
+  )
+
+  app.post(
+    '/campaigns',
+    {
+      config: { ...config, refusals: ['RESOURCE_NOT_FOUND'] },
+      bodyLimit,
+      schema: {
+        tags,
+        summary: 'Create a campaign',
+        description: 'Creates a draft. An unverified sender is refused with 403.',
+        body: CampaignBody,
+        response: { 200: z.object({ success: z.literal(true), data: Campaign }) },
+      },
+    },
+    async (req) => {
+      const content = await checkCampaign(db, req.project.id, req.body)
+      const created = await transact(db, (tx) => createCampaign(tx, req.project.id, content))
+      return { success: true as const, data: showCampaign(created) }
+    },
+  )
+
+  app.get(
+    '/campaigns/:id',
+    { config, schema: { tags, summary: 'Get a campaign', params: CampaignParam, response: { 200: Campaign } } },
+    async (req, reply) => {
+      const campaign = showCampaign(await getCampaign(db, { projectId: req.project.id, id: req.params.id }))
+      return reply.header('etag', etagOf(campaign)).send(campaign)
+    },
+  )
+
+  app.put(
+    '/campaigns/:id',
+    {
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      bodyLimit,
+      schema: {
+        tags,
+        summary: 'Replace a campaign',
+        description: 'Replaces the content and the audience of a draft or a scheduled campaign.',
+        params: CampaignParam,
+        body: Replacement,
+        response: { 200: Campaign },
+      },
+    },
+    async (req, reply) => {
+      const key = { projectId: req.project.id, id: req.params.id }
+      await getCampaign(db, key)
+      const { scheduledFor, ...given } = req.body
+      const content = await checkCampaign(db, key.projectId, given)
+      const edit = { ...key, content, scheduledFor, revisions: readIfMatch(req), actor: actorOf(req) }
+      const replaced = (await transact(db, (tx) => replaceCampaign(tx, edit))) ?? campaignNotFound(key.id)
+      const campaign = showCampaign(replaced)
+      return reply.header('etag', etagOf(campaign)).send(campaign)
+    },
+  )
+
+  app.delete(
+    '/campaigns/:id',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Delete a campaign',
+        description: 'Refused while it is scheduled or being sent. Its emails stay.',
+        params: CampaignParam,
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteCampaign(tx, { projectId: req.project.id, id })))
+      return deleted ? reply.status(204).send(null) : campaignNotFound(id)
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/duplicate',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Duplicate a campaign',
+        description: 'Copies content and audience into a new draft.',
+        params: CampaignParam,
+        response: { 201: Campaign },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const copy = isId(id) && (await transact(db, (tx) => duplicateCampaign(tx, { projectId: req.project.id, id })))
+      return reply.status(201).send(showCampaign(copy || campaignNotFound(id)))
+    },
+  )
+
+  app.get(
+    '/campaigns/:id/stats',
+    { config, schema: { tags, summary: 'Get the results of a campaign', params: CampaignParam, response: { 200: CampaignStats } } },
+    async (req) => {
+      const campaign = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      const transport = transportKind ?? (await readTransport(db))
+      const deliveryReported = campaign.deliveredCount > 0 || transport !== 'smtp'
+      return statsOf(campaign, { refusedCount: await countRefused(db, campaign), deliveryReported })
+    },
+  )
+
+  app.get(
+    '/campaigns/:id/audit',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List what was done to a campaign',
+        description: 'Who started, scheduled, paused, resumed, cancelled or resent it, newest first.',
+        params: CampaignParam,
+        querystring: CursorQuery,
+        response: { 200: cursorList(AuditEntry) },
+      },
+    },
+    async (req) => {
+      const { projectId, id } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
+      return listActions(db, secrets, { projectId, id }, req.query)
+    },
+  )
+}

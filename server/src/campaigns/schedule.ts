@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { nextRevision } from '../http/if-match.ts'
+import { AppError } from '../lib/errors.ts'
+import type { Log } from '../lib/log.ts'
+import { type Actor, recordAction, SYSTEM } from './audit.ts'
+import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
+import { holdSender, lockSender } from './hold.ts'
+import { assertFuture, recordSchedule } from './replace.ts'
+import { lockToStart, startCampaign } from './start.ts'
+
+/** Started by one sweep; the next one takes the rest. */
+const MAX_STARTS = 200
+
+/** `scheduledFor` as given, or in a number of seconds by the clock of the database. */
+type When = { scheduledFor: string } | { delaySeconds: number }
+
+/** Schedules a draft, or schedules it anew. */
+export const scheduleCampaign = (db: Pool, key: CampaignKey, when: When, actor: Actor): Promise<CampaignRow> =>
+  transact(db, async (tx) => {
+    const campaign = await lockToStart(tx, key)
+    await holdSender(tx, key.projectId, campaign)
+    if ('scheduledFor' in when) await assertFuture(tx, when.scheduledFor)
+    const at =
+      'scheduledFor' in when ? sql`${when.scheduledFor}::timestamptz` : sql`clock_timestamp() + make_interval(secs => ${when.delaySeconds})`
+    const { scheduledFor } = await one(
+      tx,
+      sql<{ scheduledFor: Date }>`
+        update campaigns set status = 'SCHEDULED', scheduled_for = ${at}, started_by = ${JSON.stringify(actor)}::jsonb,
+          updated_at = ${nextRevision(sql.ref('updated_at'))}
+        where project_id = ${key.projectId} and id = ${key.id} and status in ('DRAFT', 'SCHEDULED')
+        returning scheduled_for as "scheduledFor"
+      `,
+    )
+    await recordSchedule(tx, key, { scheduledFor: scheduledFor.toISOString(), actor })
+    return (await findCampaign(tx, key))!
+  })
+
+/** Starts every campaign that is due by the clock of the database. No worker leads: the lock of the row decides which one starts it. */
+export async function startDueCampaigns(db: Pool, log: Log) {
+  const due = await many(
+    db,
+    sql<CampaignKey>`
+      select project_id as "projectId", id from campaigns where status = 'SCHEDULED' and scheduled_for <= clock_timestamp()
+      order by scheduled_for limit ${MAX_STARTS}
+    `,
+  )
+  for (const key of due) await startDue(db, key, log)
+  return due.length
+}
+
+const startDue = (db: Pool, key: CampaignKey, log: Log) =>
+  transact(db, async (tx) => {
+    const campaign = await takeDue(tx, key)
+    // Another worker has started it, or has it now.
+    if (!campaign) return
+    await lockSender(tx, key.projectId, campaign)
+    await startCampaign(tx, campaign, { actor: SYSTEM, startedBy: campaign.startedBy ?? { by: 'key', userId: null } })
+  }).catch(async (err) => {
+    if (!(err instanceof AppError)) throw err
+    log.error({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign cannot start and is a draft again')
+    await transact(db, (tx) => unschedule(tx, key, err.message))
+  })
+
+async function takeDue(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
+  const taken = await many(
+    tx,
+    sql`
+      select 1 from campaigns
+      where project_id = ${projectId} and id = ${id} and status = 'SCHEDULED' and scheduled_for <= clock_timestamp()
+      for update skip locked
+    `,
+  )
+  return taken.length ? findCampaign(tx, { projectId, id }) : undefined
+}
+
+/** An audience may have become invalid: a segment in it may have got too many filters. */
+async function unschedule(tx: Tx, { projectId, id }: CampaignKey, reason: string) {
+  await sql`
+    update campaigns set status = 'DRAFT', scheduled_for = null, updated_at = ${nextRevision(sql.ref('updated_at'))}
+    where project_id = ${projectId} and id = ${id} and status = 'SCHEDULED'
+  `.execute(tx)
+  await recordAction(tx, { projectId, id }, { action: 'unscheduled', actor: SYSTEM, details: { reason } })
+}

@@ -1,0 +1,101 @@
+import { sql } from 'kysely'
+import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { withStatementTimeout } from '../db/statement-timeout.ts'
+import { insertContents } from '../delivery/outbox/enqueue.ts'
+import { openStream } from '../delivery/outbox/streams.ts'
+import { nextRevision } from '../http/if-match.ts'
+import { LONG_STATEMENT_MS } from '../http/too-slow.ts'
+import { fail } from '../lib/errors.ts'
+import { newId } from '../lib/id.ts'
+import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from './audience.ts'
+import { type Actor, recordAction } from './audit.ts'
+import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
+import { EXCLUSION, SUPPRESSION_JOINS } from './exclusion.ts'
+import { holdSender } from './hold.ts'
+import { lockCampaign } from './replace.ts'
+
+/**
+ * Starts a campaign now. Content and audience are copied in the commit that makes it SENDING: changes of the template or of a segment no
+ * longer change it. A worker writes the recipients.
+ */
+export async function sendNow(db: Pool, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
+  const campaign = (await findCampaign(db, key)) ?? campaignNotFound(key.id)
+  assertStartable(campaign)
+  if (!(await hasRecipients(db, campaign))) fail('BAD_REQUEST', { message: 'This campaign has no recipients.', details: { recipients: 0 } })
+  return transact(db, async (tx) => {
+    const locked = await lockToStart(tx, key)
+    await holdSender(tx, key.projectId, locked)
+    return startCampaign(tx, locked, { actor, startedBy: actor })
+  })
+}
+
+export function assertStartable({ status }: Pick<CampaignRow, 'status'>) {
+  if (status !== 'DRAFT' && status !== 'SCHEDULED') failByStatus(status, 'sent')
+}
+
+/** The campaign as it is once its row is locked: two requests at the same moment start it once. */
+export async function lockToStart(tx: Tx, key: CampaignKey): Promise<CampaignRow> {
+  if (!(await lockCampaign(tx, key))) campaignNotFound(key.id)
+  const campaign = (await findCampaign(tx, key))!
+  assertStartable(campaign)
+  return campaign
+}
+
+/** Bounded: an audience that takes too long to evaluate counts as one with recipients, and the freeze finds out. */
+async function hasRecipients(db: Pool, campaign: CampaignRow): Promise<boolean> {
+  const { projectId, type } = campaign
+  const audience = await resolveAudience(db, projectId, audienceOf(campaign))
+  const { joins, matches } = await audienceScanSql(db, audience, { projectId })
+  const found = await withStatementTimeout(
+    db,
+    LONG_STATEMENT_MS,
+    (tx) =>
+      maybeOne(
+        tx,
+        sql`
+          select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
+          where contacts.project_id = ${projectId} and ${matches} and ${EXCLUSION(type)} is null limit 1
+        `,
+      ),
+    () => true,
+  )
+  return found !== undefined
+}
+
+type Start = {
+  actor: Actor
+  /** Who sent or scheduled it. */
+  startedBy: Pick<Actor, 'userId'> & { by: string }
+}
+
+/** Call it with the campaign locked. */
+export async function startCampaign(tx: Tx, campaign: CampaignRow, { actor, startedBy }: Start): Promise<CampaignRow> {
+  const { projectId, id } = campaign
+  const audience = await resolveAudience(tx, projectId, audienceOf(campaign))
+  const contentId = await copyContent(tx, campaign)
+  await markStarted(tx, { projectId, id }, { contentId, audience, startedBy })
+  await openStream(tx, { projectId, streamId: id, fromDomain: campaign.from.split('@')[1]!, ratePerMinute: campaign.ratePerMinute })
+  await recordAction(tx, { projectId, id }, { action: 'started', actor })
+  return (await findCampaign(tx, { projectId, id }))!
+}
+
+/** The content that every email of the campaign refers to. It never changes. */
+async function copyContent(tx: Tx, campaign: CampaignRow): Promise<string> {
+  const { projectId, type, subject, body, from, fromName, replyTo, templateId, previewText } = campaign
+  const id = newId()
+  await insertContents(tx, [
+    { projectId, id, type, subject, body, previewText, fromAddress: from, fromName, replyTo, headers: {}, templateId },
+  ])
+  return id
+}
+
+type Frozen = { contentId: string; audience: ResolvedAudience; startedBy: Start['startedBy'] }
+
+const markStarted = (tx: Tx, { projectId, id }: CampaignKey, { contentId, audience, startedBy }: Frozen) =>
+  sql`
+    update campaigns set status = 'SENDING', started_at = clock_timestamp(), started_by = ${JSON.stringify(startedBy)}::jsonb,
+      content_id = ${contentId}, frozen_audience = ${audience && JSON.stringify(audience)}::jsonb, freeze_cursor = null, frozen_at = null,
+      scheduled_for = case when status = 'SCHEDULED' and scheduled_for <= clock_timestamp() then scheduled_for end,
+      updated_at = ${nextRevision(sql.ref('updated_at'))}
+    where project_id = ${projectId} and id = ${id} and status in ('DRAFT', 'SCHEDULED')
+  `.execute(tx)
