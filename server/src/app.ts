@@ -1,6 +1,8 @@
 import { authRoutes } from './auth/routes.ts'
 import { campaignActionRoutes } from './campaigns/action-routes.ts'
 import { cancelCampaignsOf } from './campaigns/cancel.ts'
+import { campaignCheckRoutes } from './campaigns/check-routes.ts'
+import { campaignLedgerRoutes } from './campaigns/ledger-routes.ts'
 import { campaignRoutes } from './campaigns/routes.ts'
 import { fieldRoutes } from './contacts/field-routes.ts'
 import { contactJobRoutes } from './contacts/job-routes.ts'
@@ -66,6 +68,8 @@ export async function buildApp(
   segmentMemberRoutes(app, deps)
   campaignRoutes(app, deps)
   campaignActionRoutes(app, deps)
+  campaignLedgerRoutes(app, deps)
+  campaignCheckRoutes(app, deps)
   sendRoutes(app, deps)
   templateTestRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)

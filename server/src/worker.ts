@@ -1,3 +1,4 @@
+import { continueCampaignExport } from './campaigns/export.ts'
 import { startCampaignWork } from './campaigns/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
 import { compactCounts } from './contacts/counts.ts'
@@ -43,6 +44,7 @@ const SENDER_CONNECTIONS = 4
 
 /** Every background job, in one list. */
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
+  'campaigns.export': (job) => continueCampaignExport(db, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),
   'contacts.import': (job) => continueImport({ db, segments: segmentAccess }, job),

@@ -122,10 +122,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
           'SENT, and is SENDING until they have ended. Refused with 400 if there are none.',
         params,
         body: z.object({
-          includeUnknown: z
-            .boolean()
-            .nullish()
-            .describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
+          includeUnknown: z.boolean().nullish().describe('Also emails whose outcome is unknown: their recipients may get the email twice.'),
         }),
         response,
       },

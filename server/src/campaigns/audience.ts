@@ -20,12 +20,17 @@ type Given = { audienceType: (typeof AUDIENCE_TYPES)[number]; segmentId?: string
 /** The audience of a request. What does not belong to its type is ignored. */
 export function readAudience({ audienceType: type, segmentId, audienceCondition }: Given): Audience {
   if (type === 'ALL') return { type }
-  if (type === 'SEGMENT') return { type, segmentId: (segmentId ?? invalid('segmentId', 'Required for this audience.', 'required')).toLowerCase() }
+  if (type === 'SEGMENT')
+    return { type, segmentId: (segmentId ?? invalid('segmentId', 'Required for this audience.', 'required')).toLowerCase() }
   if (audienceCondition === undefined || audienceCondition === null) invalid(FIELD, 'Required for this audience.', 'required')
   return { type, condition: readCondition(audienceCondition, FIELD) }
 }
 
-export function audienceOf({ audienceType: type, segmentId, audienceCondition }: Pick<CampaignRow, keyof Given & keyof CampaignRow>): Audience {
+export function audienceOf({
+  audienceType: type,
+  segmentId,
+  audienceCondition,
+}: Pick<CampaignRow, keyof Given & keyof CampaignRow>): Audience {
   if (type === 'SEGMENT' && segmentId) return { type, segmentId }
   return type === 'FILTERED' && audienceCondition ? { type, condition: audienceCondition } : { type: 'ALL' }
 }
@@ -66,7 +71,8 @@ const lookupIn =
   (id) =>
     Object.hasOwn(segments, id) ? segments[id] : undefined
 
-const expressionOf = (audience: NonNullable<ResolvedAudience>): Expression => toExpression(audience.tree, lookupIn(audience.segments), { path: FIELD })
+const expressionOf = (audience: NonNullable<ResolvedAudience>): Expression =>
+  toExpression(audience.tree, lookupIn(audience.segments), { path: FIELD })
 
 /** `at`: the start of the campaign; without it, the present. */
 type Moment = { projectId: string; at?: Date }

@@ -40,7 +40,9 @@ export const CampaignBody = z.object({
 export const ScheduledFor = z.iso.datetime({ offset: true }).max(64)
 
 /** A valid campaign, as it is stored. */
-export type CampaignContent = Omit<z.output<typeof CampaignBody>, 'segmentId' | 'audienceCondition' | 'audienceType'> & { audience: Audience }
+export type CampaignContent = Omit<z.output<typeof CampaignBody>, 'segmentId' | 'audienceCondition' | 'audienceType'> & {
+  audience: Audience
+}
 
 /** Everything about a campaign that can be checked before its transaction. */
 export async function checkCampaign(db: Pool, projectId: string, given: z.output<typeof CampaignBody>): Promise<CampaignContent> {

@@ -38,7 +38,10 @@ export const Campaign = z
     segmentId: z.uuid().nullable(),
     segment: z.object({ id: z.uuid(), name: z.string() }).nullable(),
     audienceCondition: StoredCondition.nullable(),
-    templateId: z.uuid().nullable().describe('The template that the content came from. Changes of the template do not change the campaign.'),
+    templateId: z
+      .uuid()
+      .nullable()
+      .describe('The template that the content came from. Changes of the template do not change the campaign.'),
     ratePerMinute: z.int().nullable().describe('Most emails that leave in a minute. Null: as fast as the installation sends.'),
     scheduledFor: time,
     startedAt: time.describe('The audience is that of this moment.'),

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { maybeOne, one, type Tx } from '../db/index.ts'
+import { maybeOne, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { lockSegments } from '../segments/limits.ts'
 import { MAX_NAME } from '../templates/template.ts'
@@ -65,5 +65,5 @@ export async function duplicateCampaign(tx: Tx, { projectId, id }: CampaignKey):
       returning id
     `,
   )
-  return copied && findCampaign(tx, { projectId, id: copyId })
+  return copied === undefined ? undefined : findCampaign(tx, { projectId, id: copyId })
 }

@@ -66,5 +66,4 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
 }
 
 /** Every recipient has an end, and none is missing. */
-const isBalanced = ({ total, counted }: Recount) =>
-  counted.total === total && counted.sent + counted.failed + counted.skipped === total
+const isBalanced = ({ total, counted }: Recount) => counted.total === total && counted.sent + counted.failed + counted.skipped === total

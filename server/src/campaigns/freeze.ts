@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
-import { PRIORITIES } from '../delivery/outbox/claim.ts'
-import { enqueueAudienceSql, type EmailType } from '../delivery/outbox/enqueue.ts'
-import { QUEUE_CHANNEL } from '../delivery/outbox/queue-notifications.ts'
+import { type EmailType, enqueueAudienceSql } from '../delivery/outbox/enqueue.ts'
+import { notifyQueued } from '../delivery/outbox/queue-notifications.ts'
+import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { audienceSql, type ResolvedAudience } from './audience.ts'
@@ -53,7 +53,7 @@ async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<boole
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
   await writePage(tx, campaign, { after, end })
-  await sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.bulk)})`.execute(tx)
+  await notifyQueued(tx, PRIORITIES.bulk)
   return end !== undefined
 }
 

@@ -11,7 +11,11 @@ import { lockCampaign } from './replace.ts'
 export type StoredPause = 'person' | 'spike' | 'billing_limit'
 
 /** Once committed, no email of the campaign is handed over any more. A second pause changes nothing. */
-export async function pauseCampaign(tx: Tx, key: CampaignKey, { reason, actor }: { reason: StoredPause; actor: Actor }): Promise<CampaignRow> {
+export async function pauseCampaign(
+  tx: Tx,
+  key: CampaignKey,
+  { reason, actor }: { reason: StoredPause; actor: Actor },
+): Promise<CampaignRow> {
   await lockSending(tx, key, 'paused')
   const paused = await countAffected(
     tx,

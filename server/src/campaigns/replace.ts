@@ -41,9 +41,7 @@ export async function replaceCampaign(tx: Tx, replacement: Replacement): Promise
 }
 
 const scheduleSql = (scheduledFor: string | null) =>
-  scheduledFor === null
-    ? sql`status = 'DRAFT', scheduled_for = null, started_by = null`
-    : sql`scheduled_for = ${scheduledFor}::timestamptz`
+  scheduledFor === null ? sql`status = 'DRAFT', scheduled_for = null, started_by = null` : sql`scheduled_for = ${scheduledFor}::timestamptz`
 
 export const recordSchedule = (tx: Tx, key: CampaignKey, { scheduledFor, actor }: { scheduledFor: string | null; actor: Actor }) =>
   scheduledFor === null

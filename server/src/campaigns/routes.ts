@@ -19,7 +19,9 @@ import { CampaignStats, countRefused, statsOf } from './stats.ts'
 export const CampaignParam = z.object({ id: z.string() })
 
 const Replacement = CampaignBody.extend({
-  scheduledFor: ScheduledFor.nullish().describe('Of a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft.'),
+  scheduledFor: ScheduledFor.nullish().describe(
+    'Of a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft.',
+  ),
 })
 
 export function campaignRoutes(app: App, { db, secrets, config: { transportKind } }: Deps) {

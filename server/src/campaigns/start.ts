@@ -81,11 +81,9 @@ export async function startCampaign(tx: Tx, campaign: CampaignRow, { actor, star
 
 /** The content that every email of the campaign refers to. It never changes. */
 async function copyContent(tx: Tx, campaign: CampaignRow): Promise<string> {
-  const { projectId, type, subject, body, from, fromName, replyTo, templateId, previewText } = campaign
+  const { projectId, type, subject, body, from, fromName, replyTo, templateId } = campaign
   const id = newId()
-  await insertContents(tx, [
-    { projectId, id, type, subject, body, previewText, fromAddress: from, fromName, replyTo, headers: {}, templateId },
-  ])
+  await insertContents(tx, [{ projectId, id, type, subject, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }])
   return id
 }
 

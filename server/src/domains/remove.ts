@@ -10,7 +10,8 @@ export async function removeDomain(tx: Tx, { projectId, id, usesSes }: { project
     tx,
     sql<DomainRow>`delete from domains where project_id = ${projectId} and id = ${id} returning ${DOMAIN_COLUMNS}`,
   )
-  if (removed && (await isSendingFrom(tx, removed))) fail('CONFLICT', { message: 'A campaign is scheduled or being sent from this domain.' })
+  if (removed && (await isSendingFrom(tx, removed)))
+    fail('CONFLICT', { message: 'A campaign is scheduled or being sent from this domain.' })
   if (removed && usesSes) await enqueue(tx, 'domains.remove-identity', { domain: removed.domain })
   return removed
 }

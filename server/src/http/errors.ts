@@ -35,7 +35,8 @@ export function readError(err: unknown, req: FastifyRequest, reply: FastifyReply
   const known = toAppError(err)
   // The message of an unknown error may contain SQL or customer data: it is logged, never returned.
   // The specification has a 403 with this code, which is no failure of ours.
-  if (known.code === 'INTERNAL_SERVER_ERROR' && known.statusCode >= 500) req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
+  if (known.code === 'INTERNAL_SERVER_ERROR' && known.statusCode >= 500)
+    req.log.error({ err, route: req.routeOptions.url }, 'unexpected error')
   else if (known.code === 'SERVICE_UNAVAILABLE') req.log.warn({ err, route: req.routeOptions.url }, 'unavailable')
   if (known.retryAfter !== undefined) reply.header('retry-after', known.retryAfter)
   return known

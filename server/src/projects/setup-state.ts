@@ -22,7 +22,11 @@ const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
   const state = await one(
     db,
-    sql<Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasEnabledWorkflow' | 'hasSubscription'> & { lastCampaignSentAt: Date | null }>`
+    sql<
+      Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasEnabledWorkflow' | 'hasSubscription'> & {
+        lastCampaignSentAt: Date | null
+      }
+    >`
       select
         (select coalesce(sum(total), 0)::int from contact_counts where project_id = ${projectId}) as "contactCount",
         exists (select from domains where project_id = ${projectId} and status = 'verified') as "hasVerifiedDomain",

@@ -1,0 +1,73 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
+import { createQuotaCounter } from '../http/quotas.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Address } from '../http/validate.ts'
+import { getCampaign } from './campaign.ts'
+import { CampaignLink, listLinks } from './links.ts'
+import { Preflight, preflightCampaign } from './preflight.ts'
+import { CampaignParam } from './routes.ts'
+
+/** What one looks at before and after a campaign is sent. */
+export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond } }: Deps) {
+  const tags = ['Campaigns']
+  const config = { caller: 'project' as const }
+  const quotas = createQuotaCounter(db, secrets)
+  const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
+
+  app.post(
+    '/campaigns/:id/test',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Send a test email of a campaign',
+        description:
+          'Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores ' +
+          'subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.',
+        params: CampaignParam,
+        body: z.object({ email: Address }),
+        response: { 200: TestEmailAnswer },
+      },
+    },
+    async (req) => {
+      const { projectId, id: campaignId, type, subject, body, from, fromName, replyTo, templateId } = await find(req)
+      const content = { type, subject, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }
+      return sendTestEmail(
+        { db, quotas },
+        { projectId, to: req.body.email, content, sourceType: 'CAMPAIGN', campaignId, requestId: req.id },
+      )
+    },
+  )
+
+  app.get(
+    '/campaigns/:id/preflight',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags,
+        summary: 'Check a campaign before sending it',
+        description: 'Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.',
+        params: CampaignParam,
+        response: { 200: Preflight },
+      },
+    },
+    async (req) => preflightCampaign(db, await find(req), { ratePerSecond }),
+  )
+
+  app.get(
+    '/campaigns/:id/links',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags,
+        summary: 'List the clicked links of a campaign',
+        description: 'Clicks and people, without machines.',
+        params: CampaignParam,
+        response: { 200: z.object({ data: z.array(CampaignLink) }) },
+      },
+    },
+    async (req) => ({ data: await listLinks(db, await find(req)) }),
+  )
+}

@@ -1,0 +1,112 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { streamExport } from '../contacts/export.ts'
+import { transact } from '../db/index.ts'
+import { cursorList } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { findJob, JobView, Queued } from '../jobs/job.ts'
+import { readPiece } from '../jobs/pieces.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { getCampaign } from './campaign.ts'
+import { ExcludedContact, ExcludedQuery, listExcluded } from './excluded.ts'
+import { CAMPAIGN_EXPORT_JOB, CampaignExportBody, queueCampaignExport } from './export.ts'
+import { CampaignRecipient, listRecipients, RecipientsQuery } from './recipients.ts'
+import { CampaignParam } from './routes.ts'
+
+const ExportParam = z.object({ jobId: z.string() })
+
+/** Who gets a campaign, who does not, and why. */
+export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
+  const tags = ['Campaigns']
+  const config = { caller: 'project' as const }
+  const slow = { ...config, slowRead: true }
+
+  app.get(
+    '/campaigns/:id/recipients',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List the recipients of a campaign',
+        description: 'With the outcome of each and its reason. Recipients are fixed when the campaign starts.',
+        params: CampaignParam,
+        querystring: RecipientsQuery,
+        response: { 200: cursorList(CampaignRecipient) },
+      },
+    },
+    async (req) => listRecipients(db, secrets, await find(req), req.query),
+  )
+
+  app.get(
+    '/campaigns/:id/excluded',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List the excluded contacts of a campaign',
+        description: 'Contacts that matched the audience when the campaign started, and might not get the email.',
+        params: CampaignParam,
+        querystring: ExcludedQuery,
+        response: { 200: cursorList(ExcludedContact) },
+      },
+    },
+    async (req) => listExcluded(db, secrets, await find(req), req.query),
+  )
+
+  app.post(
+    '/campaigns/:id/export',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Export recipients or excluded contacts of a campaign',
+        description: 'As CSV, by a job. At most two unfinished exports per project.',
+        params: CampaignParam,
+        body: CampaignExportBody,
+        response: { 202: Queued },
+      },
+    },
+    async (req, reply) => {
+      const campaign = await find(req)
+      const jobId = await transact(db, (tx) => queueCampaignExport(tx, campaign, req.body))
+      return reply.status(202).send({ message: 'The export is queued.', jobId })
+    },
+  )
+
+  app.get(
+    '/campaigns/export/:jobId',
+    { config, schema: { tags, summary: 'Get the status of an export of a campaign', params: ExportParam, response: { 200: JobView } } },
+    async (req) => (await findExport(req)) ?? notFound('job', req.params.jobId),
+  )
+
+  app.get(
+    '/campaigns/export/:jobId/file',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Download the file of an export of a campaign',
+        params: ExportParam,
+        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
+      },
+    },
+    async (req, reply) => {
+      const found = (await findExport(req)) ?? notFound('job', req.params.jobId)
+      if (found.state !== 'completed') fail('CONFLICT', { message: 'The export has not been completed.', details: { state: found.state } })
+      const job = { projectId: req.project.id, jobId: found.id }
+      const first = (await readPiece(db, job, 0)) ?? notFound('file', found.id)
+      return reply
+        .type('text/csv; charset=utf-8')
+        .header('content-disposition', `attachment; filename="campaign-${found.createdAt.slice(0, 10)}.csv"`)
+        .send(streamExport(db, job, first) as never) // a stream is not JSON
+    },
+  )
+
+  const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
+
+  const findExport = async (req: FastifyRequest) => {
+    const { jobId } = req.params as { jobId: string }
+    return isId(jobId) ? findJob(db, { projectId: req.project.id, jobId }, [CAMPAIGN_EXPORT_JOB]) : undefined
+  }
+}
