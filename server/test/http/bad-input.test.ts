@@ -19,7 +19,7 @@ const MAIL_LIMIT = 2 * 1024 * 1024 + 64 * 1024
 /** The limit with attachments. */
 const SEND_LIMIT = 42 * 1024 * 1024 + 64 * 1024
 const limitOf = ({ path }: Operation) =>
-  path === '/v1/send' ? SEND_LIMIT : /^\/templates(\/lint|\/preview|\/\{id\})?$/.test(path) ? MAIL_LIMIT : BODY_LIMIT
+  path === '/v1/send' ? SEND_LIMIT : /^\/(templates(\/lint|\/preview|\/\{id\})?|campaigns(\/\{id\})?)$/.test(path) ? MAIL_LIMIT : BODY_LIMIT
 
 let api: Api
 let conformance: ReturnType<typeof createConformance>

@@ -48,6 +48,9 @@ export function useTwoProjects(sterna: Sterna) {
         .id as string
     const segment = async ({ sk }: Project) =>
       (await sterna.call('POST', '/segments', { key: sk, body: { name: 'List', type: 'STATIC' } })).body.id as string
+    const campaign = async ({ sk }: Project, from: string) =>
+      (await sterna.call('POST', '/campaigns', { key: sk, body: { name: 'News', subject: 'Hi', body: 'Hi', from, audienceType: 'ALL' } }))
+        .body.data.id as string
     const emails = async () => {
       const senders = { own: [mine, 'mine.example'], foreign: [theirs, 'theirs.example'] } as const
       const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
@@ -81,6 +84,7 @@ export function useTwoProjects(sterna: Sterna) {
       segments: { own: await segment(mine), foreign: await segment(theirs) },
       explain: contacts,
       templates: { own: await template(mine, 'hello@mine.example'), foreign: await template(theirs, 'hello@theirs.example') },
+      campaigns: { own: await campaign(mine, 'hello@mine.example'), foreign: await campaign(theirs, 'hello@theirs.example') },
       // Numbers of versions: those of a foreign template are behind its id.
       versions: { own: '1', foreign: '99' },
       ...(await emails()),

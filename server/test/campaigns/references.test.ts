@@ -1,0 +1,148 @@
+import { sql } from 'kysely'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { outcome } from '../support/answers.ts'
+import { type Answer, useApp } from '../support/app.ts'
+import { times } from '../support/times.ts'
+import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const LATER = '2040-01-01T00:00:00Z'
+
+let project: CampaignProject
+beforeAll(async () => {
+  project = await newCampaignProject(sterna)
+  await project.subscribe('ada')
+})
+
+const newSegment = async (more: object = { type: 'STATIC' }) =>
+  (await project.call('POST', '/segments', { name: 'List', ...more })).body.id as string
+const remove = (path: string) => project.call('DELETE', path)
+
+describe('a segment', () => {
+  test.each(['SEGMENT', 'FILTERED'])(
+    'of a campaign with the audience %s can be deleted when the campaign has ended',
+    async (audienceType) => {
+      const segmentId = await newSegment()
+      const audienceCondition = { logic: 'AND', groups: [{ filters: [{ field: `segment.${segmentId}`, operator: 'notMemberOfSegment' }] }] }
+      const { id } = await project.create({ audienceType, segmentId, audienceCondition })
+      const refused = await remove(`/segments/${segmentId}`)
+      expect([outcome(refused), refused.body.error.details]).toEqual([
+        [409, 'CONFLICT'],
+        { usedBy: [{ type: 'campaign', id, name: 'News' }] },
+      ])
+      await project.act(id, 'send', { scheduledFor: LATER })
+      expect(outcome(await remove(`/segments/${segmentId}`))).toEqual([409, 'CONFLICT'])
+      await project.act(id, 'cancel')
+      expect((await remove(`/segments/${segmentId}`)).status).toBe(204)
+    },
+  )
+
+  test('is not deleted while a campaign with it is created at the same moment', async () => {
+    const pairs = await Promise.all(
+      times(10, async () => {
+        const segmentId = await newSegment()
+        const create = project.call('POST', '/campaigns', project.body({ audienceType: 'SEGMENT', segmentId }))
+        return outcomes(await Promise.all([create, remove(`/segments/${segmentId}`)]))
+      }),
+    )
+    for (const pair of pairs) expect(['200 409', '404 204']).toContain(pair)
+  })
+})
+
+const outcomes = (answers: Answer[]) => answers.map(({ status }) => status).join(' ')
+
+describe('a template', () => {
+  test('cannot be deleted while a scheduled campaign uses it', async () => {
+    const templateId = await project.template()
+    const { id } = await project.create({ templateId })
+    expect((await project.call('GET', `/templates/${templateId}/usage`)).body.campaigns).toEqual([{ id, name: 'News' }])
+    await project.act(id, 'send', { scheduledFor: LATER })
+    const refused = await remove(`/templates/${templateId}`)
+    expect([outcome(refused), refused.body.error.details.usedBy]).toEqual([[409, 'CONFLICT'], [{ type: 'campaign', id, name: 'News' }]])
+    expect((await project.call('GET', `/templates/${templateId}`)).status).toBe(200)
+    await project.act(id, 'cancel')
+    expect((await remove(`/templates/${templateId}`)).status).toBe(204)
+  })
+})
+
+describe('a domain', () => {
+  test('cannot be deleted while a campaign sends from it', async () => {
+    const own = await newCampaignProject(sterna)
+    const { id } = await own.create()
+    await own.act(id, 'send', { scheduledFor: LATER })
+    expect(outcome(await own.call('DELETE', `/domains/${own.domainId}`))).toEqual([409, 'CONFLICT'])
+    await own.act(id, 'cancel')
+    expect((await own.call('DELETE', `/domains/${own.domainId}`)).status).toBe(204)
+  })
+
+  test('is deleted, or the campaign is scheduled: never both', async () => {
+    const pairs = await Promise.all(
+      times(6, async () => {
+        const own = await newCampaignProject(sterna)
+        const { id } = await own.create()
+        const answers = await Promise.all([own.act(id, 'send', { scheduledFor: LATER }), own.call('DELETE', `/domains/${own.domainId}`)])
+        return outcomes(answers)
+      }),
+    )
+    for (const pair of pairs) expect(['200 409', '403 204']).toContain(pair)
+  })
+})
+
+describe('usage', () => {
+  test('names the campaigns whose audience mentions a field or an event', async () => {
+    const filters = [
+      { field: 'data.plan', operator: 'equals', value: 'pro' },
+      { field: 'event.signup', operator: 'triggered' },
+    ]
+    const { id } = await project.create({
+      name: 'Mentions',
+      audienceType: 'FILTERED',
+      audienceCondition: { logic: 'AND', groups: [{ filters }] },
+    })
+    const used = [{ id, name: 'Mentions' }]
+    expect((await project.call('GET', '/contacts/fields/plan/usage')).body.usedInCampaigns).toEqual(used)
+    expect((await project.call('GET', '/events/signup/usage')).body.usedInCampaigns).toEqual(used)
+    expect((await project.call('GET', '/events/other/usage')).body.usedInCampaigns).toEqual([])
+  })
+})
+
+describe('a reset of the project', () => {
+  test.each([
+    ['reset', 'POST', '/reset'],
+    ['deletion', 'DELETE', ''],
+  ])('by %s cancels a campaign that is being sent, and leaves no row', async (_, method, path) => {
+    const own = await newCampaignProject(sterna)
+    await own.subscribe('ada', 'bob', 'eve')
+    await own.contacts.create('dan@example.com', { subscribed: false })
+    await own.stuck()
+    await own.owner.call(method, `/users/@me/projects/${own.id}${path}`)
+    const { rows } = await sql<{ state: string }>`
+      select state from emails where project_id = ${own.id} and state in ('queued', 'sending', 'deferred')
+        and not exists (select from streams s where s.project_id = emails.project_id and s.id = emails.stream_id and s.cancelled_at is not null)
+    `.execute(sterna.db)
+    expect(rows).toEqual([])
+    await expect.poll(() => rowsOf(own.id), { timeout: 15_000 }).toEqual([])
+  })
+})
+
+const TABLES = [
+  'campaigns',
+  'campaign_excluded',
+  'campaign_audit',
+  'campaign_minutes',
+  'emails',
+  'streams',
+  'stream_rates',
+  'email_tallies',
+]
+
+/** Tables that have rows of the project. */
+async function rowsOf(projectId: string) {
+  const found = await Promise.all(
+    TABLES.map(async (table) => {
+      const { rows } = await sql`select 1 from ${sql.table(table)} where project_id = ${projectId} limit 1`.execute(sterna.db)
+      return rows.length ? [table] : []
+    }),
+  )
+  return found.flat()
+}
