@@ -5,6 +5,7 @@ import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
 import { getCampaign } from './campaign.ts'
+import { contentOfCampaign } from './content.ts'
 import { CampaignLink, listLinks } from './links.ts'
 import { Preflight, preflightCampaign } from './preflight.ts'
 import { CampaignParam } from './routes.ts'
@@ -32,8 +33,9 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
       },
     },
     async (req) => {
-      const { projectId, id: campaignId, type, subject, body, from, fromName, replyTo, templateId } = await find(req)
-      const content = { type, subject, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }
+      const campaign = await find(req)
+      const { projectId, id: campaignId } = campaign
+      const content = contentOfCampaign(campaign)
       return sendTestEmail(
         { db, quotas },
         { projectId, to: req.body.email, content, sourceType: 'CAMPAIGN', campaignId, requestId: req.id },

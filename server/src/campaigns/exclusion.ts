@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { EmailType } from '../delivery/outbox/enqueue.ts'
+import { needsConsent } from '../delivery/outbox/sending-rules.ts'
 
 export const EXCLUSION_REASONS = ['unsubscribed', 'suppressed', 'invalid'] as const
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number]
@@ -17,8 +18,8 @@ const IS_INVALID = sql`(contacts.email not like '_%@_%._%' or octet_length(conta
  * Why a contact may not get the email; null if it may. A suppressed contact is often unsubscribed as well: suppression counts, as it does
  * when an email is claimed.
  */
-export const EXCLUSION = (type: EmailType): RawBuilder<ExclusionReason | null> => sql`case
+export const exclusionSql = (type: EmailType): RawBuilder<ExclusionReason | null> => sql`case
   when ${IS_INVALID} then 'invalid'
   when by_address.address is not null or by_domain.address is not null then 'suppressed'
-  ${type === 'TRANSACTIONAL' ? sql`` : sql`when not contacts.subscribed then 'unsubscribed'`}
+  ${needsConsent(type) ? sql`when not contacts.subscribed then 'unsubscribed'` : sql``}
   end`

@@ -8,7 +8,7 @@ import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { audienceSql, type ResolvedAudience } from './audience.ts'
 import type { CampaignKey } from './campaign.ts'
-import { EXCLUSION, SUPPRESSION_JOINS } from './exclusion.ts'
+import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
 const PAGE = 5_000
@@ -87,7 +87,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range) {
   const { projectId, id, type, contentId, from, audience, startedAt } = campaign
   const matches = await audienceSql(tx, audience, { projectId, at: startedAt })
   const judged = sql`
-    select contacts.id as contact_id, contacts.email as address, ${EXCLUSION(type)} as reason
+    select contacts.id as contact_id, contacts.email as address, ${exclusionSql(type)} as reason
     from contacts ${SUPPRESSION_JOINS}
     where contacts.project_id = ${projectId} and contacts.id > ${after} ${end ? sql`and contacts.id <= ${end}` : sql``}
       and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
@@ -103,6 +103,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range) {
         insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
         select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null
         order by contact_id
+        on conflict do nothing
         returning reason
       )
       update campaigns set

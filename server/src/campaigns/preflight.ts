@@ -11,7 +11,7 @@ import { LintIssue, lintTemplate } from '../templates/lint.ts'
 import { inspectTemplate } from '../templates/render.ts'
 import { audienceOf, audienceScanSql, audienceSql, type ResolvedAudience, resolveAudience } from './audience.ts'
 import type { CampaignRow } from './campaign.ts'
-import { EXCLUSION, SUPPRESSION_JOINS } from './exclusion.ts'
+import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 
 export const Preflight = z
   .object({
@@ -120,7 +120,7 @@ function numbersSql({ projectId, type, variables }: Question, { joins, matches }
       ${excluded('invalid')} as invalid, (count(*) filter (where reason is null))::int as recipients,
       array[${sql.join(missing)}]::int[] as missing
     from (
-      select ${EXCLUSION(type)} as reason ${sql.join(lacking, sql``)}
+      select ${exclusionSql(type)} as reason ${sql.join(lacking, sql``)}
       from contacts ${joins} ${SUPPRESSION_JOINS}
       where contacts.project_id = ${projectId} and ${matches}
     ) as judged`

@@ -57,7 +57,9 @@ const startDue = (db: Pool, key: CampaignKey, log: Log) =>
     await lockSender(tx, key.projectId, campaign)
     await startCampaign(tx, campaign, { actor: SYSTEM, startedBy: campaign.startedBy ?? { by: 'key', userId: null } })
   }).catch(async (err) => {
-    if (!(err instanceof AppError)) throw err
+    // The others are started nevertheless, and this one is tried again.
+    if (!(err instanceof AppError))
+      return log.warn({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign did not start')
     log.error({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign cannot start and is a draft again')
     await transact(db, (tx) => unschedule(tx, key, err.message))
   })

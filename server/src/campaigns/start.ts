@@ -10,7 +10,8 @@ import { newId } from '../lib/id.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from './audience.ts'
 import { type Actor, recordAction } from './audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
-import { EXCLUSION, SUPPRESSION_JOINS } from './exclusion.ts'
+import { contentOfCampaign } from './content.ts'
+import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 import { holdSender } from './hold.ts'
 import { lockCampaign } from './replace.ts'
 
@@ -54,7 +55,7 @@ async function hasRecipients(db: Pool, campaign: CampaignRow): Promise<boolean> 
         tx,
         sql`
           select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
-          where contacts.project_id = ${projectId} and ${matches} and ${EXCLUSION(type)} is null limit 1
+          where contacts.project_id = ${projectId} and ${matches} and ${exclusionSql(type)} is null limit 1
         `,
       ),
     () => true,
@@ -81,9 +82,8 @@ export async function startCampaign(tx: Tx, campaign: CampaignRow, { actor, star
 
 /** The content that every email of the campaign refers to. It never changes. */
 async function copyContent(tx: Tx, campaign: CampaignRow): Promise<string> {
-  const { projectId, type, subject, body, from, fromName, replyTo, templateId } = campaign
   const id = newId()
-  await insertContents(tx, [{ projectId, id, type, subject, body, fromAddress: from, fromName, replyTo, headers: {}, templateId }])
+  await insertContents(tx, [{ ...contentOfCampaign(campaign), projectId: campaign.projectId, id }])
   return id
 }
 
