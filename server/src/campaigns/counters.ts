@@ -90,6 +90,7 @@ export type Recount = { total: number; counted: Counters; pending: number }
  * time.
  */
 export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Recount & { wrong: Partial<Counters> }> {
+  await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
   await sql`select pg_advisory_xact_lock(${RECOUNT_LOCK}::int, hashtext(${id}))`.execute(tx)
   const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
   const read = await one(
@@ -115,6 +116,8 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   return { total: read.total, counted: read.counted, pending: read.pending, wrong }
 }
 const RECOUNT_LOCK = 7_357_075
+/** Enough for millions of emails. */
+const RECOUNT_MS = 14_000
 
 /** `attempted`: sent, or failed, since a receiver may refuse an address during transmission. */
 export type Minutes = { attempted: number; bounced: number; complained: number }

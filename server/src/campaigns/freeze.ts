@@ -12,9 +12,10 @@ import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
 const PAGE = 5_000
-/** Fewer after a page took too long. */
+/** Fewer after a page took too long: requests to pause or cancel wait for the page, and give up after 2 s. */
 const SMALLEST_PAGE = 100
-const STATEMENT_MS = 20_000
+const PAGE_MS = 1_800
+const SMALLEST_PAGE_MS = 12_000
 
 type Frozen = CampaignKey & {
   type: EmailType
@@ -47,7 +48,7 @@ export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Prom
 }
 
 async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<boolean> {
-  await sql`set local statement_timeout = ${sql.lit(STATEMENT_MS)}`.execute(tx)
+  await sql`set local statement_timeout = ${sql.lit(size > SMALLEST_PAGE ? PAGE_MS : SMALLEST_PAGE_MS)}`.execute(tx)
   const campaign = await lockUnfrozen(tx, key)
   if (!campaign) return false
   const after = campaign.cursor ?? NIL_ID

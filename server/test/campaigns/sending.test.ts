@@ -5,7 +5,6 @@ import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
-import { whileSleeping } from '../support/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
 
@@ -102,23 +101,37 @@ describe('a campaign', () => {
 })
 
 describe('the start freezes', () => {
-  test('contacts, segments, templates and content', async () => {
+  test('contacts, events, memberships, the conditions of segments, and the content', async () => {
     const project = await newProject()
-    await project.subscribe('ada', 'bob')
-    const segmentId = (await project.call('POST', '/segments', { name: 'S', condition: isNamed('example') })).body.id
-    const { id } = await project.create({ audienceType: 'SEGMENT', segmentId })
-    // The freeze has to wait while the segment changes and a contact is added.
-    const key = { on: 'insert' as const, table: 'emails', when: sql`new.campaign_id = ${sql.lit(id)}` }
-    await whileSleeping(sterna.db, key, async () => ({
-      started: { sending: await project.act(id, 'send') },
-      meanwhile: async () => {
-        await project.call('PATCH', `/segments/${segmentId}`, { condition: isNamed('eve') })
-        await project.subscribe('eve')
-      },
-    }))
-    await project.reached(id, 'SENT')
-    expect(await project.recipients(id)).toEqual(['ada', 'bob'])
+    const add = (name: string, team: string) => project.contacts.create(`${name}@example.com`, { subscribed: true, data: { team } })
+    await Promise.all([add('ada', 'a'), add('amy', 'a'), add('bob', 'b')])
+    const list = (await project.call('POST', '/segments', { name: 'List', type: 'STATIC' })).body.id
+    const inTeam = (team: string) => ({ filters: [{ field: 'data.team', operator: 'equals', value: team }] })
+    const groups = [
+      inTeam('a'),
+      { filters: [{ field: 'event.signup', operator: 'triggered' }] },
+      { filters: [{ field: `segment.${list}`, operator: 'memberOfSegment' }] },
+    ]
+    const segmentId = (await project.call('POST', '/segments', { name: 'S', condition: { logic: 'OR', groups } })).body.id
+    const { id } = await project.stuck({ audienceType: 'SEGMENT', segmentId })
+    await add('eve', 'a')
+    await project.track({ email: 'bob@example.com', event: 'signup' })
+    await project.call('POST', `/segments/${list}/members`, { emails: ['bob@example.com'] })
+    await project.call('PATCH', `/segments/${segmentId}`, { condition: { logic: 'AND', groups: [inTeam('b')] } })
+    await rewind(project, id)
+    await project.call('PUT', `/campaigns/${id}/rate`, { ratePerMinute: null })
+    expect(await project.reached(id, 'SENT')).toMatchObject({ totalRecipients: 2, sentCount: 2 })
+    expect(await project.recipients(id)).toEqual(['ada', 'amy'])
   })
+
+  /** As if no page of recipients but the one email that was sent had been written yet. */
+  const rewind = (project: CampaignProject, id: string) =>
+    transact(sterna.db, async (tx) => {
+      await sql`delete from emails where project_id = ${project.id} and campaign_id = ${id} and state = 'queued'`.execute(tx)
+      await sql`
+        update campaigns set freeze_cursor = null, frozen_at = null, total_recipients = 1 where project_id = ${project.id} and id = ${id}
+      `.execute(tx)
+    })
 
   test('in pages that continue after the last contact, on any worker', async () => {
     const project = await newProject()
