@@ -34,7 +34,7 @@ describe('the recipients', () => {
     expect([first.data.length, first.hasMore, first.total, rest.data.length, rest.hasMore, rest.total]).toEqual([3, true, 4, 1, false, 0])
     const emails = [...first.data, ...rest.data].map(({ email }) => email).sort()
     expect(emails).toEqual(['ada@example.com', 'bob@example.com', 'eve@example.com', 'refuse@example.com'])
-    expect(first.data[0]).toEqual({
+    expect([...first.data, ...rest.data].find(({ email }) => email === 'ada@example.com')).toEqual({
       id: expect.any(String),
       contactId: expect.any(String),
       email: expect.any(String),
@@ -88,7 +88,7 @@ describe('an export', () => {
     const { jobId } = (await project.call('POST', `/campaigns/${campaign.id}/export`, body)).body
     await eventually(async () => expect((await project.call('GET', `/campaigns/export/${jobId}`)).body.state).toBe('completed'))
     const file = (await project.call('GET', `/campaigns/export/${jobId}/file`)).body as string
-    return file.replace('\ufeff', '').trim().split('\r\n')
+    return file.replace('\ufeff', '').replaceAll('"', '').trim().split('\r\n')
   }
 
   test('has the recipients with their outcomes', async () => {

@@ -68,7 +68,7 @@ describe('a pause is derived', () => {
   })
 
   test('while the domain is not verified', async () => {
-    await sql`update domains set status = 'pending', verified_by = null where id = ${project.domainId}`.execute(sterna.db)
+    await sql`update domains set status = 'pending', verified_by = null, verified_at = null where id = ${project.domainId}`.execute(sterna.db)
     expect((await project.get(campaign.id)).pausedReason).toBe('domain')
   })
 })
@@ -81,7 +81,7 @@ const happened = (sent: number, bounced: number, complained: number) =>
   `.execute(sterna.db)
 
 test('a spike of bounces pauses the campaign until a person resumes it', async () => {
-  await happened(1_000, 100, 0)
+  await happened(1_000, 150, 0)
   await eventually(async () => expect((await project.get(campaign.id)).pausedReason).toBe('spike'))
   expect(await project.audit(campaign.id)).toEqual([
     ['started', 'key'],
