@@ -26,6 +26,197 @@ export type AddressVerification = {
   reasons: string[]
 }
 
+export type Campaign = {
+  id: string
+  name: string
+  description: string | null
+  subject: string
+  body: string
+  previewText: string | null
+  from: string
+  fromName: string | null
+  replyTo: string | null
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  status: 'DRAFT' | 'SCHEDULED' | 'SENDING' | 'SENT' | 'CANCELLED'
+  audienceType: 'ALL' | 'SEGMENT' | 'FILTERED'
+  segmentId: string | null
+  segment: {
+    id: string
+    name: string
+  } | null
+  audienceCondition: Condition | null
+  /** The template that the content came from. Changes of the template do not change the campaign. */
+  templateId: string | null
+  /** Most emails that leave in a minute. Null: as fast as the installation sends. */
+  ratePerMinute: number | null
+  scheduledFor: string | null
+  /** The audience is that of this moment. */
+  startedAt: string | null
+  /** The user or the API key that sent or scheduled it. */
+  startedBy: {
+    by: 'user' | 'key'
+    userId: string | null
+  } | null
+  /** When it became `SENT`. */
+  sentAt: string | null
+  /** Set by a pause that needs a resume. */
+  pausedAt: string | null
+  /** `person`, `spike` and `billing_limit` need a resume; `provider`, `domain` and `project_disabled` end by themselves. */
+  pausedReason: 'person' | 'spike' | 'billing_limit' | 'project_disabled' | 'provider' | 'domain' | null
+  /** Grows while the audience is being frozen. */
+  totalRecipients: number
+  sentCount: number
+  deliveredCount: number
+  /** Recipients, not opens. Opened by a person, not by a machine. */
+  openedCount: number
+  /** Recipients, not clicks. Clicked by a person, not by a machine. */
+  clickedCount: number
+  machineOpenedCount: number
+  machineClickedCount: number
+  bouncedCount: number
+  complainedCount: number
+  /** Unsubscribed by a link of this campaign. */
+  unsubscribedCount: number
+  failedCount: number
+  /** Recipients that lost eligibility after the start, or were cancelled. */
+  skippedCount: number
+  /** Contacts of the audience that may not get the email; not among the recipients. */
+  excludedCounts: {
+    unsubscribed: number
+    suppressed: number
+    invalid: number
+  }
+  projectId: string
+  createdAt: string
+  updatedAt: string
+}
+
+export type CampaignAuditEntry = {
+  id: string
+  action: 'started' | 'scheduled' | 'unscheduled' | 'paused' | 'resumed' | 'cancelled' | 'resent' | 'rate_changed' | 'sent'
+  by: 'user' | 'key' | 'system'
+  userId: string | null
+  details: Record<string, unknown>
+  createdAt: string
+}
+
+export type CampaignExcludedContact = {
+  /** Null if the contact was deleted. */
+  contactId: string | null
+  email: string
+  reason: 'unsubscribed' | 'suppressed' | 'invalid'
+}
+
+export type CampaignLink = {
+  link: string
+  clicks: number
+  /** Recipients that clicked it. */
+  people: number
+}
+
+export type CampaignPreflight = {
+  /** matches − unsubscribed − suppressed − invalid = recipients */
+  audience: {
+    matches: number
+    unsubscribed: number
+    suppressed: number
+    invalid: number
+    recipients: number
+    /** True if the numbers come from a sample of 10,000 contacts. */
+    estimated: boolean
+  }
+  /** Variables that the content uses without a fallback. */
+  missingVariables: {
+    variable: string
+    /** Recipients without a value for it. */
+    contacts: number
+  }[]
+  lint: {
+    code:
+      | 'syntax_error'
+      | 'missing_variable'
+      | 'ambiguous_name'
+      | 'empty_link'
+      | 'broken_link'
+      | 'insecure_link'
+      | 'image_without_alt'
+      | 'too_large'
+      | 'no_unsubscribe_link'
+    severity: 'error' | 'warning' | 'info'
+    message: string
+    /** Line of the body. */
+    line?: number
+  }[]
+  sender: {
+    from: string
+    verified: boolean
+  }
+  /** Null if nothing is known about the rate. */
+  ratePerMinute: number | null
+  /** Duration at that rate. */
+  estimatedSeconds: number | null
+}
+
+export type CampaignRecipient = {
+  /** The id of the email. */
+  id: string
+  /** Null if the contact was deleted. */
+  contactId: string | null
+  email: string
+  status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
+  /** Each recipient has one; they add up to the counters of the campaign. */
+  outcome: 'sent' | 'failed' | 'skipped' | 'open'
+  /** Why it failed, was skipped, or has to wait. */
+  reason:
+    | 'unsubscribed'
+    | 'suppressed'
+    | 'contact_deleted'
+    | 'project_deleted'
+    | 'cancelled'
+    | 'bounced'
+    | 'rejected'
+    | 'domain_not_verified'
+    | 'rendering'
+    | 'too_large'
+    | 'transient'
+    | 'expired'
+    | 'outcome_unknown'
+    | 'crashed'
+    | 'provider_paused'
+    | 'domain_paused'
+    | 'throttled'
+    | 'project_disabled' | null
+  attempts: number
+  queuedAt: string
+  sentAt: string | null
+  deliveredAt: string | null
+}
+
+export type CampaignStats = {
+  totalRecipients: number
+  sentCount: number
+  deliveredCount: number
+  openedCount: number
+  clickedCount: number
+  machineOpenedCount: number
+  machineClickedCount: number
+  bouncedCount: number
+  complainedCount: number
+  unsubscribedCount: number
+  failedCount: number
+  skippedCount: number
+  /** Percent, with one decimal. */
+  openRate: number
+  /** Percent, with one decimal. */
+  clickRate: number
+  /** Percent of the emails that were sent or refused during transmission, with one decimal. */
+  bounceRate: number
+  /** Percent, with one decimal. */
+  deliveryRate: number
+  /** False if the transport reports no deliveries, as plain SMTP. */
+  deliveryReported: boolean
+}
+
 /** Selects contacts: groups of filters, nested up to 10 levels, with at most 100 filters. */
 export type Condition = {
   /** Joins the groups. Within a group everything must hold. */
@@ -281,6 +472,7 @@ export type Error = {
       | 'RESOURCE_NOT_FOUND'
       | 'CONTACT_NOT_FOUND'
       | 'TEMPLATE_NOT_FOUND'
+      | 'CAMPAIGN_NOT_FOUND'
       | 'REQUEST_TIMEOUT'
       | 'CONFLICT'
       | 'IDEMPOTENCY_KEY_REUSED'
@@ -671,6 +863,501 @@ export interface Operations {
     }
     response: {
       success: true
+    }
+  }
+
+  /** List campaigns */
+  'GET /campaigns': {
+    params: undefined
+    query: {
+      /** 1 to 1,000,000,000, default 1. A larger number counts as the maximum, any other value as the default. */
+      page?: number
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      pageSize?: number
+      /** `DRAFT`, `SCHEDULED`, `SENDING`, `SENT`, `CANCELLED`. Any other value is refused with 400. */
+      status?: string
+      segmentId?: string
+      /** Case-insensitive search in name, subject and sender address. */
+      search?: string
+      /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
+      sort?: string
+      /** `asc` or `desc`. Any other value counts as `desc`, the default. */
+      dir?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: Campaign[]
+      total: number
+      page: number
+      pageSize: number
+      totalPages: number
+    }
+  }
+
+  /**
+   * Create a campaign
+   *
+   * Creates a draft. An unverified sender is refused with 403.
+   */
+  'POST /campaigns': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      name: string
+      description?: string | null
+      subject: string
+      body: string
+      /** Shown by mailboxes after the subject; hidden in the email itself. */
+      previewText?: string | null
+      /** Must be on a verified domain. */
+      from: string
+      fromName?: string | null
+      replyTo?: string | null
+      /** `MARKETING` by default. */
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      audienceType: 'ALL' | 'SEGMENT' | 'FILTERED'
+      /** Required for the audience `SEGMENT`, else ignored. */
+      segmentId?: string | null
+      /** Required for the audience `FILTERED`, else ignored. */
+      audienceCondition?: ConditionInput | null
+      /** Where the content came from. */
+      templateId?: string | null
+      ratePerMinute?: number | null
+    }
+    response: {
+      success: true
+      data: Campaign
+    }
+  }
+
+  /** Get the status of an export of a campaign */
+  'GET /campaigns/export/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Job
+  }
+
+  /** Download the file of an export of a campaign */
+  'GET /campaigns/export/{jobId}/file': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Download
+  }
+
+  /** Get a campaign */
+  'GET /campaigns/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Campaign
+  }
+
+  /**
+   * Replace a campaign
+   *
+   * Replaces the content and the audience of a draft or a scheduled campaign.
+   */
+  'PUT /campaigns/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: {
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
+      'If-Match'?: string
+    }
+    body: {
+      name: string
+      description?: string | null
+      subject: string
+      body: string
+      /** Shown by mailboxes after the subject; hidden in the email itself. */
+      previewText?: string | null
+      /** Must be on a verified domain. */
+      from: string
+      fromName?: string | null
+      replyTo?: string | null
+      /** `MARKETING` by default. */
+      type?: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+      audienceType: 'ALL' | 'SEGMENT' | 'FILTERED'
+      /** Required for the audience `SEGMENT`, else ignored. */
+      segmentId?: string | null
+      /** Required for the audience `FILTERED`, else ignored. */
+      audienceCondition?: ConditionInput | null
+      /** Where the content came from. */
+      templateId?: string | null
+      ratePerMinute?: number | null
+      /** Of a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft. */
+      scheduledFor?: string | null
+    }
+    response: Campaign
+  }
+
+  /**
+   * Delete a campaign
+   *
+   * Refused while it is scheduled or being sent. Its emails stay.
+   */
+  'DELETE /campaigns/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * List what was done to a campaign
+   *
+   * Who started, scheduled, paused, resumed, cancelled or resent it, newest first.
+   */
+  'GET /campaigns/{id}/audit': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignAuditEntry[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Cancel a campaign
+   *
+   * Of a scheduled campaign or one that is being sent: nothing more leaves, except for messages that are on the wire.
+   */
+  'POST /campaigns/{id}/cancel': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Campaign
+  }
+
+  /**
+   * Duplicate a campaign
+   *
+   * Copies content and audience into a new draft.
+   */
+  'POST /campaigns/{id}/duplicate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Campaign
+  }
+
+  /**
+   * List the excluded contacts of a campaign
+   *
+   * Contacts that matched the audience when the campaign started, and might not get the email.
+   */
+  'GET /campaigns/{id}/excluded': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      reason?: 'unsubscribed' | 'suppressed' | 'invalid'
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignExcludedContact[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Export recipients or excluded contacts of a campaign
+   *
+   * As CSV, by a job. At most two unfinished exports per project.
+   */
+  'POST /campaigns/{id}/export': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      list: 'recipients' | 'excluded'
+      /** As in the list. Excluded contacts are filtered by `reason` only. */
+      filter?: {
+        status?:
+          | 'PENDING'
+          | 'SENDING'
+          | 'SENT'
+          | 'DELIVERED'
+          | 'OPENED'
+          | 'CLICKED'
+          | 'BOUNCED'
+          | 'COMPLAINED'
+          | 'FAILED'
+          | 'SKIPPED'
+        outcome?: 'sent' | 'failed' | 'skipped' | 'open'
+        reason?:
+          | 'unsubscribed'
+          | 'suppressed'
+          | 'contact_deleted'
+          | 'project_deleted'
+          | 'cancelled'
+          | 'bounced'
+          | 'rejected'
+          | 'domain_not_verified'
+          | 'rendering'
+          | 'too_large'
+          | 'transient'
+          | 'expired'
+          | 'outcome_unknown'
+          | 'crashed'
+          | 'provider_paused'
+          | 'domain_paused'
+          | 'throttled'
+          | 'project_disabled'
+          | 'invalid'
+        /** An address, or part of it. */
+        search?: string
+      }
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /**
+   * List the clicked links of a campaign
+   *
+   * Clicks and people, without machines.
+   */
+  'GET /campaigns/{id}/links': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignLink[]
+    }
+  }
+
+  /** Pause a campaign that is being sent */
+  'POST /campaigns/{id}/pause': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Campaign
+  }
+
+  /**
+   * Check a campaign before sending it
+   *
+   * Who will get it and who will not, what is missing, and how long it will take. Sending does not need it.
+   */
+  'GET /campaigns/{id}/preflight': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: CampaignPreflight
+  }
+
+  /**
+   * Change the rate of a campaign
+   *
+   * Also while it is being sent.
+   */
+  'PUT /campaigns/{id}/rate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      ratePerMinute: number | null
+    }
+    response: Campaign
+  }
+
+  /**
+   * List the recipients of a campaign
+   *
+   * With the outcome of each and its reason. Recipients are fixed when the campaign starts.
+   */
+  'GET /campaigns/{id}/recipients': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      status?:
+        | 'PENDING'
+        | 'SENDING'
+        | 'SENT'
+        | 'DELIVERED'
+        | 'OPENED'
+        | 'CLICKED'
+        | 'BOUNCED'
+        | 'COMPLAINED'
+        | 'FAILED'
+        | 'SKIPPED'
+      outcome?: 'sent' | 'failed' | 'skipped' | 'open'
+      reason?:
+        | 'unsubscribed'
+        | 'suppressed'
+        | 'contact_deleted'
+        | 'project_deleted'
+        | 'cancelled'
+        | 'bounced'
+        | 'rejected'
+        | 'domain_not_verified'
+        | 'rendering'
+        | 'too_large'
+        | 'transient'
+        | 'expired'
+        | 'outcome_unknown'
+        | 'crashed'
+        | 'provider_paused'
+        | 'domain_paused'
+        | 'throttled'
+        | 'project_disabled'
+      /** An address, or part of it. */
+      search?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignRecipient[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Resend a campaign to the recipients that failed
+   *
+   * Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be SENT, and is SENDING until they have ended. Refused with 400 if there are none.
+   */
+  'POST /campaigns/{id}/resend': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Also emails whose outcome is unknown: their recipients may get the email twice. */
+      includeUnknown?: boolean | null
+    }
+    response: Campaign
+  }
+
+  /**
+   * Resume a campaign
+   *
+   * Nobody gets the email twice.
+   */
+  'POST /campaigns/{id}/resume': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Campaign
+  }
+
+  /**
+   * Send or schedule a campaign
+   *
+   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none. A scheduled campaign is scheduled anew.
+   */
+  'POST /campaigns/{id}/send': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Without it, the campaign is sent now. */
+      scheduledFor?: string | null
+      /** Schedules the campaign in this many seconds; until then it can be changed. */
+      delaySeconds?: number | null
+    }
+    response: Campaign
+  }
+
+  /** Get the results of a campaign */
+  'GET /campaigns/{id}/stats': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: CampaignStats
+  }
+
+  /**
+   * Send a test email of a campaign
+   *
+   * Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project.
+   */
+  'POST /campaigns/{id}/test': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      email: string
+    }
+    response: {
+      /** False when the email is not sent, because the address is suppressed. */
+      success: boolean
+      message: string
+      /** The record of the email, with `test: true`. */
+      emailId: string
     }
   }
 
@@ -2448,7 +3135,11 @@ export interface Operations {
     response: Template
   }
 
-  /** Delete a template */
+  /**
+   * Delete a template
+   *
+   * Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns.
+   */
   'DELETE /templates/{id}': {
     params: {
       id: string
@@ -2892,6 +3583,7 @@ export interface Operations {
 
 /** Operations that return a file. */
 export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
+  'GET /campaigns/export/{jobId}/file',
   'GET /contacts/export/{jobId}/file',
   'GET /contacts/import/{jobId}/errors',
   'GET /suppressions/export',
@@ -2938,6 +3630,128 @@ export class AuthApi extends Resource {
   /** Verify an email address */
   readonly verifyEmail = (body: Body<'POST /auth/verify-email'>, options: CallOptions = {}): Promise<Result<'POST /auth/verify-email'>> =>
     this.call('POST /auth/verify-email', { body }, options)
+}
+
+export class CampaignsApi extends Resource {
+  /** List campaigns */
+  readonly list = (query: Query<'GET /campaigns'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns'>> =>
+    this.call('GET /campaigns', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /campaigns'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns'>['data'][number]> =>
+    iterateByPage(
+      (pageSize, page) => this.list({ ...query, pageSize, page }, options),
+      (page) => page.data,
+      { max, pageSize: query.pageSize },
+    )
+
+  /** Create a campaign. Creates a draft. An unverified sender is refused with 403. */
+  readonly create = (body: Body<'POST /campaigns'>, options: CallOptions = {}): Promise<Result<'POST /campaigns'>> =>
+    this.call('POST /campaigns', { body }, options)
+
+  /** Get the status of an export of a campaign */
+  readonly exportStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/export/{jobId}'>> =>
+    this.call('GET /campaigns/export/{jobId}', { params: { jobId } }, options)
+
+  /** Download the file of an export of a campaign */
+  readonly exportFile = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/export/{jobId}/file'>> =>
+    this.call('GET /campaigns/export/{jobId}/file', { params: { jobId } }, options)
+
+  /** Get a campaign */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}'>> =>
+    this.call('GET /campaigns/{id}', { params: { id } }, options)
+
+  /** Replace a campaign. Replaces the content and the audience of a draft or a scheduled campaign. */
+  readonly update = (id: string, body: Body<'PUT /campaigns/{id}'>, options: RevisionOptions = {}): Promise<Result<'PUT /campaigns/{id}'>> =>
+    this.call('PUT /campaigns/{id}', { params: { id }, body }, options)
+
+  /** Delete a campaign. Refused while it is scheduled or being sent. Its emails stay. */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /campaigns/{id}'>> =>
+    this.call('DELETE /campaigns/{id}', { params: { id } }, options)
+
+  /** List what was done to a campaign. Who started, scheduled, paused, resumed, cancelled or resent it, newest first. */
+  readonly audit = (id: string, query: Query<'GET /campaigns/{id}/audit'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/audit'>> =>
+    this.call('GET /campaigns/{id}/audit', { params: { id }, query }, options)
+
+  /** Iterates over all items of `audit`, page by page. */
+  readonly allAudit = (id: string, query: Omit<Query<'GET /campaigns/{id}/audit'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/audit'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.audit(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Cancel a campaign. Of a scheduled campaign or one that is being sent: nothing more leaves, except for messages that are on the wire. */
+  readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/cancel'>> =>
+    this.call('POST /campaigns/{id}/cancel', { params: { id } }, options)
+
+  /** Duplicate a campaign. Copies content and audience into a new draft. */
+  readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/duplicate'>> =>
+    this.call('POST /campaigns/{id}/duplicate', { params: { id } }, options)
+
+  /** List the excluded contacts of a campaign. Contacts that matched the audience when the campaign started, and might not get the email. */
+  readonly excluded = (id: string, query: Query<'GET /campaigns/{id}/excluded'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/excluded'>> =>
+    this.call('GET /campaigns/{id}/excluded', { params: { id }, query }, options)
+
+  /** Iterates over all items of `excluded`, page by page. */
+  readonly allExcluded = (id: string, query: Omit<Query<'GET /campaigns/{id}/excluded'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/excluded'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.excluded(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Export recipients or excluded contacts of a campaign. As CSV, by a job. At most two unfinished exports per project. */
+  readonly export = (id: string, body: Body<'POST /campaigns/{id}/export'>, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/export'>> =>
+    this.call('POST /campaigns/{id}/export', { params: { id }, body }, options)
+
+  /** List the clicked links of a campaign. Clicks and people, without machines. */
+  readonly links = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/links'>> =>
+    this.call('GET /campaigns/{id}/links', { params: { id } }, options)
+
+  /** Pause a campaign that is being sent */
+  readonly pause = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/pause'>> =>
+    this.call('POST /campaigns/{id}/pause', { params: { id } }, options)
+
+  /** Check a campaign before sending it. Who will get it and who will not, what is missing, and how long it will take. Sending does not need it. */
+  readonly preflight = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/preflight'>> =>
+    this.call('GET /campaigns/{id}/preflight', { params: { id } }, options)
+
+  /** Change the rate of a campaign. Also while it is being sent. */
+  readonly changeRate = (id: string, body: Body<'PUT /campaigns/{id}/rate'>, options: CallOptions = {}): Promise<Result<'PUT /campaigns/{id}/rate'>> =>
+    this.call('PUT /campaigns/{id}/rate', { params: { id }, body }, options)
+
+  /** List the recipients of a campaign. With the outcome of each and its reason. Recipients are fixed when the campaign starts. */
+  readonly recipients = (id: string, query: Query<'GET /campaigns/{id}/recipients'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/recipients'>> =>
+    this.call('GET /campaigns/{id}/recipients', { params: { id }, query }, options)
+
+  /** Iterates over all items of `recipients`, page by page. */
+  readonly allRecipients = (id: string, query: Omit<Query<'GET /campaigns/{id}/recipients'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/recipients'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.recipients(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Resend a campaign to the recipients that failed. Queues the emails again that failed for a reason that may have passed; `docs/campaigns.md` lists the reasons. The campaign must be SENT, and is SENDING until they have ended. Refused with 400 if there are none. */
+  readonly resend = (id: string, body: Body<'POST /campaigns/{id}/resend'> = {}, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/resend'>> =>
+    this.call('POST /campaigns/{id}/resend', { params: { id }, body }, options)
+
+  /** Resume a campaign. Nobody gets the email twice. */
+  readonly resume = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/resume'>> =>
+    this.call('POST /campaigns/{id}/resume', { params: { id } }, options)
+
+  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none. A scheduled campaign is scheduled anew. */
+  readonly send = (id: string, body: Body<'POST /campaigns/{id}/send'> = {}, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/send'>> =>
+    this.call('POST /campaigns/{id}/send', { params: { id }, body }, options)
+
+  /** Get the results of a campaign */
+  readonly stats = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/stats'>> =>
+    this.call('GET /campaigns/{id}/stats', { params: { id } }, options)
+
+  /** Send a test email of a campaign. Sends the campaign to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project. */
+  readonly test = (id: string, body: Body<'POST /campaigns/{id}/test'>, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/test'>> =>
+    this.call('POST /campaigns/{id}/test', { params: { id }, body }, options)
 }
 
 export class ConfigApi extends Resource {
@@ -3423,7 +4237,7 @@ export class TemplatesApi extends Resource {
   readonly update = (id: string, body: Body<'PATCH /templates/{id}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /templates/{id}'>> =>
     this.call('PATCH /templates/{id}', { params: { id }, body }, options)
 
-  /** Delete a template */
+  /** Delete a template. Refused while a scheduled or running campaign uses it; `details.usedBy` names the campaigns. */
   readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /templates/{id}'>> =>
     this.call('DELETE /templates/{id}', { params: { id } }, options)
 
@@ -3495,6 +4309,7 @@ export class UsersApi extends Resource {
 /** All resources of the API. */
 export class Resources {
   readonly auth: AuthApi
+  readonly campaigns: CampaignsApi
   readonly config: ConfigApi
   readonly contacts: ContactsApi
   readonly domains: DomainsApi
@@ -3516,6 +4331,7 @@ export class Resources {
 
   constructor(call: Call) {
     this.auth = new AuthApi(call)
+    this.campaigns = new CampaignsApi(call)
     this.config = new ConfigApi(call)
     this.contacts = new ContactsApi(call)
     this.domains = new DomainsApi(call)

@@ -17,13 +17,13 @@ export type Audience = { type: 'ALL' } | { type: 'SEGMENT'; segmentId: string } 
 
 type Given = { audienceType: (typeof AUDIENCE_TYPES)[number]; segmentId?: string | null | undefined; audienceCondition?: unknown }
 
-/** The audience of a request. What does not belong to its type is ignored. */
+/** The audience of a request. What does not belong to its type is checked and ignored. */
 export function readAudience({ audienceType: type, segmentId, audienceCondition }: Given): Audience {
+  const condition = audienceCondition === undefined || audienceCondition === null ? undefined : readCondition(audienceCondition, FIELD)
   if (type === 'ALL') return { type }
   if (type === 'SEGMENT')
     return { type, segmentId: (segmentId ?? invalid('segmentId', 'Required for this audience.', 'required')).toLowerCase() }
-  if (audienceCondition === undefined || audienceCondition === null) invalid(FIELD, 'Required for this audience.', 'required')
-  return { type, condition: readCondition(audienceCondition, FIELD) }
+  return { type, condition: condition ?? invalid(FIELD, 'Required for this audience.', 'required') }
 }
 
 export function audienceOf({

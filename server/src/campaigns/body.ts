@@ -31,7 +31,7 @@ export const CampaignBody = z.object({
   type: z.enum(TYPES).default('MARKETING').describe('`MARKETING` by default.'),
   audienceType: z.enum(AUDIENCE_TYPES),
   segmentId: z.uuid().nullish().describe('Required for the audience `SEGMENT`, else ignored.'),
-  audienceCondition: GivenCondition.optional().describe('Required for the audience `FILTERED`, else ignored.'),
+  audienceCondition: GivenCondition.nullish().describe('Required for the audience `FILTERED`, else ignored.'),
   templateId: z.uuid().nullish().describe('Where the content came from.'),
   ratePerMinute: RatePerMinute.nullish(),
 })

@@ -26,11 +26,13 @@ const RETRY_AFTER_SECONDS = 10
 
 export const CAMPAIGN_EXPORT_JOB = 'campaign-export'
 
-/** Strict: a misspelt key must not export every recipient. */
-export const CampaignExportBody = z.strictObject({
+export const CampaignExportBody = z.object({
   list: z.enum(['recipients', 'excluded']),
-  ...RecipientFilter,
-  reason: z.enum([...ERROR_CODE_LIST, 'invalid']).optional(),
+  // Strict: a misspelt key must not export every recipient.
+  filter: z
+    .strictObject({ ...RecipientFilter, reason: z.enum([...ERROR_CODE_LIST, 'invalid']).optional() })
+    .optional()
+    .describe('As in the list. Excluded contacts are filtered by `reason` only.'),
 })
 type ExportBody = z.output<typeof CampaignExportBody>
 
@@ -93,12 +95,12 @@ const TOO_LARGE = `The file would be larger than ${MAX_BYTES / MB} MB. Export a 
 
 async function selectRows(tx: Tx, { projectId }: JobId, { campaignId: id, selection }: Input, after: string): Promise<RawBuilder<Row>> {
   if (selection.list === 'excluded') {
-    const matches = selection.reason ? sql`x.reason = ${selection.reason}` : sql`true`
+    const matches = selection.filter?.reason ? sql`x.reason = ${selection.filter.reason}` : sql`true`
     return sql<Row>`
       select ${EXCLUDED_COLUMNS}, ${matches} as matches from campaign_excluded x
       where x.project_id = ${projectId} and x.campaign_id = ${id} and x.contact_id > ${after} order by x.contact_id limit ${SCANNED + 1}`
   }
-  const matches = await recipientMatchesSql(tx, projectId, selection as RecipientSelection)
+  const matches = await recipientMatchesSql(tx, projectId, (selection.filter ?? {}) as RecipientSelection)
   return sql<Row>`
     select ${RECIPIENT_COLUMNS}, ${matches} as matches from emails e
     where ${ofCampaignSql({ projectId, id })} and e.contact_id > ${after} order by e.contact_id limit ${SCANNED + 1}`

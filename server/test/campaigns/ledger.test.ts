@@ -92,7 +92,7 @@ describe('an export', () => {
   }
 
   test('has the recipients with their outcomes', async () => {
-    const [header, ...rows] = await exported({ list: 'recipients', outcome: 'failed' })
+    const [header, ...rows] = await exported({ list: 'recipients', filter: { outcome: 'failed' } })
     expect(header).toBe('email,contactId,status,outcome,reason,attempts,queuedAt,sentAt,deliveredAt')
     expect(rows.map((row) => row.split(',').toSpliced(1, 1).slice(0, 5))).toEqual([
       ['refuse@example.com', 'BOUNCED', 'failed', 'bounced', '1'],
@@ -105,7 +105,7 @@ describe('an export', () => {
   })
 
   test('refuses a misspelt filter', async () => {
-    const answer = await project.call('POST', `/campaigns/${campaign.id}/export`, { list: 'recipients', outcomes: 'failed' })
+    const answer = await project.call('POST', `/campaigns/${campaign.id}/export`, { list: 'recipients', filter: { outcomes: 'failed' } })
     expect(outcome(answer)).toEqual([422, 'VALIDATION_ERROR'])
   })
 })

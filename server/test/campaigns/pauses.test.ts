@@ -68,7 +68,9 @@ describe('a pause is derived', () => {
   })
 
   test('while the domain is not verified', async () => {
-    await sql`update domains set status = 'pending', verified_by = null, verified_at = null where id = ${project.domainId}`.execute(sterna.db)
+    await sql`update domains set status = 'pending', verified_by = null, verified_at = null where id = ${project.domainId}`.execute(
+      sterna.db,
+    )
     expect((await project.get(campaign.id)).pausedReason).toBe('domain')
   })
 })

@@ -31,6 +31,8 @@ beforeAll(async () => {
 })
 
 const isProbe = ({ path }: Operation) => path.startsWith('/probe/')
+/** Operations that take no body for an empty one. */
+const BODY_OPTIONAL = ['POST /campaigns/{id}/send', 'POST /campaigns/{id}/resend']
 const withBody = () => api.operations.filter((operation) => operation.body && !isProbe(operation))
 
 /** The maximum size of an array or record, if the schema is one or has one among its options. */
@@ -155,6 +157,7 @@ describe('every operation with a body refuses', () => {
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
     for (const operation of withBody()) {
+      if (payload === '' && BODY_OPTIONAL.includes(nameOf(operation))) continue
       const answer = await refuse(operation, { payload, headers })
       answer.check(answer.status === status && answer.code === code, `expected ${status} ${code}`)
       complaints.push(...answer.complaints)
