@@ -1,20 +1,63 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
+import { explainedForks } from './server/test/support/explained-forks.ts'
 
 type Files = Parameters<BaseSequencer['sort']>[0]
 
-/** The crash tests take minutes in one file each: begun last, they would run on with one core idle; at once, each would slow the other. */
-class CrashTestsApart extends BaseSequencer {
+/** Rough seconds of the files that take longest. A wrong number costs time and nothing else; files that are not listed take a few seconds. */
+const SECONDS: Record<string, number> = {
+  'dashboard/test/pages': 100,
+  'server/test/jobs/jobs': 50,
+  'server/test/domains/domains': 40,
+  'server/test/inbound/inbound': 40,
+  'server/test/installation/nodes': 30,
+  'server/test/installation/cli': 30,
+  'server/test/installation/embedded-postgres': 30,
+  'server/test/http/bad-input': 30,
+  'server/test/http/reference': 30,
+  'server/test/delivery/relay': 25,
+  'server/test/delivery/claim': 25,
+  'server/test/installation/liveness': 20,
+  'dashboard/test/dashboard': 20,
+  'server/test/delivery/ses-notifications': 20,
+  'server/test/delivery/ses': 20,
+  'server/test/delivery/shutdown': 20,
+  'server/test/delivery/refusals': 20,
+  'server/test/opens-clicks/opens-clicks': 20,
+  'server/test/preferences/preferences': 20,
+  'server/test/http/auth-matrix': 20,
+  'server/test/accounts/account-emails': 15,
+  'server/test/contacts/import-csv': 15,
+  'server/test/contacts/import-upload': 15,
+  'server/test/contacts/import-errors': 15,
+  'server/test/http/documented-answers': 15,
+  'server/test/projects/reset': 15,
+  'server/test/uploads/uploads': 15,
+}
+const OTHER_SECONDS = 3
+const secondsOf = ({ project, moduleId }: Files[number]) =>
+  SECONDS[moduleId.slice(project.config.root.length + 1).replace(/\.test\.tsx?$/, '')] ?? OTHER_SECONDS
+
+/**
+ * The longest files first: one that begins last would run on with one core idle. The crash tests take a minute each and slow each other
+ * down, so they are spread over the whole run.
+ */
+class LongestFirst extends BaseSequencer {
   override async sort(files: Files): Promise<Files> {
     const sorted = await super.sort(files)
     const isCrashTest = ({ moduleId }: Files[number]) => moduleId.includes('/chaos/')
-    const [crash, others] = [sorted.filter(isCrashTest), sorted.filter((file) => !isCrashTest(file))]
-    const apart = Math.ceil(others.length / (crash.length + 1))
-    return [
-      ...crash.flatMap((file, index) => [file, ...others.slice(index * apart, (index + 1) * apart)]),
-      ...others.slice(crash.length * apart),
-    ]
+    const crash = sorted.filter(isCrashTest)
+    const others = sorted.filter((file) => !isCrashTest(file)).toSorted((a, b) => secondsOf(b) - secondsOf(a))
+    const apart = others.reduce((sum, file) => sum + secondsOf(file), 0) / crash.length
+    const order: Files = []
+    let [seconds, placed] = [0, 0]
+    for (const file of others) {
+      if (placed < crash.length && seconds >= placed * apart) order.push(crash[placed++]!)
+      order.push(file)
+      seconds += secondsOf(file)
+    }
+    return [...order, ...crash.slice(placed)]
   }
 }
 
@@ -25,8 +68,9 @@ export default defineConfig({
   test: {
     include: ['server/{src,test,chaos}/**/*.test.ts', 'sdk/test/**/*.test.ts', 'dashboard/{src,test}/**/*.test.{ts,tsx}'],
     globalSetup: ['scripts/build.mjs', 'server/test/support/postgres.ts'],
-    sequence: { sequencer: CrashTestsApart },
+    sequence: { sequencer: LongestFirst },
     env: bundle,
+    pool: explainedForks,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores: more files at once only makes each of them slower and their timings noisier.
