@@ -1,7 +1,8 @@
 import { lowerPriority } from '../lib/lower-priority.ts'
 import { readHtml } from '../mime/html-to-text.ts'
 import { compile, TooLongError, toSentence } from './language/compile.ts'
-import { TURN_MS } from './language/limits.ts'
+import { MAX_TURN_OUTPUT, TURN_MS } from './language/limits.ts'
+import { limitHeapOfThread } from './language/memory.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
 import { referencesIn } from './references.ts'
@@ -25,7 +26,7 @@ type Work = { template: TemplateSource; recipients: Recipient[]; progress: Int32
 
 /**
  * Renders the recipients in order and stores the index of the current one in `progress`, which identifies a recipient that takes too long.
- * May return the results of the first recipients only, when these took long: other projects wait for this thread, and returned results are
+ * May return the results of the first recipients only, when these took long or are large: other projects wait for this thread, and returned results are
  * not lost if the thread is killed at a later recipient.
  */
 export function render({ template, recipients, progress }: Work): Rendered[] {
@@ -37,6 +38,7 @@ export function render({ template, recipients, progress }: Work): Rendered[] {
   const body = compile(template.body, { html: true })
   const results: Rendered[] = []
   const began = performance.now()
+  let output = 0
   for (const recipient of recipients) {
     Atomics.store(progress, 0, results.length)
     const result = attempt(() => {
@@ -44,7 +46,8 @@ export function render({ template, recipients, progress }: Work): Rendered[] {
       return finishRendering({ subject: subject(scope), previewText: previewText(scope), html: body(scope) })
     })
     results.push(result)
-    if (performance.now() - began > TURN_MS) break
+    output += result.ok ? result.html.length : 0
+    if (performance.now() - began > TURN_MS || output > MAX_TURN_OUTPUT) break
   }
   return results
 }
@@ -87,6 +90,8 @@ function explain(err: Error): string {
   if (cause instanceof RangeError) return RENDER_FAILURES.memory
   return toSentence(cause.message)
 }
+
+limitHeapOfThread()
 
 // Warm-up: first calls take many times as long as later ones, and must not make the first email exceed its time limit.
 const SAMPLE = '<p>{% for i in (1..9) %}{% if i > 3 %}{{ email ?? "you" | upcase }}{% endif %}{% endfor %}<a href="{{ id }}">x</a></p>'

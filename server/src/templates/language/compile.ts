@@ -4,15 +4,18 @@ import {
   Drop,
   type Emitter,
   type FilterImplOptions,
+  ForTag,
   filters,
   Liquid,
   type LiquidError,
+  TablerowTag,
   type Template,
   toValueSync,
 } from 'liquidjs'
 import { escapeHtml } from '../../lib/html.ts'
 import { FILTERS } from './filters.ts'
-import { ENGINE_MEMORY, ENGINE_RENDER_MS, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
+import { ENGINE_MEMORY, ENGINE_RENDER_MS, GROUPED_ITEM_SIZE, ITEM_SIZE, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
+import { assertPrintable, checkAllocations, checkHeap } from './memory.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { createSourceCache } from './source-cache.ts'
 import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
@@ -61,6 +64,7 @@ export const toSentence = (message: string) => {
 
 function render(engine: Liquid, templates: Template[], scope: object) {
   const context = new Context(scope, engine.options, { sync: true }, { liquid: engine })
+  checkAllocations(context)
   const emitter = cappedEmitter()
   toValueSync(engine.renderer.renderTemplates(templates, context, emitter))
   return emitter.buffer
@@ -72,7 +76,7 @@ function cappedEmitter(): Emitter & { buffer: string } {
   return {
     buffer: '',
     write(value: unknown) {
-      this.buffer += print(value)
+      this.buffer += printed(value)
       if (this.buffer.length > MAX_OUTPUT) throw new TooLongError()
     },
   }
@@ -102,8 +106,27 @@ class Capture extends CaptureTag {
   }
 }
 
+class For extends ForTag {
+  override *render(context: Context, emitter: Emitter) {
+    checkHeap()
+    return yield* super.render(context, emitter)
+  }
+}
+
+class Tablerow extends TablerowTag {
+  override *render(context: Context, emitter: Emitter) {
+    checkHeap()
+    return yield* super.render(context, emitter)
+  }
+}
+
 const plain = (value: unknown): unknown => (value instanceof Drop ? value.valueOf() : value)
-const textOf = (value: unknown) => print(plain(value))
+const textOf = (value: unknown) => printed(plain(value))
+
+function printed(value: unknown) {
+  if (typeof value === 'object') assertPrintable(value)
+  return print(value)
+}
 
 function urlOf(value: unknown) {
   const url = safeUrl(plain(value))
@@ -112,6 +135,11 @@ function urlOf(value: unknown) {
 
 /** Filters that may return their input. */
 const KEEPS_MARKUP = new Set(['fallback', 'url_attribute'])
+/** Filters that look at no more than an item of their input, or return it as it is. */
+const TAKES_ANY_SIZE = new Set(['default', 'fallback', 'first', 'last', 'raw', 'size', 'url_attribute'])
+const GROUPS = new Set(['group_by', 'group_by_exp'])
+
+const ESCAPED_PART = 100_000
 
 type FilterHandler = Extract<FilterImplOptions, (...args: never[]) => unknown>
 
@@ -134,6 +162,8 @@ function createEngine(escaped: (text: string) => string) {
   for (const name of ['include', 'render', 'layout', 'block', 'liquid']) delete engine.tags[name]
   for (const name of Object.keys(engine.filters)) if (!FILTERS.has(name)) engine.unregisterFilter(name)
   engine.registerTag('capture', Capture)
+  engine.registerTag('for', For)
+  engine.registerTag('tablerow', Tablerow)
   for (const [name, filter] of Object.entries(PLAIN_FILTERS)) engine.registerFilter(name, (value) => filter(plain(value)))
   engine.registerFilter('fallback', (value, otherwise) => (isAbsent(plain(value)) ? otherwise : value))
   engine.registerFilter('url_attribute', urlOf)
@@ -142,20 +172,25 @@ function createEngine(escaped: (text: string) => string) {
   engine.registerFilter('escape', { raw: true, handler: (value) => escapeHtml(textOf(value)) })
   engine.registerFilter('escape_once', { raw: true, handler: filters.escape_once as FilterHandler })
   engine.registerFilter('newline_to_br', { raw: true, handler: (value) => escaped(textOf(value)).replace(/\r?\n/g, '<br />\n') })
-  for (const [name, filter] of Object.entries(engine.filters)) engine.registerFilter(name, bounded(filter, !KEEPS_MARKUP.has(name)))
+  for (const [name, filter] of Object.entries(engine.filters)) engine.registerFilter(name, bounded(filter, name))
   return engine
 }
 
 /**
- * Bounds the output of a filter, and so the input of the next one. V8 does not always throw at its own limits: splitting a string of
- * 250 million characters ends the whole process, whatever the thread.
+ * Bounds the input and the output of a filter. V8 does not always throw at its own limits: splitting a string of 250 million characters
+ * ends the whole process, whatever the thread.
  */
-function bounded(filter: FilterImplOptions, takesText: boolean): FilterImplOptions {
+function bounded(filter: FilterImplOptions, name: string): FilterImplOptions {
   const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
+  const takesText = !KEEPS_MARKUP.has(name)
+  const itemSize = GROUPS.has(name) ? GROUPED_ITEM_SIZE : ITEM_SIZE
   return {
     raw,
-    *handler(value: unknown, ...args: unknown[]) {
-      const result: unknown = yield handler.call(this, takesText ? plain(value) : value, ...(takesText ? args.map(plain) : args))
+    *handler(...given: unknown[]) {
+      const [value, ...args] = takesText ? given.map(plain) : given
+      // Before the filter runs: nothing can interrupt it.
+      if (!TAKES_ANY_SIZE.has(name)) for (const each of [value, ...args]) assertPrintable(each, itemSize)
+      const result: unknown = yield handler.call(this, value, ...args)
       const size = typeof result === 'string' || Array.isArray(result) ? result.length : 0
       if (size > ENGINE_MEMORY) throw new RangeError('too large')
       return result
@@ -163,5 +198,16 @@ function bounded(filter: FilterImplOptions, takesText: boolean): FilterImplOptio
   }
 }
 
-const HTML = createEngine(escapeHtml)
+/** In parts: replacing takes memory for each match, all at once. */
+function escapeInParts(text: string) {
+  if (text.length <= ESCAPED_PART) return escapeHtml(text)
+  let escaped = ''
+  for (let at = 0; at < text.length; at += ESCAPED_PART) {
+    escaped += escapeHtml(text.slice(at, at + ESCAPED_PART))
+    if (escaped.length > MAX_OUTPUT) throw new TooLongError()
+  }
+  return escaped
+}
+
+const HTML = createEngine(escapeInParts)
 const TEXT = createEngine((text) => text)

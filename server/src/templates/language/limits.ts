@@ -1,3 +1,5 @@
+import { MB } from '../../lib/units.ts'
+
 /** Longest source of a subject or body, in characters. */
 export const MAX_SOURCE = 2_000_000
 /** Tags and outputs of one template. Parsing is worse than linear: 5,000 take 0.1 s, 50,000 take 6 s. */
@@ -35,4 +37,20 @@ export const WAIT_MS = 30_000
 export const COMPILE_MS = 10_000
 /** Allocations as the engine counts them: items of lists and ranges, characters of strings. As numbers they take 40 MB of heap. */
 export const ENGINE_MEMORY = 5_000_000
-export const THREAD_HEAP_MB = 128
+/** Input of a filter, or a value to be printed, with all that is nested in it: characters, and `ITEM_SIZE` for each item of a list. */
+export const MAX_INPUT = 1_000_000
+/** Sorting takes 110 bytes for each item. */
+export const ITEM_SIZE = 3
+/** Grouping takes 360 bytes for each item. */
+export const GROUPED_ITEM_SIZE = 10
+/** Heap in use, with up to 60 MB for cached templates. Checked between steps, of which none takes more than 80 MB. */
+export const MAX_HEAP_USED = 192 * MB
+/** Allocations from this size on, as the engine counts them, are preceded by a check of the heap. */
+export const CHECKED_ALLOCATION = 10_000
+/**
+ * A backstop that the limits above keep out of reach. A thread that runs out of memory may take the whole process with it: V8 aborts if the
+ * allocation after the limit is a large one, such as the next size of a growing list.
+ */
+export const THREAD_HEAP_MB = 384
+/** Characters of the emails that a thread returns at once. */
+export const MAX_TURN_OUTPUT = 2 * MAX_OUTPUT
