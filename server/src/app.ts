@@ -1,3 +1,4 @@
+import type { Passwords } from './auth/passwords.ts'
 import { authRoutes } from './auth/routes.ts'
 import { campaignActionRoutes } from './campaigns/action-routes.ts'
 import { cancelCampaignsOf } from './campaigns/cancel.ts'
@@ -11,6 +12,7 @@ import { emailRoutes } from './delivery/emails/routes.ts'
 import { suppressionRoutes } from './delivery/emails/suppression-routes.ts'
 import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
 import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
+import type { DomainKey } from './domains/dkim-key.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { configRoutes } from './http/config-route.ts'
@@ -37,25 +39,31 @@ import { verifyRoutes } from './verify/routes.ts'
 /** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
 /** Parts that tests add or replace. */
-export type Parts = { extend?: Extend | undefined; sns?: SnsClient | undefined; holdBack?: HoldBack | undefined }
+export type Parts = {
+  extend?: Extend | undefined
+  sns?: SnsClient | undefined
+  holdBack?: HoldBack | undefined
+  passwords?: Passwords | undefined
+  newDkimKey?: (() => Promise<DomainKey>) | undefined
+}
 type Options = Parts & { readiness?: Readiness; dashboard?: string | undefined }
 
 /** All HTTP routes, in one list. Tests `extend` it with routes that exercise the HTTP layer. */
 export async function buildApp(
   deps: Deps,
-  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack }: Options = {},
+  { readiness = { accepting: true }, dashboard, extend, sns = amazonSns, holdBack, passwords, newDkimKey }: Options = {},
 ): Promise<App> {
   const app = await createServer(deps)
   await describeApi(app, deps.config)
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
-  authRoutes(app, deps)
+  authRoutes(app, deps, passwords)
   projectRoutes(app, deps, { beforeWipe: cancelCampaignsOf })
   jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)
   await contactJobRoutes(app, deps, segmentAccess)
-  domainRoutes(app, deps)
+  domainRoutes(app, deps, newDkimKey)
   verifyRoutes(app, deps)
   eventRoutes(app, deps)
   trackRoutes(app, deps)

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
 import { createUser } from './auth/accounts.ts'
-import { hashPassword, NewPassword } from './auth/passwords.ts'
+import { createPasswords, NewPassword } from './auth/passwords.ts'
 import { countContacts, recountContacts } from './contacts/counts.ts'
 import { connect, maybeOne, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
@@ -122,7 +122,7 @@ async function userCreate({ db, options }: Context) {
   const email = address(options, 'email')
   const password = options.password ?? randomToken()
   if (!NewPassword.safeParse(password).success) usage('--password must have 8 to 256 characters')
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await createPasswords().hashPassword(password)
   // The operator vouches for the address.
   const user = await transact(db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
   return [`id        ${user.id}`, `email     ${user.email}`, ...(options.password ? [] : [`password  ${password}`])].join('\n')

@@ -23,7 +23,7 @@ import {
   verifyEmail,
 } from './accounts.ts'
 import { logIn } from './login.ts'
-import { GivenPassword, hashPassword, isPassword, NewPassword } from './passwords.ts'
+import { createPasswords, GivenPassword, NewPassword } from './passwords.ts'
 import {
   clearSessionCookie,
   closeOtherSessions,
@@ -41,8 +41,9 @@ const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
 const UserView = z.object({ id: z.uuid(), email: z.string(), emailVerified: z.boolean(), createdAt: Timestamp }).meta({ id: 'User' })
 const RESET_RESPONSE_MS = 150
 
-export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
+export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwords = createPasswords()) {
   const { publicUrl } = config
+  const { hashPassword, isPassword } = passwords
   const port = { secrets, log, publicUrl, isDelivered: sendsAccountEmails(config) }
   const attempts = createQuotaCounter(db, secrets)
   const tags = ['Accounts']
@@ -85,7 +86,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps) {
       schema: { tags, summary: 'Sign in', body: z.object({ email: Address, password: GivenPassword }), response: { 200: SignedIn } },
     },
     async (req, reply) => {
-      const { id, email, hash } = await logIn(db, attempts, { ...req.body, network: networkOf(req.ip) })
+      const { id, email, hash } = await logIn({ db, attempts, passwords }, { ...req.body, network: networkOf(req.ip) })
       const token = await transact(db, async (tx) => {
         await lockPassword(tx, id, hash)
         await endCurrentSession(tx, req)

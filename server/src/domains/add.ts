@@ -6,13 +6,13 @@ import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import { newDkimKey } from './dkim-key.ts'
+import type { DomainKey } from './dkim-key.ts'
 import { DOMAIN_COLUMNS, type DomainRow } from './domain.ts'
 import { isProven } from './proof.ts'
 import { removeDomain } from './remove.ts'
 import { explainToCaller, type Identities, type Identity } from './ses-identity.ts'
 
-type Deps = { db: Pool; secrets: Secrets; dns: Dns; log: Log; identities: Identities | undefined }
+type Deps = { db: Pool; secrets: Secrets; dns: Dns; log: Log; identities: Identities | undefined; newKey: () => Promise<DomainKey> }
 type NewDomain = { projectId: string; name: string }
 type DomainClaim = { id: string; projectId: string; isVerified: boolean; isGone: boolean; inSandbox: boolean }
 
@@ -29,7 +29,7 @@ const LOOKUP_MS = 4_000
 export async function addDomain(deps: Deps, wanted: NewDomain): Promise<DomainRow> {
   const claim = await findClaim(deps.db, wanted.name)
   if (claim && !(await mayReplace(deps, wanted, claim))) return refuse(deps, wanted, claim)
-  const key = await newDkimKey()
+  const key = await deps.newKey()
   const row = await transact(deps.db, async (tx) => {
     if (claim) await deleteClaim(tx, claim)
     return insertDomain(tx, deps, { ...wanted, ...key })
@@ -133,11 +133,7 @@ const deleteClaim = (tx: Tx, { projectId, id }: DomainClaim) =>
       and (${isProven} is not true or exists (select from projects where id = ${projectId} and deleted_at is not null))
   `.execute(tx)
 
-const insertDomain = (
-  tx: Tx,
-  { secrets }: Deps,
-  { projectId, name, publicKey, privateKey }: NewDomain & Awaited<ReturnType<typeof newDkimKey>>,
-) =>
+const insertDomain = (tx: Tx, { secrets }: Deps, { projectId, name, publicKey, privateKey }: NewDomain & DomainKey) =>
   maybeOne(
     tx,
     sql<DomainRow>`

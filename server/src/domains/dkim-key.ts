@@ -3,8 +3,10 @@ import { promisify } from 'node:util'
 
 const generate = promisify(generateKeyPair)
 
+export type DomainKey = { publicKey: string; privateKey: string }
+
 /** A new RSA key pair, one per domain. Generated off the event loop (about 100 ms); both keys are DER in base64. */
-export async function newDkimKey() {
+export async function newDkimKey(): Promise<DomainKey> {
   const { publicKey, privateKey } = await generate('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'der' },

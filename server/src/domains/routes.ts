@@ -8,6 +8,7 @@ import { createDns } from '../lib/dns.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { addDomain } from './add.ts'
 import { createCheckNow } from './check.ts'
+import { newDkimKey } from './dkim-key.ts'
 import { Domain, DomainCheck, findDomain, listDomains, showCheck, showDomain } from './domain.ts'
 import { DomainName } from './name.ts'
 import { sendingMethodOf } from './records.ts'
@@ -16,7 +17,7 @@ import { createIdentities } from './ses-identity.ts'
 
 const DomainId = z.object({ id: Id('domain') })
 
-export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
+export function domainRoutes(app: App, { db, secrets, log, config }: Deps, newKey = newDkimKey) {
   const tags = ['Domains']
   const dns = createDns({ servers: config.dnsServers })
   const identities = config.ses && createIdentities(config.ses)
@@ -45,7 +46,7 @@ export function domainRoutes(app: App, { db, secrets, log, config }: Deps) {
       await attempts.take({ scope: 'add-domain', subject: projectId })
       const method = await readSendingMethod()
       if (method.usesSes && !identities) refuseWithoutSes()
-      const row = await addDomain({ db, secrets, dns, log, identities }, { projectId, name: req.body.domain })
+      const row = await addDomain({ db, secrets, dns, log, identities, newKey }, { projectId, name: req.body.domain })
       log.info({ domain: row.domain, projectId, requestId: req.id }, 'domain added')
       return reply.status(201).send(showDomain(row, method))
     },

@@ -1,14 +1,15 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
+import type { Parts } from '../../src/app.ts'
 import { sendReset } from '../../src/auth/accounts.ts'
 import { many, transact } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, useApp } from '../support/app.ts'
 
 /** An app, and the requests that a browser makes about accounts. Call at the top level, as `useApp`. */
-export function useAccounts() {
+export function useAccounts(parts: Parts = {}) {
   // Behind a proxy, so that every test can come from an IP of its own: limits per IP must not leak between tests.
-  const sterna = useApp({ env: { TRUST_PROXY: '127.0.0.1' } })
+  const sterna = useApp({ env: { TRUST_PROXY: '127.0.0.1' }, ...parts })
 
   let addresses = 0
   const newIp = () => `10.0.${Math.floor(++addresses / 250)}.${(addresses % 250) + 1}`

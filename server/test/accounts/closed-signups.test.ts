@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { createUser } from '../../src/auth/accounts.ts'
-import { hashPassword } from '../../src/auth/passwords.ts'
 import { many, transact } from '../../src/db/index.ts'
 import { cookieOf, useApp } from '../support/app.ts'
+import { CHEAP_PARTS } from '../support/cheap-parts.ts'
 
 const sterna = useApp({ env: { DISABLE_SIGNUPS: 'true' } })
 
@@ -18,7 +18,7 @@ const users = () => many(sterna.db, sql<{ email: string }>`select email from use
 /** A user from before sign-ups were closed. */
 async function newExistingUser() {
   const email = newEmail()
-  const passwordHash = await hashPassword(PASSWORD)
+  const passwordHash = await CHEAP_PARTS.passwords.hashPassword(PASSWORD)
   await transact(sterna.db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
   const cookie = cookieOf(await logIn(email))
   const { body: project } = await sterna.call('POST', '/users/@me/projects', { cookie, body: { name: 'Closed' } })

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { resetPassword } from '../../src/auth/accounts.ts'
-import { hashPassword } from '../../src/auth/passwords.ts'
 import { one, transact } from '../../src/db/index.ts'
 import { fields, statuses } from '../support/answers.ts'
 import { type Answer, cookieOf } from '../support/app.ts'
+import { CHEAP_PARTS } from '../support/cheap-parts.ts'
 import { expectToWait, median, timed, useAccounts } from './account-client.ts'
 
 const { sterna, from, newEmail, signUp, logIn, requestReset, reset, verify, me, resetTokenFor, accountEmailDeps } = useAccounts()
@@ -212,7 +212,7 @@ describe('password reset', () => {
   test('is not undone by a concurrent change of the old password', async () => {
     const { email, id, password, cookie } = await sterna.newPerson()
     const token = await resetTokenFor(email)
-    const passwordHash = await hashPassword('battery staple')
+    const passwordHash = await CHEAP_PARTS.passwords.hashPassword('battery staple')
 
     const change = await transact(sterna.db, async (tx) => {
       await sql`select 1 from users where id = ${id} for update`.execute(tx)

@@ -11,6 +11,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
 import { createSterna, joinAsWorker, SECRET_KEY } from '../support/app.ts'
+import { CHEAP_PARTS } from '../support/cheap-parts.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startSmtpServer } from '../support/smtp-server.ts'
@@ -33,7 +34,7 @@ async function newStage(undo: Undo) {
 
   async function startWorkerBehindProxy(env: Record<string, string> = {}, timing?: typeof TIMING) {
     const deps = { config: loadConfig({ SECRET_KEY, DATABASE_URL: database.url, ...env }), db, secrets: deriveSecrets(SECRET_KEY), log }
-    const app = await buildApp(deps)
+    const app = await buildApp(deps, CHEAP_PARTS)
     const presence = await joinAsWorker(deps, proxy.url, timing && { timing })
     const worker = await startWorker(deps, { url: database.url, presence })
     undo(presence.leave)

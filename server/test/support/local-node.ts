@@ -3,24 +3,29 @@ import { connect } from '../../src/db/index.ts'
 import { checkSecret } from '../../src/db/instance.ts'
 import { joinNodes } from '../../src/db/join.ts'
 import { announce } from '../../src/db/presence.ts'
+import type { SenderTiming } from '../../src/delivery/sender/loop.ts'
 import { syncWithTransport } from '../../src/domains/sync-with-transport.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { deriveSecrets } from '../../src/lib/secrets.ts'
 import { startWorker } from '../../src/worker.ts'
 import { createSterna, SECRET_KEY } from './app.ts'
+import { CHEAP_PARTS } from './cheap-parts.ts'
 
 const log = createLog('silent')
 
 /** A node of any role inside this process: it joins the installation as the product does, and starts in a tenth of the time. */
-export async function startLocalNode(env: { DATABASE_URL: string; ROLE?: 'all' | 'api' | 'worker' } & Record<string, string>) {
+export async function startLocalNode(
+  env: { DATABASE_URL: string; ROLE?: 'all' | 'api' | 'worker' } & Record<string, string>,
+  timing: Partial<SenderTiming> = {},
+) {
   const config = loadConfig({ SECRET_KEY, ...env })
   const { role, transportKind: transport } = config
   const url = env.DATABASE_URL
   const db = connect({ url, max: 4, log })
   const deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   await checkSecret(db, deps.secrets)
-  const app = await buildApp(deps)
+  const app = await buildApp(deps, CHEAP_PARTS)
   const kind = role === 'worker' ? 'worker' : 'api'
   const presence = await joinNodes({
     db,
@@ -29,7 +34,7 @@ export async function startLocalNode(env: { DATABASE_URL: string; ROLE?: 'all' |
     announce: () => announce({ url, kind, transport, log }),
     follow: syncWithTransport,
   })
-  const worker = role === 'api' ? undefined : await startWorker(deps, { url, presence })
+  const worker = role === 'api' ? undefined : await startWorker(deps, { url, presence, timing })
   return {
     ...createSterna(app, db, deps.secrets),
     async stop() {

@@ -1,0 +1,16 @@
+import { createPasswords } from '../../src/auth/passwords.ts'
+import { type DomainKey, newDkimKey } from '../../src/domains/dkim-key.ts'
+
+/** Distinct keys in a row: tests that compare the keys of domains add a few at a time. */
+const KEYS = 4
+const keys: Promise<DomainKey>[] = []
+let added = 0
+
+/**
+ * Replaces the two parts of the product that are slow on purpose. Tests sign up a thousand people and add five hundred domains; at the
+ * production cost of a password hash and of an RSA key, that is a minute and a half of CPU.
+ */
+export const CHEAP_PARTS = {
+  passwords: createPasswords({ memoryCost: 1_024, timeCost: 1, parallelism: 1 }),
+  newDkimKey: () => (keys[added++ % KEYS] ??= newDkimKey()),
+}
