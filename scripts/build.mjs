@@ -61,18 +61,20 @@ function putInPlace(draft, target, current) {
   }
 }
 
-async function buildServer(out) {
+/** `more`: further entry points by name, which tests start. */
+export async function buildServer(out, more = {}) {
   const { build } = await import('esbuild')
   await build({
     // Threads are started by file name, so each is an entry point of its own.
     entryPoints: Object.fromEntries(
       Object.entries({
-        main: 'main',
-        cli: 'cli',
-        'render-thread': 'templates/render-thread',
-        'build-thread': 'delivery/message/build-thread',
-        'parse-thread': 'inbound/parse-thread',
-      }).map(([out, source]) => [out, join(ROOT, `server/src/${source}.ts`)]),
+        main: 'src/main',
+        cli: 'src/cli',
+        'render-thread': 'src/templates/render-thread',
+        'build-thread': 'src/delivery/message/build-thread',
+        'parse-thread': 'src/inbound/parse-thread',
+        ...more,
+      }).map(([out, source]) => [out, join(ROOT, `server/${source}.ts`)]),
     ),
     outdir: out,
     bundle: true,

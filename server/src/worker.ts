@@ -11,7 +11,7 @@ import type { Presence } from './db/presence.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
-import { startSender } from './delivery/sender/loop.ts'
+import { type SenderTiming, startSender } from './delivery/sender/loop.ts'
 import { createSandboxTransport } from './delivery/transport/sandbox.ts'
 import { createSesTransport } from './delivery/transport/ses.ts'
 import { createSmtpTransport } from './delivery/transport/smtp.ts'
@@ -77,7 +77,10 @@ const cronsFor = ({ db, config, log }: Deps): Cron[] => [
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
 
-export async function startWorker(deps: Deps, { url, presence }: { url: string; presence: Presence }) {
+/** `timing` is for tests: no setting changes it. */
+type Options = { url: string; presence: Presence; timing?: Partial<SenderTiming> }
+
+export async function startWorker(deps: Deps, { url, presence, timing = {} }: Options) {
   const { key: livenessKey, isHeld } = presence
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await createPartitions(deps.db, deps.log)
@@ -88,7 +91,7 @@ export async function startWorker(deps: Deps, { url, presence }: { url: string; 
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
-  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, ...outgoing })
+  const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, ...outgoing })
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
   const notifications = startNotifications(deps)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)

@@ -160,9 +160,13 @@ describe('a relay that refuses us', () => {
     await project.send(addresses(40))
     const probes = async () =>
       (await many(sterna.db, sql<{ n: number }>`select failed_probes as n from sending_pauses where domain = ''`))[0]?.n ?? 0
-    await until('everything under way has ended, and it was probed', async () => (await probes()) >= 1)
+    const probed = (count: number) => async () => {
+      await letTimePass()
+      return (await probes()) >= count
+    }
+    await until('everything under way has ended, and it was probed', probed(1))
     const [known, before] = [await probes(), sink.connections()]
-    await until('it was probed twice more', async () => (await probes()) >= known + 2)
+    await until('it was probed twice more', probed(known + 2))
     // One more may be under way at either end.
     expect(sink.connections() - before).toBeLessThanOrEqual((await probes()) - known + 2)
   })

@@ -4,9 +4,19 @@ import { useApp } from '../support/app.ts'
 import { probe } from '../support/probe.ts'
 
 const LIMIT = 200
+const GROUP = 50
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: String(LIMIT) }, extend: probe })
 
 const call = (sk: string, url = '/probe/secret') => sterna.call('GET', url, { key: sk })
+/** Calls in groups: one by one, the thousands of this file take three times as long. */
+async function callOften(count: number, ask: (n: number) => Promise<{ status: number }>) {
+  const statuses: number[] = []
+  for (let first = 0; first < count; first += GROUP) {
+    const group = Array.from({ length: Math.min(GROUP, count - first) }, (_, index) => ask(first + index))
+    statuses.push(...(await Promise.all(group)).map(({ status }) => status))
+  }
+  return statuses
+}
 const header = (answer: Awaited<ReturnType<typeof call>>, name: string) => Number(answer.headers[`ratelimit-${name}`])
 
 test('the rate limit accepts exactly its number of requests in a window and refuses the next', async () => {
@@ -31,7 +41,7 @@ test('the rate limit is exact for concurrent requests', async () => {
 
 test('refused requests do not count, and a new window starts with the first request after the old one', async () => {
   const { sk, id } = await sterna.newProject()
-  for (let n = 0; n < LIMIT + 20; n++) await call(sk)
+  await callOften(LIMIT + 20, () => call(sk))
   const { rows } = await sql<{ leased: number }>`select leased from rate_windows where project_id = ${id}`.execute(sterna.db)
   expect(rows).toEqual([{ leased: LIMIT }])
 })
@@ -49,7 +59,7 @@ test('errors of a valid key count and have the rate limit headers; unknown keys 
 
 test('a project at its limit does not affect others', async () => {
   const [ours, theirs] = [await sterna.newProject(), await sterna.newProject()]
-  for (let n = 0; n <= LIMIT; n++) await call(ours.sk)
+  expect((await callOften(LIMIT + 1, () => call(ours.sk))).filter((status) => status === 429)).toHaveLength(1)
   expect((await call(theirs.sk)).status).toBe(200)
 })
 
@@ -63,18 +73,17 @@ test('session requests have no rate limit headers and do not count for the proje
 
 test('a session is limited to 3,000 calls a minute', async () => {
   const { cookie } = await sterna.newPerson()
-  const answers = []
-  for (let n = 0; n < 3_001; n++) answers.push((await sterna.call('GET', '/users/@me/projects', { cookie })).status)
-  expect(answers.slice(0, 3_000).every((status) => status === 200)).toBe(true)
-  expect(answers.at(-1)).toBe(429)
+  const ask = () => sterna.call('GET', '/users/@me/projects', { cookie })
+  expect((await callOften(3_000, ask)).every((status) => status === 200)).toBe(true)
+  expect((await ask()).status).toBe(429)
 })
 
 test('wrong keys are limited per IP, without refusing a key that was valid before', async () => {
   const { sk } = await sterna.newProject()
   await call(sk)
-  const statuses = []
-  for (let n = 0; n < 1_001; n++) statuses.push((await call(`sk_${String(n).padStart(64, '0')}`)).status)
+  const guess = (n: number) => call(`sk_${String(n).padStart(64, '0')}`)
+  const statuses = await callOften(1_000, guess)
   expect(statuses.slice(0, 900).every((status) => status === 401)).toBe(true)
-  expect(statuses.at(-1)).toBe(429)
+  expect((await guess(1_000)).status).toBe(429)
   expect((await call(sk)).status).toBe(200)
 })

@@ -776,14 +776,16 @@ describe('the listener', () => {
   test('replies 451 while nothing can be committed, and the same message counts once when it is sent again', async () => {
     const project = await newProject()
     const email = await project.send()
-    const client = await greeted((await listen()).port)
+    const { port } = await listen()
+    const [client, other] = [await greeted(port), await greeted(port)]
     const letters = [
       { to: email.returnPath, message: postfix(email) },
       { to: `help@${project.domain}`, message: LETTER },
-    ]
+    ] as const
     await sterna.db.transaction().execute(async (tx) => {
       await sql`lock table events in access exclusive mode`.execute(tx)
-      for (const letter of letters) expect(await client.deliver(letter)).toMatch(/^451 /)
+      const replies = await Promise.all([client.deliver(letters[0]), other.deliver(letters[1])])
+      expect(replies).toEqual([expect.stringMatching(/^451 /), expect.stringMatching(/^451 /)])
     })
     expect([await project.bouncesOf(email.id), await project.received()]).toEqual([[], []])
     for (const letter of [...letters, ...letters]) expect(await client.deliver(letter)).toMatch(/^250 /)

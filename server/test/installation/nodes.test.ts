@@ -4,7 +4,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrate.ts'
 import { cloneDatabase } from '../support/database.ts'
-import { type Running, spawnNode, startNode } from '../support/process.ts'
+import { buildProbe, type Running, spawnNode, startNode } from '../support/process.ts'
+
+beforeAll(buildProbe)
 
 /** Two API nodes and a worker on one database, as separate processes. */
 describe('several nodes on one PostgreSQL server', () => {
@@ -139,8 +141,18 @@ describe('several nodes on one PostgreSQL server', () => {
 })
 
 describe('starting and stopping', () => {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>
+  let running: Running
+  beforeAll(async () => {
+    database = await cloneDatabase()
+    running = await startNode({ DATABASE_URL: database.url })
+  })
+  afterAll(async () => {
+    await running.stop()
+    await database.drop()
+  })
+
   test('a request under way is answered after SIGTERM, new connections are not taken, and the exit is clean', async () => {
-    const database = await cloneDatabase()
     const node = await startNode({ DATABASE_URL: database.url }, 'probe')
     const slow = fetch(`${node.url}/probe/slow`)
     await new Promise((resolve) => setTimeout(resolve, 100)) // the request must have arrived
@@ -151,7 +163,6 @@ describe('starting and stopping', () => {
     expect(performance.now() - before).toBeLessThan(5_000)
     const refused = connectSocket(Number(new URL(node.url).port), '127.0.0.1')
     expect(await once(refused, 'error').then(() => 'refused')).toBe('refused')
-    await database.drop()
   })
 
   test.each([
@@ -161,14 +172,10 @@ describe('starting and stopping', () => {
     ['no SECRET_KEY', () => ({ SECRET_KEY: '' }), /SECRET_KEY is required with DATABASE_URL/],
     ['no database', () => ({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }), /ECONNREFUSED/],
   ])('a start with %s fails with a clear message', async (_, change, message) => {
-    const database = await cloneDatabase()
-    const node = await startNode({ DATABASE_URL: database.url })
-    const second = await spawnNode({ DATABASE_URL: database.url, ...change(node) })
+    const second = await spawnNode({ DATABASE_URL: database.url, ...change(running) })
     expect(await second.exited).toBe(1)
     expect(second.output()).toMatch(message)
     expect(second.output()).not.toMatch(/^\s+at /m)
-    await node.stop()
-    await database.drop()
   })
 })
 

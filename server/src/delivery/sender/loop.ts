@@ -37,15 +37,16 @@ type Options = {
   signs: boolean
   bounceDomain: string | undefined
   ratePerSecond: number | undefined
-  timing?: Timing
+  timing?: Partial<SenderTiming>
 }
 
 /**
  * `leaseMs`: how long a silent worker counts as alive. `unknownMs`: how long evidence about an unknown outcome is awaited before the policy
- * decides; `resolveMs`: how often that is checked.
+ * decides; `resolveMs`: how often that is checked. `lastRepliesMs`: on shutdown, time for replies to emails that are handed over. An email
+ * without its reply may have to be sent twice.
  */
-type Timing = { leaseMs: number; unknownMs: number; resolveMs: number; pauses?: PauseTiming }
-const TIMING: Timing = { leaseMs: 15_000, unknownMs: 15 * MINUTE, resolveMs: 5_000 }
+export type SenderTiming = { leaseMs: number; unknownMs: number; resolveMs: number; lastRepliesMs: number; pauses?: PauseTiming }
+export const SENDER_TIMING: SenderTiming = { leaseMs: 15_000, unknownMs: 15 * MINUTE, resolveMs: 5_000, lastRepliesMs: 15_000 }
 
 const RECOVER_MS = 500
 const WAKE_MS = 250
@@ -57,14 +58,13 @@ const EXPIRE_MS = 600_000
 const QUOTA_MS = 120_000
 /** Rows per statement of the recurring tasks. */
 const CHUNK = 1_000
-/** On shutdown, time for replies to emails that are handed over. An email without its reply may have to be sent twice. */
-const LAST_REPLIES_MS = 15_000
 /** On shutdown, time for claims and builds under way. */
 const LAST_BUILDS_MS = 2_000
 
 /** Runs the send loop of this worker: claims queued emails, sends and settles them until it is stopped. Any number of workers may run. */
 export async function startSender(options: Options) {
-  const { db, ownDb, url, log, worker, transport, timing = TIMING } = options
+  const { db, ownDb, url, log, worker, transport } = options
+  const timing = { ...SENDER_TIMING, ...options.timing }
   /** Aborted when this worker is asked to stop. */
   const stopping = new AbortController()
   /** Aborted when the time for last replies is over: then nothing waits for the network or the database any more. */
@@ -168,7 +168,7 @@ export async function startSender(options: Options) {
     async stop() {
       stopping.abort()
       onRoom()
-      const timeout = setTimeout(() => shutdown.abort(), LAST_REPLIES_MS)
+      const timeout = setTimeout(() => shutdown.abort(), timing.lastRepliesMs)
       // Emails still being built after that are released all the same.
       await Promise.race([running, sleep(LAST_BUILDS_MS)])
       ledger.dropReady()
