@@ -61,6 +61,6 @@ describe('a worker', () => {
         after.map((id) => ({ projectId: project.id, id })),
       ),
     )
-    expect([told, await statesOf(after)]).toEqual([2, ['sent', 'sent']])
+    expect([told.toSorted(), await statesOf(after)]).toEqual([after.toSorted(), ['sent', 'sent']])
   })
 })
