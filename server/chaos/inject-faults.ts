@@ -55,10 +55,16 @@ export async function injectFaults({ faults, count, random, counts, calmMs, unti
   }
 }
 
-/** Every kind in proportion to its weight, in random order. */
+/** Every kind in proportion to its weight, in random order. A short run has each kind once and, by weight, as many more as it has room for. */
 function planFaults(faults: Faults, count: number, random: Random) {
-  const kinds = Object.entries(faults).flatMap(([kind, { weight }]) => Array<string>(weight).fill(kind))
-  const rounds = Array.from({ length: Math.ceil(count / kinds.length) }, () => random.shuffle(kinds))
+  const kinds = Object.keys(faults)
+  const repeated = Object.entries(faults).flatMap(([kind, { weight }]) => Array<string>(weight - 1).fill(kind))
+  const round = kinds.length + repeated.length
+  if (count < round) {
+    const some = [...random.shuffle(kinds), ...random.shuffle(repeated)].slice(0, count)
+    return random.shuffle(some)
+  }
+  const rounds = Array.from({ length: Math.ceil(count / round) }, () => random.shuffle([...kinds, ...repeated]))
   return rounds.flat().slice(0, count)
 }
 

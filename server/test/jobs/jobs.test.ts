@@ -168,7 +168,7 @@ describe('a worker that is killed', () => {
     await haveWorkers(3)
     // Contacts to subscribe and unsubscribe, so that a change recorded twice is noticed.
     for (const each of [project, clean]) await finished(each, await each.upload(fileOf(-1, 4_000)))
-    const KILLS = 12
+    const KILLS = 6
     const files: string[] = []
     const jobs: string[] = []
     const restarts: Promise<void>[] = []
@@ -370,12 +370,12 @@ test.skipIf(process.platform !== 'linux')('the largest import takes a worker les
 describe('a worker that is asked to stop', () => {
   test('exits cleanly in the middle of an import, which ends as if nothing had happened', { timeout: 90_000 }, async () => {
     const [project, clean] = [await newProject(), await newProject()]
-    const file = fileOf(1, 8_000)
+    const file = fileOf(1, 5_000)
     await haveWorkers(3)
     const cleanJob = await clean.upload(file)
     const expected = await finished(clean, cleanJob)
 
-    await slowDown(0.5, async () => {
+    await slowDown(0.3, async () => {
       const jobId = await project.upload(file)
       for (let round = 0; round < 2; round++) {
         const worker = await nextWriter(project, jobId)
