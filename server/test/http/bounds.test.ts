@@ -283,6 +283,11 @@ describe('slow reads', () => {
 
   test('are those whose cost grows with the data of a project', () => {
     expect([...new Set(slow)].sort()).toEqual([
+      '/campaigns',
+      '/campaigns/:id/excluded',
+      '/campaigns/:id/links',
+      '/campaigns/:id/preflight',
+      '/campaigns/:id/recipients',
       '/contacts',
       '/contacts/:id/segments',
       '/contacts/fields',
