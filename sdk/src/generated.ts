@@ -781,6 +781,17 @@ export interface Operations {
     }
   }
 
+  /** Get the current user, if signed in */
+  'GET /auth/session': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      user: User | null
+    }
+  }
+
   /** List configured OAuth providers */
   'GET /auth/oauth-config': {
     params: undefined
@@ -2083,6 +2094,11 @@ export interface Operations {
       text: string
       /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
       frameUrl: string
+      /** The headers that can be rebuilt: without signatures and what servers on the way added. None of a received email. */
+      headers: {
+        name: string
+        value: string
+      }[]
       /** The values of the request are no longer stored: the preview has only those of the contact. */
       requestDataCleared: boolean
       /** Variables that have no value any more, probably because the request had it. Shown as ▢. */
@@ -2516,6 +2532,8 @@ export interface Operations {
       /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       limit?: number
       cursor?: string
+      /** Part of the recipient or the subject. */
+      q?: string
     }
     headers: undefined
     body: undefined
@@ -3245,6 +3263,30 @@ export interface Operations {
     }
   }
 
+  /**
+   * Count the uses of several templates
+   *
+   * For lists. Ids that the project does not have are left out.
+   */
+  'GET /templates/usage': {
+    params: undefined
+    query: {
+      /** Ids of templates, separated by commas; at most 100. */
+      ids: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: {
+        id: string
+        campaignCount: number
+        workflowCount: number
+        /** Exact up to 10,000, and stops there. */
+        emailsSent: number
+      }[]
+    }
+  }
+
   /** Get the usage of a template */
   'GET /templates/{id}/usage': {
     params: {
@@ -3606,6 +3648,10 @@ export class AuthApi extends Resource {
   /** Sign out */
   readonly logOut = (options: CallOptions = {}): Promise<Result<'GET /auth/logout'>> =>
     this.call('GET /auth/logout', {}, options)
+
+  /** Get the current user, if signed in. For pages that anyone may open: not being signed in is no error here. */
+  readonly session = (options: CallOptions = {}): Promise<Result<'GET /auth/session'>> =>
+    this.call('GET /auth/session', {}, options)
 
   /** List configured OAuth providers */
   readonly oauthConfig = (options: CallOptions = {}): Promise<Result<'GET /auth/oauth-config'>> =>
@@ -4256,6 +4302,10 @@ export class TemplatesApi extends Resource {
   /** Send a test email of a template. Sends the template to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one; with `contactId`, with the data of that contact. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project. */
   readonly test = (id: string, body: Body<'POST /templates/{id}/test'>, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/test'>> =>
     this.call('POST /templates/{id}/test', { params: { id }, body }, options)
+
+  /** Count the uses of several templates. For lists. Ids that the project does not have are left out. */
+  readonly usageCounts = (query: Query<'GET /templates/usage'>, options: CallOptions = {}): Promise<Result<'GET /templates/usage'>> =>
+    this.call('GET /templates/usage', { query }, options)
 
   /** Get the usage of a template */
   readonly usage = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/usage'>> =>

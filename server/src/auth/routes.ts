@@ -29,6 +29,7 @@ import {
   closeOtherSessions,
   closeSession,
   closeSessionById,
+  findUserOfSession,
   listSessions,
   openSession,
   SessionView,
@@ -40,6 +41,15 @@ const Done = z.object({ success: z.literal(true) })
 const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
 const UserView = z.object({ id: z.uuid(), email: z.string(), emailVerified: z.boolean(), createdAt: Timestamp }).meta({ id: 'User' })
 const RESET_RESPONSE_MS = 150
+
+type UserRow = User & { verified: boolean; createdAt: Date }
+
+const showUser = ({ id, email, verified, createdAt }: UserRow): z.output<typeof UserView> => ({
+  id,
+  email,
+  emailVerified: verified,
+  createdAt: createdAt.toISOString(),
+})
 
 export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwords = createPasswords()) {
   const { publicUrl } = config
@@ -117,6 +127,26 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
   async function endCurrentSession(tx: Tx, req: FastifyRequest) {
     const token = readSessionCookie(req, publicUrl)
     if (token) await closeSession(tx, secrets.hash('session', token))
+  }
+
+  app.get(
+    '/auth/session',
+    {
+      config: { caller: 'visitor' },
+      schema: {
+        tags,
+        summary: 'Get the current user, if signed in',
+        description: 'For pages that anyone may open: not being signed in is no error here.',
+        response: { 200: z.object({ user: UserView.nullable() }) },
+      },
+    },
+    async (req) => ({ user: (await findSignedIn(req)) ?? null }),
+  )
+
+  async function findSignedIn(req: FastifyRequest) {
+    const token = readSessionCookie(req, publicUrl)
+    const userId = token && (await findUserOfSession(db, secrets.hash('session', token)))
+    return userId ? showUser(await findUser(userId)) : undefined
   }
 
   app.get(
@@ -250,10 +280,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
   app.get(
     '/users/@me',
     { config: { caller: 'session' }, schema: { tags, summary: 'Get the current user', response: { 200: UserView } } },
-    async (req) => {
-      const { id, email, verified, createdAt } = await findUser(req.person.userId)
-      return { id, email, emailVerified: verified, createdAt: createdAt.toISOString() }
-    },
+    async (req) => showUser(await findUser(req.person.userId)),
   )
 
   app.get(
@@ -291,7 +318,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
   async function findUser(userId: string) {
     const user = await maybeOne(
       db,
-      sql<User & { verified: boolean; createdAt: Date }>`
+      sql<UserRow>`
         select id, email, email_verified_at is not null as verified, created_at as "createdAt" from users where id = ${userId}
       `,
     )

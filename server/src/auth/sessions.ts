@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { countAffected, type Db, many, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Tx } from '../db/index.ts'
 import { writeSessionCookie } from '../http/session-cookie.ts'
 import { Timestamp } from '../http/validate.ts'
 import { networkOf } from '../lib/network.ts'
@@ -36,6 +36,15 @@ const SESSION_ID = sql<string>`encode(substring(token_hash from 1 for 16), 'hex'
 const MAX_SESSIONS = 200
 
 type Owner = { userId: string; tokenHash: Buffer }
+
+/** Undefined when the session does not exist or has expired. */
+export const findUserOfSession = async (db: Db, tokenHash: Buffer) =>
+  (
+    await maybeOne(
+      db,
+      sql<{ userId: string }>`select user_id as "userId" from sessions where token_hash = ${tokenHash} and expires_at > now()`,
+    )
+  )?.userId
 
 /** Newest first. */
 export async function listSessions(db: Db, { userId, tokenHash }: Owner): Promise<z.output<typeof SessionView>[]> {

@@ -49,7 +49,7 @@ const EMPTY_LINE = '\r\n'
 
 export function compose(fields: MessageFields): ComposedMessage {
   const content = withAttachments(fields, withImages(fields, textAndHtml(fields)))
-  const custom = Object.entries(fields.headers).filter(([name]) => !RESERVED.has(name.toLowerCase()))
+  const custom = Object.entries(fields.headers).filter(([name]) => !isReservedHeader(name))
   const replyTo = fields.replyTo && !hasHeader(fields.headers, 'reply-to') ? [plainHeader('Reply-To', fields.replyTo)] : []
   const head = [
     plainHeader('From', mailbox(fields.from)),
@@ -80,6 +80,8 @@ const RESERVED = new Set([
   'content-type',
   'content-transfer-encoding',
 ])
+
+export const isReservedHeader = (name: string) => RESERVED.has(name.toLowerCase())
 
 const hasHeader = (headers: Record<string, string>, name: string) => Object.keys(headers).some((key) => key.toLowerCase() === name)
 

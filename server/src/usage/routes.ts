@@ -8,12 +8,22 @@ import { findTemplate } from '../templates/template.ts'
 import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
 import { listSegmentsWithEvent, listSegmentsWithField } from './segments.ts'
-import { countSentWith } from './template.ts'
+import { countSentWith, countSentWithEach, SENT_COUNTED_UP_TO } from './template.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
 /** Extension point for workflows. */
 const UNUSED = { usedInWorkflows: [] }
+
+/** A page of templates. */
+const MAX_TEMPLATES = 100
+const TemplateIds = z.object({
+  ids: z
+    .string()
+    .max(MAX_TEMPLATES * 37)
+    .transform((ids) => [...new Set(ids.split(',').filter(isId))].slice(0, MAX_TEMPLATES))
+    .describe(`Ids of templates, separated by commas; at most ${MAX_TEMPLATES}.`),
+})
 
 const EventUsage = z.object({ ...UsedIn, totalCount: z.int(), uniqueContacts: z.int(), canDelete: z.boolean() })
 
@@ -67,6 +77,36 @@ export function usageRoutes(app: App, { db }: Deps) {
   // Otherwise the router would match the events of a contact with the id "usage".
   app.get('/events/contact/usage', { config, schema: { hide: true, response: { 200: EventUsage } } }, (req) =>
     usageOf(req.project.id, 'contact'),
+  )
+
+  app.get(
+    '/templates/usage',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Count the uses of several templates',
+        description: 'For lists. Ids that the project does not have are left out.',
+        querystring: TemplateIds,
+        response: {
+          200: z.object({
+            data: z.array(
+              z.object({
+                id: z.uuid(),
+                campaignCount: z.int(),
+                workflowCount: z.int(),
+                emailsSent: z.int().describe(`Exact up to ${SENT_COUNTED_UP_TO.toLocaleString('en')}, and stops there.`),
+              }),
+            ),
+          }),
+        },
+      },
+    },
+    async (req) => {
+      const sent = await countSentWithEach(db, req.project.id, req.query.ids)
+      // Extension point for campaigns and workflow steps.
+      return { data: sent.map((each) => ({ ...each, campaignCount: 0, workflowCount: 0 })) }
+    },
   )
 
   app.get(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, one } from '../db/index.ts'
+import { type Db, many, one } from '../db/index.ts'
 
 /** Number of emails sent with a template, without test emails. */
 export async function countSentWith(db: Db, projectId: string, templateId: string) {
@@ -13,3 +13,22 @@ export async function countSentWith(db: Db, projectId: string, templateId: strin
   )
   return count
 }
+
+/** Each template is counted up to this number: a list of templates must not read all emails of a project. */
+export const SENT_COUNTED_UP_TO = 10_000
+
+/** The same for several templates. Those that the project does not have are left out. */
+export const countSentWithEach = (db: Db, projectId: string, templateIds: string[]) =>
+  many(
+    db,
+    sql<{ id: string; emailsSent: number }>`
+      select t.id, (
+        select count(*)::int from (
+          select 1 from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
+          where c.project_id = t.project_id and c.template_id = t.id and e.sent_at is not null and not e.test
+          limit ${SENT_COUNTED_UP_TO}
+        ) as sent
+      ) as "emailsSent"
+      from templates t where t.project_id = ${projectId} and t.id = any(${templateIds}::uuid[])
+    `,
+  )

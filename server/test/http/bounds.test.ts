@@ -307,6 +307,7 @@ describe('slow reads', () => {
       '/segments/:id/contacts',
       '/templates',
       '/templates/:id/usage',
+      '/templates/usage',
     ])
   })
 })

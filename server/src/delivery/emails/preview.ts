@@ -5,7 +5,9 @@ import { type Db, maybeOne } from '../../db/index.ts'
 import { FrameUrl, frameUrlOf } from '../../http/preview-frame.ts'
 import { escapeHtml } from '../../lib/html.ts'
 import type { Secrets } from '../../lib/secrets.ts'
+import { isReservedHeader } from '../../mime/compose.ts'
 import { readComposed } from '../../mime/read-composed.ts'
+import { unsubscribeHeaders } from '../../preferences/footer.ts'
 import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { resolveFromName } from '../../templates/outgoing-html.ts'
@@ -14,11 +16,16 @@ import { hasTags, inspectTemplate } from '../../templates/render.ts'
 import { untrackHtml } from '../message/untrack.ts'
 import type { EmailType } from '../outbox/enqueue.ts'
 
+const Header = z.object({ name: z.string(), value: z.string() })
+
 export const EmailPreview = z.object({
   subject: z.string(),
   html: z.string(),
   text: z.string(),
   frameUrl: FrameUrl,
+  headers: z
+    .array(Header)
+    .describe('The headers that can be rebuilt: without signatures and what servers on the way added. None of a received email.'),
   requestDataCleared: z.boolean().describe('The values of the request are no longer stored: the preview has only those of the contact.'),
   clearedVariables: z.array(z.string()).describe('Variables that have no value any more, probably because the request had it. Shown as ▢.'),
 })
@@ -27,7 +34,7 @@ export const SandboxPreview = z.object({
   html: z.string(),
   text: z.string(),
   frameUrl: FrameUrl,
-  headers: z.array(z.object({ name: z.string(), value: z.string() })),
+  headers: z.array(Header),
   attachments: z.array(z.object({ filename: z.string(), contentType: z.string(), bytes: z.int(), inline: z.boolean() })),
 })
 
@@ -36,7 +43,11 @@ type EmailId = { projectId: string; id: string }
 type Row = {
   sourceType: string
   contactId: string | null
+  id: string
   to: string
+  toName: string | null
+  messageId: string
+  createdAt: Date
   vars: Record<string, unknown> | null
   type: EmailType
   subject: string
@@ -44,6 +55,8 @@ type Row = {
   body: string
   fromAddress: string
   fromName: string | null
+  replyTo: string | null
+  headers: Record<string, string>
   projectName: string
   projectLanguage: string
 }
@@ -59,7 +72,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const email = await findRow(db, { projectId, id })
   if (!email) return undefined
   const frameUrl = frameUrlOf(secrets, { kind: 'email', projectId, id })
-  if (email.sourceType === 'INBOUND') return { ...showReceived(email), frameUrl, requestDataCleared: false, clearedVariables: [] }
+  if (email.sourceType === 'INBOUND') return { ...showReceived(email), frameUrl, headers: [], requestDataCleared: false, clearedVariables: [] }
   const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
   const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
   Object.assign(recipient, preferenceLinks(secrets, publicUrl, { projectId, contactId: recipient.id, emailId: id }))
@@ -67,14 +80,16 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const cleared = email.vars === null ? await findCleared(projectId, email, recipient) : []
   for (const path of cleared) setValue(recipient.data, path)
   const shown = await previewContent(projectId, { ...email, fromName: resolveFromName(email) }, recipient)
-  return { ...shown, frameUrl, requestDataCleared: email.vars === null, clearedVariables: cleared.map((path) => path.join('.')) }
+  const headers = rebuildHeaders(email, shown.subject, contact ? unsubscribeHeaders(email.type, recipient, email.headers) : {})
+  return { ...shown, frameUrl, headers, requestDataCleared: email.vars === null, clearedVariables: cleared.map((path) => path.join('.')) }
 }
 
 const findRow = (db: Db, { projectId, id }: EmailId) =>
   maybeOne(
     db,
     sql<Row>`
-      select e.source_type as "sourceType", e.to_address as "to", e.vars, c.type, c.subject, c.preview_text as "previewText", c.body,
+      select e.id, e.source_type as "sourceType", e.to_address as "to", e.to_name as "toName", e.message_id as "messageId",
+        e.created_at as "createdAt", e.vars, c.reply_to as "replyTo", c.headers, c.type, c.subject, c.preview_text as "previewText", c.body,
         c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage",
         case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
           as "contactId"
@@ -82,6 +97,26 @@ const findRow = (db: Db, { projectId, id }: EmailId) =>
       where e.project_id = ${projectId} and e.id = ${id} and p.deleted_at is null
     `,
   )
+
+/** In the order of the message. */
+function rebuildHeaders(email: Row, subject: string, unsubscribe: Record<string, string>) {
+  const own = Object.entries(email.headers).filter(([name]) => !isReservedHeader(name))
+  const hasReplyTo = own.some(([name]) => name.toLowerCase() === 'reply-to')
+  const headers: [string, string][] = [
+    ['From', showMailbox(resolveFromName(email), email.fromAddress)],
+    ['To', showMailbox(email.toName, email.to)],
+    ...(email.replyTo && !hasReplyTo ? [['Reply-To', email.replyTo] as [string, string]] : []),
+    ['Subject', subject],
+    ['Date', email.createdAt.toUTCString().replace('GMT', '+0000')],
+    ['Message-ID', `<${email.messageId}>`],
+    ['X-Sterna-Id', email.id],
+    ...own,
+    ...Object.entries(unsubscribe),
+  ]
+  return headers.map(([name, value]) => ({ name, value }))
+}
+
+const showMailbox = (name: string | null, address: string) => (name ? `${name} <${address}>` : address)
 
 /** A received message is no template: it is shown as it came. */
 function showReceived({ subject, body }: Row) {

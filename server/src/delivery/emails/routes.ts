@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { transact } from '../../db/index.ts'
-import { CursorQuery, cursorList } from '../../http/paging.ts'
+import { cursorList } from '../../http/paging.ts'
 import { frameSchema, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
@@ -10,7 +10,7 @@ import { Email, findEmail, listEmails } from './email.ts'
 import { EmailsQuery, isSearch } from './filter.ts'
 import { EmailPreview, previewEmail, previewSandboxMessage, SandboxPreview } from './preview.ts'
 import { resendEmail } from './resend.ts'
-import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource } from './sandbox.ts'
+import { findSandboxMessage, listSandboxMessages, SandboxMessage, SandboxMessageSource, SandboxQuery } from './sandbox.ts'
 import { TimelineEntry, timelineOf } from './timeline.ts'
 
 /** A rare status, one campaign of many, or a text is searched row by row. */
@@ -103,7 +103,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       schema: {
         tags: ['Sandbox'],
         summary: 'List sandbox messages, newest first',
-        querystring: CursorQuery,
+        querystring: SandboxQuery,
         response: { 200: cursorList(SandboxMessage) },
       },
     },

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { countRows, type Db, maybeOne } from '../../db/index.ts'
-import { type CursorQuery, readKeysetPage } from '../../http/paging.ts'
+import { CursorQuery, readKeysetPage } from '../../http/paging.ts'
 import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 
@@ -15,23 +15,33 @@ export const SandboxMessage = z.object({
 })
 export const SandboxMessageSource = SandboxMessage.extend({ source: z.string().describe('The message as it would have been sent.') })
 
+export const SandboxQuery = CursorQuery.extend({ q: z.string().max(255).optional().describe('Part of the recipient or the subject.') })
+
 type Row = Omit<z.output<typeof SandboxMessage>, 'createdAt'> & { createdAt: Date }
 
 const COLUMNS = sql`id, email_id as "emailId", recipient as "to", sender as "from", subject, created_at as "createdAt"`
 
-export const listSandboxMessages = (db: Db, secrets: Secrets, projectId: string, query: z.output<typeof CursorQuery>) =>
-  readKeysetPage(db, secrets, {
-    scope: JSON.stringify(['sandbox', projectId]),
+export function listSandboxMessages(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SandboxQuery>) {
+  const q = query.q?.trim() ?? ''
+  const where = sql`project_id = ${projectId} ${q ? matchesText(q) : sql``}`
+  return readKeysetPage(db, secrets, {
+    scope: JSON.stringify(['sandbox', projectId, q]),
     query,
     select: ({ after, limit }) => sql<Row>`
       select ${COLUMNS} from sandbox_messages
-      where project_id = ${projectId} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
+      where ${where} ${after ? sql`and id < ${after[0]}` : sql``} order by id desc limit ${limit}
     `,
     positionOf: ({ id }) => [id],
     show: (row) => ({ ...row, createdAt: row.createdAt.toISOString() }),
     // Few are kept, so counting them is cheap.
-    count: () => countRows(db, sql`select 1 from sandbox_messages where project_id = ${projectId}`),
+    count: () => countRows(db, sql`select 1 from sandbox_messages where ${where}`),
   })
+}
+
+function matchesText(text: string) {
+  const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+  return sql`and (recipient ilike ${pattern} or subject ilike ${pattern})`
+}
 
 export async function findSandboxMessage(db: Db, projectId: string, id: string) {
   const row = await maybeOne(
