@@ -19,6 +19,16 @@ export const sendWithKey = (secret: string, ...message: Parameters<Sterna['send'
 /** Query keys begin with the project, so that nothing is ever shown in another one: `projectKey(id, 'contacts', 'list', request)`. */
 export const projectKey = (projectId: string, ...parts: unknown[]) => ['project', projectId, ...parts] as const
 
+/** Nobody is signed in, in this browser. */
+export class SignedOutError extends Error {
+  constructor() {
+    super('You are not signed in.')
+  }
+}
+
+export const isSignedOut = (error: unknown) =>
+  error instanceof SignedOutError || (error instanceof SternaError && error.code === 'UNAUTHORIZED')
+
 export const queryClient = new QueryClient({
   // The SDK already retries GETs.
   defaultOptions: { queries: { retry: false, staleTime: 30_000 } },
@@ -29,6 +39,6 @@ export const queryClient = new QueryClient({
 /** A session can end while any page is open. A full page load clears the data of the last user from memory. */
 function redirectToSignIn(error: Error) {
   const { pathname, search } = window.location
-  const signedOut = error instanceof SternaError && error.code === 'UNAUTHORIZED'
-  if (signedOut && pathname.startsWith('/app')) window.location.assign(`/sign-in?${new URLSearchParams({ next: pathname + search })}`)
+  if (isSignedOut(error) && pathname.startsWith('/app'))
+    window.location.assign(`/sign-in?${new URLSearchParams({ next: pathname + search })}`)
 }

@@ -83,6 +83,15 @@ const fields = createRoute({
   path: '/contacts/fields',
   component: lazyRouteComponent(() => import('./features/contacts/fields-page.tsx'), 'FieldsPage'),
 })
+const importContacts = createRoute({
+  getParentRoute: inProject,
+  path: '/contacts/import',
+  component: lazyRouteComponent(() => import('./features/contacts/import-page.tsx'), 'ImportPage'),
+  validateSearch: ({ job, segment }: Search): { job?: string; segment?: string } => ({
+    ...(text(job) && { job: text(job)! }),
+    ...(text(segment) && { segment: text(segment)! }),
+  }),
+})
 const contact = createRoute({
   getParentRoute: inProject,
   path: '/contacts/$contactId',
@@ -112,7 +121,7 @@ const emails = createRoute({
   getParentRoute: inProject,
   path: '/emails',
   component: lazyRouteComponent(() => import('./features/emails/emails-page.tsx'), 'EmailsPage'),
-  validateSearch: listSearch('status', 'source', 'domain', 'created', 'template'),
+  validateSearch: listSearch('status', 'source', 'domain', 'campaign', 'created', 'template'),
 })
 const email = createRoute({
   getParentRoute: inProject,
@@ -154,6 +163,16 @@ const general = createRoute({
   path: '/',
   component: lazyRouteComponent(() => import('./features/settings/settings-page.tsx'), 'SettingsPage'),
 })
+const tracking = createRoute({
+  getParentRoute: () => settings,
+  path: '/tracking',
+  component: lazyRouteComponent(() => import('./features/settings/tracking-page.tsx'), 'TrackingPage'),
+})
+const sessions = createRoute({
+  getParentRoute: () => settings,
+  path: '/sessions',
+  component: lazyRouteComponent(() => import('./features/settings/sessions-page.tsx'), 'SessionsPage'),
+})
 const keys = createRoute({
   getParentRoute: () => settings,
   path: '/keys',
@@ -181,6 +200,7 @@ export const router = createRouter({
         overview,
         contacts,
         fields,
+        importContacts,
         contact,
         templates,
         template,
@@ -190,7 +210,7 @@ export const router = createRouter({
         domains,
         suppressions,
         sandbox,
-        settings.addChildren([general, keys, team]),
+        settings.addChildren([general, tracking, keys, team, sessions]),
       ]),
     ]),
   ]),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeResult, hasFailures } from './job-result.ts'
+import { describeResult, hasFailures, labelOf } from './job-result.ts'
 
 const done = (result: Record<string, unknown>) => ({ state: 'completed' as const, result, failedReason: null })
 
@@ -18,4 +18,13 @@ test('a job without an effect says so, a failed one says why, a running one noth
   expect(describeResult(done({}))).toBe('Nothing to do')
   expect(describeResult({ state: 'failed', result: null, failedReason: 'No email column.' })).toBe('No email column.')
   expect(describeResult({ state: 'active', result: {}, failedReason: null })).toBeUndefined()
+})
+
+test('the result of an export names the contacts in the file', () => {
+  expect(describeResult(done({ exportedCount: 1_204, bytes: 9 }))).toBe('1,204 exported')
+})
+
+test('a job that was started elsewhere is named by its kind, and one that runs on its own is not shown', () => {
+  expect(labelOf({ type: 'bulk-delete' })).toBe('Delete contacts')
+  expect([labelOf({ type: 'compute-segment' }), labelOf({ type: 'constructor' })]).toEqual([undefined, undefined])
 })

@@ -1,8 +1,9 @@
 import type { Job } from '@sterna/sdk'
 import { formatCount } from '../ui/count.tsx'
 
-/** The counts that imports and bulk jobs report, in the order they are read. */
+/** The counts that imports, exports and bulk jobs report, in the order they are read. */
 const COUNTS: [name: string, word: string][] = [
+  ['exportedCount', 'exported'],
   ['createdCount', 'created'],
   ['updatedCount', 'updated'],
   ['changedCount', 'changed'],
@@ -28,6 +29,21 @@ function withChanged(result: Record<string, unknown>): Record<string, unknown> {
   if (typeof successCount !== 'number' || createdCount !== undefined) return result
   return { ...result, changedCount: successCount - Number(unchangedCount) }
 }
+
+/** Kinds of jobs that the tray shows. Others, such as the count of a segment, run on their own. */
+const LABELS: Record<string, string> = {
+  import: 'Import contacts',
+  export: 'Export contacts',
+  'bulk-subscribe': 'Subscribe contacts',
+  'bulk-unsubscribe': 'Unsubscribe contacts',
+  'bulk-delete': 'Delete contacts',
+  'bulk-add-to-segment': 'Add contacts to a segment',
+  'delete-field': 'Delete a field',
+  'delete-events': 'Delete events',
+}
+
+/** What a job does that was started elsewhere; undefined if it is not shown. */
+export const labelOf = ({ type }: Pick<Job, 'type'>): string | undefined => (Object.hasOwn(LABELS, type) ? LABELS[type] : undefined)
 
 export const hasFailures = ({ result }: Pick<Job, 'result'>) => Number(result?.failureCount ?? 0) > 0
 

@@ -1,81 +1,84 @@
+import type { Job } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { X } from 'lucide-react'
-import { useEffect } from 'react'
-import { apiOf, projectKey } from '../api.ts'
+import { useEffect, useState } from 'react'
+import { projectKey } from '../api.ts'
 import { useProject } from '../projects/current.ts'
 import { IconButton } from '../ui/button.tsx'
 import { explain } from '../ui/explain.ts'
 import { Progress } from '../ui/progress.tsx'
-import { saveFile } from '../ui/save-file.ts'
 import { Status } from '../ui/status.tsx'
-import { toast } from '../ui/toast.tsx'
-import { describeResult, hasFailures, isOver } from './job-result.ts'
-import { dismissJob, type TrackedJob, useTrackedJobs } from './tracked-jobs.ts'
+import { downloadExport, downloadFailedRows } from './job-files.ts'
+import { describeResult, hasFailures, isOver, labelOf } from './job-result.ts'
+import { dismissJob, type OwnJob, useOwnJobs } from './own-jobs.ts'
+import { activeJobsQuery, jobQuery } from './queries.ts'
 
-const POLL_MS = 2_000
-
-/** Imports and bulk jobs of this project, while they run and until they are dismissed. */
+/** Jobs of this project that run, and the results of those that were started in this browser, until they are dismissed. */
 export function JobTray() {
   const project = useProject()
-  const jobs = useTrackedJobs().filter(({ projectId }) => projectId === project.id)
-  if (jobs.length === 0) return null
+  const own = useOwnJobs(project.id)
+  const active = useQuery(activeJobsQuery(project.id)).data ?? []
+  const [hidden, setHidden] = useState<readonly string[]>([])
+  const others = active.filter((job) => labelOf(job) && !own.some(({ id }) => id === job.id) && !hidden.includes(job.id))
+  if (own.length + others.length === 0) return null
+  function dismiss(id: string) {
+    // A job that runs would come back with the next poll.
+    setHidden([...hidden, id])
+    dismissJob(project.id, id)
+  }
   return (
     <section
       aria-label="Jobs"
       className="max-h-[40dvh] space-y-2 overflow-y-auto rounded-lg border border-line bg-surface p-2 shadow-float"
     >
-      {jobs.map((job) => (
-        <TrayItem key={job.id} job={job} />
+      {own.map((job) => (
+        <OwnItem key={job.id} job={job} onDismiss={dismiss} />
+      ))}
+      {others.map((job) => (
+        <TrayItem key={job.id} label={labelOf(job)!} job={job} error={null} onDismiss={() => dismiss(job.id)} />
       ))}
     </section>
   )
 }
 
-async function downloadFailedRows({ id, projectId }: TrackedJob) {
-  try {
-    const file = await apiOf(projectId).contacts.importErrors(id)
-    saveFile(await file.blob(), file.filename ?? 'failed-rows.csv')
-  } catch (error) {
-    toast(explain(error), { tone: 'danger' })
-  }
-}
-
-const jobQuery = ({ id, projectId, kind }: TrackedJob) => ({
-  queryKey: projectKey(projectId, 'jobs', id),
-  queryFn: () => (kind === 'import' ? apiOf(projectId).contacts.importStatus(id) : apiOf(projectId).contacts.bulkStatus(id)),
-})
-
-function TrayItem({ job }: { job: TrackedJob }) {
+function OwnItem({ job: { id, label }, onDismiss }: { job: OwnJob; onDismiss: (id: string) => void }) {
+  const project = useProject()
   const queries = useQueryClient()
-  const query = useQuery({
-    ...jobQuery(job),
-    refetchInterval: ({ state }) => (isOver(state.data) || state.status === 'error' ? false : POLL_MS),
-    staleTime: 0,
-  })
+  const query = useQuery(jobQuery(project.id, id))
   const isDone = isOver(query.data)
   useEffect(() => {
     if (!isDone) return
-    void queries.invalidateQueries({ queryKey: projectKey(job.projectId, 'contacts') })
-    void queries.invalidateQueries({ queryKey: projectKey(job.projectId, 'fields') })
-  }, [isDone, job.projectId, queries])
+    for (const part of ['contacts', 'fields', 'segments']) void queries.invalidateQueries({ queryKey: projectKey(project.id, part) })
+  }, [isDone, project.id, queries])
+  return <TrayItem label={label} job={query.data} error={query.error} onDismiss={() => onDismiss(id)} />
+}
 
+type TrayItemProps = { label: string; job: Job | undefined; error: Error | null; onDismiss: () => void }
+
+function TrayItem({ label, job, error, onDismiss }: TrayItemProps) {
+  const project = useProject()
   return (
     <div className="space-y-1 text-xs">
       <div className="flex items-start gap-1">
-        <p className="min-w-0 flex-1 wrap-break-word font-medium">{job.label}</p>
-        <IconButton label={`Dismiss ${job.label}`} className="-my-1 size-6" onClick={() => dismissJob(job.id)}>
+        <p className="min-w-0 flex-1 wrap-break-word font-medium">{label}</p>
+        <IconButton label={`Dismiss ${label}`} className="-my-1 size-6" onClick={onDismiss}>
           <X />
         </IconButton>
       </div>
-      {query.isError && <p className="text-danger">{explain(query.error)}</p>}
-      {query.data && !isDone && <Progress value={query.data.progress} label={job.label} />}
+      {error && <p className="text-danger">{explain(error)}</p>}
+      {job && !isOver(job) && <Progress value={job.progress} label={label} />}
       <p role="status" className="text-muted">
-        {query.data && <Status kind="job" status={query.data.state} />}
-        {isDone && <span className="block wrap-break-word">{describeResult(query.data!)}</span>}
+        {job && <Status kind="job" status={job.state} />}
+        {job && isOver(job) && <span className="block wrap-break-word">{describeResult(job)}</span>}
       </p>
-      {job.kind === 'import' && isDone && hasFailures(query.data!) && (
-        <button type="button" className="link" onClick={() => downloadFailedRows(job)}>
+      {job?.type === 'import' && isOver(job) && hasFailures(job) && (
+        <button type="button" className="link" onClick={() => downloadFailedRows({ id: job.id, projectId: project.id })}>
           Download the failed rows
+        </button>
+      )}
+      {job?.type === 'export' && job.state === 'completed' && (
+        <button type="button" className="link" onClick={() => downloadExport({ id: job.id, projectId: project.id })}>
+          Download the file
         </button>
       )}
     </div>

@@ -43,6 +43,8 @@ type ListPageProps<Row> = {
   byTime?: boolean
   /** The API call behind this page. */
   call?: string
+  /** Beside the filters, while any is set. */
+  whenFiltered?: ReactNode
   /** Below the header: tabs, figures. */
   above?: ReactNode
   /** Beside the rows on large screens. */
@@ -85,7 +87,7 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
 
 type Parts<Row> = ListPageProps<Row> & { state: ReturnType<typeof useColumns<Row>> }
 
-function Toolbar<Row>({ list, noun, bulk, columns, searchHint, state }: Parts<Row>) {
+function Toolbar<Row>({ list, noun, bulk, columns, searchHint, whenFiltered, state }: Parts<Row>) {
   const selected = countSelected(list.selection, list.total)
   if (bulk && selected > 0) {
     return (
@@ -103,6 +105,7 @@ function Toolbar<Row>({ list, noun, bulk, columns, searchHint, state }: Parts<Ro
           {list.newCount} new
         </Button>
       )}
+      {list.isFiltered && whenFiltered}
       <ColumnsMenu columns={columns} state={state} />
     </div>
   )

@@ -1,11 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
-import { useState } from 'react'
 import { apiOf, projectKey } from '../api.ts'
 import { configQuery } from '../session/queries.ts'
-import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { useShortcuts } from '../ui/shortcuts.ts'
+import { CreateDialog } from '../ui/create-dialog.tsx'
 import { useProject } from './current.ts'
 import { SendForm } from './send-form.tsx'
 
@@ -13,23 +10,23 @@ const INITIAL = { subject: 'A test', body: 'Written in the dashboard.' }
 
 /** The button and the dialog that send one email by hand. */
 export function SendEmail({ label, onSent }: { label: string; onSent?: (emailId: string) => void }) {
-  const [open, setOpen] = useState(false)
-  useShortcuts([{ keys: 'c', label, group: 'List', run: () => setOpen(true) }])
   return (
-    <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
-        <Send aria-hidden="true" />
-        {label}
-      </Button>
-      <Dialog title={label} description="One transactional email, by the same call that your app makes." open={open} onOpenChange={setOpen}>
+    <CreateDialog
+      label={label}
+      icon={Send}
+      title={label}
+      description="One transactional email, by the same call that your app makes."
+      shortcut={label}
+    >
+      {(close) => (
         <SendFromDomain
           onSent={(emailId) => {
-            setOpen(false)
+            close()
             onSent?.(emailId)
           }}
         />
-      </Dialog>
-    </>
+      )}
+    </CreateDialog>
   )
 }
 

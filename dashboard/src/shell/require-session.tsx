@@ -1,6 +1,6 @@
-import { SternaError } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
+import { isSignedOut } from '../api.ts'
 import { meQuery } from '../session/queries.ts'
 import { ErrorState } from '../ui/error-state.tsx'
 import { Splash } from '../ui/splash.tsx'
@@ -11,7 +11,7 @@ export function RequireSession() {
 
   if (me.isPending) return <Splash />
   // The query client is already redirecting to the sign-in page.
-  if (me.error instanceof SternaError && me.error.code === 'UNAUTHORIZED') return <Splash />
+  if (isSignedOut(me.error)) return <Splash />
   if (me.isLoadingError) return <ErrorState error={me.error} retry={me.refetch} />
 
   return <Outlet />

@@ -3,8 +3,10 @@ import { useProject } from '../projects/current.ts'
 
 const PAGES = [
   { to: '/app/p/$projectId/settings', label: 'General' },
+  { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
   { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
   { to: '/app/p/$projectId/settings/team', label: 'Team' },
+  { to: '/app/p/$projectId/settings/sessions', label: 'Sessions' },
 ] as const
 
 /** The pages of the settings, with a navigation of their own. */

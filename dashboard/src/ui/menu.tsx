@@ -1,5 +1,7 @@
+import { Ellipsis } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
 import type { ComponentProps, ReactNode } from 'react'
+import { IconButton } from './button.tsx'
 
 export function Menu({ trigger, align = 'start', children }: { trigger: ReactNode; align?: 'start' | 'end'; children: ReactNode }) {
   return (
@@ -16,6 +18,22 @@ export function Menu({ trigger, align = 'start', children }: { trigger: ReactNod
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
+  )
+}
+
+/** The menu at the end of the header of a page. */
+export function MoreActions({ children }: { children: ReactNode }) {
+  return (
+    <Menu
+      align="end"
+      trigger={
+        <IconButton label="More actions">
+          <Ellipsis />
+        </IconButton>
+      }
+    >
+      {children}
+    </Menu>
   )
 }
 

@@ -5,17 +5,25 @@ type MessageFrameProps = {
   /** Remote images tell their server that somebody looks. */
   images?: boolean
   phone?: boolean
+  /** Asks the email for its dark mode. */
+  dark?: boolean
+  /** Takes the height of its container. */
+  fill?: boolean
 }
 
-/** An email as a mail program shows it. The page has an origin of its own, without scripts: it reaches nothing of the dashboard. */
-export function MessageFrame({ title, url, images = false, phone = false }: MessageFrameProps) {
+/**
+ * An email as a mail program shows it. The page has an origin of its own, without scripts: it reaches nothing of the dashboard. It stays
+ * white unless dark is asked for, whatever the theme of the dashboard: the colour scheme of a frame is what its page sees.
+ */
+export function MessageFrame({ title, url, images = false, phone = false, dark = false, fill = false }: MessageFrameProps) {
   return (
     <iframe
       title={title}
       src={images ? url : `${url}?images=off`}
       sandbox=""
       referrerPolicy="no-referrer"
-      className={`h-[32rem] max-h-[75vh] rounded-md border border-line bg-white ${phone ? 'mx-auto block w-[375px] max-w-full' : 'w-full'}`}
+      style={{ colorScheme: dark ? 'dark' : 'light' }}
+      className={`${fill ? 'h-full' : 'h-[32rem] max-h-[75vh]'} ${fill && !phone ? '' : 'rounded-md border border-line'} ${dark ? 'bg-[#121212]' : 'bg-white'} ${phone ? 'mx-auto block w-[375px] max-w-full' : 'w-full'}`}
     />
   )
 }

@@ -1,16 +1,15 @@
 import { useMutation } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { Plus } from 'lucide-react'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { trackJob } from '../../jobs/tracked-jobs.ts'
+import { trackJob } from '../../jobs/own-jobs.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Button } from '../../ui/button.tsx'
 import { countOf } from '../../ui/count.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
+import { CreateDialog } from '../../ui/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { TextArea } from '../../ui/input.tsx'
-import { useShortcuts } from '../../ui/shortcuts.ts'
 import { toast } from '../../ui/toast.tsx'
 import { readAddresses, toCsv } from './pasted-addresses.ts'
 import { useInvalidateContacts } from './use-change-contact.ts'
@@ -19,23 +18,15 @@ const NOUN = { one: 'contact', many: 'contacts' }
 
 /** One address is created at once; more are imported by a job. */
 export function AddContacts({ label = 'Add contacts' }: { label?: string }) {
-  const [open, setOpen] = useState(false)
-  useShortcuts([{ keys: 'c', label: 'Add contacts', group: 'List', run: () => setOpen(true) }])
   return (
-    <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
-        <Plus aria-hidden="true" />
-        {label}
-      </Button>
-      <Dialog
-        title="Add contacts"
-        description="New contacts are subscribed. A contact that already exists keeps its subscription and its data."
-        open={open}
-        onOpenChange={setOpen}
-      >
-        <AddForm onDone={() => setOpen(false)} />
-      </Dialog>
-    </>
+    <CreateDialog
+      label={label}
+      title="Add contacts"
+      description="New contacts are subscribed. A contact that already exists keeps its subscription and its data."
+      shortcut="Add contacts"
+    >
+      {(close) => <AddForm onDone={close} />}
+    </CreateDialog>
   )
 }
 
@@ -51,8 +42,7 @@ function AddForm({ onDone }: { onDone: () => void }) {
     if (addresses.length > 1) {
       const queued = await api.contacts.import(new Blob([toCsv(addresses)], { type: 'text/csv' }))
       // Only a dry run has no job.
-      if ('jobId' in queued)
-        trackJob({ id: queued.jobId, projectId: project.id, kind: 'import', label: `Add ${countOf(addresses.length, NOUN)}` })
+      if ('jobId' in queued) trackJob(project.id, { id: queued.jobId, label: `Add ${countOf(addresses.length, NOUN)}` })
       return
     }
     const contact = await api.contacts.upsert({ email: addresses[0] ?? typed.trim() })
@@ -64,7 +54,19 @@ function AddForm({ onDone }: { onDone: () => void }) {
 
   return (
     <Form error={adding.error} onSubmit={() => adding.mutate()}>
-      <Field name="email" label="Addresses" hint="One, or many: separated by lines, spaces, commas or semicolons.">
+      <Field
+        name="email"
+        label="Addresses"
+        hint={
+          <>
+            One, or many: separated by lines, spaces, commas or semicolons. For a file, or with more than addresses:{' '}
+            <Link to="/app/p/$projectId/contacts/import" params={{ projectId: project.id }} className="link">
+              import a CSV
+            </Link>
+            .
+          </>
+        }
+      >
         <TextArea
           required
           rows={6}

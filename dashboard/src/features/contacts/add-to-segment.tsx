@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { trackJob } from '../../jobs/tracked-jobs.ts'
+import { trackJob } from '../../jobs/own-jobs.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
@@ -32,7 +32,7 @@ export function AddToSegment({ selection, count, request, about, onDone }: AddTo
     mutationFn: async (segmentId: string) => {
       const { jobId } = await api.contacts.bulkAddToSegment({ ...bulkBody(selection, request), segmentId })
       const name = segments.find(({ id }) => id === segmentId)?.name ?? 'a segment'
-      trackJob({ id: jobId, projectId: project.id, kind: 'bulk', label: `Add ${contacts} to ${name}` })
+      trackJob(project.id, { id: jobId, label: `Add ${contacts} to ${name}` })
       setOpen(false)
       onDone(NOTHING)
     },

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { trackJob } from '../../jobs/tracked-jobs.ts'
+import { trackJob } from '../../jobs/own-jobs.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { NOTHING, type Selection } from '../../list/selection.ts'
 import { useApi, useProject } from '../../projects/current.ts'
@@ -36,7 +36,7 @@ export function BulkActions({ selection, count, request, isEstimate, onDone }: B
     const body = bulkBody(selection, request)
     const calls = { Subscribe: api.contacts.bulkSubscribe, Unsubscribe: api.contacts.bulkUnsubscribe, Delete: api.contacts.bulkDelete }
     const { jobId } = await calls[operation](body)
-    trackJob({ id: jobId, projectId: project.id, kind: 'bulk', label: `${operation} ${countOf(count, NOUN, about)}` })
+    trackJob(project.id, { id: jobId, label: `${operation} ${countOf(count, NOUN, about)}` })
     onDone(NOTHING)
   }
   const run = useMutation({ mutationFn: start, onError: (error) => toast(explain(error), { tone: 'danger' }) })

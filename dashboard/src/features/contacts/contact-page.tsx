@@ -1,16 +1,13 @@
-import { SternaError } from '@sterna/sdk'
+import type { Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Ellipsis, UserX } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { UserX } from 'lucide-react'
+import { useState } from 'react'
 import { useProject } from '../../projects/current.ts'
-import { rememberRecent } from '../../projects/recents.ts'
-import { buttonClass, IconButton } from '../../ui/button.tsx'
+import { ListLink, RecordPage } from '../../projects/record-page.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
-import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { Menu } from '../../ui/menu.tsx'
+import { MoreActions } from '../../ui/menu.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -20,44 +17,35 @@ import { contactQuery, contactSegmentsQuery } from './queries.ts'
 import { Subscription, SuppressionBanner } from './subscription.tsx'
 import { Timeline } from './timeline.tsx'
 
+const ROUTE = '/app/p/$projectId/contacts/$contactId'
+const MISSING = { icon: UserX, reason: 'It was deleted, or the link is wrong.' }
+
 export function ContactPage() {
-  const { contactId } = useParams({ from: '/app/p/$projectId/contacts/$contactId' })
-  const { kind } = useSearch({ from: '/app/p/$projectId/contacts/$contactId' })
+  const { contactId } = useParams({ from: ROUTE })
+  const project = useProject()
+  const query = useQuery(contactQuery(project.id, contactId))
+  return (
+    <RecordPage kind="Contact" id={contactId} query={query} labelOf={({ email }) => email} missing={MISSING}>
+      {(contact) => <ContactView contact={contact} />}
+    </RecordPage>
+  )
+}
+
+function ContactView({ contact }: { contact: Contact }) {
+  const contactId = contact.id
+  const { kind } = useSearch({ from: ROUTE })
   const project = useProject()
   const navigate = useNavigate()
-  const query = useQuery(contactQuery(project.id, contactId))
   const [deleting, setDeleting] = useState(false)
-  const email = query.data?.email
-  useEffect(() => {
-    if (email) rememberRecent(project.id, { path: `/app/p/${project.id}/contacts/${contactId}`, label: email, kind: 'Contact' })
-  }, [email, project.id, contactId])
-
-  const parent = (
-    <Link to="/app/p/$projectId/contacts" params={{ projectId: project.id }} className="rounded-sm hover:text-ink hover:underline">
-      Contacts
-    </Link>
-  )
-  if (query.isPending) return <Page title="Contact" parent={parent} width="full" loading />
-  if (query.error instanceof SternaError && query.error.status === 404) return <NoSuchContact />
-  if (query.isLoadingError) return <ErrorState error={query.error} retry={query.refetch} />
-  const contact = query.data
-
   return (
     <Page
       title={contact.email}
-      parent={parent}
+      parent={<ListLink kind="Contact" />}
       width="full"
       actions={
-        <Menu
-          align="end"
-          trigger={
-            <IconButton label="More actions">
-              <Ellipsis />
-            </IconButton>
-          }
-        >
+        <MoreActions>
           <ContactMenu contact={contact} onDelete={() => setDeleting(true)} />
-        </Menu>
+        </MoreActions>
       }
     >
       <SuppressionBanner contact={contact} />
@@ -68,7 +56,7 @@ export function ContactPage() {
             kind={kind}
             onKind={(next) =>
               navigate({
-                to: '/app/p/$projectId/contacts/$contactId',
+                to: ROUTE,
                 params: { projectId: project.id, contactId },
                 search: next ? { kind: next } : {},
                 replace: true,
@@ -135,24 +123,5 @@ function ContactSegments({ contactId }: { contactId: string }) {
         ))}
       </ul>
     </Card>
-  )
-}
-
-function NoSuchContact() {
-  const project = useProject()
-  return (
-    <Page title="Contact">
-      <EmptyState
-        icon={UserX}
-        title="No such contact"
-        action={
-          <Link to="/app/p/$projectId/contacts" params={{ projectId: project.id }} className={buttonClass('primary')}>
-            All contacts
-          </Link>
-        }
-      >
-        It was deleted, or the link is wrong.
-      </EmptyState>
-    </Page>
   )
 }

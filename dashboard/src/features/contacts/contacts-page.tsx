@@ -1,11 +1,13 @@
 import type { Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Users } from 'lucide-react'
+import { Link } from '@tanstack/react-router'
+import { Upload, Users } from 'lucide-react'
 import { useState } from 'react'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
+import { buttonClass } from '../../ui/button.tsx'
 import { curl } from '../../ui/curl.ts'
 import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
@@ -17,8 +19,10 @@ import { contactsQuery, readFieldFilter } from './contact-filter.ts'
 import { ContactMenu, DeleteContact } from './contact-menu.tsx'
 import { ContactPeek } from './contact-peek.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
+import { ExportContacts } from './export-contacts.tsx'
 import { FieldFilter } from './field-filter.tsx'
 import { fieldsQuery, segmentsQuery } from './queries.ts'
+import { SaveAsSegment } from './save-as-segment.tsx'
 import { Value } from './value.tsx'
 
 const NOUN = { one: 'contact', many: 'contacts' }
@@ -69,26 +73,51 @@ export function ContactsPage() {
         searchHint="Search by address"
         defaultSort={{ sort: 'createdAt', dir: 'desc' }}
         byTime={list.request.sort !== 'email'}
-        actions={<AddContacts />}
+        actions={
+          <>
+            {/* On a phone they would leave no room for the title. */}
+            <span className="max-sm:hidden sm:contents">
+              <ExportContacts request={list.request} total={list.total} about={list.isEstimate} />
+              <ImportLink />
+            </span>
+            <AddContacts />
+          </>
+        }
+        whenFiltered={<SaveAsSegment request={list.request} />}
         call={curl('GET', `/contacts?limit=${list.request.limit}`)}
         above={<ContactsTabs />}
         firstRun={
           <FirstRun
             icon={Users}
             title="Nobody here yet"
-            action={<AddContacts label="Add your first contacts" />}
+            action={
+              <span className="flex flex-wrap gap-2">
+                <AddContacts label="Add your first contacts" />
+                <ImportLink />
+              </span>
+            }
             call={{
               title: 'Or by the API',
               code: curl('POST', '/contacts', { body: { email: 'ada@example.com', data: { plan: 'pro' } } }),
             }}
           >
-            Paste addresses, or let your app create people with one call. Everyone you track an event for or send an email to appears here
-            too.
+            Import a CSV, paste addresses, or let your app create people with one call. Everyone you track an event for or send an email to
+            appears here too.
           </FirstRun>
         }
       />
       {deleting && <DeleteContact contact={deleting} onClose={() => setDeleting(undefined)} />}
     </>
+  )
+}
+
+function ImportLink() {
+  const { id: projectId } = useProject()
+  return (
+    <Link to="/app/p/$projectId/contacts/import" params={{ projectId }} className={buttonClass('secondary', 'sm')}>
+      <Upload aria-hidden="true" />
+      Import
+    </Link>
   )
 }
 

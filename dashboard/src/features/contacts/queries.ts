@@ -20,6 +20,21 @@ export const contactEventsQuery = (projectId: string, contactId: string) =>
     getNextPageParam: ({ cursor }) => cursor,
   })
 
+/** Failed rows that the page of an import shows; the file has all of them. */
+const SHOWN_ERRORS = 100
+
+export const importErrorsQuery = (projectId: string, jobId: string) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'jobs', 'import-errors', jobId),
+    queryFn: async () => {
+      const { result } = await apiOf(projectId).contacts.importStatus(jobId)
+      // Written by the import: see the API reference.
+      const errors = (result?.errors ?? []) as { row: number; email: string; error: string }[]
+      return errors.slice(0, SHOWN_ERRORS).map(({ row, email, error }) => ({ row, email, note: error }))
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
 export const segmentsQuery = (projectId: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'segments', 'names'), queryFn: () => apiOf(projectId).segments.list() })
 

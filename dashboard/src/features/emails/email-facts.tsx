@@ -46,7 +46,11 @@ export function EmailFacts({ email }: { email: Email }) {
       <IdFact label="Id" value={email.id} />
       <IdFact label="Message-ID" value={email.messageId} />
       <IdFact label="Request id" value={email.requestId} />
-      <IdFact label="Campaign id" value={email.campaignId} />
+      {email.campaignId && (
+        <Fact label="Campaign">
+          <CampaignEmailsLink campaignId={email.campaignId} />
+        </Fact>
+      )}
       <IdFact label="Execution id" value={email.workflowExecutionId} />
     </Facts>
   )
@@ -70,6 +74,16 @@ function IdFact({ label, value }: { label: string; value: string | null }) {
     <Fact label={label}>
       <CopyText value={value} label={label} mono />
     </Fact>
+  )
+}
+
+/** Every number and every source opens its list. */
+function CampaignEmailsLink({ campaignId }: { campaignId: string }) {
+  const project = useProject()
+  return (
+    <Link to="/app/p/$projectId/emails" params={{ projectId: project.id }} search={{ campaign: campaignId }} className="link">
+      All emails of this campaign
+    </Link>
   )
 }
 

@@ -9,6 +9,7 @@ test('the filters of the URL become the query of the API', () => {
     source: 'TRANSACTIONAL',
     template: TEMPLATE,
     domain: 'someone@gmail.com',
+    campaign: TEMPLATE,
     created: '2026-01-01..2026-02-01',
   }
   expect(emailsQuery({ q: 'receipt', limit: 25, cursor: 'abc', filters })).toEqual({
@@ -19,6 +20,7 @@ test('the filters of the URL become the query of the API', () => {
     sourceType: 'TRANSACTIONAL',
     templateId: TEMPLATE,
     domain: 'gmail.com',
+    campaignId: TEMPLATE,
     createdFrom: '2026-01-01',
     createdTo: '2026-02-01',
   })

@@ -38,6 +38,7 @@ export function emailsQuery({ q, limit, cursor, filters }: ListRequest): Query {
     ...(status.length > 0 && { status }),
     ...(isSource(filters.source) && { sourceType: filters.source }),
     ...(filters.template && UUID.test(filters.template) && { templateId: filters.template }),
+    ...(filters.campaign && { campaignId: filters.campaign.trim() }),
     ...(filters.domain && { domain: filters.domain.replace(/^.*@/, '') }),
     ...(from && { createdFrom: from }),
     ...(to && { createdTo: to }),

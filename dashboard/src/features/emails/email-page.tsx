@@ -1,15 +1,13 @@
-import { SternaError } from '@sterna/sdk'
+import type { Result } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { Ellipsis, MailX, RotateCw } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { MailX, RotateCw } from 'lucide-react'
+import { useState } from 'react'
 import { useProject } from '../../projects/current.ts'
-import { rememberRecent } from '../../projects/recents.ts'
-import { Button, buttonClass, IconButton } from '../../ui/button.tsx'
+import { ListLink, RecordPage } from '../../projects/record-page.tsx'
+import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
-import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
-import { Menu } from '../../ui/menu.tsx'
+import { MoreActions } from '../../ui/menu.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmailFacts } from './email-facts.tsx'
 import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
@@ -20,47 +18,35 @@ import { useResend } from './resend.tsx'
 import { Story } from './story.tsx'
 
 const ROUTE = '/app/p/$projectId/emails/$emailId'
+const MISSING = { icon: MailX, reason: 'It is older than this project keeps emails, or the link is wrong.' }
 
 export function EmailPage() {
   const { emailId } = useParams({ from: ROUTE })
+  const project = useProject()
+  const query = useQuery(emailQuery(project.id, emailId))
+  return (
+    <RecordPage kind="Email" id={emailId} query={query} labelOf={({ subject }) => subject} missing={MISSING}>
+      {(email) => <EmailView email={email} />}
+    </RecordPage>
+  )
+}
+
+function EmailView({ email: { timeline, ...email } }: { email: Result<'GET /emails/{id}'> }) {
   const { tab } = useSearch({ from: ROUTE })
   const project = useProject()
   const navigate = useNavigate()
-  const query = useQuery(emailQuery(project.id, emailId))
   const [suppressing, setSuppressing] = useState(false)
-  const subject = query.data?.subject
-  useEffect(() => {
-    if (subject) rememberRecent(project.id, { path: `/app/p/${project.id}/emails/${emailId}`, label: subject, kind: 'Email' })
-  }, [subject, project.id, emailId])
-
-  const parent = (
-    <Link to="/app/p/$projectId/emails" params={{ projectId: project.id }} className="rounded-sm hover:text-ink hover:underline">
-      Emails
-    </Link>
-  )
-  if (query.isPending) return <Page title="Email" parent={parent} width="full" loading />
-  if (query.error instanceof SternaError && query.error.status === 404) return <NoSuchEmail />
-  if (query.isLoadingError) return <ErrorState error={query.error} retry={query.refetch} />
-  const { timeline, ...email } = query.data
-
   return (
     <Page
       title={email.subject || 'Email without a subject'}
-      parent={parent}
+      parent={<ListLink kind="Email" />}
       width="full"
       actions={
         <>
           {canResend(email) && <ResendButton id={email.id} />}
-          <Menu
-            align="end"
-            trigger={
-              <IconButton label="More actions">
-                <Ellipsis />
-              </IconButton>
-            }
-          >
+          <MoreActions>
             <EmailMenu email={email} onSuppress={() => setSuppressing(true)} />
-          </Menu>
+          </MoreActions>
         </>
       }
     >
@@ -76,7 +62,7 @@ export function EmailPage() {
             onTab={(next) =>
               navigate({
                 to: ROUTE,
-                params: { projectId: project.id, emailId },
+                params: { projectId: project.id, emailId: email.id },
                 search: next === 'preview' ? {} : { tab: next },
                 replace: true,
                 resetScroll: false,
@@ -113,24 +99,5 @@ function ResendButton({ id }: { id: string }) {
       <RotateCw aria-hidden="true" />
       Resend
     </Button>
-  )
-}
-
-function NoSuchEmail() {
-  const project = useProject()
-  return (
-    <Page title="Email">
-      <EmptyState
-        icon={MailX}
-        title="No such email"
-        action={
-          <Link to="/app/p/$projectId/emails" params={{ projectId: project.id }} className={buttonClass('primary')}>
-            All emails
-          </Link>
-        }
-      >
-        It is older than this project keeps emails, or the link is wrong.
-      </EmptyState>
-    </Page>
   )
 }

@@ -29,6 +29,7 @@ const FILTERS: Filter[] = [
   { name: 'status', label: 'Status', kind: 'choices', options: STATUS_WORDS },
   { name: 'source', label: 'Source', kind: 'choice', options: SOURCE_WORDS },
   { name: 'domain', label: 'Recipient domain', kind: 'text', hint: 'gmail.com' },
+  { name: 'campaign', label: 'Campaign', kind: 'text', hint: 'The id of a campaign' },
   { name: 'created', label: 'Created', kind: 'range' },
 ]
 
@@ -100,7 +101,7 @@ const rowId = ({ id }: Email) => id
 const columnsOf = (templates: Record<string, string>): Column<Email>[] => [
   { id: 'to', heading: 'To', cell: ({ to }) => <span title={to}>{to}</span> },
   { id: 'subject', heading: 'Subject', width: 'sm:w-[26%]', cell: ({ subject }) => <span title={subject}>{subject}</span> },
-  { id: 'status', heading: 'Status', width: 'w-28', cell: (email) => <Status kind="email" status={shownStatus(email)} /> },
+  { id: 'status', heading: 'Status', width: 'w-36', cell: (email) => <Status kind="email" status={shownStatus(email)} /> },
   {
     id: 'source',
     heading: 'Source',

@@ -1,15 +1,14 @@
 import { queryOptions } from '@tanstack/react-query'
 import { apiOf, projectKey } from '../../api.ts'
+import { pollInterval } from '../../poll.ts'
 import { isUnderWay } from './email-story.ts'
-
-const LIVE_MS = 2_000
 
 /** An email with its story. Polled until nothing more is being sent. */
 export const emailQuery = (projectId: string, id: string) =>
   queryOptions({
     queryKey: projectKey(projectId, 'emails', 'one', id),
     queryFn: () => apiOf(projectId).emails.get(id),
-    refetchInterval: ({ state }) => (state.data && isUnderWay(state.data) ? LIVE_MS : false),
+    refetchInterval: ({ state }) => (state.data && isUnderWay(state.data) ? pollInterval(state.dataUpdateCount) : false),
     staleTime: 0,
   })
 

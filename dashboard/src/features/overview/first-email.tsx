@@ -2,6 +2,7 @@ import type { Email } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { projectKey } from '../../api.ts'
+import { pollInterval } from '../../poll.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { SendForm } from '../../projects/send-form.tsx'
 import { configQuery } from '../../session/queries.ts'
@@ -9,7 +10,6 @@ import { Banner } from '../../ui/banner.tsx'
 import { Status } from '../../ui/status.tsx'
 import { domainsQuery } from './queries.ts'
 
-const POLL_MS = 1_000
 const INITIAL = { subject: 'It works', body: 'My first email with Sterna.' }
 
 /** Sends an email to the user. In the sandbox it needs no DNS: a domain of its own is added for it. */
@@ -44,7 +44,7 @@ function Outcome({ emailId, isSandbox }: { emailId: string; isSandbox: boolean }
   const email = useQuery({
     queryKey: projectKey(project.id, 'emails', 'one', emailId),
     queryFn: () => api.emails.get(emailId),
-    refetchInterval: ({ state }) => (isOnItsWay(state.data) ? POLL_MS : false),
+    refetchInterval: ({ state }) => (isOnItsWay(state.data) ? pollInterval(state.dataUpdateCount) : false),
     staleTime: 0,
   }).data
   return (

@@ -11,7 +11,7 @@ import { CodeBlock } from '../../ui/copy-field.tsx'
 import { curl } from '../../ui/curl.ts'
 import { FirstEmail } from './first-email.tsx'
 import { domainsQuery, setupStateQuery, trackedNamesQuery } from './queries.ts'
-import { type Step, type StepName, stepsOf } from './steps.ts'
+import { PURPOSES, type Purpose, type Step, type StepName, stepsOf } from './steps.ts'
 
 const WAITING_MS = 2_000
 
@@ -19,6 +19,7 @@ const WAITING_MS = 2_000
 export function useSteps(): Step[] | undefined {
   const { id } = useProject()
   const config = useQuery(configQuery).data
+  const [purpose] = usePurpose()
   const domains = useQuery(domainsQuery(id)).data
   // Both wait for something that happens elsewhere: in the worker, and in the user's app.
   const state = useQuery({
@@ -27,8 +28,10 @@ export function useSteps(): Step[] | undefined {
   }).data
   const tracked = useQuery({ ...trackedNamesQuery(id), refetchInterval: ({ state: { data } }) => (data?.length ? false : WAITING_MS) }).data
   if (!state || !domains || !tracked || !config) return undefined
-  return stepsOf({ ...state, domains, hasTrackedEvent: tracked.length > 0, isSandbox: config.features.email.sandbox })
+  return stepsOf({ ...state, domains, hasTrackedEvent: tracked.length > 0, isSandbox: config.features.email.sandbox, purpose })
 }
+
+const usePurpose = () => usePreference<Purpose | undefined>(`onboarding-purpose.${useProject().id}`, undefined)
 
 /** The steps to the first real email. Gone when all are done. */
 export function Onboarding({ steps }: { steps: Step[] }) {
@@ -48,14 +51,42 @@ export function Onboarding({ steps }: { steps: Step[] }) {
         </Button>
       }
     >
+      {!isFolded && <PurposeQuestion />}
       {!isFolded && (
-        <ol className="divide-y divide-line">
+        <ol className="divide-y divide-line border-line border-t">
           {steps.map((step) => (
             <StepItem key={step.name} step={step} isOpen={step.name === current} onOpen={() => setCurrent(step.name)} />
           ))}
         </ol>
       )}
     </Card>
+  )
+}
+
+/** The answer changes only the order of the steps. */
+function PurposeQuestion() {
+  const [purpose, setPurpose] = usePurpose()
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 py-2.5">
+      <p id="purpose" className="text-muted text-ui">
+        What will you send?
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in one line with its question */}
+      <div role="group" aria-labelledby="purpose" className="flex gap-1">
+        {(Object.keys(PURPOSES) as Purpose[]).map((each) => (
+          <Button
+            key={each}
+            size="sm"
+            variant="quiet"
+            aria-pressed={purpose === each}
+            className="aria-pressed:bg-accent-soft aria-pressed:text-ink"
+            onClick={() => setPurpose(each)}
+          >
+            {PURPOSES[each]}
+          </Button>
+        ))}
+      </div>
+    </div>
   )
 }
 
@@ -70,7 +101,9 @@ const STEPS: Record<StepName, { title: string; content: () => ReactNode }> = {
   },
   people: {
     title: 'Bring people',
-    content: () => <Elsewhere to="contacts" label="Open contacts" text="Paste addresses, or let your app create people with one call." />,
+    content: () => (
+      <Elsewhere to="contacts" label="Open contacts" text="Import a CSV, paste addresses, or let your app create people with one call." />
+    ),
   },
 }
 

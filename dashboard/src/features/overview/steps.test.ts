@@ -13,6 +13,13 @@ test('with a sandbox the first email comes first, without one the domain', () =>
   expect(stepsOf({ ...NOTHING, isSandbox: false })[0]!.name).toBe('domain')
 })
 
+test('what the user wants to send decides the order of the other steps', () => {
+  const namesOf = (facts: object) => stepsOf({ ...NOTHING, ...facts }).map(({ name }) => name)
+  expect(namesOf({ purpose: 'marketing' })).toEqual(['email', 'people', 'domain', 'api'])
+  expect(namesOf({ purpose: 'both' })).toEqual(['email', 'domain', 'api', 'people'])
+  expect(namesOf({ purpose: 'marketing', isSandbox: false })).toEqual(['domain', 'email', 'people', 'api'])
+})
+
 test('the domain of the first email is not counted as the own domain of the user', () => {
   const trial = { domain: trialDomain('0190a0b0-0000-7000-8000-0123456789ab'), verified: true }
   expect(isTrialDomain(trial.domain)).toBe(true)

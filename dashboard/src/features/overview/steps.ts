@@ -4,22 +4,38 @@ import { isTrialDomain } from '../../projects/trial-domain.ts'
 export type StepName = 'email' | 'api' | 'domain' | 'people'
 export type Step = { name: StepName; isDone: boolean }
 
+/** What a user wants to send. Undefined until the question is answered. */
+export const PURPOSES = { transactional: 'Transactional', marketing: 'Marketing', both: 'Both' } as const
+export type Purpose = keyof typeof PURPOSES
+
 type Facts = {
   hasSentEmail: boolean
   contactCount: number
   domains: Pick<Domain, 'domain' | 'verified'>[]
   hasTrackedEvent: boolean
   isSandbox: boolean
+  purpose?: Purpose | undefined
+}
+
+/** The steps after the first email. Transactional email begins in the code, marketing with the people. */
+const ORDER: Record<Purpose, StepName[]> = {
+  transactional: ['api', 'domain', 'people'],
+  marketing: ['people', 'domain', 'api'],
+  both: ['domain', 'api', 'people'],
 }
 
 /** The first email and the first event create a contact each; more people than that were brought on purpose. */
 const OWN_CONTACTS = 2
 
 /** What is left to do, read from facts: nothing is ticked by hand. Without a sandbox the domain comes first. */
-export function stepsOf({ hasSentEmail, contactCount, domains, hasTrackedEvent, isSandbox }: Facts): Step[] {
-  const email: Step = { name: 'email', isDone: hasSentEmail }
-  const call: Step = { name: 'api', isDone: hasTrackedEvent }
-  const domain: Step = { name: 'domain', isDone: domains.some((each) => each.verified && !isTrialDomain(each.domain)) }
-  const people: Step = { name: 'people', isDone: contactCount > OWN_CONTACTS }
-  return isSandbox ? [email, call, domain, people] : [domain, email, call, people]
+export function stepsOf({ hasSentEmail, contactCount, domains, hasTrackedEvent, isSandbox, purpose = 'transactional' }: Facts): Step[] {
+  const isDone: Record<StepName, boolean> = {
+    email: hasSentEmail,
+    api: hasTrackedEvent,
+    domain: domains.some((each) => each.verified && !isTrialDomain(each.domain)),
+    people: contactCount > OWN_CONTACTS,
+  }
+  const rest = ORDER[purpose]
+  const names: StepName[] = isSandbox ? ['email', ...rest] : ['domain', 'email', ...rest.filter((name) => name !== 'domain')]
+  return names.map((name) => ({ name, isDone: isDone[name] }))
 }

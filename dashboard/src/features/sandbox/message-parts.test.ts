@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { bytesOf, CLIPPED_AT, findProblems, formatBytes, linksOf } from './message-parts.ts'
+import { formatBytes } from '../../ui/format-bytes.ts'
+import { bytesOf, CLIPPED_AT, findProblems, linksOf } from './message-parts.ts'
 
 /** As much of a document as links need; the browser journey parses a real one. */
 const documentOf = (anchors: [href: string, text: string][]) => () =>

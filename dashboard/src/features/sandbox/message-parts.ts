@@ -1,3 +1,5 @@
+import { formatBytes } from '../../ui/format-bytes.ts'
+
 export type MessageLink = { label: string; url: string }
 
 /** More links than this are not listed: no person checks them one by one. */
@@ -19,13 +21,6 @@ export function linksOf(html: string, parse = (text: string) => new DOMParser().
 export const CLIPPED_AT = 102 * 1024
 
 export const bytesOf = (text: string) => new TextEncoder().encode(text).length
-
-/** `640 B`, `3.2 KB`, `1.4 MB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} B`
-  const [amount, unit] = bytes < 1_024 * 1_024 ? [bytes / 1_024, 'KB'] : [bytes / (1_024 * 1_024), 'MB']
-  return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${unit}`
-}
 
 /** What to mend before this is sent to people. */
 export function findProblems({ html, text, headers }: { html: string; text: string; headers: { name: string }[] }): string[] {

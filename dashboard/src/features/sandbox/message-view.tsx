@@ -1,19 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { ArrowLeft, Images, Smartphone } from 'lucide-react'
-import { useState } from 'react'
+import { ArrowLeft } from 'lucide-react'
 import type { ListSearch } from '../../list/list-search.ts'
 import { useProject } from '../../projects/current.ts'
 import { Banner } from '../../ui/banner.tsx'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { CodeBlock, CopyText } from '../../ui/copy-field.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
-import { MessageFrame } from '../../ui/message-frame.tsx'
-import { Fact, Facts } from '../../ui/peek-panel.tsx'
+import { formatBytes } from '../../ui/format-bytes.ts'
+import { MessageHeaders, MessageTabs, NoPart } from '../../ui/message-tabs.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { Time } from '../../ui/time.tsx'
-import { ViewTabs } from '../../ui/view-tabs.tsx'
-import { bytesOf, findProblems, formatBytes, linksOf } from './message-parts.ts'
+import { bytesOf, findProblems, linksOf } from './message-parts.ts'
 import { messageQuery, sourceQuery } from './queries.ts'
 
 const TABS = { html: 'HTML', text: 'Text', source: 'Source', headers: 'Headers', links: 'Links' }
@@ -61,8 +59,6 @@ function Parts({ id }: { id: string }) {
   const search = useSearch({ strict: false }) as ListSearch
   const navigate = useNavigate()
   const query = useQuery(messageQuery(project.id, id))
-  const [images, setImages] = useState(false)
-  const [phone, setPhone] = useState(false)
   if (query.isPending) return <Skeleton className="h-96" />
   if (query.isLoadingError) return <ErrorState title="Could not read this message" error={query.error} retry={query.refetch} />
   const { html, text, headers, attachments, frameUrl } = query.data
@@ -71,7 +67,7 @@ function Parts({ id }: { id: string }) {
   return (
     <>
       {problems.length > 0 && <Banner tone="warning">{problems.join(' ')}</Banner>}
-      <ViewTabs
+      <MessageTabs
         label="Message"
         tabs={TABS}
         chosen={tab}
@@ -84,32 +80,15 @@ function Parts({ id }: { id: string }) {
             resetScroll: false,
           })
         }
-        actions={
-          tab === 'html' && (
-            <span className="flex gap-1">
-              <Button size="sm" variant="quiet" aria-pressed={images} onClick={() => setImages(!images)}>
-                <Images aria-hidden="true" />
-                {images ? 'Hide remote images' : 'Show remote images'}
-              </Button>
-              <Button size="sm" variant="quiet" aria-pressed={phone} onClick={() => setPhone(!phone)}>
-                <Smartphone aria-hidden="true" />
-                Phone
-              </Button>
-            </span>
-          )
-        }
+        rendered="html"
+        frame={html ? { title: 'The message', url: frameUrl } : undefined}
       >
-        {tab === 'html' &&
-          (html ? (
-            <MessageFrame title="The message" url={frameUrl} images={images} phone={phone} />
-          ) : (
-            <Nothing>It has no HTML part.</Nothing>
-          ))}
-        {tab === 'text' && (text ? <CodeBlock title="The text part" label="Text" code={text} /> : <Nothing>It has no text part.</Nothing>)}
+        {tab === 'html' && <NoPart>It has no HTML part.</NoPart>}
+        {tab === 'text' && (text ? <CodeBlock title="The text part" label="Text" code={text} /> : <NoPart>It has no text part.</NoPart>)}
         {tab === 'source' && <Source id={id} />}
-        {tab === 'headers' && <Headers headers={headers} />}
+        {tab === 'headers' && <MessageHeaders headers={headers} />}
         {tab === 'links' && <Links html={html} />}
-      </ViewTabs>
+      </MessageTabs>
       <p className="text-muted text-xs">
         HTML {formatBytes(bytesOf(html))} of the 102 KB that Gmail shows. Without the open pixel and with the original links; the source has
         both.
@@ -117,10 +96,6 @@ function Parts({ id }: { id: string }) {
       {attachments.length > 0 && <Attachments attachments={attachments} />}
     </>
   )
-}
-
-function Nothing({ children }: { children: string }) {
-  return <p className="py-6 text-muted text-ui">{children}</p>
 }
 
 function Source({ id }: { id: string }) {
@@ -131,23 +106,10 @@ function Source({ id }: { id: string }) {
   return <CodeBlock title="As it would have been sent" label="Source" code={query.data.source} />
 }
 
-function Headers({ headers }: { headers: { name: string; value: string }[] }) {
-  return (
-    <Facts>
-      {headers.map(({ name, value }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a header may occur twice, and the list never changes
-        <Fact key={index} label={name}>
-          <span className="font-mono text-code">{value}</span>
-        </Fact>
-      ))}
-    </Facts>
-  )
-}
-
 /** Shown as text: a link of a message is not followed from here by mistake. */
 function Links({ html }: { html: string }) {
   const links = linksOf(html)
-  if (links.length === 0) return <Nothing>It has no links.</Nothing>
+  if (links.length === 0) return <NoPart>It has no links.</NoPart>
   return (
     <ul className="divide-y divide-line text-ui">
       {links.map(({ label, url }) => (

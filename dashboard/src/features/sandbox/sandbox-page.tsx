@@ -1,7 +1,8 @@
 import type { Sterna } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { ArrowUp, Inbox } from 'lucide-react'
+import { ArrowUp, Inbox, SearchX } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { FilterBar } from '../../list/filter-bar.tsx'
 import { Pager } from '../../list/pager.tsx'
 import { type List, useList } from '../../list/use-list.ts'
 import { useListKeys } from '../../list/use-list-keys.ts'
@@ -39,18 +40,23 @@ export function SandboxPage() {
   )
 }
 
+/** Interval and limit of waiting for a message that was just sent from this page. */
+const AWAIT_MS = 400
+const AWAIT_AT_MOST_MS = 15_000
+
 function SandboxInbox() {
+  const [awaited, setAwaited] = useState<{ before: string | undefined }>()
   const list = useList<Message>({
     name: 'sandbox',
-    load: (api, { limit, cursor }) => api.sandbox.list({ limit, ...(cursor && { cursor }) }),
+    load: (api, { limit, cursor, q }) => api.sandbox.list({ limit, ...(cursor && { cursor }), ...(q && { q }) }),
     rowId,
-    live: LIVE_MS,
+    live: awaited ? AWAIT_MS : LIVE_MS,
   })
   useListKeys(list, { canSelect: false, canPeek: true, onSelect: () => undefined })
   useMarkSeen(list)
-  const awaitNew = useShowNext(list)
-  const send = <SendEmail label="Send a test" onSent={awaitNew} />
-  const isFirstRun = list.rows?.length === 0 && list.isFirstPage
+  useShowNext(list, awaited, setAwaited)
+  const send = <SendEmail label="Send a test" onSent={() => setAwaited({ before: list.rows?.[0]?.id })} />
+  const isFirstRun = list.rows?.length === 0 && list.isFirstPage && !list.isFiltered
   return (
     <>
       <PageHeader title="Sandbox" count={list.rows && <Count value={list.total} />} actions={!isFirstRun && send} />
@@ -64,9 +70,19 @@ function SandboxInbox() {
             Send something: it lands here, as it would have left.
           </FirstRun>
         )}
+        {!isFirstRun && <FilterBar filters={[]} request={list.request} change={list.change} searchHint="Recipient or subject" />}
         {list.isPending && <Loading />}
         {list.error && !list.rows && <ErrorState title="Could not load the messages" error={list.error} retry={list.retry} />}
-        {list.rows && !isFirstRun && <Panes list={list} rows={list.rows} />}
+        {list.rows?.length === 0 && list.isFiltered && (
+          <EmptyState
+            icon={SearchX}
+            title="Nothing matches this search"
+            action={<Button onClick={() => list.change({ q: undefined })}>Clear the search</Button>}
+          >
+            It looks at recipients and subjects.
+          </EmptyState>
+        )}
+        {list.rows && list.rows.length > 0 && <Panes list={list} rows={list.rows} />}
       </div>
     </>
   )
@@ -151,15 +167,21 @@ function MessageRow({ message: { id, to, subject, createdAt }, isChosen, isUnrea
   )
 }
 
-/** New messages that the user has just sent are shown at once, without the button for new messages. */
-function useShowNext({ newCount, showNew }: List<Message>) {
-  const [isAwaited, setIsAwaited] = useState(false)
+type AwaitedMessage = { before: string | undefined } | undefined
+
+/** A message that the user has just sent is shown at once, without the button for new messages. */
+function useShowNext({ newCount, showNew, rows }: List<Message>, awaited: AwaitedMessage, setAwaited: (awaited: AwaitedMessage) => void) {
+  const newest = rows?.[0]?.id
   useEffect(() => {
-    if (!isAwaited || newCount === 0) return
-    setIsAwaited(false)
-    showNew()
-  }, [isAwaited, newCount, showNew])
-  return () => setIsAwaited(true)
+    if (!awaited) return
+    if (newCount > 0) showNew()
+    if (newCount > 0 || newest !== awaited.before) setAwaited(undefined)
+  }, [awaited, newCount, newest, showNew, setAwaited])
+  useEffect(() => {
+    if (!awaited) return
+    const timer = setTimeout(() => setAwaited(undefined), AWAIT_AT_MOST_MS)
+    return () => clearTimeout(timer)
+  }, [awaited, setAwaited])
 }
 
 /** Opening the first page marks its messages as seen. */

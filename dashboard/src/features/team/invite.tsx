@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { UserPlus } from 'lucide-react'
-import { useState } from 'react'
 import { api } from '../../api.ts'
 import { useProject } from '../../projects/current.ts'
 import { SandboxHint } from '../../session/sandbox-hint.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Choices } from '../../ui/choices.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CreateDialog } from '../../ui/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input } from '../../ui/input.tsx'
@@ -19,28 +19,21 @@ const ROLE_CHOICES = [
 ]
 
 export function InviteDialog() {
-  const [open, setOpen] = useState(false)
   const project = useProject()
   return (
-    <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
-        <UserPlus aria-hidden="true" />
-        Invite
-      </Button>
-      <Dialog
-        title={`Invite someone to ${project.name}`}
-        description={
-          <>
-            A person with a verified account joins immediately. Anyone else receives an email with a link.
-            <SandboxHint />
-          </>
-        }
-        open={open}
-        onOpenChange={setOpen}
-      >
-        <InviteForm onDone={() => setOpen(false)} />
-      </Dialog>
-    </>
+    <CreateDialog
+      label="Invite"
+      icon={UserPlus}
+      title={`Invite someone to ${project.name}`}
+      description={
+        <>
+          A person with a verified account joins immediately. Anyone else receives an email with a link.
+          <SandboxHint />
+        </>
+      }
+    >
+      {(close) => <InviteForm onDone={close} />}
+    </CreateDialog>
   )
 }
 
@@ -64,12 +57,12 @@ function InviteForm({ onDone }: { onDone: () => void }) {
         <Input type="email" autoComplete="off" required />
       </Field>
       <Choices legend="Role" name="role" choices={ROLE_CHOICES} chosen="MEMBER" />
-      <div className="flex flex-col-reverse gap-2 sm:flex-row sm:justify-end">
+      <DialogButtons>
         <Button onClick={onDone}>Cancel</Button>
         <Button type="submit" variant="primary" busy={invite.isPending}>
           Send invitation
         </Button>
-      </div>
+      </DialogButtons>
     </Form>
   )
 }

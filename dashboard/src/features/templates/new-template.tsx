@@ -1,43 +1,34 @@
 import type { Body } from '@sterna/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { projectKey } from '../../api.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
+import { CreateDialog } from '../../ui/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input, Select, TextArea } from '../../ui/input.tsx'
-import { useShortcuts } from '../../ui/shortcuts.ts'
 import { templateQuery } from './queries.ts'
 import { STARTERS } from './starters.ts'
 
 export function NewTemplate({ label = 'New template' }: { label?: string }) {
-  const [open, setOpen] = useState(false)
-  useShortcuts([{ keys: 'c', label: 'New template', group: 'List', run: () => setOpen(true) }])
   return (
-    <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
-        <Plus aria-hidden="true" />
-        {label}
-      </Button>
-      <Dialog
-        title="New template"
-        description="Nothing is sent: a template is used only once you name its id."
-        open={open}
-        onOpenChange={setOpen}
-      >
-        <NewTemplateForm onCancel={() => setOpen(false)} />
-      </Dialog>
-    </>
+    <CreateDialog
+      label={label}
+      title="New template"
+      description="Nothing is sent: a template is used only once you name its id."
+      shortcut="New template"
+    >
+      {(close) => <NewTemplateForm onCancel={close} />}
+    </CreateDialog>
   )
 }
 
 const PASTE = 'paste'
 const BEGINNINGS = { ...Object.fromEntries(STARTERS.map(({ id, label }) => [id, label])), [PASTE]: 'Paste HTML' }
-const TYPES = { TRANSACTIONAL: 'Transactional: to everyone', MARKETING: 'Marketing: to subscribed contacts, with a way out' }
+const TYPES = { TRANSACTIONAL: 'Transactional: to everyone', MARKETING: 'Marketing: to subscribed contacts, with an unsubscribe link' }
 
 function NewTemplateForm({ onCancel }: { onCancel: () => void }) {
   const project = useProject()

@@ -5,8 +5,8 @@ import { projectKey } from '../../api.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Banner } from '../../ui/banner.tsx'
 import { explain } from '../../ui/explain.ts'
+import { MessageFrame } from '../../ui/message-frame.tsx'
 import { useIsSlow } from '../../ui/use-is-slow.ts'
-import { EmailFrame } from './email-frame.tsx'
 import { PersonPicker } from './person-picker.tsx'
 import { readSample } from './sample-data.ts'
 import type { TemplateValues } from './template-values.ts'
@@ -137,14 +137,7 @@ function Content({ preview: { html, text, frameUrl }, view: { show, dark } }: Co
   }
   return (
     <div className={`min-h-0 flex-1 overflow-hidden ${show === 'phone' ? 'flex justify-center bg-sunken p-3' : ''}`}>
-      {frameUrl && (
-        <EmailFrame
-          url={frameUrl}
-          title="Preview of the email"
-          dark={dark === 'on'}
-          className={show === 'phone' ? 'max-w-[375px] rounded-lg border border-line' : ''}
-        />
-      )}
+      {frameUrl && <MessageFrame fill images title="Preview of the email" url={frameUrl} phone={show === 'phone'} dark={dark === 'on'} />}
     </div>
   )
 }

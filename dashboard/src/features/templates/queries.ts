@@ -1,4 +1,4 @@
-import { queryOptions } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, apiOf, projectKey } from '../../api.ts'
 
 export const templateQuery = (projectId: string, id: string) =>
@@ -6,6 +6,18 @@ export const templateQuery = (projectId: string, id: string) =>
 
 export const usageQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'templates', 'usage', id), queryFn: () => apiOf(projectId).templates.usage(id) })
+
+/** How often each template of a page of the list is used. */
+export const usageCountsQuery = (projectId: string, ids: string[]) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'templates', 'usage-counts', ids.join()),
+    queryFn: async () => {
+      const { data } = await apiOf(projectId).templates.usageCounts({ ids: ids.join() })
+      return new Map(data.map((counts) => [counts.id, counts]))
+    },
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+  })
 
 export const versionsQuery = (projectId: string, id: string) =>
   queryOptions({

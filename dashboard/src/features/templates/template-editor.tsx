@@ -1,15 +1,16 @@
 import type { Template } from '@sterna/sdk'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Ellipsis, PanelRightClose, PanelRightOpen } from 'lucide-react'
+import { PanelRightClose, PanelRightOpen } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { apiOf, projectKey } from '../../api.ts'
 import { EditorFrame } from '../../editor/editor-frame.tsx'
 import { type Draft, useDraft } from '../../editor/use-draft.ts'
 import { useApi, useProject } from '../../projects/current.ts'
+import { ListLink } from '../../projects/record-page.tsx'
 import { usePreference } from '../../session/preferences.ts'
 import { IconButton } from '../../ui/button.tsx'
-import { Menu } from '../../ui/menu.tsx'
+import { MoreActions } from '../../ui/menu.tsx'
 import { showKeys, useShortcuts } from '../../ui/shortcuts.ts'
 import type { CodeEditorHandle, CodeIssue } from './code-editor.tsx'
 import { fieldWords } from './completion.ts'
@@ -45,27 +46,16 @@ export function TemplateEditor({ template }: { template: Template }) {
   return (
     <EditorFrame
       title={template.name}
-      parent={
-        <Link to="/app/p/$projectId/templates" params={{ projectId: project.id }} className="rounded-sm hover:text-ink hover:underline">
-          Templates
-        </Link>
-      }
+      parent={<ListLink kind="Template" />}
       draft={draft}
       consequence={consequence}
       {...(problem && { problem })}
       actions={
         <>
           <SendTest templateId={template.id} person={as} isDirty={draft.isDirty} />
-          <Menu
-            align="end"
-            trigger={
-              <IconButton label="More actions">
-                <Ellipsis />
-              </IconButton>
-            }
-          >
+          <MoreActions>
             <TemplateMenu template={template} onDelete={() => setDeleting(true)} />
-          </Menu>
+          </MoreActions>
         </>
       }
     >

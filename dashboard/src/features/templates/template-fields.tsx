@@ -6,8 +6,8 @@ import { TYPE_NAMES } from './templates-query.ts'
 
 const TYPE_HINTS: Record<TemplateValues['type'], string> = {
   TRANSACTIONAL: 'Sent to everyone, without a footer.',
-  MARKETING: 'Only to subscribed contacts; a footer with a way out is added if there is none.',
-  HEADLESS: 'Only to subscribed contacts, without our footer.',
+  MARKETING: 'Only to subscribed contacts. A footer with an unsubscribe link is added, unless the email has such a link.',
+  HEADLESS: 'Only to subscribed contacts, without a footer: write your own unsubscribe link.',
 }
 
 type TextName = Exclude<keyof TemplateValues, 'type' | 'body'>
@@ -44,7 +44,7 @@ export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {
           <Field name="fromName" label="From name">
             <Input {...text('fromName', 255)} />
           </Field>
-          <Field name="from" label="From address" hint="On a verified domain. Empty: the call names it.">
+          <Field name="from" label="From address" hint="On a verified domain. If empty, each call has to name a sender.">
             <Input {...text('from', 320)} type="email" />
           </Field>
           <Field name="replyTo" label="Reply to">
@@ -61,5 +61,5 @@ export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {
 
 function summaryOf({ from, fromName, replyTo }: TemplateValues): string {
   const sender = [fromName, from].filter(Boolean).join(', ')
-  return `Sender and description: ${sender ? `from ${sender}` : 'the sender of the call'}${replyTo ? `, replies to ${replyTo}` : ''}`
+  return `Sender and description: ${sender ? `from ${sender}` : 'no sender; each call names its own'}${replyTo ? `, replies to ${replyTo}` : ''}`
 }

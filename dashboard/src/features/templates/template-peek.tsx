@@ -6,9 +6,9 @@ import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
+import { MessageFrame } from '../../ui/message-frame.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
-import { EmailFrame } from './email-frame.tsx'
 import { templateQuery, usageQuery } from './queries.ts'
 import { TYPE_NAMES } from './templates-query.ts'
 import { UsageText } from './usage.tsx'
@@ -51,7 +51,7 @@ export function TemplatePeek({ id, template: known }: { id: string; template: Te
       </Facts>
       {preview.data?.frameUrl && (
         <div className="h-[28rem] overflow-hidden rounded-lg border border-line">
-          <EmailFrame url={preview.data.frameUrl} title={`Preview of ${template.name}`} />
+          <MessageFrame fill images title={`Preview of ${template.name}`} url={preview.data.frameUrl} />
         </div>
       )}
     </div>

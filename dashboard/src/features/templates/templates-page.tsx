@@ -1,4 +1,5 @@
 import type { Template } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
 import { FileText } from 'lucide-react'
 import { useState } from 'react'
 import type { Filter } from '../../list/filters.ts'
@@ -10,18 +11,39 @@ import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { Time } from '../../ui/time.tsx'
 import { NewTemplate } from './new-template.tsx'
+import { usageCountsQuery } from './queries.ts'
 import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
 import { TemplatePeek } from './template-peek.tsx'
 import { TYPE_NAMES, templatesQuery, toCursorPage } from './templates-query.ts'
+import { sentCount, usedBy } from './usage.tsx'
 
 const NOUN = { one: 'template', many: 'templates' }
 const FILTERS: Filter[] = [{ name: 'type', label: 'Type', kind: 'choice', options: TYPE_NAMES }]
 const rowId = ({ id }: Template) => id
 
-const COLUMNS: Column<Template>[] = [
+type UsageCounts = ReturnType<typeof useUsageCounts>
+
+function useUsageCounts(templates: Template[] | undefined) {
+  const project = useProject()
+  return useQuery(usageCountsQuery(project.id, templates?.map(rowId) ?? [])).data
+}
+
+const columnsOf = (usage: UsageCounts): Column<Template>[] => [
   { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
-  { id: 'subject', heading: 'Subject', width: 'w-80', from: 'md', cell: ({ subject }) => <span title={subject}>{subject}</span> },
+  { id: 'subject', heading: 'Subject', width: 'sm:w-[24%]', from: 'md', cell: ({ subject }) => <span title={subject}>{subject}</span> },
   { id: 'type', heading: 'Type', width: 'w-44', cell: ({ type }) => TYPE_NAMES[type] },
+  { id: 'usedBy', heading: 'Used by', width: 'w-40', from: 'xl', cell: ({ id }) => <Used counts={usage?.get(id)} /> },
+  {
+    id: 'sent',
+    heading: 'Sent',
+    width: 'w-20',
+    from: 'lg',
+    numeric: true,
+    cell: ({ id }) => {
+      const counts = usage?.get(id)
+      return counts ? sentCount(counts) : <span className="text-muted">–</span>
+    },
+  },
   {
     id: 'updatedAt',
     heading: 'Last edited',
@@ -43,6 +65,12 @@ const COLUMNS: Column<Template>[] = [
   { id: 'version', heading: 'Version', width: 'w-20', from: 'lg', numeric: true, optional: true, cell: ({ version }) => version },
 ]
 
+function Used({ counts }: { counts: Parameters<typeof usedBy>[0] | undefined }) {
+  if (!counts) return <span className="text-muted">–</span>
+  const text = usedBy(counts)
+  return <span title={text}>{text}</span>
+}
+
 export function TemplatesPage() {
   const project = useProject()
   const [deleting, setDeleting] = useState<Template>()
@@ -52,13 +80,14 @@ export function TemplatesPage() {
     load: async (api, request) => toCursorPage(await api.templates.list(templatesQuery(request))),
     rowId,
   })
+  const usage = useUsageCounts(list.rows)
   return (
     <>
       <ListPage
         title="Templates"
         noun={NOUN}
         list={list}
-        columns={COLUMNS}
+        columns={columnsOf(usage)}
         rowLabel={({ name }) => name}
         rowPath={({ id }) => `/app/p/${project.id}/templates/${id}`}
         peek={(id, template) => <TemplatePeek key={id} id={id} template={template} />}

@@ -72,7 +72,8 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const email = await findRow(db, { projectId, id })
   if (!email) return undefined
   const frameUrl = frameUrlOf(secrets, { kind: 'email', projectId, id })
-  if (email.sourceType === 'INBOUND') return { ...showReceived(email), frameUrl, headers: [], requestDataCleared: false, clearedVariables: [] }
+  if (email.sourceType === 'INBOUND')
+    return { ...showReceived(email), frameUrl, headers: [], requestDataCleared: false, clearedVariables: [] }
   const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
   const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
   Object.assign(recipient, preferenceLinks(secrets, publicUrl, { projectId, contactId: recipient.id, emailId: id }))

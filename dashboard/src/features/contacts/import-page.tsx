@@ -1,0 +1,135 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { trackJob } from '../../jobs/own-jobs.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { ListLink } from '../../projects/record-page.tsx'
+import { Banner } from '../../ui/banner.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { countOf } from '../../ui/count.tsx'
+import { explain } from '../../ui/explain.ts'
+import { Field } from '../../ui/field.tsx'
+import { Select } from '../../ui/input.tsx'
+import { Page } from '../../ui/page.tsx'
+import { mappingOf, mappingProblem, suggestTargets, type Target } from './column-mapping.ts'
+import type { CsvFile } from './csv-file.ts'
+import { CheckResult, type ImportCheck } from './import-check.tsx'
+import { ImportColumns } from './import-columns.tsx'
+import { ImportFile } from './import-file.tsx'
+import { ImportResult } from './import-result.tsx'
+import { fieldsQuery, segmentsQuery } from './queries.ts'
+
+const ROUTE = '/app/p/$projectId/contacts/import'
+const ROWS = { one: 'row', many: 'rows' }
+
+/** From a file to contacts: choose it, map its columns, check it, import it. A job that runs is a link of its own. */
+export function ImportPage() {
+  const { job, segment } = useSearch({ from: ROUTE })
+  return (
+    <Page title="Import" parent={<ListLink kind="Contact" />}>
+      {job ? <ImportResult key={job} jobId={job} segmentId={segment} /> : <NewImport />}
+    </Page>
+  )
+}
+
+function NewImport() {
+  const project = useProject()
+  const fields = useQuery(fieldsQuery(project.id)).data
+  const [chosen, setChosen] = useState<{ file: CsvFile; targets: Target[] }>()
+  return (
+    <>
+      <ImportFile file={chosen?.file} onFile={(file) => setChosen(file && { file, targets: suggestTargets(file.columns, fields ?? []) })} />
+      {chosen && <Mapped file={chosen.file} targets={chosen.targets} onTargets={(targets) => setChosen({ ...chosen, targets })} />}
+    </>
+  )
+}
+
+type MappedProps = { file: CsvFile; targets: Target[]; onTargets: (targets: Target[]) => void }
+
+function Mapped({ file, targets, onTargets }: MappedProps) {
+  const project = useProject()
+  const api = useApi()
+  const navigate = useNavigate()
+  const [segmentId, setSegmentId] = useState('')
+  const mapping = JSON.stringify(mappingOf(file.columns, targets))
+  const check = useMutation({
+    mutationFn: async () => {
+      const result = await api.contacts.import(file.content, { mapping, dryRun: 'true' })
+      // A dry run never has a job.
+      return result as ImportCheck
+    },
+  })
+  const start = useMutation({
+    mutationFn: async () => {
+      const queued = await api.contacts.import(file.content, { mapping, ...(segmentId && { segmentId }) })
+      if (!('jobId' in queued)) return
+      trackJob(project.id, { id: queued.jobId, label: `Import of ${file.name}` })
+      await navigate({
+        to: ROUTE,
+        params: { projectId: project.id },
+        search: { job: queued.jobId, ...(segmentId && { segment: segmentId }) },
+      })
+    },
+  })
+  const problem = mappingProblem(file.columns, targets)
+  const error = check.error ?? start.error
+  return (
+    <>
+      <ImportColumns
+        columns={file.columns}
+        targets={targets}
+        onTargets={(next) => {
+          check.reset()
+          onTargets(next)
+        }}
+      />
+      <ImportOptions segmentId={segmentId} onSegment={setSegmentId} />
+      {error && <Banner tone="danger">{explain(error)}</Banner>}
+      {check.data && <CheckResult check={check.data} />}
+      <div className="flex flex-wrap items-center gap-3">
+        {check.data ? (
+          <Button
+            variant="primary"
+            busy={start.isPending}
+            disabled={check.data.validCount === 0 || check.data.fileError !== null}
+            onClick={() => start.mutate()}
+          >
+            Import {countOf(check.data.validCount, ROWS)}
+          </Button>
+        ) : (
+          <Button variant="primary" busy={check.isPending} disabled={problem !== undefined} onClick={() => check.mutate()}>
+            Check the file
+          </Button>
+        )}
+        <p className="text-muted text-ui" role="status">
+          {problem ?? (check.data ? 'It runs in the background: you can leave this page.' : 'Nothing is changed yet.')}
+        </p>
+      </div>
+    </>
+  )
+}
+
+function ImportOptions({ segmentId, onSegment }: { segmentId: string; onSegment: (id: string) => void }) {
+  const project = useProject()
+  const segments = useQuery(segmentsQuery(project.id)).data?.filter(({ type }) => type === 'STATIC') ?? []
+  const options = { '': 'None', ...Object.fromEntries(segments.map(({ id, name }) => [id, name])) }
+  return (
+    <Card title="Options">
+      <div className="space-y-3">
+        {segments.length > 0 && (
+          <Field name="segmentId" label="Add everyone to a segment" hint="Static segments only: the others find their members themselves.">
+            <Select options={options} value={segmentId} onChange={(event) => onSegment(event.target.value)} />
+          </Field>
+        )}
+        <p className="text-muted text-ui">
+          New contacts are subscribed. An import subscribes nobody who has opted out, unless the column for the subscription says so.{' '}
+          <Link to="/app/p/$projectId/suppressions" params={{ projectId: project.id }} className="link">
+            Suppressed addresses
+          </Link>{' '}
+          stay suppressed.
+        </p>
+      </div>
+    </Card>
+  )
+}

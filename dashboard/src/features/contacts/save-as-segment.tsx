@@ -1,0 +1,59 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { projectKey } from '../../api.ts'
+import type { ListRequest } from '../../list/list-search.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input } from '../../ui/input.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { fieldsQuery } from './queries.ts'
+import { conditionOf } from './segment-condition.ts'
+
+/** Keeps the filters of the list as a segment, which new contacts enter by themselves. */
+export function SaveAsSegment({ request }: { request: ListRequest }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [open, setOpen] = useState(false)
+  const condition = conditionOf(request, useQuery(fieldsQuery(project.id)).data ?? [])
+  const save = useMutation({
+    mutationFn: async (name: string) => {
+      const segment = await api.segments.create({ name, ...(condition && { condition }) })
+      await queries.invalidateQueries({ queryKey: projectKey(project.id, 'segments') })
+      setOpen(false)
+      toast(`The segment ${segment.name} was saved`)
+      await navigate({ to: '/app/p/$projectId/contacts', params: { projectId: project.id }, search: { segment: segment.id } })
+    },
+  })
+  if (!condition) return null
+  return (
+    <>
+      <Button size="sm" variant="quiet" onClick={() => setOpen(true)}>
+        Save as segment…
+      </Button>
+      <Dialog
+        title="Save as segment"
+        description="The segment has everyone who matches these filters, now and later."
+        open={open}
+        onOpenChange={setOpen}
+      >
+        <Form error={save.error} onSubmit={(value) => save.mutate(value('name'))}>
+          <Field name="name" label="Name">
+            <Input required maxLength={100} autoComplete="off" />
+          </Field>
+          <DialogButtons>
+            <Button onClick={() => setOpen(false)}>Cancel</Button>
+            <Button type="submit" variant="primary" busy={save.isPending}>
+              Save segment
+            </Button>
+          </DialogButtons>
+        </Form>
+      </Dialog>
+    </>
+  )
+}

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { conditionOf } from './segment-condition.ts'
+
+const FIELDS = [
+  { field: 'seats', type: 'number' },
+  { field: 'active', type: 'boolean' },
+]
+const filtersOf = (filters: Record<string, string>, q?: string) =>
+  conditionOf({ filters, ...(q && { q }) }, FIELDS)?.groups.flatMap((group) => group.filters)
+
+test('every filter of the list becomes a filter of the segment', () => {
+  expect(filtersOf({ subscribed: 'false', created: '2026-01-01..2026-02-01', field: 'plan=pro', segment: 's1' }, 'ada')).toEqual([
+    { field: 'email', operator: 'contains', value: 'ada' },
+    { field: 'subscribed', operator: 'equals', value: false },
+    { field: 'createdAt', operator: 'greaterThanOrEqual', value: '2026-01-01' },
+    { field: 'createdAt', operator: 'lessThanOrEqual', value: '2026-02-01' },
+    { field: 'data.plan', operator: 'equals', value: 'pro' },
+    { field: 'segment.s1', operator: 'memberOfSegment' },
+  ])
+})
+
+test('values have the type of their field', () => {
+  const typedValue = (field: string) => filtersOf({ field })![0]!.value
+  expect([typedValue('seats=5'), typedValue('seats=many'), typedValue('active=true'), typedValue('plan=5')]).toEqual([5, 'many', true, '5'])
+})
+
+test('a list without filters makes no segment', () => {
+  expect(conditionOf({ filters: {} }, FIELDS)).toBeUndefined()
+})
