@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { startNode } from '../../server/test/support/process.ts'
-import { launchBrowser, openPage, PHONE, showPage, signUp } from '../test/support/browser.ts'
+import { launchBrowser, newProject, openPage, PHONE, signUp, visitPage } from '../test/support/browser.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from '../test/support/pages.ts'
 import { seedProject } from '../test/support/seed.ts'
 
@@ -20,8 +20,19 @@ const isWanted = (name: string) => wanted.length === 0 || wanted.some((part) => 
 
 async function shoot(page: Page, name: string, path: string) {
   if (!isWanted(name)) return
-  await showPage(page, path)
+  await visitPage(page, path)
   await page.screenshot({ path: join(OUT, `${name}.png`) })
+}
+
+/** The import with a file that has been checked, which no link leads to. */
+async function shootImport(page: Page, name: string, project: string) {
+  if (!isWanted(name)) return
+  await visitPage(page, `/app/p/${project}/contacts/import`)
+  const csv = 'Contact;Plan;Seats;City\nada.0@example.com;pro;3;Paris\nnew@gmial.com;team;many;Rome\nno address;free;1;Oslo\n'
+  await page.getByLabel('Choose a file').setInputFiles({ name: 'customers.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
+  await page.getByRole('button', { name: 'Check the file' }).click()
+  await page.getByText('Invalid rows').first().waitFor()
+  await page.screenshot({ path: join(OUT, `${name}.png`), fullPage: true })
 }
 
 const data = mkdtempSync(join(tmpdir(), 'sterna-screenshots-'))
@@ -32,7 +43,7 @@ const errors: string[] = []
 try {
   const setup = await openPage(browser, sterna.url, errors)
   const empty = await signUp(setup, 'owner@example.com', 'Empty')
-  const full = (await (await setup.context().request.post('/users/@me/projects', { data: { name: 'Acme' } })).json()) as typeof empty
+  const full = await newProject(setup, 'Acme')
   const { ids } = await seedProject(setup, full)
   const storageState = await setup.context().storageState()
 
@@ -43,11 +54,10 @@ try {
       for (const [name, path] of Object.entries(SIGNED_OUT)) await shoot(signedOut, nameOf(name, ''), path)
       const page = await openPage(browser, sterna.url, errors, { ...options, colorScheme, storageState })
       await shoot(page, nameOf('new-project', ''), '/app/new')
-      for (const [name, path] of Object.entries(PAGES)) {
-        await shoot(page, nameOf(name, 'empty'), fillPath(path, empty.id))
-        await shoot(page, nameOf(name, 'full'), fillPath(path, full.id, ids))
-      }
+      for (const [name, path] of Object.entries(PAGES)) await shoot(page, nameOf(name, 'empty'), fillPath(path, empty.id))
+      for (const [name, path] of Object.entries(PAGES)) await shoot(page, nameOf(name, 'full'), fillPath(path, full.id, ids))
       for (const [name, path] of Object.entries(FULL_ONLY)) await shoot(page, nameOf(name, ''), fillPath(path, full.id, ids))
+      await shootImport(page, nameOf('import-checked', ''), full.id)
       await Promise.all([signedOut.context().close(), page.context().close()])
     }
   }

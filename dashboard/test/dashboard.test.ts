@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { PASSWORD, PHONE } from './support/browser.ts'
-import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, OWNER, startDashboard } from './support/dashboard.ts'
 
-const { open, openAsOwner, accountEmails, url } = startDashboard()
+const { open, openProject, openAsOwner, accountEmails, takeErrors, url } = startDashboard()
 
 async function linkInEmailTo(address: string, subject: RegExp) {
   const emails = await accountEmails()
@@ -59,6 +59,7 @@ test('a rejected form shows the reason above the form or beside the field', asyn
   await page.goto('/sign-in')
   await fillAndSubmit(page, { Email: 'nobody@example.com', Password: 'not the password' }, 'Sign in')
   expect(await page.getByRole('alert').textContent()).toBe('Wrong email address or password.')
+  expect(takeErrors()).toEqual(['401 POST /auth/login'])
 
   await page.goto('/sign-up')
   await fillAndSubmit(page, { Email: 'nobody@localhost', Password: PASSWORD }, 'Create account')
@@ -66,10 +67,11 @@ test('a rejected form shows the reason above the form or beside the field', asyn
   await page.locator('[aria-invalid=true]').waitFor()
   expect(await email.evaluate((input) => document.getElementById(input.getAttribute('aria-describedby')!)?.textContent)).toMatch(/email/i)
   expect(await email.evaluate((input) => input === document.activeElement)).toBe(true)
+  expect(takeErrors()).toEqual(['422 POST /auth/signup'])
 })
 
 test('signing in does not redirect to another site', async () => {
-  const { page } = await openAsOwner('careful@example.com')
+  const { page } = await openProject()
   await page.goto('/sign-in?next=//evil.example.com/app')
   await heading(page, 'Overview')
   expect(new URL(page.url()).origin).toBe(url())
@@ -128,14 +130,21 @@ test('the links in account emails confirm the address, accept the invitation and
 })
 
 test('settings are saved, unsaved work survives a reload, and a deleted project is no longer found', async () => {
-  const { page, project } = await openAsOwner('owner@example.com')
-  await page.goto(`/app/p/${project.id}/settings`)
+  const { page, project } = await openAsOwner('settings@example.com')
+  await page.goto(`/app/p/${project.id}/settings/tracking`)
   await page.getByRole('radio', { name: /^Never/ }).check()
+  await button(page, 'Save').click()
+  await page.getByText(/^Saved \d/).waitFor()
+  await page.getByRole('link', { name: 'General' }).click()
+  await page.getByLabel('Language').selectOption('Deutsch')
   await fillAndSubmit(page, { 'Project name': '<b>Acme</b> {{7*7}}' }, 'Save')
   await page.getByText(/^Saved \d/).waitFor()
   await page.reload()
   expect(await page.getByLabel('Project name').inputValue()).toBe('<b>Acme</b> {{7*7}}')
+  expect(await page.getByLabel('Language').inputValue()).toBe('de')
+  await page.getByRole('link', { name: 'Tracking' }).click()
   expect(await page.getByRole('radio', { name: /^Never/ }).isChecked()).toBe(true)
+  await page.getByRole('link', { name: 'General' }).click()
 
   await page.getByLabel('Project name').fill('not saved')
   await page.getByText('Not saved').waitFor()
@@ -153,4 +162,21 @@ test('settings are saved, unsaved work survives a reload, and a deleted project 
   await heading(page, 'Name your first project')
   await page.goto(`/app/p/${project.id}/settings/keys`)
   await heading(page, 'No such project')
+})
+
+test('a user sees where they are signed in, and ends a session that is not theirs', async () => {
+  const { page, project } = await openProject()
+  const stranger = await open({ userAgent: 'Mozilla/5.0 (Windows NT 10.0; rv:133.0) Gecko/20100101 Firefox/133.0' })
+  await stranger.context().request.post('/auth/login', { data: { email: OWNER, password: PASSWORD } })
+  await stranger.goto(`/app/p/${project.id}`)
+  await heading(stranger, 'Overview')
+
+  await page.goto(`/app/p/${project.id}/settings/sessions`)
+  await page.getByText('This browser').waitFor()
+  await button(page, 'End the session of Firefox on Windows').click()
+  await page.getByText('Firefox on Windows').waitFor({ state: 'detached' })
+  await stranger.getByRole('link', { name: 'Domains' }).click()
+  await heading(stranger, 'Welcome back')
+  expect(new Set(takeErrors().map((error) => error.slice(0, 3)))).toEqual(new Set(['401']))
+  expect(await page.getByText('This browser').count()).toBe(1)
 })

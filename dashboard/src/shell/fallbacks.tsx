@@ -3,10 +3,14 @@ import { Compass } from 'lucide-react'
 import { buttonClass } from '../ui/button.tsx'
 import { EmptyState } from '../ui/empty-state.tsx'
 import { ErrorState } from '../ui/error-state.tsx'
+import { PageTitle } from '../ui/page.tsx'
 
 export function NotFoundPage() {
   return (
     <main className="mx-auto grid min-h-dvh max-w-lg place-content-center px-5">
+      <div className="sr-only">
+        <PageTitle>Not found</PageTitle>
+      </div>
       <EmptyState
         icon={Compass}
         title="Page not found"

@@ -44,3 +44,12 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
 export const SETTINGS: Entry = { to: '/app/p/$projectId/settings', label: 'Settings', icon: Settings, keys: 'g ,' }
 
 export const ENTRIES = [...NAVIGATION.flatMap(({ entries }) => entries), SETTINGS]
+
+/** The first one is the entry of the navigation. */
+export const SETTINGS_PAGES = [
+  { to: '/app/p/$projectId/settings', label: 'General' },
+  { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
+  { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
+  { to: '/app/p/$projectId/settings/team', label: 'Team' },
+  { to: '/app/p/$projectId/settings/sessions', label: 'Sessions' },
+] as const

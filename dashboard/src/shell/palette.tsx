@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { ArrowRight, Copy, FolderPlus, Keyboard, Repeat, Search, SunMoon } from 'lucide-react'
+import { ArrowRight, Copy, FolderPlus, Keyboard, Repeat, Search, Settings, SunMoon, Upload } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { projectKey } from '../api.ts'
@@ -11,7 +11,7 @@ import { copy } from '../ui/copy.ts'
 import { Kbd } from '../ui/kbd.tsx'
 import { showKeys } from '../ui/shortcuts.ts'
 import { switchTheme } from '../ui/theme-toggle.tsx'
-import { ENTRIES } from './navigation-entries.ts'
+import { ENTRIES, SETTINGS_PAGES } from './navigation-entries.ts'
 import { matchItems, type PaletteGroup, type PaletteItem, recentItem, searchEverything } from './palette-items.ts'
 
 type PaletteProps = { onClose: () => void; onSheet: () => void }
@@ -81,6 +81,13 @@ function useActions(onSheet: () => void): PaletteItem[] {
     ...(project.public
       ? [{ id: 'copy-key', label: 'Copy the public key', icon: Copy, run: () => copy(project.public!, 'Public key') }]
       : []),
+    { id: 'import', label: 'Import contacts from a CSV', icon: Upload, path: `/app/p/${project.id}/contacts/import` },
+    ...SETTINGS_PAGES.slice(1).map(({ to, label }) => ({
+      id: to,
+      label: `Open the settings: ${label.toLowerCase()}`,
+      icon: Settings,
+      path: to.replace('$projectId', project.id),
+    })),
     { id: 'theme', label: 'Switch between light and dark', icon: SunMoon, run: switchTheme },
     { id: 'shortcuts', label: 'Show the keyboard shortcuts', icon: Keyboard, run: onSheet },
     ...others.map(({ id, name }) => ({ id: `project-${id}`, label: `Switch to project ${name}`, icon: Repeat, path: `/app/p/${id}` })),

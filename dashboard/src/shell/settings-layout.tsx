@@ -1,13 +1,6 @@
 import { Link, Outlet } from '@tanstack/react-router'
 import { useProject } from '../projects/current.ts'
-
-const PAGES = [
-  { to: '/app/p/$projectId/settings', label: 'General' },
-  { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
-  { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
-  { to: '/app/p/$projectId/settings/team', label: 'Team' },
-  { to: '/app/p/$projectId/settings/sessions', label: 'Sessions' },
-] as const
+import { SETTINGS_PAGES } from './navigation-entries.ts'
 
 /** The pages of the settings, with a navigation of their own. */
 export function SettingsLayout() {
@@ -16,7 +9,7 @@ export function SettingsLayout() {
     <div className="lg:grid lg:min-h-dvh lg:grid-cols-[168px_minmax(0,1fr)]">
       <nav aria-label="Settings" className="border-line border-b bg-surface px-2 lg:border-r lg:border-b-0 lg:bg-transparent lg:py-3">
         <ul className="flex gap-1 overflow-x-auto lg:sticky lg:top-3 lg:flex-col lg:gap-px">
-          {PAGES.map(({ to, label }) => (
+          {SETTINGS_PAGES.map(({ to, label }) => (
             <li key={to}>
               <Link
                 to={to}

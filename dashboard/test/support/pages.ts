@@ -12,6 +12,7 @@ export const SIGNED_OUT: Record<string, string> = {
 export const PAGES: Record<string, string> = {
   overview: '/app/p/{p}',
   contacts: '/app/p/{p}/contacts',
+  import: '/app/p/{p}/contacts/import',
   fields: '/app/p/{p}/contacts/fields',
   templates: '/app/p/{p}/templates',
   emails: '/app/p/{p}/emails',
@@ -20,23 +21,31 @@ export const PAGES: Record<string, string> = {
   suppressions: '/app/p/{p}/suppressions',
   sandbox: '/app/p/{p}/sandbox',
   general: '/app/p/{p}/settings',
+  tracking: '/app/p/{p}/settings/tracking',
   keys: '/app/p/{p}/settings/keys',
   team: '/app/p/{p}/settings/team',
+  sessions: '/app/p/{p}/settings/sessions',
 }
 
-/** Need data: `{contact}` and `{email}` are of the full project, `{template}` is a template with two versions. */
+/**
+ * Need data: `{contact}` and `{email}` are of the full project, `{template}` is a template with two versions, `{job}` an import with a
+ * failed row. Two neighbours are never the same route: a test opens one after the other without loading the dashboard again.
+ */
 export const FULL_ONLY: Record<string, string> = {
   contact: '/app/p/{p}/contacts/{contact}',
   'contacts-peek': '/app/p/{p}/contacts?peek={contact}',
-  'contacts-filtered': '/app/p/{p}/contacts?subscribed=true&field=plan%3Dpro',
-  'contacts-no-match': '/app/p/{p}/contacts?q=nobody-like-this',
-  'templates-peek': '/app/p/{p}/templates?peek={template}',
   template: '/app/p/{p}/templates/{template}?as={contact}',
+  'contacts-filtered': '/app/p/{p}/contacts?subscribed=true&field=plan%3Dpro',
   'template-phone-dark': '/app/p/{p}/templates/{template}?show=phone&dark=on',
+  'contacts-no-match': '/app/p/{p}/contacts?q=nobody-like-this',
   'template-text': '/app/p/{p}/templates/{template}?show=text',
+  'templates-peek': '/app/p/{p}/templates?peek={template}',
   'template-versions': '/app/p/{p}/templates/{template}?tab=versions&version=1',
+  'import-done': '/app/p/{p}/contacts/import?job={job}',
   email: '/app/p/{p}/emails/{email}',
   'emails-peek': '/app/p/{p}/emails?peek={email}',
+  'sandbox-no-match': '/app/p/{p}/sandbox?q=nobody-like-this',
+  'email-headers': '/app/p/{p}/emails/{email}?tab=headers',
 }
 
 /** `ids` are what `seedProject` made: a value for each placeholder. */

@@ -8,7 +8,15 @@ const EVENTS = ['signup', 'trial started', 'invoice paid', 'project created', 'i
 
 const nameOf = (index: number) => `${NAMES[index % NAMES.length]}.${index}@example.com`
 
-/** Contacts with data, events, emails in several states, a domain and templates, all made through the API. */
+/** Requests at the same time. */
+const AT_ONCE = 10
+
+async function inBatches(count: number, work: (index: number) => Promise<unknown>) {
+  for (let from = 0; from < count; from += AT_ONCE)
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => work(from + index)))
+}
+
+/** Contacts with data, events, emails in several states, a domain, templates, segments and an import, all made through the API. */
 export async function seedProject(page: Page, { id, public: publicKey, secret }: Project, contactCount = 60) {
   const { request } = page.context()
   const post = async (path: string, data: object, headers: Record<string, string>) => {
@@ -21,13 +29,13 @@ export async function seedProject(page: Page, { id, public: publicKey, secret }:
   const withPublic = { authorization: `Bearer ${publicKey}` }
 
   await post('/domains', { domain: `mail-${id.slice(-6)}.example.com` }, asUser)
-  for (let index = 0; index < contactCount; index++) {
+  await inBatches(contactCount, (index) => {
     const data = { plan: PLANS[index % 3], seats: index % 7, since: `2026-0${1 + (index % 9)}-15`, active: index % 4 !== 0 }
-    await post('/contacts', { email: nameOf(index), subscribed: index % 6 !== 5, data }, asUser)
-  }
-  for (let index = 0; index < 40; index++) {
-    await post('/v1/track', { email: nameOf(index % 20), event: EVENTS[index % EVENTS.length], data: { amount: index * 5 } }, withPublic)
-  }
+    return post('/contacts', { email: nameOf(index), subscribed: index % 6 !== 5, data }, asUser)
+  })
+  await inBatches(40, (index) =>
+    post('/v1/track', { email: nameOf(index % 20), event: EVENTS[index % EVENTS.length], data: { amount: index * 5 } }, withPublic),
+  )
   const from = { name: 'Acme', email: `hello@mail-${id.slice(-6)}.example.com` }
   const to = [...Array.from({ length: 12 }, (_, index) => nameOf(index)), 'bounce@example.com', 'complaint@example.com']
   const body = '<p>Thank you, {{plan}}. <a href="https://example.com/receipt">Your receipt</a></p>'
@@ -35,8 +43,11 @@ export async function seedProject(page: Page, { id, public: publicKey, secret }:
   for (const suppressed of [{ address: 'someone@example.net' }, { domain: 'example.org' }]) await post('/suppressions', suppressed, asUser)
   const template = await seedTemplates(post, (path, data) => request.patch(path, { data, headers: asUser }), asUser)
   const contact = ((await post('/contacts', { email: nameOf(0) }, asUser)) as { id: string }).id
+  await post('/segments', { name: 'Newsletter', type: 'STATIC' }, asUser)
+  const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from('email,plan\nedith@example.com,pro\nno address,free\n') }
+  const job = (await (await request.post('/contacts/import', { multipart: { file }, headers: asUser })).json()).jobId as string
   // The email is the one that bounces.
-  return { ids: { contact, template, email: sent.data.emails[12].email as string } }
+  return { ids: { contact, template, job, email: sent.data.emails[12].email as string } }
 }
 
 type Post = (path: string, data: object, headers: Record<string, string>) => Promise<unknown>

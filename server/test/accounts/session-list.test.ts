@@ -44,3 +44,17 @@ test('a person cannot end the session of another one', async () => {
   expect((await ada.call('DELETE', `/users/@me/sessions/${session!.id}`)).status).toBe(404)
   expect(await isSignedIn(bob.cookie)).toBe(true)
 })
+
+test('a visitor learns whether they are signed in, without an error', async () => {
+  const ada = await sterna.newPerson()
+  const userOf = async (cookie?: string) => {
+    const { status, body } = await sterna.call('GET', '/auth/session', cookie ? { cookie } : {})
+    return [status, body.user?.email ?? body.user]
+  }
+  expect(await userOf(ada.cookie)).toEqual([200, ada.email])
+  expect((await sterna.call('GET', '/auth/session', { cookie: ada.cookie })).body.user).toEqual((await ada.call('GET', '/users/@me')).body)
+  expect(await userOf()).toEqual([200, null])
+  expect(await userOf('sterna_session=made-up')).toEqual([200, null])
+  await sterna.call('GET', '/auth/logout', { cookie: ada.cookie })
+  expect(await userOf(ada.cookie)).toEqual([200, null])
+})

@@ -32,6 +32,17 @@ async function messageOf(emailId: string) {
   return data.find((each: { emailId: string }) => each.emailId === emailId).id as string
 }
 
+test('sandbox messages are found by a part of the recipient or the subject', async () => {
+  const [first] = [await project.sent({ to: 'search.100%@example.com', subject: 'Alpha' }), await project.sent({ to: 'beta@example.com' })]
+  const find = async (q: string) => {
+    const { data, total } = await preview(`/sandbox/messages?q=${encodeURIComponent(q)}`)
+    return [data.map(({ emailId }: { emailId: string }) => emailId), total]
+  }
+  expect(await find('ALPHA')).toEqual([[first.id], 1])
+  expect(await find(' 100%@ ')).toEqual([[first.id], 1])
+  expect(await find('_lpha')).toEqual([[], 0])
+})
+
 describe('the preview of an email', () => {
   test('is rendered from its content and the current data of the contact', async () => {
     const { id, contactId } = await project.sent({
@@ -70,6 +81,29 @@ describe('the preview of an email', () => {
     const frame = await sterna.call('GET', frameUrl)
     expect([frame.status, frame.body]).toEqual([200, `<a href="${LINK.replace('&', '&amp;')}">Shop</a>`])
     expect(frame.headers['content-security-policy']).toMatch(/^sandbox; default-src 'none';/)
+  })
+
+  test('has the headers that can be rebuilt, as they were sent', async () => {
+    const template = await project.template({
+      type: 'MARKETING',
+      fromName: 'Shop',
+      from: `news@${project.domain}`,
+      replyTo: 'help@example.com',
+    })
+    const sent = { to: { name: 'Ann Ä', email: 'ann@example.com' }, template, subscribed: true, headers: { 'X-Order': '7' } }
+    const { id, messageId } = await project.sent({ ...sent, subject: undefined, body: undefined, from: undefined })
+    const { headers } = await preview(`/emails/${id}/preview`)
+    expect(headers.map(({ name }: { name: string }) => name)).toEqual([
+      ...['From', 'To', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'X-Sterna-Id', 'X-Order', 'List-Unsubscribe', 'List-Unsubscribe-Post'],
+    ])
+    const inMessage: object[] = (await preview(`/sandbox/messages/${await messageOf(id)}/preview`)).headers
+    const shown = headers.filter(({ name }: { name: string }) => name !== 'From' && name !== 'To')
+    expect(inMessage).toEqual(expect.arrayContaining(shown))
+    expect(headers.slice(0, 2)).toEqual([
+      { name: 'From', value: `Shop <news@${project.domain}>` },
+      { name: 'To', value: 'Ann Ä <ann@example.com>' },
+    ])
+    expect(headers[5]).toEqual({ name: 'Message-ID', value: `<${messageId}>` })
   })
 
   test('of a deleted contact shows the address', async () => {

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 import { startSterna } from '../support/process.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: 'https://mail.example' } })
 
@@ -291,6 +292,24 @@ test('the usage of a new template is empty', async () => {
   const { id } = await project.add()
   const { status, body } = await project.call('GET', `/templates/${id}/usage`)
   expect([status, body]).toEqual([200, { campaigns: [], workflowSteps: [], emailsSent: 0 }])
+})
+
+test('the uses of several templates are counted together, without test emails and those of other projects', async () => {
+  const [mine, theirs] = [await newSendingProject(sterna), await newProject()]
+  const [used, unused, foreign] = [await mine.template(), await mine.template(), (await theirs.add()).id]
+  for (const to of ['ada@example.com', 'eve@example.com']) await mine.sent({ to, template: used, subject: undefined, body: undefined })
+  await mine.call('POST', `/templates/${used}/test`, { email: mine.owner.email })
+  const { status, body } = await mine.call('GET', `/templates/usage?ids=${[used, unused, foreign, 'x', used].join()}`)
+  const counts = { campaignCount: 0, workflowCount: 0 }
+  expect([status, body.data.length]).toEqual([200, 2])
+  expect(body.data).toEqual(
+    expect.arrayContaining([
+      { id: used, ...counts, emailsSent: 2 },
+      { id: unused, ...counts, emailsSent: 0 },
+    ]),
+  )
+  expect((await mine.call('GET', '/templates/usage')).status).toBe(422)
+  expect((await mine.call('GET', '/templates/usage?ids=')).body).toEqual({ data: [] })
 })
 
 describe('a preview', () => {

@@ -1,13 +1,13 @@
 import type { Domain } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Globe, Plus, RefreshCw, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { Globe, RefreshCw, Trash2 } from 'lucide-react'
 import { canManage, useApi, useProject } from '../../projects/current.ts'
 import { Banner } from '../../ui/banner.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { formatCount } from '../../ui/count.tsx'
-import { ConfirmDialog, Dialog, DialogButtons } from '../../ui/dialog.tsx'
+import { CreateDialog } from '../../ui/create-dialog.tsx'
+import { ConfirmDialog, DialogButtons } from '../../ui/dialog.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
 import { explain } from '../../ui/explain.ts'
 import { Field } from '../../ui/field.tsx'
@@ -15,7 +15,6 @@ import { FirstRun } from '../../ui/first-run.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input } from '../../ui/input.tsx'
 import { Page } from '../../ui/page.tsx'
-import { useShortcuts } from '../../ui/shortcuts.ts'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
@@ -129,23 +128,15 @@ function DeleteDomain({ domain }: { domain: Domain }) {
 }
 
 function AddDomain() {
-  const [open, setOpen] = useState(false)
-  useShortcuts([{ keys: 'c', label: 'Add a domain', group: 'Page', run: () => setOpen(true) }])
   return (
-    <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
-        <Plus aria-hidden="true" />
-        Add domain
-      </Button>
-      <Dialog
-        title="Add a domain"
-        description="The part of your sender address behind the @. You get the DNS records to publish."
-        open={open}
-        onOpenChange={setOpen}
-      >
-        <AddForm onDone={() => setOpen(false)} />
-      </Dialog>
-    </>
+    <CreateDialog
+      label="Add domain"
+      title="Add a domain"
+      description="The part of your sender address behind the @. You get the DNS records to publish."
+      shortcut="Add a domain"
+    >
+      {(close) => <AddForm onDone={close} />}
+    </CreateDialog>
   )
 }
 
