@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decode, readCsvFile, readRows } from './csv-file.ts'
+import { decode, readCsvFile, readRows, splitText } from './csv-file.ts'
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => readCsvFile('contacts.csv', bytesOf(text))
@@ -28,7 +28,7 @@ test.each([
 test('a list without a header gets one, and keeps its first row', async () => {
   const file = read('Ada;ada@example.com\nGrace;grace@example.com')
   expect(file.isHeaderAdded).toBe(true)
-  expect(await file.content.text()).toBe('column 1;email\nAda;ada@example.com\nGrace;grace@example.com')
+  expect(await file.parts[0]!.text()).toBe('column 1;email\nAda;ada@example.com\nGrace;grace@example.com')
   expect(file.columns[1]).toEqual({ name: 'email', samples: ['ada@example.com', 'grace@example.com'] })
 })
 
@@ -47,4 +47,21 @@ test('quotes, line breaks in cells and blank rows are read, up to a number of ro
   ])
   expect(readRows('a,"never closed\nb', ',', 9)).toEqual([['a', 'never closed\nb']])
   expect(readRows('', ',', 9)).toEqual([])
+})
+
+test('a large file is split between rows, with its header on top of each part', () => {
+  const text = 'email,a\r\na@x.y,"1\n1"\r\nb@x.y,2\r\nc@x.y,é'
+  const parts = splitText(text, 0, 32)
+  expect(parts).toEqual(['email,a\r\na@x.y,"1\n1"\r\n', 'email,a\r\nb@x.y,2\r\nc@x.y,é'])
+  expect(splitText(text, 0, 1_000)).toEqual([text])
+  expect(splitText(text, 0, 1)).toHaveLength(3)
+  expect(splitText('sep=,\nemail\na@x.y\nb@x.y', 6, 18)).toEqual(['sep=,\nemail\na@x.y\n', 'sep=,\nemail\nb@x.y'])
+})
+
+test('a file of more than 5 MB is uploaded in parts', () => {
+  const rows = Array.from({ length: 200_000 }, (_, index) => `person${index}@example.com,some value`)
+  const { parts, bytes } = read(`email,a\n${rows.join('\n')}`)
+  expect(parts).toHaveLength(2)
+  expect(Math.max(...parts.map(({ size }) => size))).toBeLessThanOrEqual(5 * 1024 * 1024)
+  expect(parts.reduce((sum, { size }) => sum + size, 0)).toBe(bytes + 'email,a\n'.length)
 })

@@ -1,5 +1,7 @@
-/** The largest file that the server takes. */
-export const MAX_FILE_BYTES = 5 * 1024 * 1024
+/** The largest file that the server takes. A larger one is sent in parts. */
+const MAX_PART_BYTES = 5 * 1024 * 1024
+/** The server takes at most ten imports of a project at a time. */
+export const MAX_FILE_BYTES = 8 * MAX_PART_BYTES
 /** Rows read for the samples. */
 const MAX_ROWS = 100
 const MAX_SAMPLES = 5
@@ -14,8 +16,9 @@ export type CsvColumn = {
 
 export type CsvFile = {
   name: string
-  /** What is uploaded: the file itself, or its text below a header that was missing. */
-  content: Blob
+  bytes: number
+  /** What is uploaded: the file itself, its text below a header that was missing, or parts of it with the header on top of each. */
+  parts: Blob[]
   encoding: string
   separator: string
   columns: CsvColumn[]
@@ -31,11 +34,18 @@ export function readCsvFile(name: string, bytes: Uint8Array<ArrayBuffer>): CsvFi
   const isHeaderAdded = rows[0]?.some(isAddress) ?? false
   const header = isHeaderAdded ? namesFor(rows[0]!) : (rows[0] ?? []).map((cell) => cell.trim())
   const body = isHeaderAdded ? rows : rows.slice(1)
-  const content = isHeaderAdded
-    ? new Blob([`${header.join(separator)}\n`, text.slice(start)], { type: 'text/csv' })
-    : new Blob([bytes], { type: 'text/csv' })
+  const whole = isHeaderAdded ? `${header.join(separator)}\n${text.slice(start)}` : text
+  const parts = bytes.length > MAX_PART_BYTES ? splitText(whole, isHeaderAdded ? 0 : start, MAX_PART_BYTES) : [isHeaderAdded ? whole : bytes]
   const columns = header.map((each, index) => ({ name: each, samples: samplesOf(body.map((row) => row[index] ?? '')) }))
-  return { name, content, encoding, separator, columns, isHeaderAdded }
+  return {
+    name,
+    bytes: bytes.length,
+    parts: parts.map((part) => new Blob([part], { type: 'text/csv' })),
+    encoding,
+    separator,
+    columns,
+    isHeaderAdded,
+  }
 }
 
 const isAddress = (cell: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(cell.trim())
@@ -88,6 +98,41 @@ function separatorOf(text: string): { separator: string; start: number } {
   const counts = SEPARATORS.map((separator) => ({ separator, count: line.split(separator).length }))
   const most = counts.reduce((best, each) => (each.count > best.count ? each : best))
   return { separator: most.count === 1 && line.includes('|') ? '|' : most.separator, start: 0 }
+}
+
+/** Parts of at most `maxBytes`, each with the header on top. `start` is where the header begins. A single longer row is a part of its own. */
+export function splitText(text: string, start: number, maxBytes: number): string[] {
+  const encoder = new TextEncoder()
+  const ends = rowEnds(text, start)
+  const header = text.slice(0, ends[0] ?? text.length)
+  const headerBytes = encoder.encode(header).length
+  const parts: string[] = []
+  let [from, bytes] = [header.length, headerBytes]
+  for (const [index, end] of ends.entries()) {
+    if (index === 0) continue
+    const begin = ends[index - 1]!
+    const size = encoder.encode(text.slice(begin, end)).length
+    if (bytes + size > maxBytes && begin > from) {
+      parts.push(header + text.slice(from, begin))
+      from = begin
+      bytes = headerBytes
+    }
+    bytes += size
+  }
+  return [...parts, header + text.slice(from)]
+}
+
+/** Where rows end: after line breaks that are not in quotes. */
+function rowEnds(text: string, start: number): number[] {
+  const ends: number[] = []
+  let isQuoted = false
+  for (let at = start; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character === 0x22) isQuoted = !isQuoted
+    else if (!isQuoted && (character === 0x0a || (character === 0x0d && text.charCodeAt(at + 1) !== 0x0a))) ends.push(at + 1)
+  }
+  if (ends.at(-1) !== text.length) ends.push(text.length)
+  return ends
 }
 
 /** The first rows, without blank ones. A quote that is never closed ends with the text. */

@@ -1,10 +1,8 @@
-import type { Result } from '@sterna/sdk'
 import type { ReactNode } from 'react'
 import { Banner } from '../../ui/banner.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Count } from '../../ui/count.tsx'
-
-export type ImportCheck = Extract<Result<'POST /contacts/import'>, { dryRun: true }>
+import type { ImportCheck } from './join-checks.ts'
 
 /** What an import of this file would do. */
 export function CheckResult({ check }: { check: ImportCheck }) {

@@ -30,10 +30,10 @@ export function ImportFile({ file, onFile }: ImportFileProps) {
 }
 
 const tooLarge = (bytes: number) =>
-  `The file has ${formatBytes(bytes)}, and an import takes at most 5 MB. Split it into ${Math.ceil(bytes / MAX_FILE_BYTES)} files, each with the row of column names.`
+  `The file has ${formatBytes(bytes)}; at most ${formatBytes(MAX_FILE_BYTES)} can be imported at a time. Split it, with the row of column names in each file.`
 
 function ChosenFile({ file, onChange }: { file: CsvFile; onChange: () => void }) {
-  const { name, content, encoding, separator, isHeaderAdded } = file
+  const { name, bytes, parts, encoding, separator, isHeaderAdded } = file
   return (
     <Card
       title={
@@ -42,7 +42,7 @@ function ChosenFile({ file, onChange }: { file: CsvFile; onChange: () => void })
           <span className="min-w-0 wrap-break-word">{name}</span>
         </span>
       }
-      description={`${formatBytes(content.size)}, ${encoding}, separated by ${nameOfSeparator(separator)}`}
+      description={`${formatBytes(bytes)}${parts.length > 1 ? `, sent in ${parts.length} parts` : ''}, ${encoding}, separated by ${nameOfSeparator(separator)}`}
       actions={
         <Button size="sm" onClick={onChange}>
           Choose another
@@ -86,7 +86,7 @@ function DropZone({ onFile }: { onFile: (file: File) => void }) {
           onChange={(event) => event.target.files?.[0] && onFile(event.target.files[0])}
         />
       </label>
-      <p className="text-muted text-ui">or drop it here. At most 5 MB.</p>
+      <p className="text-muted text-ui">or drop it here. At most {formatBytes(MAX_FILE_BYTES)}.</p>
     </div>
   )
 }

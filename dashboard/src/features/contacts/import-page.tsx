@@ -14,10 +14,11 @@ import { Select } from '../../ui/input.tsx'
 import { Page } from '../../ui/page.tsx'
 import { mappingOf, mappingProblem, suggestTargets, type Target } from './column-mapping.ts'
 import type { CsvFile } from './csv-file.ts'
-import { CheckResult, type ImportCheck } from './import-check.tsx'
+import { CheckResult } from './import-check.tsx'
 import { ImportColumns } from './import-columns.tsx'
 import { ImportFile } from './import-file.tsx'
 import { ImportResult } from './import-result.tsx'
+import { type ImportCheck, joinChecks } from './join-checks.ts'
 import { fieldsQuery, segmentsQuery } from './queries.ts'
 
 const ROUTE = '/app/p/$projectId/contacts/import'
@@ -28,7 +29,7 @@ export function ImportPage() {
   const { job, segment } = useSearch({ from: ROUTE })
   return (
     <Page title="Import" parent={<ListLink kind="Contact" />}>
-      {job ? <ImportResult key={job} jobId={job} segmentId={segment} /> : <NewImport />}
+      {job ? job.split(',').map((id) => <ImportResult key={id} jobId={id} segmentId={segment} />) : <NewImport />}
     </Page>
   )
 }
@@ -55,20 +56,26 @@ function Mapped({ file, targets, onTargets }: MappedProps) {
   const mapping = JSON.stringify(mappingOf(file.columns, targets))
   const check = useMutation({
     mutationFn: async () => {
-      const result = await api.contacts.import(file.content, { mapping, dryRun: 'true' })
-      // A dry run never has a job.
-      return result as ImportCheck
+      const checks: ImportCheck[] = []
+      // A dry run never has a job. One after the other: the server checks one file of a project at a time.
+      for (const part of file.parts) checks.push((await api.contacts.import(part, { mapping, dryRun: 'true' })) as ImportCheck)
+      return joinChecks(checks)
     },
   })
   const start = useMutation({
     mutationFn: async () => {
-      const queued = await api.contacts.import(file.content, { mapping, ...(segmentId && { segmentId }) })
-      if (!('jobId' in queued)) return
-      trackJob(project.id, { id: queued.jobId, label: `Import of ${file.name}` })
+      const jobs: string[] = []
+      for (const [index, part] of file.parts.entries()) {
+        const queued = await api.contacts.import(part, { mapping, ...(segmentId && { segmentId }) })
+        if (!('jobId' in queued)) continue
+        jobs.push(queued.jobId)
+        const number = file.parts.length > 1 ? `, part ${index + 1} of ${file.parts.length}` : ''
+        trackJob(project.id, { id: queued.jobId, label: `Import of ${file.name}${number}` })
+      }
       await navigate({
         to: ROUTE,
         params: { projectId: project.id },
-        search: { job: queued.jobId, ...(segmentId && { segment: segmentId }) },
+        search: { job: jobs.join(), ...(segmentId && { segment: segmentId }) },
       })
     },
   })
