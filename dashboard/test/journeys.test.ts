@@ -135,7 +135,7 @@ test('a contact unsubscribes on a phone, and the dashboard says how', async () =
   await phone.goto(/href="([^"]*\/unsubscribe\/[^"]+)"/.exec(preview.html)![1]!)
   expect(await findPageProblems(phone, 'unsubscribe')).toEqual([])
   await phone.getByRole('button', { name: 'Unsubscribe' }).tap()
-  await phone.getByRole('heading', { level: 1 }).waitFor()
+  await heading(phone, 'You are unsubscribed')
   expect(await findPageProblems(phone, 'unsubscribed')).toEqual([])
 
   await page.goto(`/app/p/${project.id}/contacts/${contact.id}`)
@@ -276,7 +276,7 @@ test('an email is followed from the log to its story and its content, and read i
   await page.getByRole('link', { name: 'bounce@example.com' }).waitFor()
   await button(page, 'Filter').click()
   await button(page, 'Campaign').click()
-  await page.getByLabel('Campaign').last().fill(project.id)
+  await page.getByRole('textbox', { name: 'Campaign' }).fill(project.id)
   await button(page, 'Apply').click()
   await heading(page, 'Nothing matches these filters')
 
