@@ -34,24 +34,29 @@ function RecentFacts() {
   return (
     <>
       <dl className="grid grid-cols-3 divide-x divide-line rounded-lg border border-line bg-surface">
-        <Figure label="Contacts" value={contactCount}>
-          <Link
-            to="/app/p/$projectId/contacts"
-            params={{ projectId }}
-            className="after:absolute after:inset-0"
-            aria-label="Open contacts"
-          />
-        </Figure>
-        <Figure label="Emails" value={emails?.total} />
-        <Figure label="Events" value={events?.total}>
-          <Link to="/app/p/$projectId/events" params={{ projectId }} className="after:absolute after:inset-0" aria-label="Open events" />
-        </Figure>
+        <Figure label="Contacts" to="contacts" value={contactCount} />
+        <Figure label="Emails" to="emails" value={emails?.total} />
+        <Figure label="Events" to="events" value={events?.total} />
       </dl>
       <div className="grid grid-cols-1 gap-4 lg:grid-cols-2">
         <Card title="Latest emails" flush>
           <ul className="divide-y divide-line text-ui">
             {emails?.data.map(({ id, to, subject, status, outcomeUnknownSince, createdAt }) => (
-              <Row key={id} title={subject} detail={to} time={createdAt}>
+              <Row
+                key={id}
+                title={
+                  <Link
+                    to="/app/p/$projectId/emails/$emailId"
+                    params={{ projectId, emailId: id }}
+                    className="rounded-sm hover:text-accent hover:underline"
+                    title={subject}
+                  >
+                    {subject}
+                  </Link>
+                }
+                detail={to}
+                time={createdAt}
+              >
                 <Status kind="email" status={outcomeUnknownSince ? 'UNKNOWN' : status} />
               </Row>
             ))}
@@ -69,25 +74,27 @@ function RecentFacts() {
   )
 }
 
-function Figure({ label, value, children }: { label: string; value: number | undefined; children?: ReactNode }) {
+/** Every figure opens its list. */
+function Figure({ label, to, value }: { label: string; to: 'contacts' | 'emails' | 'events'; value: number | undefined }) {
+  const { id: projectId } = useProject()
   return (
-    <div className="relative min-w-0 px-4 py-3 has-[a]:hover:bg-sunken/70">
+    <div className="relative min-w-0 px-4 py-3 hover:bg-sunken/70">
       <dt className="text-muted text-xs">{label}</dt>
       <dd className="truncate font-semibold text-figure">
         {value === undefined ? ' ' : <Count value={value} />}
-        {children}
+        <Link to={`/app/p/$projectId/${to}`} params={{ projectId }} className="after:absolute after:inset-0" aria-label={`Open ${to}`} />
       </dd>
     </div>
   )
 }
 
-function Row({ title, detail, time, children }: { title: string; detail: ReactNode; time: string; children?: ReactNode }) {
+type RowProps = { title: ReactNode; detail: ReactNode; time: string; children?: ReactNode }
+
+function Row({ title, detail, time, children }: RowProps) {
   return (
     <li className="flex min-h-10 items-center gap-3 px-4 py-1.5">
       <div className="min-w-0 flex-1">
-        <p className="truncate font-medium" title={title}>
-          {title}
-        </p>
+        <p className="truncate font-medium">{title}</p>
         <p className="truncate text-muted text-xs">{detail}</p>
       </div>
       {children && <span className="shrink-0 text-xs">{children}</span>}
