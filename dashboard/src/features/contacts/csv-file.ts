@@ -35,7 +35,8 @@ export function readCsvFile(name: string, bytes: Uint8Array<ArrayBuffer>): CsvFi
   const header = isHeaderAdded ? namesFor(rows[0]!) : (rows[0] ?? []).map((cell) => cell.trim())
   const body = isHeaderAdded ? rows : rows.slice(1)
   const whole = isHeaderAdded ? `${header.join(separator)}\n${text.slice(start)}` : text
-  const parts = bytes.length > MAX_PART_BYTES ? splitText(whole, isHeaderAdded ? 0 : start, MAX_PART_BYTES) : [isHeaderAdded ? whole : bytes]
+  const parts =
+    bytes.length > MAX_PART_BYTES ? splitText(whole, isHeaderAdded ? 0 : start, MAX_PART_BYTES) : [isHeaderAdded ? whole : bytes]
   const columns = header.map((each, index) => ({ name: each, samples: samplesOf(body.map((row) => row[index] ?? '')) }))
   return {
     name,

@@ -1,5 +1,6 @@
 import type { Event } from '@sterna/sdk'
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { Bell, Filter as FilterIcon, Layers, type LucideIcon, Mail, Zap } from 'lucide-react'
 import { useProject } from '../../projects/current.ts'
 import { Button } from '../../ui/button.tsx'
@@ -91,7 +92,7 @@ function TimelineRow({ event }: { event: Event }) {
     <li className="flex gap-3 border-line border-b py-2 text-ui last:border-b-0">
       <Icon className="mt-0.5 size-4 shrink-0 text-muted" aria-hidden="true" />
       <div className="min-w-0 flex-1">
-        <p className="wrap-break-word font-medium">{title}</p>
+        <p className="wrap-break-word font-medium">{event.emailId ? <EmailLink emailId={event.emailId}>{title}</EmailLink> : title}</p>
         {detail && <p className="wrap-break-word text-muted">{detail}</p>}
         {hasData && (
           <details className="text-muted">
@@ -104,6 +105,19 @@ function TimelineRow({ event }: { event: Event }) {
         <ClockTime value={event.createdAt} />
       </span>
     </li>
+  )
+}
+
+function EmailLink({ emailId, children }: { emailId: string; children: string }) {
+  const project = useProject()
+  return (
+    <Link
+      to="/app/p/$projectId/emails/$emailId"
+      params={{ projectId: project.id, emailId }}
+      className="rounded-sm hover:text-accent hover:underline"
+    >
+      {children}
+    </Link>
   )
 }
 
