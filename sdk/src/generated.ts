@@ -781,17 +781,6 @@ export interface Operations {
     }
   }
 
-  /** Get the current user, if signed in */
-  'GET /auth/session': {
-    params: undefined
-    query: undefined
-    headers: undefined
-    body: undefined
-    response: {
-      user: User | null
-    }
-  }
-
   /** List configured OAuth providers */
   'GET /auth/oauth-config': {
     params: undefined
@@ -844,6 +833,21 @@ export interface Operations {
     }
     response: {
       success: true
+    }
+  }
+
+  /**
+   * Get the current user, if signed in
+   *
+   * For pages that anyone may open: not being signed in is no error here.
+   */
+  'GET /auth/session': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      user: User | null
     }
   }
 
@@ -3117,6 +3121,30 @@ export interface Operations {
     }
   }
 
+  /**
+   * Count the uses of several templates
+   *
+   * For lists. Ids that the project does not have are left out.
+   */
+  'GET /templates/usage': {
+    params: undefined
+    query: {
+      /** Ids of templates, separated by commas; at most 100. */
+      ids: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: {
+        id: string
+        campaignCount: number
+        workflowCount: number
+        /** Exact up to 10,000, and stops there. */
+        emailsSent: number
+      }[]
+    }
+  }
+
   /** Get a template */
   'GET /templates/{id}': {
     params: {
@@ -3260,30 +3288,6 @@ export interface Operations {
       message: string
       /** The record of the email, with `test: true`. */
       emailId: string
-    }
-  }
-
-  /**
-   * Count the uses of several templates
-   *
-   * For lists. Ids that the project does not have are left out.
-   */
-  'GET /templates/usage': {
-    params: undefined
-    query: {
-      /** Ids of templates, separated by commas; at most 100. */
-      ids: string
-    }
-    headers: undefined
-    body: undefined
-    response: {
-      data: {
-        id: string
-        campaignCount: number
-        workflowCount: number
-        /** Exact up to 10,000, and stops there. */
-        emailsSent: number
-      }[]
     }
   }
 
@@ -3649,10 +3653,6 @@ export class AuthApi extends Resource {
   readonly logOut = (options: CallOptions = {}): Promise<Result<'GET /auth/logout'>> =>
     this.call('GET /auth/logout', {}, options)
 
-  /** Get the current user, if signed in. For pages that anyone may open: not being signed in is no error here. */
-  readonly session = (options: CallOptions = {}): Promise<Result<'GET /auth/session'>> =>
-    this.call('GET /auth/session', {}, options)
-
   /** List configured OAuth providers */
   readonly oauthConfig = (options: CallOptions = {}): Promise<Result<'GET /auth/oauth-config'>> =>
     this.call('GET /auth/oauth-config', {}, options)
@@ -3668,6 +3668,10 @@ export class AuthApi extends Resource {
   /** Reset a password */
   readonly resetPassword = (body: Body<'POST /auth/reset-password'>, options: CallOptions = {}): Promise<Result<'POST /auth/reset-password'>> =>
     this.call('POST /auth/reset-password', { body }, options)
+
+  /** Get the current user, if signed in. For pages that anyone may open: not being signed in is no error here. */
+  readonly session = (options: CallOptions = {}): Promise<Result<'GET /auth/session'>> =>
+    this.call('GET /auth/session', {}, options)
 
   /** Create an account and sign in */
   readonly signUp = (body: Body<'POST /auth/signup'>, options: CallOptions = {}): Promise<Result<'POST /auth/signup'>> =>
@@ -4275,6 +4279,10 @@ export class TemplatesApi extends Resource {
   readonly previewContent = (body: Body<'POST /templates/preview'>, options: CallOptions = {}): Promise<Result<'POST /templates/preview'>> =>
     this.call('POST /templates/preview', { body }, options)
 
+  /** Count the uses of several templates. For lists. Ids that the project does not have are left out. */
+  readonly usageCounts = (query: Query<'GET /templates/usage'> = {}, options: CallOptions = {}): Promise<Result<'GET /templates/usage'>> =>
+    this.call('GET /templates/usage', { query }, options)
+
   /** Get a template */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}'>> =>
     this.call('GET /templates/{id}', { params: { id } }, options)
@@ -4302,10 +4310,6 @@ export class TemplatesApi extends Resource {
   /** Send a test email of a template. Sends the template to one address, with `[TEST]` in its subject. Rendered for the contact with this address, if there is one; with `contactId`, with the data of that contact. Ignores subscriptions, not suppressions. The email has `test: true`, is not tracked, and is in no counts. At most 60 an hour and project. */
   readonly test = (id: string, body: Body<'POST /templates/{id}/test'>, options: CallOptions = {}): Promise<Result<'POST /templates/{id}/test'>> =>
     this.call('POST /templates/{id}/test', { params: { id }, body }, options)
-
-  /** Count the uses of several templates. For lists. Ids that the project does not have are left out. */
-  readonly usageCounts = (query: Query<'GET /templates/usage'>, options: CallOptions = {}): Promise<Result<'GET /templates/usage'>> =>
-    this.call('GET /templates/usage', { query }, options)
 
   /** Get the usage of a template */
   readonly usage = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/usage'>> =>
