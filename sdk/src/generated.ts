@@ -3130,7 +3130,7 @@ export interface Operations {
     params: undefined
     query: {
       /** Ids of templates, separated by commas; at most 100. */
-      ids: string
+      ids?: string
     }
     headers: undefined
     body: undefined

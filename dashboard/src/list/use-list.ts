@@ -111,7 +111,10 @@ function useListUrl() {
   const trail = useLocation({ select: ({ state }) => state.trail })
   const navigate = useNavigate()
 
-  function go(next: ListSearch, { replace = false, resetScroll = true, state = {} as { trail?: string[] } } = {}) {
+  function go(
+    next: ListSearch | ((current: ListSearch) => ListSearch),
+    { replace = false, resetScroll = true, state = {} as { trail?: string[] } } = {},
+  ) {
     // The search of "this route" cannot be typed here: every list has filters of its own.
     return navigate({ to: '.', search: next as never, replace, resetScroll, state: state as never })
   }
@@ -119,7 +122,8 @@ function useListUrl() {
   return {
     search,
     knowsNewer: trail !== undefined && trail.length > 0,
-    change: (patch: ListSearch, { replace = false } = {}) => go(changeSearch(search, patch), { replace, resetScroll: false }),
+    /** Of the URL as it is then: a search that is typed is applied later, when Back may have removed a filter. */
+    change: (patch: ListSearch, { replace = false } = {}) => go((current) => changeSearch(current, patch), { replace, resetScroll: false }),
     turnTo: (cursor: string) => go({ ...search, cursor, peek: undefined }, { state: { trail: [...(trail ?? []), search.cursor ?? ''] } }),
     turnBack: () => go({ ...search, cursor: trail?.at(-1) || undefined, peek: undefined }, { state: { trail: trail?.slice(0, -1) ?? [] } }),
     /** The panel is no step in the history of pages: Back leaves the list. */

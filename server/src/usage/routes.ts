@@ -21,7 +21,8 @@ const TemplateIds = z.object({
   ids: z
     .string()
     .max(MAX_TEMPLATES * 37)
-    .transform((ids) => [...new Set(ids.split(',').filter(isId))].slice(0, MAX_TEMPLATES))
+    .optional()
+    .transform((ids = '') => [...new Set(ids.split(',').filter(isId))].slice(0, MAX_TEMPLATES))
     .describe(`Ids of templates, separated by commas; at most ${MAX_TEMPLATES}.`),
 })
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { mappingOf, mappingProblem, suggestTargets, type Target, typeClash } from './column-mapping.ts'
 
 const columns = [
-  { name: 'Kontakt', samples: ['ada@example.com'] },
+  { name: 'Kontakt', samples: ['ada@example.com', 'not an address'] },
   { name: 'Subscribed', samples: ['yes'] },
   { name: 'Plan', samples: ['pro'] },
   { name: 'City', samples: ['Paris'] },

@@ -11,7 +11,8 @@ const looksLikeAddress = (value: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(va
 function findAddress(columns: CsvColumn[]): number {
   const exact = columns.findIndex(({ name }) => name.toLowerCase() === 'email')
   if (exact !== -1) return exact
-  const holds = ({ samples }: CsvColumn) => samples.length > 0 && samples.every(looksLikeAddress)
+  // Not all of them: files have typing errors.
+  const holds = ({ samples }: CsvColumn) => samples.length > 0 && samples.filter(looksLikeAddress).length * 2 >= samples.length
   const named = columns.findIndex((column) => /mail/i.test(column.name) && holds(column))
   return named === -1 ? columns.findIndex(holds) : named
 }

@@ -27,7 +27,7 @@ export type CsvFile = {
 }
 
 /** Reads the beginning of a file as the server reads all of it: the server judges its rows. */
-export function readCsvFile(name: string, bytes: Uint8Array<ArrayBuffer>): CsvFile {
+export function readCsvFile(name: string, bytes: Uint8Array<ArrayBuffer>, maxPartBytes = MAX_PART_BYTES): CsvFile {
   const { text, encoding } = decode(bytes)
   const { separator, start } = separatorOf(text)
   const rows = readRows(text.slice(start), separator, MAX_ROWS + 1)
@@ -35,8 +35,7 @@ export function readCsvFile(name: string, bytes: Uint8Array<ArrayBuffer>): CsvFi
   const header = isHeaderAdded ? namesFor(rows[0]!) : (rows[0] ?? []).map((cell) => cell.trim())
   const body = isHeaderAdded ? rows : rows.slice(1)
   const whole = isHeaderAdded ? `${header.join(separator)}\n${text.slice(start)}` : text
-  const parts =
-    bytes.length > MAX_PART_BYTES ? splitText(whole, isHeaderAdded ? 0 : start, MAX_PART_BYTES) : [isHeaderAdded ? whole : bytes]
+  const parts = bytes.length > maxPartBytes ? splitText(whole, isHeaderAdded ? 0 : start, maxPartBytes) : [isHeaderAdded ? whole : bytes]
   const columns = header.map((each, index) => ({ name: each, samples: samplesOf(body.map((row) => row[index] ?? '')) }))
   return {
     name,
@@ -103,38 +102,42 @@ function separatorOf(text: string): { separator: string; start: number } {
 
 /** Parts of at most `maxBytes`, each with the header on top. `start` is where the header begins. A single longer row is a part of its own. */
 export function splitText(text: string, start: number, maxBytes: number): string[] {
-  const encoder = new TextEncoder()
-  const ends = rowEnds(text, start)
-  const header = text.slice(0, ends[0] ?? text.length)
-  const headerBytes = encoder.encode(header).length
   const parts: string[] = []
-  let [from, bytes] = [header.length, headerBytes]
-  for (const [index, end] of ends.entries()) {
-    if (index === 0) continue
-    const begin = ends[index - 1]!
-    const size = encoder.encode(text.slice(begin, end)).length
-    if (bytes + size > maxBytes && begin > from) {
-      parts.push(header + text.slice(from, begin))
-      from = begin
-      bytes = headerBytes
+  let [header, headerBytes] = ['', 0]
+  let [from, bytes] = [0, 0]
+  for (const row of rowsOf(text, start)) {
+    if (header === '') {
+      ;[header, headerBytes] = [text.slice(0, row.end), start + row.bytes]
+      ;[from, bytes] = [row.end, headerBytes]
+      continue
     }
-    bytes += size
+    if (bytes + row.bytes > maxBytes && row.begin > from) {
+      parts.push(header + text.slice(from, row.begin))
+      ;[from, bytes] = [row.begin, headerBytes]
+    }
+    bytes += row.bytes
   }
   return [...parts, header + text.slice(from)]
 }
 
-/** Where rows end: after line breaks that are not in quotes. */
-function rowEnds(text: string, start: number): number[] {
-  const ends: number[] = []
-  let isQuoted = false
+/** The rows of a text, which end at line breaks that are not in quotes. `bytes` is the length in UTF-8. */
+function* rowsOf(text: string, start: number): Generator<{ begin: number; end: number; bytes: number }> {
+  let [begin, bytes, isQuoted] = [start, 0, false]
   for (let at = start; at < text.length; at++) {
     const character = text.charCodeAt(at)
+    bytes += utf8Length(character)
     if (character === 0x22) isQuoted = !isQuoted
-    else if (!isQuoted && (character === 0x0a || (character === 0x0d && text.charCodeAt(at + 1) !== 0x0a))) ends.push(at + 1)
+    const isBreak = character === 0x0a || (character === 0x0d && text.charCodeAt(at + 1) !== 0x0a)
+    if (isQuoted || !isBreak) continue
+    yield { begin, end: at + 1, bytes }
+    begin = at + 1
+    bytes = 0
   }
-  if (ends.at(-1) !== text.length) ends.push(text.length)
-  return ends
+  if (begin < text.length) yield { begin, end: text.length, bytes }
 }
+
+/** A character beyond U+FFFF is two code units, of two bytes each. */
+const utf8Length = (codeUnit: number) => (codeUnit < 0x80 ? 1 : codeUnit < 0x800 || (codeUnit >= 0xd800 && codeUnit < 0xe000) ? 2 : 3)
 
 /** The first rows, without blank ones. A quote that is never closed ends with the text. */
 export function readRows(text: string, separator: string, max: number): string[][] {

@@ -9,7 +9,7 @@ import { MessageFrame } from '../../ui/message-frame.tsx'
 import { useIsSlow } from '../../ui/use-is-slow.ts'
 import { PersonPicker } from './person-picker.tsx'
 import { readSample } from './sample-data.ts'
-import type { TemplateValues } from './template-values.ts'
+import { hasOpenTag, type TemplateValues } from './template-values.ts'
 import { useDebouncedValue } from './use-debounced-value.ts'
 
 /** How the preview is shown; all of it in the URL. */
@@ -83,10 +83,11 @@ function usePreview({ subject, body, type, from, fromName }: TemplateValues, per
   }
   // As text: an equal request must not start the timer again.
   const settled = useDebouncedValue(JSON.stringify(request), PREVIEW_AFTER_MS)
+  const shown = JSON.parse(settled) as typeof request
   return useQuery({
     queryKey: projectKey(project.id, 'templates', 'preview', settled),
-    queryFn: () => api.templates.previewContent(JSON.parse(settled) as typeof request),
-    enabled: Boolean(subject.trim() && body.trim()),
+    queryFn: () => api.templates.previewContent(shown),
+    enabled: [shown.subject, shown.body].every((text) => text.trim() !== '' && !hasOpenTag(text)),
     placeholderData: keepPreviousData,
     // The page in the frame expires, and a new one would scroll it to the top.
     gcTime: 0,

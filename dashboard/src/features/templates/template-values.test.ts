@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changesOf, consequenceOf, lineSeparatorOf, problemOf, type TemplateValues } from './template-values.ts'
+import { changesOf, consequenceOf, hasOpenTag, lineSeparatorOf, problemOf, type TemplateValues } from './template-values.ts'
 
 const saved: TemplateValues = {
   name: 'Receipt',
@@ -38,4 +38,16 @@ test('the line separator never changes a text that is split and joined by it', (
   }
   expect(lineSeparatorOf('a\r\nb\r\n')).toBe('\r\n')
   expect(lineSeparatorOf('a\r\nb\nc')).toBe('\n')
+})
+
+test.each([
+  ['<p>{{ pl', true],
+  ['{% if a', true],
+  ['{{ a }} {{ b', true],
+  ['{{ a }} {% if b %}', false],
+  ['{{ a }', true],
+  ['no tag } }', false],
+  ['', false],
+])('an unfinished tag in %j: %s', (text, isOpen) => {
+  expect(hasOpenTag(text)).toBe(isOpen)
 })

@@ -34,6 +34,12 @@ export function problemOf({ name, subject, body }: TemplateValues, syntaxErrors:
   return syntaxErrors.length > 0 ? 'the code has an error' : undefined
 }
 
+/** True while a tag is being typed: until it is closed, the server could only refuse the template. */
+export function hasOpenTag(text: string): boolean {
+  const rest = text.slice(Math.max(text.lastIndexOf('{{'), text.lastIndexOf('{%'), 0))
+  return (rest.startsWith('{{') && !rest.includes('}}')) || (rest.startsWith('{%') && !rest.includes('%}'))
+}
+
 /** Fields whose change makes a new version; name and description are not part of an email. */
 const VERSIONED = ['subject', 'body', 'type', 'from', 'fromName', 'replyTo'] as const
 
