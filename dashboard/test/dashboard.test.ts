@@ -175,7 +175,7 @@ test('a user sees where they are signed in, and ends a session that is not their
   await page.getByText('This browser').waitFor()
   await button(page, 'End the session of Firefox on Windows').click()
   await page.getByText('Firefox on Windows').waitFor({ state: 'detached' })
-  await stranger.getByRole('link', { name: 'Domains' }).click()
+  await stranger.getByRole('link', { name: 'Templates' }).click()
   await heading(stranger, 'Welcome back')
   expect(new Set(takeErrors().map((error) => error.slice(0, 3)))).toEqual(new Set(['401']))
   expect(await page.getByText('This browser').count()).toBe(1)

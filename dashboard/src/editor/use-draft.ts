@@ -1,6 +1,6 @@
 import { SternaError } from '@sterna/sdk'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { type Reducer, useEffect, useReducer, useState } from 'react'
+import { type Reducer, useEffect, useReducer, useRef, useState } from 'react'
 import { useProject } from '../projects/current.ts'
 import { meQuery } from '../session/queries.ts'
 import { changeDraft, type DraftAction, type DraftState, isDirty, startDraft } from './draft-state.ts'
@@ -72,24 +72,36 @@ export type Draft<V extends object> = ReturnType<typeof useDraft<V>>
 
 const isConflict = (error: Error) => error instanceof SternaError && error.code === 'CONFLICT'
 
-/** Reads the draft once, then writes every change a moment after it. */
+/** Reads the draft once, then writes every change a moment after it, or when the page is left. */
 function useStoredDraft<V>(key: string, state: DraftState<V>, dirty: boolean, dispatch: (action: DraftAction<V>) => void) {
   const [isRead, setIsRead] = useState(false)
+  const isDirtyNow = useRef(dirty)
+  isDirtyNow.current = dirty
   // biome-ignore lint/correctness/useExhaustiveDependencies: dispatch does not change
   useEffect(() => {
     readDraft(key).then((stored) => {
-      // Written by this hook for the same editor, so its values have the same type.
-      if (stored) dispatch({ type: 'restored', values: stored.values as V, revision: stored.revision, at: stored.at })
+      // Written by this hook for the same editor, so its values have the same type. What was typed meanwhile is newer.
+      if (stored && !isDirtyNow.current)
+        dispatch({ type: 'restored', values: stored.values as V, revision: stored.revision, at: stored.at })
       setIsRead(true)
     })
   }, [key])
 
+  const unwritten = useRef<(() => void) | undefined>(undefined)
   useEffect(() => {
-    if (!isRead) return
+    if (!dirty) {
+      unwritten.current = undefined
+      if (isRead) void deleteDraft(key)
+      return
+    }
     const at = new Date().toISOString()
-    const store = () => (dirty ? writeDraft(key, { values: state.values, revision: state.revision, at }) : deleteDraft(key))
-    if (!dirty) void store()
-    const timer = setTimeout(store, WRITE_AFTER_MS)
+    const write = () => {
+      unwritten.current = undefined
+      void writeDraft(key, { values: state.values, revision: state.revision, at })
+    }
+    unwritten.current = write
+    const timer = setTimeout(write, WRITE_AFTER_MS)
     return () => clearTimeout(timer)
   }, [isRead, key, dirty, state.values, state.revision])
+  useEffect(() => () => unwritten.current?.(), [])
 }
