@@ -8,7 +8,7 @@ import { findTemplate } from '../templates/template.ts'
 import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
 import { listSegmentsWithEvent, listSegmentsWithField } from './segments.ts'
-import { countSentWith, countSentWithEach, SENT_COUNTED_UP_TO } from './template.ts'
+import { countSentWith, countUsesOfEach, SENT_COUNTED_UP_TO } from './template.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
@@ -104,9 +104,9 @@ export function usageRoutes(app: App, { db }: Deps) {
       },
     },
     async (req) => {
-      const sent = await countSentWithEach(db, req.project.id, req.query.ids)
-      // Extension point for campaigns and workflow steps.
-      return { data: sent.map((each) => ({ ...each, campaignCount: 0, workflowCount: 0 })) }
+      const uses = await countUsesOfEach(db, req.project.id, req.query.ids)
+      // Extension point for workflow steps.
+      return { data: uses.map((each) => ({ ...each, workflowCount: 0 })) }
     },
   )
 

@@ -16,19 +16,26 @@ export async function countSentWith(db: Db, projectId: string, templateId: strin
 
 /** Each template is counted up to this number: a list of templates must not read all emails of a project. */
 export const SENT_COUNTED_UP_TO = 10_000
+/** As many as the usage of one template lists. */
+const CAMPAIGNS_COUNTED_UP_TO = 1_000
 
-/** The same for several templates. Those that the project does not have are left out. */
-export const countSentWithEach = (db: Db, projectId: string, templateIds: string[]) =>
+/** Sent emails and campaigns of several templates. Those that the project does not have are left out. */
+export const countUsesOfEach = (db: Db, projectId: string, templateIds: string[]) =>
   many(
     db,
-    sql<{ id: string; emailsSent: number }>`
+    sql<{ id: string; emailsSent: number; campaignCount: number }>`
       select t.id, (
         select count(*)::int from (
           select 1 from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
           where c.project_id = t.project_id and c.template_id = t.id and e.sent_at is not null and not e.test
           limit ${SENT_COUNTED_UP_TO}
         ) as sent
-      ) as "emailsSent"
+      ) as "emailsSent", (
+        select count(*)::int from (
+          select 1 from campaigns c where c.project_id = t.project_id and c.template_id = t.id and c.deleted_at is null
+          limit ${CAMPAIGNS_COUNTED_UP_TO}
+        ) as used
+      ) as "campaignCount"
       from templates t where t.project_id = ${projectId} and t.id = any(${templateIds}::uuid[])
     `,
   )

@@ -299,13 +299,14 @@ test('the uses of several templates are counted together, without test emails an
   const [used, unused, foreign] = [await mine.template(), await mine.template(), (await theirs.add()).id]
   for (const to of ['ada@example.com', 'eve@example.com']) await mine.sent({ to, template: used, subject: undefined, body: undefined })
   await mine.call('POST', `/templates/${used}/test`, { email: mine.owner.email })
+  const campaign = { name: 'C', subject: 'S', body: '<p>B</p>', from: `hello@${mine.domain}`, audienceType: 'ALL', templateId: used }
+  expect((await mine.call('POST', '/campaigns', campaign)).status).toBe(201)
   const { status, body } = await mine.call('GET', `/templates/usage?ids=${[used, unused, foreign, 'x', used].join()}`)
-  const counts = { campaignCount: 0, workflowCount: 0 }
   expect([status, body.data.length]).toEqual([200, 2])
   expect(body.data).toEqual(
     expect.arrayContaining([
-      { id: used, ...counts, emailsSent: 2 },
-      { id: unused, ...counts, emailsSent: 0 },
+      { id: used, campaignCount: 1, workflowCount: 0, emailsSent: 2 },
+      { id: unused, campaignCount: 0, workflowCount: 0, emailsSent: 0 },
     ]),
   )
   for (const query of ['', '?ids=']) expect((await mine.call('GET', `/templates/usage${query}`)).body).toEqual({ data: [] })

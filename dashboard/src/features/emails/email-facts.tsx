@@ -9,7 +9,7 @@ import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { SOURCE_WORDS } from './email-filter.ts'
 import { shownStatus, tookOf } from './email-story.ts'
-import { templateNamesQuery } from './queries.ts'
+import { campaignNamesQuery, templateNamesQuery } from './queries.ts'
 
 /** Who, from where, and every id that somebody may be asked for. */
 export function EmailFacts({ email }: { email: Email }) {
@@ -80,9 +80,16 @@ function IdFact({ label, value }: { label: string; value: string | null }) {
 /** Every number and every source opens its list. */
 function CampaignEmailsLink({ campaignId }: { campaignId: string }) {
   const project = useProject()
+  const names = useQuery(campaignNamesQuery(project.id)).data
   return (
-    <Link to="/app/p/$projectId/emails" params={{ projectId: project.id }} search={{ campaign: campaignId }} className="link">
-      All emails of this campaign
+    <Link
+      to="/app/p/$projectId/emails"
+      params={{ projectId: project.id }}
+      search={{ campaign: campaignId }}
+      className="link"
+      title="All emails of this campaign"
+    >
+      {names?.[campaignId] ?? 'All emails of this campaign'}
     </Link>
   )
 }

@@ -17,7 +17,7 @@ import { emailsQuery, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
 import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
 import { EmailPeek } from './email-peek.tsx'
 import { shownStatus, tookOf } from './email-story.ts'
-import { templateNamesQuery } from './queries.ts'
+import { campaignNamesQuery, templateNamesQuery } from './queries.ts'
 import { ResendSelected } from './resend.tsx'
 
 const NOUN = { one: 'email', many: 'emails' }
@@ -29,7 +29,6 @@ const FILTERS: Filter[] = [
   { name: 'status', label: 'Status', kind: 'choices', options: STATUS_WORDS },
   { name: 'source', label: 'Source', kind: 'choice', options: SOURCE_WORDS },
   { name: 'domain', label: 'Recipient domain', kind: 'text', hint: 'gmail.com' },
-  { name: 'campaign', label: 'Campaign', kind: 'text', hint: 'The id of a campaign' },
   { name: 'created', label: 'Created', kind: 'range' },
 ]
 
@@ -38,9 +37,14 @@ export function EmailsPage() {
   const navigate = useNavigate()
   const [suppressing, setSuppressing] = useState<Email>()
   const templates = useQuery(templateNamesQuery(project.id)).data ?? {}
+  const campaigns = useQuery(campaignNamesQuery(project.id)).data ?? {}
   const list = useList<Email>({
     name: 'emails',
-    filters: [...FILTERS, { name: 'template', label: 'Template', kind: 'choice', options: templates }],
+    filters: [
+      ...FILTERS,
+      { name: 'template', label: 'Template', kind: 'choice', options: templates },
+      { name: 'campaign', label: 'Campaign', kind: 'choice', options: campaigns },
+    ],
     load: async (api, request) => {
       const query = emailsQuery(request)
       if (!query.cursor) return api.emails.list(query)

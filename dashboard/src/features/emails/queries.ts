@@ -21,7 +21,7 @@ export const emailPreviewQuery = (projectId: string, id: string) =>
     gcTime: 0,
   })
 
-/** More templates than this are found by the page of a template. */
+/** More templates and campaigns than this are found by their own pages. */
 const MAX_OFFERED = 100
 
 /** Names of templates by their ids, for the filter and the column. */
@@ -30,6 +30,16 @@ export const templateNamesQuery = (projectId: string) =>
     queryKey: projectKey(projectId, 'templates', 'names'),
     queryFn: async () => {
       const { data } = await apiOf(projectId).templates.list({ pageSize: MAX_OFFERED, sort: 'name', dir: 'asc' })
+      return Object.fromEntries(data.map(({ id, name }) => [id, name]))
+    },
+  })
+
+/** Names of the newest campaigns by their ids, for the filter and the facts of an email. */
+export const campaignNamesQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'campaigns', 'names'),
+    queryFn: async () => {
+      const { data } = await apiOf(projectId).campaigns.list({ pageSize: MAX_OFFERED })
       return Object.fromEntries(data.map(({ id, name }) => [id, name]))
     },
   })
