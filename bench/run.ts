@@ -91,17 +91,20 @@ async function timeSegmentParts() {
   await withProduct('all', {}, async (product) => void timings.push(...(await timeSegments(product, dataScale))))
 }
 
-const databaseUrl = async () => (await attachEmbedded(DATA_DIR))!.url
+async function databaseUrl() {
+  return (await attachEmbedded(DATA_DIR))!.url
+}
 
 /** A process that does nothing but send. */
-const startWorker = async ({ url }: Product, smtpUrl: string) =>
-  startScript('./server.mjs', {
+async function startWorker({ url }: Product, smtpUrl: string) {
+  return startScript('./server.mjs', {
     ROLE: 'worker',
     DATABASE_URL: await databaseUrl(),
     SECRET_KEY: readFileSync(`${DATA_DIR}/secret.key`, 'utf8').trim(),
     SMTP_URL: smtpUrl,
     PUBLIC_URL: url,
   })
+}
 
 /** A campaign by one worker, signed and unsigned, and what each step of it costs alone. */
 async function timeCampaigns() {

@@ -147,6 +147,8 @@ export async function queueEmails(
     [projectId, type, subject, previewText ?? null, body, `news@${DOMAIN}`],
   )
   const campaignId = source === 'CAMPAIGN' ? randomUUID() : null
+  if (campaignId)
+    await client.query('insert into streams (project_id, id, from_domain) values ($1, $2, $3)', [projectId, campaignId, DOMAIN])
   const id = idAt(`${Date.now()} + n / 100`, 'md5(random()::text)')
   await client.query(
     `insert into contacts (project_id, id, email, subscribed, data)
