@@ -137,6 +137,7 @@ export async function startSmtpServer(options: Options = {}) {
       session.sender = addressIn(line)
     }
     if (verb === 'RCPT') return reply(socket, answerRecipient(session, addressIn(line)))
+    if (verb === 'STARTTLS') return reply(socket, '502 5.5.1 Not implemented')
     if (verb === 'DATA') {
       if (!session.recipients.length) return reply(socket, '503 5.5.1 No recipients')
       session.inData = true
