@@ -1,16 +1,7 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, fstatSync, openSync, readSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
-import { connect, one, transact } from '../src/db/index.ts'
-import { settleByEvidence } from '../src/delivery/outbox/evidence.ts'
-import { every } from '../src/lib/every.ts'
+import { connect, one } from '../src/db/index.ts'
 import { isId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
-import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
-import { freePort } from '../test/support/process.ts'
 import type { ReceivedMessage } from '../test/support/smtp-server.ts'
 import type { Answer, Call, Sent, Verdict } from './load.ts'
 import { LOST, mailChecks, TWICE } from './mail-check.ts'
@@ -18,6 +9,7 @@ import { mailFaults } from './mail-faults.ts'
 import { startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import type { Random } from './random.ts'
+import { feedEvidence, startSinkProcess } from './sink-process.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
 import { until } from './until.ts'
 
@@ -30,9 +22,6 @@ type MailPlan = Plan & { evidence?: boolean; perSecond?: number }
 const PUBLIC_URL = 'http://mail.chaos.example'
 const WORKERS = ['worker1', 'worker2', 'worker3']
 const MAX_RECIPIENTS = 3
-const EVIDENCE_MS = 100
-/** Delay of reports: mostly after the SMTP reply, sometimes before a worker knows that a reply is missing. */
-const LATENCY_MS = 700
 const SETTLE_MS = 180_000
 /** Requests that must succeed between two faults, each with up to three emails. */
 const FLOW = 40
@@ -108,68 +97,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
   }
 }
 
-async function startSinkProcess() {
-  const folder = newTestFolder()
-  const logFile = join(folder, 'sink.log')
-  writeFileSync(logFile, '')
-  const port = await freePort()
-  const child = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), [String(port), logFile], { execArgv: ['--import', 'tsx'] })
-  await once(child, 'message')
-  return {
-    url: `smtp://127.0.0.1:${port}?tls=off`,
-    read: tail(logFile),
-    tail: tail(logFile),
-    reset: () => void child.kill('SIGUSR2'),
-    async stop() {
-      const ended = once(child, 'exit')
-      child.kill('SIGKILL')
-      await ended
-      destroyTestFolder(folder)
-    },
-  }
-}
-
-/** Reads the lines added since the last call. The last one may be incomplete and is left for the next call. */
-function tail(file: string) {
-  let position = 0
-  return (): ReceivedMessage[] => {
-    const fd = openSync(file, 'r')
-    const bytes = Buffer.alloc(fstatSync(fd).size - position)
-    readSync(fd, bytes, 0, bytes.length, position)
-    closeSync(fd)
-    const whole = bytes.subarray(0, bytes.lastIndexOf(10) + 1)
-    position += whole.length
-    return whole
-      .toString()
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line))
-  }
-}
-
 type Db = ReturnType<typeof connect>
-
-/** Reports every message once, and again only if that failed. */
-function feedEvidence(db: Db, projectId: string, read: () => ReceivedMessage[]) {
-  let waiting: ReceivedMessage[] = []
-  return every(
-    EVIDENCE_MS,
-    'report messages that arrived',
-    async () => {
-      waiting.push(...read())
-      const news = waiting.filter(({ at }) => Date.now() - at > LATENCY_MS)
-      if (!news.length) return
-      await transact(db, (tx) =>
-        settleByEvidence(
-          tx,
-          news.map(({ id }) => ({ projectId, id })),
-        ),
-      )
-      waiting = waiting.slice(news.length)
-    },
-    createLog('silent'),
-  )
-}
 
 /** Makes deferred emails due at once. */
 const untilSettled = (db: Db, projectId: string) =>
@@ -210,7 +138,7 @@ function sendCalls(secretKey: string, random: Random, behaviours: typeof BEHAVIO
   }
 }
 
-function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
+export function behaviour(random: Random, behaviours: typeof BEHAVIOURS) {
   let chance = random.between(0, 1)
   const [, how] = behaviours.find(([share]) => {
     chance -= share

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { campaignUnderFaults } from './campaign.ts'
 import { feedbackUnderFaults } from './feedback.ts'
 import { mailUnderFaults } from './mail.ts'
 import { neighboursUnderAttack } from './neighbours.ts'
@@ -17,12 +18,14 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,feedback,relay,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,feedback,relay,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
     // Without reports on messages that arrived: only the policy decides about unknown outcomes.
     'no-evidence': { type: 'boolean', default: false },
+    // Contacts that match the audience of the large campaign.
+    contacts: { type: 'string', default: '100000' },
     // Requests of each shape of attack.
     requests: { type: 'string', default: '1000' },
     // Leaves results.md as it is.
@@ -31,10 +34,21 @@ const { values, positionals } = parseArgs({
 })
 const RESULTS = new URL('./results.md', import.meta.url)
 const TITLE = '# Results of the long crash test\n'
-const SUITES = { track: runTrack, mail: runMail, feedback: runFeedback, relay: runRelay, neighbours: runNeighbours }
+const SUITES = {
+  track: runTrack,
+  mail: runMail,
+  campaign: runCampaign,
+  feedback: runFeedback,
+  relay: runRelay,
+  neighbours: runNeighbours,
+}
+/** Suites with a section of their own for a run without evidence. */
+const WITH_EVIDENCE = ['mail', 'campaign']
 /** The clients are the limit, not this rate. */
 const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
 const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
+/** Time that a fault takes, with the recovery after it. */
+const SECONDS_PER_FAULT = 6
 const seed = readSeed()
 const planFor = (faults: number) => ({
   seed,
@@ -48,7 +62,11 @@ const named = positionals.length ? positionals : values.suite.split(',')
 for (const name of named as (keyof typeof SUITES)[]) {
   const section = await SUITES[name]()
   console.log(section)
-  if (!values['no-results']) keepSection(RESULTS, TITLE, name === 'mail' && values['no-evidence'] ? 'mail without evidence' : name, section)
+  if (!values['no-results']) keepSection(RESULTS, TITLE, nameOf(name), section)
+}
+
+function nameOf(suite: string) {
+  return values['no-evidence'] && WITH_EVIDENCE.includes(suite) ? `${suite} without evidence` : suite
 }
 
 async function runTrack() {
@@ -81,6 +99,45 @@ async function runMail() {
       ...(plan.evidence ? [] : [copies(2), copies(3)]),
     ],
   )
+}
+
+async function runCampaign() {
+  const { faults, ...plan } = planFor(100)
+  const contacts = Number(values.contacts)
+  const evidence = !values['no-evidence']
+  const others = { halted: Math.ceil(faults / 2), scheduled: Math.ceil(faults / 5) }
+  const run = await campaignUnderFaults({
+    ...plan,
+    ...others,
+    faults,
+    calmMs: 2_000,
+    contacts,
+    evidence,
+    lastsSeconds: faults * SECONDS_PER_FAULT,
+  })
+  const kills = Object.entries(run.injected).filter(([kind]) => kind.startsWith('kill'))
+  return report(
+    `campaign --faults ${faults} --contacts ${contacts}${evidence ? '' : ' --no-evidence'}`,
+    `campaigns${evidence ? '' : ', without evidence'}: two API nodes, three workers, embedded PostgreSQL, an SMTP server`,
+    run,
+    [
+      ['· kills', kills.reduce((sum, [, count]) => sum + count, 0)],
+      ...rowsOfDeaths(run.deaths),
+      ['contacts that match the audience of the large campaign', contacts],
+      ['· recipients; sent, failed, skipped', describeCounts(run.largest)],
+      ['· excluded', run.largest.excluded],
+      ['campaigns, each balanced and started once', run.campaigns],
+      ['pauses, each without a mark after its answer', run.pauses],
+      ['cancellations, each without a mark after its answer', run.cancellations],
+      ['contacts unsubscribed during the send', run.unsubscribed],
+      ['edits of segment and template during the send', run.edits],
+      ['messages that arrived', run.copies],
+    ],
+  )
+}
+
+function describeCounts({ total, sent, failed, skipped }: Record<'total' | 'sent' | 'failed' | 'skipped', number>) {
+  return `${total}; ${sent}, ${failed}, ${skipped}`
 }
 
 async function runFeedback() {

@@ -1,3 +1,4 @@
+import { startCampaignWork } from '../src/campaigns/work.ts'
 import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
 import { startNotifications } from '../src/delivery/feedback/ses/apply.ts'
@@ -20,7 +21,7 @@ const TIMING = {
   pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
 }
 
-// A process that only sends, as workers do.
+// A process that only sends and starts campaigns, as workers do.
 const stops: (() => Promise<unknown>)[] = []
 process.once('SIGTERM', async () => {
   for (const stop of stops.toReversed()) await stop()
@@ -47,3 +48,4 @@ stops.push(() => ownDb.destroy())
 const sender = await startSender({ ...deps, ownDb, url, worker: presence.key, isHeld: presence.isHeld, ...way, timing: TIMING })
 stops.push(sender.stop)
 stops.push(startNotifications(deps).stop)
+stops.push(startCampaignWork({ ...deps, isHeld: presence.isHeld }).stop)

@@ -29,8 +29,8 @@ describe('a worker', () => {
     expect(asked).toBeLessThan(40)
     sink.outage.refusal = undefined
     // The pace recovers by one email per second, so a part of them is enough to see that it does.
-    const kept = ids.slice(0, 12)
-    await sql`update emails set state = 'cancelled' where id = any(${ids.slice(12)}::uuid[]) and state in ('queued', 'deferred')`.execute(
+    const kept = ids.slice(0, 30)
+    await sql`update emails set state = 'cancelled' where id = any(${ids.slice(30)}::uuid[]) and state in ('queued', 'deferred')`.execute(
       sterna.db,
     )
     await inState(kept, 'sent', 40_000)

@@ -11,6 +11,7 @@ type Scripted = string | undefined | Promise<string | undefined>
 export type ReceivedMessage = {
   id: string
   messageId: string
+  subject: string
   /** Hash of all bytes between DATA and the final dot, as on the wire. */
   hash: string
   at: number
@@ -85,7 +86,8 @@ export async function startSmtpServer(options: Options = {}) {
     const text = content.toString('latin1')
     const head = (name: string) => new RegExp(`^${name}: *(.*)\\r$`, 'im').exec(text)?.[1]?.trim() ?? ''
     const hash = createHash('sha256').update(content).digest('hex')
-    const message = { id: head('X-Sterna-Id'), messageId: head('Message-ID'), hash, at: Date.now(), sender, recipients, connection: number }
+    const envelope = { sender, recipients, connection: number }
+    const message = { id: head('X-Sterna-Id'), messageId: head('Message-ID'), subject: head('Subject'), hash, at: Date.now(), ...envelope }
     if (log === undefined) {
       messages.push(message)
       bodies.set(message.id, text)
@@ -137,7 +139,6 @@ export async function startSmtpServer(options: Options = {}) {
       session.sender = addressIn(line)
     }
     if (verb === 'RCPT') return reply(socket, answerRecipient(session, addressIn(line)))
-    if (verb === 'STARTTLS') return reply(socket, '502 5.5.1 Not implemented')
     if (verb === 'DATA') {
       if (!session.recipients.length) return reply(socket, '503 5.5.1 No recipients')
       session.inData = true

@@ -1,0 +1,31 @@
+import { afterAll, expect, test } from 'vitest'
+import { campaignUnderFaults } from './campaign.ts'
+import { destroyClusters } from './nodes.ts'
+import { readSeed } from './random.ts'
+
+/** Every kind of `FEW`, as often as its weight says. */
+const FAULTS = 7
+const WITHIN_MS = 60_000
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`a campaign reaches its recipients once and balances, whatever is killed, frozen, edited or paused (SEED=${seed})`, {
+  timeout: 300_000,
+}, async () => {
+  const run = await campaignUnderFaults({
+    seed,
+    faults: FAULTS,
+    few: true,
+    calmMs: 200,
+    withinMs: WITHIN_MS,
+    contacts: 1_500,
+    lastsSeconds: 30,
+    halted: 4,
+    scheduled: 3,
+  })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.pauses + run.cancellations).toBeGreaterThan(0)
+  expect(run.survivors()).toEqual([])
+})
