@@ -38,7 +38,7 @@ export async function measure(pid: number, target: Target, { warmUpSeconds, runS
 
 export async function load(
   { url, method = 'GET', headers = {}, body, moreHeaders }: Target,
-  howMuch: { duration: number } | { amount: number },
+  howMuch: { duration: number; overallRate?: number } | { amount: number },
 ) {
   const vary = (make: () => string) => ({
     setupRequest: (request: autocannon.Request) => ({

@@ -8,6 +8,7 @@ import { PUBLIC_KEY, TOPIC } from '../server/test/support/sns-server.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
+import { asTenant, seedAudience, seedReaders, timeBeside, timeFreeze, timeRealDrain } from './paths/campaigns.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
@@ -21,6 +22,12 @@ import { measureTracking, watchTracking } from './paths/track.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
+/** Name, options of SMTP_URL, workers. */
+const DRAINS = [
+  ['signed', '', 1],
+  ['unsigned', '&dkim=off', 1],
+  ['signed, two workers', '', 2],
+] as const
 const DATA_DIR = fileURLToPath(new URL('./data', import.meta.url))
 
 const TITLE = `# Benchmark results
@@ -39,6 +46,7 @@ const PARTS = {
   segments: timeSegmentParts,
   sending: timeSending,
   'campaign-drain': timeCampaigns,
+  campaigns: timeRealCampaigns,
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS
@@ -124,6 +132,28 @@ async function timeCampaigns() {
       }
     }
     timings.push(...(await timeSplit(product, sink, { scale: dataScale, databaseUrl: await databaseUrl(), totals })))
+  })
+  await sink.stop()
+}
+
+/** Whole campaigns: freeze, drain by one worker and by two, and what they do to others. */
+async function timeRealCampaigns() {
+  const sink = await startSink()
+  await withProduct('api', { SMTP_URL: sink.url }, async (product) => {
+    await emptyQueue(product)
+    const large = await asTenant(product, {}, `large${Date.now()}.example`)
+    const contacts = await seedAudience(large, dataScale)
+    timings.push(...(await timeFreeze(large, await databaseUrl(), contacts)))
+    const readers = await asTenant(product, await newProject(product.url), `readers${Date.now()}.example`)
+    await seedReaders(readers, dataScale)
+    for (const [name, option, count] of DRAINS) {
+      const workers = await Promise.all(Array.from({ length: count }, () => startWorker(product, sink.url + option)))
+      timings.push(...(await timeRealDrain(readers, workers, sink, name).finally(() => Promise.all(workers.map(({ stop }) => stop())))))
+    }
+    const small = await asTenant(product, await newProject(product.url), `small${Date.now()}.example`)
+    const worker = await startWorker(product, sink.url)
+    const sizes = quick ? { seconds: 4, emails: 60 } : { seconds: 30, emails: 300 }
+    timings.push(...(await timeBeside({ large, small, worker, sink, ...sizes }).finally(worker.stop)))
   })
   await sink.stop()
 }

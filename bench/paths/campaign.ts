@@ -35,7 +35,7 @@ const ARTICLE = (n: number) => `<tr><td style="padding:12px 0;border-bottom:1px 
 <h2 style="margin:0"><a href="https://shop.example/articles/${n}?utm_source=news&amp;utm_campaign=spring">Article ${n}</a></h2>
 <p>The quick brown fox jumps over the lazy dog.</p></td></tr>
 `
-const CAMPAIGN: BenchContent = {
+export const CAMPAIGN: BenchContent = {
   type: 'MARKETING',
   subject: '{{ field1 }}, your news',
   previewText: 'For {{ field1 }}: thirty articles',

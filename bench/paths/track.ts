@@ -21,6 +21,9 @@ const target = ({ url, publicKey }: Product, body: () => string): Target => ({
   body,
 })
 
+/** Events of known contacts. */
+export const trackTarget = (product: Product) => target(product, knownBody)
+
 /** One event per request, as browsers and servers send them. */
 export async function measureTracking(product: Product, scale: Scale): Promise<[string, Measured][]> {
   const track = (body: () => string, headers?: () => Record<string, string>) =>
