@@ -924,7 +924,6 @@ export interface Operations {
       description?: string | null
       subject: string
       body: string
-      /** Shown by mailboxes after the subject; hidden in the email itself. */
       previewText?: string | null
       /** Must be on a verified domain. */
       from: string
@@ -999,7 +998,6 @@ export interface Operations {
       description?: string | null
       subject: string
       body: string
-      /** Shown by mailboxes after the subject; hidden in the email itself. */
       previewText?: string | null
       /** Must be on a verified domain. */
       from: string

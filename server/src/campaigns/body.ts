@@ -6,7 +6,7 @@ import { showsOtherAddress } from '../lib/address.ts'
 import { AppError, fail, invalid } from '../lib/errors.ts'
 import { KB, MB } from '../lib/units.ts'
 import { GivenCondition } from '../segments/segment.ts'
-import { assertRenderable, Body, SenderName, Subject } from '../templates/content.ts'
+import { assertRenderable, Body, PreviewText, SenderName, Subject } from '../templates/content.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate, MAX_NAME, TYPES } from '../templates/template.ts'
 import { type Audience, readAudience } from './audience.ts'
@@ -24,7 +24,7 @@ export const CampaignBody = z.object({
   description: z.string().max(1_000).nullish(),
   subject: Subject,
   body: Body,
-  previewText: z.string().trim().max(255).nullish().describe('Shown by mailboxes after the subject; hidden in the email itself.'),
+  previewText: PreviewText.nullish(),
   from: Address.describe('Must be on a verified domain.'),
   fromName: SenderName.nullish(),
   replyTo: Address.nullish(),

@@ -44,8 +44,8 @@ type Options = { ratePerSecond: number | undefined }
 
 /** Everything worth knowing before a campaign is sent. Changes nothing. */
 export async function preflightCampaign(db: Pool, campaign: CampaignRow, { ratePerSecond }: Options): Promise<z.output<typeof Preflight>> {
-  const { projectId, subject, body, type, from, ratePerMinute } = campaign
-  const { problems, references } = await inspectTemplate({ subject, body }, projectId)
+  const { projectId, subject, previewText, body, type, from, ratePerMinute } = campaign
+  const { problems, references } = await inspectTemplate({ subject, previewText, body }, projectId)
   const needed = problems.length
     ? []
     : references.filter(({ path, needsValue }) => needsValue && !isStandard(path[0]!)).map(({ path }) => path)
@@ -60,7 +60,7 @@ export async function preflightCampaign(db: Pool, campaign: CampaignRow, { rateP
     missingVariables: variables
       .map(([variable], index) => ({ variable, contacts: missing[index]! }))
       .filter(({ contacts }) => contacts > 0),
-    lint: await lintTemplate(db, projectId, { subject, body, type }),
+    lint: await lintTemplate(db, projectId, { subject, previewText, body, type }),
     sender: { from, verified: (await findVerified(db, [sender]))(sender) !== undefined },
     ratePerMinute: rate,
     estimatedSeconds: rate === null ? null : Math.ceil((numbers.recipients / rate) * 60),
