@@ -35,6 +35,25 @@ describe('the SMTP transport', () => {
     expect(sink.connections()).toBe(1)
   })
 
+  test.each([
+    ['a line feed alone', 'a\nb\r\n', 'a\r\nb\r\n'],
+    ['a carriage return alone', 'a\rb\r\n', 'a\r\nb\r\n'],
+    ['a carriage return and a dot', 'a\r.\r\n', 'a\r\n..\r\n'],
+    ['a dot at the start of a line', 'a\r\n.\r\nb\r\n', 'a\r\n..\r\nb\r\n'],
+    ['no line break at its end', 'a\r\nb', 'a\r\nb\r\n'],
+    ['a carriage return at its end', 'a\r', 'a\r\n'],
+    ['nothing to escape', 'a\r\n\r\nb.c\r\n', 'a\r\n\r\nb.c\r\n'],
+    ['more than one chunk', 'ü.\r\n'.repeat(40_000), 'ü.\r\n'.repeat(40_000)],
+  ])('a message with %s arrives with CRLF and escaped dots only', async (_, body, arrived) => {
+    const { sink, smtp } = await open()
+    const message = messageTo('a@example.com', body)
+    expect(await smtp.send(message, yes)).toMatchObject({ is: 'accepted' })
+    const source = sink.bodies.get(message.id)!
+    const read = Buffer.from(source.slice(source.indexOf('\r\n\r\n') + 4), 'latin1').toString()
+    expect([read, source.slice(source.indexOf('\r\n\r\n') + 4)]).toContain(arrived)
+    expect(await smtp.send(messageTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
+  })
+
   test('doubles leading dots and nothing else', async () => {
     const { sink, smtp } = await open()
     const message = messageTo('a@example.com', '.\r\n..\r\n.hidden\r\nin.the.middle\r\n')

@@ -10,7 +10,7 @@ import { cloneDatabase } from '../support/database.ts'
  * files named with it.
  */
 const RELIED_ON = {
-  /** `_socket`: delivery/transport/smtp.ts checks every write of a message. */
+  /** `_socket`: delivery/transport/smtp.ts checks every write of a message. `_transform` of the message stream: it skips the escaping. */
   nodemailer: '10.4.0',
   /** `connection.stream`: db/presence.ts drops a connection without a farewell. */
   pg: '8.23.1',

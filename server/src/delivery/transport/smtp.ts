@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
+import { Readable, type Transform } from 'node:stream'
 import SMTPConnection from 'nodemailer/lib/smtp-connection/index.js'
 import { crash } from '../../lib/crash-point.ts'
 import { isLocalHost } from '../../lib/network.ts'
@@ -228,7 +228,7 @@ type Hooks = { started(): void; sent(): Promise<boolean>; dropped(): void }
  */
 function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
   let position = 0
-  return new Readable({
+  const body = new Readable({
     highWaterMark: CHUNK,
     read() {
       if (position === 0) started()
@@ -243,6 +243,39 @@ function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
       )
     },
   })
+  if (isWireForm(message))
+    body.pipe = (stream, options) => Readable.prototype.pipe.call(body, withoutEscaping(stream), options) as typeof stream
+  return body
+}
+
+const [LF, CR, DOT] = [0x0a, 0x0d, 0x2e]
+
+/** True when nothing needs to be escaped: every line ends with CRLF, and none begins with a dot. */
+function isWireForm(message: Uint8Array) {
+  if (message[0] === DOT) return false
+  for (let at = 0; at < message.length; at++) {
+    const byte = message[at]!
+    if (byte > CR) continue
+    if (byte === LF) return false
+    if (byte === CR) {
+      if (message[at + 1] !== LF || message[at + 2] === DOT) return false
+      at++
+    }
+  }
+  return true
+}
+
+/** The stream of nodemailer that escapes a message, without the escaping. It reads each byte twice, a third of the CPU time of sending. */
+function withoutEscaping<Stream>(stream: Stream): Stream {
+  const escaper = stream as unknown as Transform & { inByteCount: number; outByteCount: number; lastByte: number }
+  escaper._transform = (chunk: Buffer, _, done) => {
+    escaper.inByteCount += chunk.length
+    escaper.outByteCount += chunk.length
+    // Decides what is written before the final dot.
+    escaper.lastByte = chunk[chunk.length - 1]!
+    done(null, chunk)
+  }
+  return stream
 }
 
 const afterHandOver = (err: SmtpError): SendOutcome => (isRefusal(err) ? refused(err, 'message') : { is: 'unknown', error: describe(err) })
