@@ -13,13 +13,13 @@ export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number]
 export const AUDIENCE_TYPES = ['ALL', 'SEGMENT', 'FILTERED'] as const
 
 /** The first three are stored and need a resume; the others follow from the state of the project, the provider and the domain. */
-export const PAUSED_REASONS = ['person', 'spike', 'billing_limit', 'project_disabled', 'provider', 'domain'] as const
+const PAUSED_REASONS = ['person', 'spike', 'billing_limit', 'project_disabled', 'provider', 'domain'] as const
 
 const time = Timestamp.nullable()
 /** A stored tree, which is valid. */
 const StoredCondition = z.unknown().meta({ $ref: '#/components/schemas/Condition' })
 
-export const ExcludedCounts = z.object({ unsubscribed: z.int(), suppressed: z.int(), invalid: z.int() })
+const ExcludedCounts = z.object({ unsubscribed: z.int(), suppressed: z.int(), invalid: z.int() })
 
 export const Campaign = z
   .object({

@@ -60,7 +60,7 @@ export const RECIPIENT_COLUMNS = sql`
   e.id, e.contact_id as position, ${CONTACT} as "contactId", e.to_address as email, ${STATUS} as status, ${OUTCOME} as outcome,
   ${ERROR_CODE} as reason, e.attempts, e.created_at as "queuedAt", e.sent_at as "sentAt", e.delivered_at as "deliveredAt"`
 
-export const showRecipient = ({
+const showRecipient = ({
   position: _position,
   queuedAt,
   sentAt,

@@ -30,7 +30,7 @@ export async function sendNow(db: Pool, key: CampaignKey, actor: Actor): Promise
   })
 }
 
-export function assertStartable({ status }: Pick<CampaignRow, 'status'>) {
+function assertStartable({ status }: Pick<CampaignRow, 'status'>) {
   if (status !== 'DRAFT' && status !== 'SCHEDULED') failByStatus(status, 'sent')
 }
 

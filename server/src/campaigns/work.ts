@@ -63,7 +63,7 @@ const countingSteps = (db: Pool, log: Log) => ({
 })
 
 /** Writes a page of each campaign in turn, so that a small one does not wait for a large one. */
-export async function freezeCampaigns(db: Pool, log: Log) {
+async function freezeCampaigns(db: Pool, log: Log) {
   const deadline = performance.now() + FREEZE_MS
   for (let waiting = await listUnfrozen(db); waiting.length && performance.now() < deadline; ) {
     const unfinished: CampaignKey[] = []
@@ -94,7 +94,7 @@ const listUnfrozen = (db: Pool) =>
 const MAX_JUDGED = 200
 
 /** Pauses campaigns whose emails bounce or cause complaints beyond the limits. */
-export async function pauseSpikes(db: Pool) {
+async function pauseSpikes(db: Pool) {
   const judged = await readRecentMinutes(db, MAX_JUDGED)
   for (const { projectId, id } of judged.filter(isSpike)) await transact(db, (tx) => pauseSpike(tx, { projectId, id }))
 }

@@ -13,7 +13,7 @@ type Resend = {
 }
 
 /** The condition on an email `e` of a campaign that a resend takes. */
-export const isResendableSql = ({ projectId, campaignId, includeUnknown }: Resend) => {
+const isResendableSql = ({ projectId, campaignId, includeUnknown }: Resend) => {
   const codes: string[] = includeUnknown ? [...RESENDABLE_CODES, 'outcome_unknown'] : [...RESENDABLE_CODES]
   return sql`e.state = 'failed' and e.project_id = ${projectId} and e.campaign_id = ${campaignId} and not e.test
     and e.bounced_at is null and e.error_code = any(${codes}::text[])`
