@@ -23,7 +23,7 @@ export function FilterBar({ filters, request, change, searchHint }: FilterBarPro
   const [adding, setAdding] = useState(false)
   useShortcuts(filters.length > 0 ? [{ keys: 'f', label: 'Filter', group: 'List', run: () => setAdding(true) }] : [])
   return (
-    <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2">
+    <div className="flex min-w-0 flex-1 flex-wrap items-center gap-2 max-sm:basis-full">
       {searchHint && <SearchField q={request.q ?? ''} hint={searchHint} onChange={(q) => change({ q }, { replace: true })} />}
       {filters.map(
         (filter) =>

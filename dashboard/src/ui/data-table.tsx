@@ -135,6 +135,10 @@ function Heading<Row>({ column, sort, onSort }: HeadingProps<Row>) {
 
 const CELL = 'truncate px-3 sm:first:pl-6 sm:last:pr-6 lg:first:pl-8 lg:last:pr-8 max-sm:px-0'
 
+/** On a phone the first column shares its line with the checkbox and the menu only: whatever fits would stand behind the menu. */
+const BESIDE_BOTH = 'max-sm:basis-[calc(100%-5.5rem)]'
+const BESIDE_MENU = 'max-sm:basis-[calc(100%-3.75rem)]'
+
 function DataRow<Row>({
   row,
   columns,
@@ -167,7 +171,7 @@ function DataRow<Row>({
       )}
       {columns.map((column, index) =>
         index === 0 ? (
-          <td key={column.id} className={`${CELL} font-medium max-sm:min-w-0 max-sm:flex-1 max-sm:basis-[calc(100%-8rem)]`}>
+          <td key={column.id} className={`${CELL} font-medium max-sm:min-w-0 max-sm:flex-1 ${selection ? BESIDE_BOTH : BESIDE_MENU}`}>
             <RowLink path={rowPath?.(row)} onPeek={() => onPeek?.(id)}>
               {column.cell(row)}
             </RowLink>

@@ -28,7 +28,7 @@ export function ImportResult({ jobId, segmentId }: { jobId: string; segmentId: s
         <div className="space-y-3">
           <p role="status" className="text-ui">
             <Status kind="job" status={job.state} />
-            {isOver(job) ? ` ${describeResult(job)}` : ' You can leave this page: the import goes on.'}
+            {isOver(job) ? ` · ${describeResult(job)}` : ' · You can leave this page: the import goes on.'}
           </p>
           {!isOver(job) && <Progress value={job.progress} label="Import" />}
           {job.state === 'failed' && (

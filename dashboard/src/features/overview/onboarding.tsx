@@ -77,9 +77,8 @@ function PurposeQuestion() {
           <Button
             key={each}
             size="sm"
-            variant="quiet"
             aria-pressed={purpose === each}
-            className="aria-pressed:bg-accent-soft aria-pressed:text-ink"
+            className="aria-pressed:border-accent aria-pressed:bg-accent-soft"
             onClick={() => setPurpose(each)}
           >
             {PURPOSES[each]}

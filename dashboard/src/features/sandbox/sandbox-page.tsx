@@ -188,7 +188,13 @@ function useShowNext({ newCount, showNew, rows }: List<Message>, awaited: Awaite
 function useMarkSeen(list: List<Message>) {
   const project = useProject()
   const [seenUntil, setSeenUntil] = useSeenUntil(project.id)
-  const newest = list.isFirstPage ? list.rows?.[0]?.createdAt : undefined
+  // The order is that of the ids: an email that was queued earlier may have been sent later.
+  const newest = list.isFirstPage
+    ? list.rows
+        ?.map(({ createdAt }) => createdAt)
+        .sort()
+        .at(-1)
+    : undefined
   useEffect(() => {
     if (newest && newest > seenUntil) setSeenUntil(newest)
   }, [newest, seenUntil, setSeenUntil])

@@ -126,6 +126,8 @@ function Tabs({ template, note }: { template: Template; note: string | undefined
       params={{ projectId: project.id, templateId: template.id }}
       search={name ? { tab: name } : {}}
       activeProps={{}}
+      // Otherwise the router marks both: their paths are the same.
+      activeOptions={{ exact: true }}
       aria-current={tab === name ? 'page' : undefined}
       className="flex h-9 items-center border-transparent border-b-2 font-medium text-muted text-ui hover:text-ink aria-[current=page]:border-accent aria-[current=page]:text-ink pointer-coarse:h-11"
     >

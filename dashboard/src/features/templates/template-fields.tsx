@@ -6,8 +6,8 @@ import { TYPE_NAMES } from './templates-query.ts'
 
 const TYPE_HINTS: Record<TemplateValues['type'], string> = {
   TRANSACTIONAL: 'Sent to everyone, without a footer.',
-  MARKETING: 'Only to subscribed contacts. A footer with an unsubscribe link is added, unless the email has such a link.',
-  HEADLESS: 'Only to subscribed contacts, without a footer: write your own unsubscribe link.',
+  MARKETING: 'Only to subscribed contacts, with an unsubscribe link: your own, or in a footer.',
+  HEADLESS: 'Only to subscribed contacts. No footer: write your own unsubscribe link.',
 }
 
 type TextName = Exclude<keyof TemplateValues, 'type' | 'body'>

@@ -78,7 +78,7 @@ function VersionView({ template, version, isDirty }: { template: Template; versi
       <Facts>
         <Fact label="Subject">{content.subject}</Fact>
         <Fact label="Type">{TYPE_NAMES[content.type]}</Fact>
-        <Fact label="From">{[content.fromName, content.from].filter(Boolean).join(', ') || 'As the call says'}</Fact>
+        <Fact label="From">{[content.fromName, content.from].filter(Boolean).join(', ') || 'Each call names it'}</Fact>
         <Fact label="Reply to">{content.replyTo ?? 'The sender'}</Fact>
       </Facts>
       {isLive ? <Code body={content.body} /> : <Changes before={content} after={template} />}
