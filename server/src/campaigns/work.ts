@@ -94,7 +94,7 @@ const listUnfrozen = (db: Pool) =>
 const MAX_JUDGED = 200
 
 /** Pauses campaigns whose emails bounce or cause complaints beyond the limits. */
-async function pauseSpikes(db: Pool) {
+export async function pauseSpikes(db: Pool) {
   const judged = await readRecentMinutes(db, MAX_JUDGED)
   for (const { projectId, id } of judged.filter(isSpike)) await transact(db, (tx) => pauseSpike(tx, { projectId, id }))
 }
