@@ -28,6 +28,8 @@ type Frozen = CampaignKey & {
 
 /** Sizes of the next pages of campaigns whose condition is slow, in this process. */
 const sizes = new Map<string, number>()
+/** More than campaigns that are frozen at once; cancelled ones leave their entry. */
+const MAX_SIZES = 1_000
 
 /**
  * Writes recipients and excluded contacts of a page of contacts, and the position, in one commit. Any worker can write the next page.
@@ -36,26 +38,28 @@ const sizes = new Map<string, number>()
 export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<boolean> {
   const size = sizes.get(key.id) ?? PAGE
   try {
-    const hasMore = await transact(db, (tx) => freezePage(tx, key, size))
-    if (!hasMore) sizes.delete(key.id)
-    return hasMore
+    const page = await transact(db, (tx) => freezePage(tx, key, size))
+    if (page === 'last') sizes.delete(key.id)
+    return page === 'more'
   } catch (err) {
     if (!isStatementTimeout(err) || size <= SMALLEST_PAGE) throw err
+    if (sizes.size >= MAX_SIZES) sizes.clear()
     sizes.set(key.id, Math.max(SMALLEST_PAGE, Math.floor(size / 4)))
     log.warn({ projectId: key.projectId, campaignId: key.id, size }, 'a page of recipients took too long; the next ones are smaller')
     return true
   }
 }
 
-async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<boolean> {
+/** `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. */
+async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<'more' | 'last' | 'none'> {
   await sql`set local statement_timeout = ${sql.lit(size > SMALLEST_PAGE ? PAGE_MS : SMALLEST_PAGE_MS)}`.execute(tx)
   const campaign = await lockUnfrozen(tx, key)
-  if (!campaign) return false
+  if (!campaign) return 'none'
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
   await writePage(tx, campaign, { after, end })
   await notifyQueued(tx, PRIORITIES.bulk)
-  return end !== undefined
+  return end === undefined ? 'last' : 'more'
 }
 
 /** Undefined when it is frozen, cancelled, or another worker writes a page of it. */
