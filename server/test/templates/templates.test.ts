@@ -297,15 +297,16 @@ test('the usage of a new template is empty', async () => {
 test('the uses of several templates are counted together, without test emails and those of other projects', async () => {
   const [mine, theirs] = [await newSendingProject(sterna), await newProject()]
   const [used, unused, foreign] = [await mine.template(), await mine.template(), (await theirs.add()).id]
-  for (const to of ['ada@example.com', 'eve@example.com']) await mine.sent({ to, template: used, subject: undefined, body: undefined })
-  await mine.call('POST', `/templates/${used}/test`, { email: mine.owner.email })
+  const sent = (to: string) => mine.sent({ to, template: used, subject: undefined, body: undefined })
+  const [, testEmail] = [await sent('ada@example.com'), await sent('eve@example.com')]
+  await sql`update emails set test = true where project_id = ${mine.id} and id = ${testEmail.id}`.execute(sterna.db)
   const campaign = { name: 'C', subject: 'S', body: '<p>B</p>', from: `hello@${mine.domain}`, audienceType: 'ALL', templateId: used }
   expect((await mine.call('POST', '/campaigns', campaign)).status).toBe(200)
   const { status, body } = await mine.call('GET', `/templates/usage?ids=${[used, unused, foreign, 'x', used].join()}`)
   expect([status, body.data.length]).toEqual([200, 2])
   expect(body.data).toEqual(
     expect.arrayContaining([
-      { id: used, campaignCount: 1, workflowCount: 0, emailsSent: 2 },
+      { id: used, campaignCount: 1, workflowCount: 0, emailsSent: 1 },
       { id: unused, campaignCount: 0, workflowCount: 0, emailsSent: 0 },
     ]),
   )
