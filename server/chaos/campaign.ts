@@ -123,7 +123,7 @@ export async function campaignUnderFaults({
         const editing = every(EDIT_MS, 'edit what was frozen', () => edit(client, campaign, edits), createLog('silent'))
         const waking = every(DUE_MS, 'make deferred emails due', () => makeDue(db, project.id), createLog('silent'))
         const isAhead = async () =>
-          (await shareSent(db, campaign.id)) > (UNDER_FAULTS * (progress.faults + 1)) / plan.faults && progress.faults < plan.faults
+          !isOver && (await shareSent(db, campaign.id)) > UNDER_FAULTS * Math.min(1, (progress.faults + 1) / plan.faults)
         const pacing = every(
           PACE_MS,
           'keep pace with the faults',
