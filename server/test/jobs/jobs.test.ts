@@ -306,7 +306,7 @@ describe('jobs', () => {
         await sql`select 1 from jobs where id = ${jobId} for update`.execute(tx)
         await pause(300)
       })
-      await expect.poll(async () => (await statusOf(project, jobId)).state, { timeout: 8_000 }).toBe('completed')
+      await expect.poll(async () => (await statusOf(project, jobId)).state, { timeout: 30_000 }).toBe('completed')
       expect((await statusOf(project, jobId)).result.totalRows).toBe(4_000)
     })
   })
@@ -339,7 +339,9 @@ describe('jobs', () => {
     expect((await project.call('GET', '/contacts')).total).toBe(contacts.length - 1_000)
     // Nothing is left in the queue to do it again.
     await expect
-      .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`))
+      .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`), {
+        timeout: 30_000,
+      })
       .toEqual([])
   })
 })

@@ -96,7 +96,7 @@ describe('a hostile template', () => {
     expect(results).toHaveLength(60)
     results.forEach((result, n) => {
       if (n % 25 === 13) expect(result).toMatchObject({ ok: false })
-      else expect(result).toEqual({ ok: true, subject: `n${n}`, html: `n${n}` })
+      else expect(result).toEqual({ ok: true, subject: `n${n}`, html: `n${n}`, previewText: '' })
     })
   })
 

@@ -42,7 +42,10 @@ async function deliver(template: string, to: string) {
 
 /** A part of a message without the line break that the parser adds at its end, and the preview of it, with line breaks of one kind. */
 const partOf = (text = '') => lines(text).slice(0, -1)
-const lines = (text: string) => text.replaceAll('\r\n', '\n')
+const lines = (text: string) => withoutEmail(text.replaceAll('\r\n', '\n'))
+
+/** Links name the email, which a preview does not have. Project and contact come before it. */
+const withoutEmail = (text: string) => text.replace(/(https:\/\/mail\.example\/(?:unsubscribe|subscribe|manage)\/[\w-]{45})[\w-]+/g, '$1')
 
 describe('a preview', () => {
   const piece = fc.constantFrom(
@@ -94,7 +97,7 @@ describe('a preview', () => {
       const [id, contact] = [await newTemplate(template), await newContact(data)]
       const shown = await preview(id, { contactId: contact.id })
       const sent = await deliver(id, contact.email)
-      expect([shown.subject, lines(shown.html), shown.text]).toEqual([sent.subject, partOf(sent.html), partOf(sent.text)])
+      expect([shown.subject, lines(shown.html), lines(shown.text)]).toEqual([sent.subject, partOf(sent.html), partOf(sent.text)])
     }
     await fc.assert(
       fc.asyncProperty(fc.array(content, { minLength: 20, maxLength: 20 }), async (contents) => {
@@ -111,7 +114,7 @@ describe('a preview', () => {
       const shown = await preview(id, { contactId: contact.id })
       const sent = await deliver(id, contact.email)
       expect([/\/t\/[oc]\//.test(shown.html), /\/t\/o\//.test(sent.html!), /\/t\/c\//.test(sent.html!)]).toEqual([false, true, true])
-      expect(shown.text).toBe(partOf(sent.text))
+      expect(lines(shown.text)).toBe(partOf(sent.text))
     } finally {
       await project.owner.call('PATCH', `/users/@me/projects/${project.id}`, { body: { tracking: 'DISABLED' } })
     }
@@ -144,6 +147,6 @@ describe('a preview', () => {
     const [id, contact] = [await newTemplate({ type: 'TRANSACTIONAL', body }), await newContact()]
     const { html, text } = await preview(id, { contactId: contact.id })
     expect([html.length > 1_100_000, text.startsWith('word word '), text.includes(contact.email)]).toEqual([true, true, false])
-    expect(text).toBe(partOf((await deliver(id, contact.email)).text))
+    expect(lines(text)).toBe(partOf((await deliver(id, contact.email)).text))
   })
 })
