@@ -72,6 +72,8 @@ export default defineConfig({
     env: bundle,
     pool: explainedForks,
     testTimeout: 60_000,
+    // A busy machine may take seconds for what takes a moment otherwise.
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: 60_000,
     // Two cores: more files at once only makes each of them slower and their timings noisier.
     maxWorkers: 2,

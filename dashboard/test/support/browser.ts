@@ -17,7 +17,7 @@ export async function launchBrowser(): Promise<Browser> {
 export async function openContext(browser: Browser, baseURL: string, errors: string[], options: BrowserContextOptions = {}) {
   const permissions = ['clipboard-read', 'clipboard-write']
   const context = await browser.newContext({ baseURL, reducedMotion: 'reduce', permissions, ...options })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(30_000)
   context.on('weberror', (error) => errors.push(error.error().message))
   context.on('console', (message) => {
     // The browser reports failed requests here too, without their method.
