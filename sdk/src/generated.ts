@@ -1013,7 +1013,7 @@ export interface Operations {
       /** Where the content came from. */
       templateId?: string | null
       ratePerMinute?: number | null
-      /** Of a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft. */
+      /** For a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft. */
       scheduledFor?: string | null
     }
     response: Campaign
@@ -1061,7 +1061,7 @@ export interface Operations {
   /**
    * Cancel a campaign
    *
-   * Of a scheduled campaign or one that is being sent: nothing more leaves, except for messages that are on the wire.
+   * The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.
    */
   'POST /campaigns/{id}/cancel': {
     params: {
@@ -3729,7 +3729,7 @@ export class CampaignsApi extends Resource {
       { max, pageSize: query.limit },
     )
 
-  /** Cancel a campaign. Of a scheduled campaign or one that is being sent: nothing more leaves, except for messages that are on the wire. */
+  /** Cancel a campaign. The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire. */
   readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/cancel'>> =>
     this.call('POST /campaigns/{id}/cancel', { params: { id } }, options)
 

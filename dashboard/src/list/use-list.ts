@@ -122,7 +122,7 @@ function useListUrl() {
   return {
     search,
     knowsNewer: trail !== undefined && trail.length > 0,
-    /** Of the URL as it is then: a search that is typed is applied later, when Back may have removed a filter. */
+    /** Changes the filters of the URL at that time: a typed search is applied later, when Back may have removed a filter. */
     change: (patch: ListSearch, { replace = false } = {}) => go((current) => changeSearch(current, patch), { replace, resetScroll: false }),
     turnTo: (cursor: string) => go({ ...search, cursor, peek: undefined }, { state: { trail: [...(trail ?? []), search.cursor ?? ''] } }),
     turnBack: () => go({ ...search, cursor: trail?.at(-1) || undefined, peek: undefined }, { state: { trail: trail?.slice(0, -1) ?? [] } }),

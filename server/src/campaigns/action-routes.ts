@@ -57,7 +57,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'Cancel a campaign',
-        description: 'Of a scheduled campaign or one that is being sent: nothing more leaves, except for messages that are on the wire.',
+        description: 'The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire.',
         params,
         response,
       },

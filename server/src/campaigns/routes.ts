@@ -20,7 +20,7 @@ export const CampaignParam = z.object({ id: z.string() })
 
 const Replacement = CampaignBody.extend({
   scheduledFor: ScheduledFor.nullish().describe(
-    'Of a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft.',
+    'For a scheduled campaign: another time, or null to make it a draft again. Ignored for a draft.',
   ),
 })
 

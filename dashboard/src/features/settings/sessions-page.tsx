@@ -16,7 +16,7 @@ import { describeUserAgent } from './user-agent.ts'
 
 const SESSIONS = { one: 'session', many: 'sessions' }
 
-/** Of the account, not of the project. */
+/** Lists the sessions of the account, which are the same in every project. */
 const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => api.users.listSessions(), staleTime: 0 })
 
 export function SessionsPage() {
