@@ -113,7 +113,7 @@ async function newContact(more: object = {}, at: Project = project) {
   return { contact, links: await at.linksFor(contact) }
 }
 
-const UNCOUNTED = { except: ['attempts', 'job_workers'] }
+const UNCOUNTED = { except: ['attempts'] }
 
 async function expectNothingChanged(work: () => Promise<unknown>) {
   await eventually(async () => expect(await many(sterna.db, sql`select 1 from emails where state in ('queued', 'sending')`)).toEqual([]))

@@ -5,7 +5,7 @@ import { useApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
 import { all, filter, isPro, memberOf, newSegmentProject } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ withWorker: false, env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
 async function newProject() {
   const project = await newSegmentProject(sterna)

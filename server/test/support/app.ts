@@ -41,21 +41,21 @@ export function useApp(building: Building = {}) {
   return sterna
 }
 
-/** The API and a worker in this process. */
-type Building = Parts & { env?: Record<string, string>; log?: Log }
+/** The API and a worker in this process. Without the worker nothing changes between two requests, as tests need that compare the whole database. */
+type Building = Parts & { env?: Record<string, string>; log?: Log; withWorker?: boolean }
 
-export async function startApp(url: string, { env = {}, log = createLog('silent'), ...parts }: Building = {}) {
+export async function startApp(url: string, { env = {}, log = createLog('silent'), withWorker = true, ...parts }: Building = {}) {
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
-  const worker = await startWorker(deps, { url, presence })
+  const worker = withWorker ? await startWorker(deps, { url, presence }) : undefined
   return {
     sterna: createSterna(app, db, deps.secrets),
     async close() {
       await app.close()
-      await worker.stop()
+      await worker?.stop()
       await presence.leave()
       await db.destroy()
     },
@@ -180,6 +180,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   `,
   event_count_deltas: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
+  job_workers: sql`select '' as row where false`,
 }
 
 const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`

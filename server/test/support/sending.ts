@@ -14,7 +14,7 @@ export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 export const ENV = { RATE_LIMIT_PER_MINUTE: '0' }
 const PROJECTS_PER_PERSON = 50
 /** Tables that change without a request: failed attempts per address, and running nodes. */
-const UNCOUNTED = { except: ['attempts', 'job_workers'] }
+const UNCOUNTED = { except: ['attempts'] }
 
 export const times = <T>(length: number, make: (index: number) => T) => Array.from({ length }, (_, index) => make(index))
 export const base64 = (text: string) => Buffer.from(text).toString('base64')
