@@ -35,6 +35,10 @@ import { trackRoutes } from './track/routes.ts'
 import { uploadRoutes } from './uploads/routes.ts'
 import { usageRoutes } from './usage/routes.ts'
 import { verifyRoutes } from './verify/routes.ts'
+import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
+import { workflowGraphRoutes } from './workflows/graph-routes.ts'
+import { workflowRoutes } from './workflows/routes.ts'
+import { webhookSecretRoutes } from './workflows/secret-routes.ts'
 
 /** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
@@ -80,6 +84,10 @@ export async function buildApp(
   campaignCheckRoutes(app, deps)
   sendRoutes(app, deps)
   templateTestRoutes(app, deps)
+  workflowRoutes(app, deps)
+  workflowGraphRoutes(app, deps)
+  workflowExecutionRoutes(app, deps)
+  webhookSecretRoutes(app, deps)
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)

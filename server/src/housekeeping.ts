@@ -17,6 +17,8 @@ import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes } from './projects/wipe.ts'
 import { resumeComputes } from './segments/queue-compute.ts'
 import { dropOldPreviewPages } from './templates/preview-pages.ts'
+import { dropOldExecutions, dropOldRefusals, dropUnusedGraphs, refreshListeners } from './workflows/erase.ts'
+import { dropOldFirings, resumeFirings } from './workflows/fire.ts'
 
 /** Rows deleted in one transaction. */
 const CHUNK = 5_000
@@ -25,8 +27,13 @@ const PIECES_CHUNK = 200
 /** Contents whose attachments are deleted in one transaction: attachments have megabytes, and a statement may take 5 s. */
 const ATTACHMENTS_CHUNK = 20
 
+/** Graphs deleted in one transaction: each may have a megabyte. */
+const GRAPHS_CHUNK = 100
+
 /** Everything that is deleted by its age, in one list. A task that fails does not keep the others from running. */
-export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
+type Retention = { idempotencyTtlHours: number; executionRetentionMonths: number }
+
+export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHours, executionRetentionMonths: months }: Retention) =>
   runEach(
     {
       sessions: () => transact(db, (tx) => dropExpiredSessions(tx)),
@@ -45,6 +52,12 @@ export const runHousekeeping = (db: Pool, log: Log, ttlHours: number) =>
       pauses: () => transact(db, (tx) => dropOldPauses(tx)),
       'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
       notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
+      'workflow executions': () => untilNone(db, (tx) => dropOldExecutions(tx, { months, limit: CHUNK })),
+      'workflow graphs': () => untilNone(db, (tx) => dropUnusedGraphs(tx, GRAPHS_CHUNK)),
+      'workflow refusals': () => untilNone(db, (tx) => dropOldRefusals(tx, CHUNK)),
+      'workflow firings': () => untilNone(db, (tx) => dropOldFirings(tx, CHUNK)),
+      'firings that stopped': () => transact(db, (tx) => resumeFirings(tx)),
+      'listeners of workflows': () => transact(db, (tx) => refreshListeners(tx)),
     },
     log,
   )

@@ -24,6 +24,7 @@ import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
+import { wipeExecutions, wipeFigures, wipeFirings, wipeGraphs, wipeRefusals, wipeStepExecutions, wipeWorkflows } from './workflows/erase.ts'
 
 /** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
 export const WIPERS: Wiper[] = [
@@ -34,6 +35,13 @@ export const WIPERS: Wiper[] = [
   wipeCampaignExcluded,
   wipeCampaignAudit,
   wipeCampaignMinutes,
+  wipeWorkflows,
+  wipeExecutions,
+  wipeStepExecutions,
+  wipeGraphs,
+  wipeFigures,
+  wipeRefusals,
+  wipeFirings,
   wipeSegmentMembers,
   wipeSegments,
   wipeContacts,

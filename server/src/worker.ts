@@ -28,7 +28,9 @@ import type { Deps } from './http/server.ts'
 import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { type Config, lacksMailFrom, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
+import { createDns } from './lib/dns.ts'
 import type { Log } from './lib/log.ts'
+import { createSafeFetch } from './lib/safe-fetch.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { continueCompute, forgetMembers } from './segments/compute.ts'
 import { continueCopyingMembers } from './segments/copy-members.ts'
@@ -38,6 +40,12 @@ import { segmentAccess } from './segments/selection.ts'
 import { startSweep } from './segments/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
+import { startWorkflowEngine } from './workflows/engine.ts'
+import { mergeFigures } from './workflows/figures.ts'
+import { continueFiring, startFirings } from './workflows/fire.ts'
+import { reactForWorkflows } from './workflows/react.ts'
+import { webhookTargetOf } from './workflows/webhook-target-of.ts'
+import { startWebhooks } from './workflows/webhooks.ts'
 
 /** Enough for two batches of marks and two of settlements at once. */
 const SENDER_CONNECTIONS = 4
@@ -63,16 +71,18 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'segments.count': (what) => countStaleSegments(db, what),
   'segments.forget-members': (segment) => forgetMembers(db, segment),
   'uploads.remove': ({ keys }) => storage.remove(keys),
+  'workflows.fire': (firing) => continueFiring(db, firing),
 })
 
 /** The handler of reactions for each kind of listener, in one list. */
-const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments }
+const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments, workflow: reactForWorkflows }
 
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
 const cronsFor = ({ db, config, log }: Deps): Cron[] => [
-  { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config.idempotencyTtlHours) },
+  { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => mergeDeltas(tx)) },
+  { name: 'cron.add-up-workflows', match: '* * * * *', run: () => addUpFigures(db) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
 ]
@@ -96,6 +106,10 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
   const notifications = startNotifications(deps)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   const campaignWork = startCampaignWork({ ...deps, isHeld })
+  const workflows = startWorkflowEngine({ ...deps, url, isHeld })
+  const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
+  const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
+  const firings = startFirings(deps.db, deps.log, isHeld)
   return {
     async stop() {
       await Promise.all([
@@ -103,6 +117,9 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
         dispatcher.stop(),
         segmentSweep.stop(),
         campaignWork.stop(),
+        workflows.stop(),
+        webhooks.stop(),
+        firings.stop(),
         notifications.stop(),
         listener?.stop(),
         accountEmails?.stop(),
@@ -140,4 +157,8 @@ const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { ke
 async function keepPartitions(db: Pool, log: Log, months: number) {
   await createPartitions(db, log)
   await dropOldEvents(db, log, { months })
+}
+
+async function addUpFigures(db: Pool) {
+  while ((await transact(db, (tx) => mergeFigures(tx))) > 0);
 }

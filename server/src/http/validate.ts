@@ -54,9 +54,16 @@ function compileBodyBounds(schema: z.ZodType, route: string) {
   }
 }
 
+/** Reads a part of a body whose schema depends on the rest. `path` is its place in the body. */
+export function parseAt<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
+  const result = schema.safeParse(value, { reportInput: true })
+  if (result.success) return result.data
+  throw toAppError(result.error, path.split('.'))
+}
+
 /** A value of the wrong type gets no further issue. */
-function toAppError({ issues }: z.ZodError) {
-  const first = issues.slice(0, MAX_ISSUES)
+function toAppError({ issues }: z.ZodError, root: PropertyKey[] = []) {
+  const first = issues.slice(0, MAX_ISSUES).map((issue) => ({ ...issue, path: [...root, ...issue.path] }))
   const wrongKind = new Set(first.filter(({ code }) => code === 'invalid_type').map(({ path }) => fieldOf(path)))
   const errors = first.filter(({ code, path }) => code === 'invalid_type' || !wrongKind.has(fieldOf(path))).map(toIssue)
   return new AppError('VALIDATION_ERROR', { errors })

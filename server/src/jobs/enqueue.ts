@@ -21,6 +21,7 @@ export type Jobs = {
   'segments.copy-members': { projectId: string; from: string; to: string; after: string }
   'segments.count': { projectId: string; segmentId?: string }
   'segments.forget-members': { projectId: string; segmentId: string }
+  'workflows.fire': { projectId: string; firingId: string }
   'uploads.remove': { projectId: string; keys: string[] }
 }
 

@@ -78,6 +78,12 @@ const Environment = z.object({
     .transform((text) => text.split(',').map((entry) => entry.trim()))
     .refine((entries) => entries.every(isDnsServer), 'must be addresses of DNS servers, such as 9.9.9.9,10.0.0.2:5353 or [2620:fe::fe]:53')
     .optional(),
+  WEBHOOK_ALLOW_PRIVATE: z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .refine((entries) => entries.every((entry) => ipaddr.isValidCIDR(entry)), 'must be CIDRs, such as 10.0.0.0/8,fd00::/8')
+    .optional(),
+  EXECUTION_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   UPLOAD_QUOTA_MB: wholeNumber(0, 1_000_000_000).default(1024),
   S3_ENDPOINT: httpUrl.optional(),
   S3_BUCKET: z.string().optional(),
@@ -151,6 +157,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     ses: env.SES_REGION ? { region: env.SES_REGION, endpoint: env.SES_ENDPOINT, configurationSet: env.SES_CONFIGURATION_SET } : undefined,
     snsTopics: env.SNS_TOPIC_ARNS ?? [],
     dnsServers: env.DNS_SERVERS,
+    webhookAllowPrivate: env.WEBHOOK_ALLOW_PRIVATE ?? [],
+    executionRetentionMonths: env.EXECUTION_RETENTION_MONTHS,
     mailFrom: env.MAIL_FROM ?? undefined,
     bounceDomain: env.BOUNCE_DOMAIN ?? undefined,
     // Without a port nothing listens.

@@ -17,6 +17,7 @@ export const ERRORS = {
   CONTACT_NOT_FOUND: [404, 'No such contact.'],
   TEMPLATE_NOT_FOUND: [404, 'No such template.'],
   CAMPAIGN_NOT_FOUND: [404, 'No such campaign.'],
+  WORKFLOW_NOT_FOUND: [404, 'No such workflow.'],
   REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
   CONFLICT: [409, 'The request conflicts with what exists.'],
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was already used.'],

@@ -17,6 +17,7 @@ type Purpose =
   | 'click-token'
   | 'hit-client'
   | 'return-path'
+  | 'webhook-secret'
   | 'preview-frame'
   | 'secret-check'
 

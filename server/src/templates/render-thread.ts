@@ -35,7 +35,7 @@ export function render({ template, recipients, progress }: Work): Rendered[] {
   if (problem) return recipients.map(() => ({ ok: false, reason: describeProblem(problem) }))
   const subject = compile(template.subject, { html: false })
   const previewText = compile(template.previewText ?? '', { html: false })
-  const body = compile(template.body, { html: true })
+  const body = compile(template.body, { html: !template.isText })
   const results: Rendered[] = []
   const began = performance.now()
   let output = 0
@@ -66,7 +66,7 @@ export function inspect({ template, progress }: { template: TemplateSource; prog
 const problemsOf = (template: TemplateSource): SyntaxProblem[] =>
   (['subject', 'previewText', 'body'] as const).flatMap((field) => {
     try {
-      compile(template[field] ?? '', { html: field === 'body' })
+      compile(template[field] ?? '', { html: field === 'body' && !template.isText })
       return []
     } catch (err) {
       if (err instanceof TemplateSyntaxError) return [{ field, message: err.message, line: err.line, column: err.column }]

@@ -79,6 +79,13 @@ export const hasTags = (source: string) => source.includes('{{') || source.inclu
 /** False for small bodies: these are cached, and found there without reading them in full. */
 const isLargeLiteral = (source: string) => source.length > MAX_FAST_SOURCE && !hasTags(source)
 
+/** Renders a text that is no email: values are not escaped. Does not throw if it cannot be rendered. */
+export async function renderText(source: string, recipient: Recipient, options: Options = {}) {
+  if (!hasTags(source)) return { ok: true as const, text: source }
+  const rendered = await renderEmail({ subject: '', body: source, isText: true }, recipient, options)
+  return rendered.ok ? { ok: true as const, text: rendered.html } : rendered
+}
+
 /** Syntax errors of a template. Renders nothing. */
 export async function checkTemplate(template: TemplateSource, projectId?: string): Promise<SyntaxProblem[]> {
   if (isLargeLiteral(template.body)) return checkTemplate({ ...template, body: '' }, projectId)
@@ -114,15 +121,16 @@ const fastPaths = {
 type CachedFastPath = { path: FastPath | undefined }
 const checked = createSourceCache<SyntaxProblem[]>(CACHE_LIMITS)
 
-const keyOf = ({ subject, previewText, body }: TemplateSource) => `${subject}\n${previewText ?? ''}\n${body}`
+const keyOf = ({ subject, previewText, body, isText }: TemplateSource) =>
+  `${isText ? 'text' : 'html'}\n${subject}\n${previewText ?? ''}\n${body}`
 
 type FastEmail = { subject: FastPath; previewText: FastPath; body: FastPath }
 
-function fastPathOf({ subject, previewText, body }: TemplateSource): FastEmail | undefined {
+function fastPathOf({ subject, previewText, body, isText }: TemplateSource): FastEmail | undefined {
   const parts = {
     subject: cachedFastPath(subject, 'line'),
     previewText: cachedFastPath(previewText ?? '', 'line'),
-    body: cachedFastPath(body, 'body'),
+    body: cachedFastPath(body, isText ? 'line' : 'body'),
   }
   return parts.subject && parts.previewText && parts.body ? (parts as FastEmail) : undefined
 }

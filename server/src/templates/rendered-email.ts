@@ -2,7 +2,8 @@ import type { SlottedHtml } from '../mime/slotted-html.ts'
 import { MAX_PREVIEW_TEXT, MAX_SUBJECT } from './language/limits.ts'
 import type { Reference } from './language/prepare.ts'
 
-export type TemplateSource = { subject: string; previewText?: string | null | undefined; body: string }
+/** `isText`: the body is plain text, so values in it are not escaped. */
+export type TemplateSource = { subject: string; previewText?: string | null | undefined; body: string; isText?: boolean }
 
 export type RenderedEmail = {
   subject: string
@@ -14,7 +15,7 @@ export type RenderedEmail = {
 }
 export type Rendered = ({ ok: true } & RenderedEmail) | { ok: false; reason: string }
 
-export type SyntaxProblem = { field: keyof TemplateSource; message: string; line: number; column: number }
+export type SyntaxProblem = { field: Exclude<keyof TemplateSource, 'isText'>; message: string; line: number; column: number }
 
 export type Inspection = { problems: SyntaxProblem[]; references: Reference[] }
 

@@ -81,6 +81,15 @@ const OWNERS: Record<string, string> = {
   tracked_segments: 'segments',
   user_tokens: 'auth',
   users: 'auth',
+  webhook_secrets: 'workflows',
+  workflow_executions: 'workflows',
+  workflow_figures: 'workflows',
+  workflow_firings: 'workflows',
+  workflow_graphs: 'workflows',
+  workflow_refusals: 'workflows',
+  workflow_step_executions: 'workflows',
+  workflow_tallies: 'workflows',
+  workflows: 'workflows',
 }
 
 type Source = { file: string; code: string }

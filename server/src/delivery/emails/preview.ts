@@ -15,6 +15,7 @@ import { findMissing, previewContent, sampleRecipient } from '../../templates/pr
 import { hasTags, inspectTemplate } from '../../templates/render.ts'
 import { untrackHtml } from '../message/untrack.ts'
 import type { EmailType } from '../outbox/enqueue.ts'
+import { variablesFor } from '../outbox/own-variables.ts'
 
 const Header = z.object({ name: z.string(), value: z.string() })
 
@@ -49,6 +50,7 @@ type Row = {
   messageId: string
   createdAt: Date
   vars: Record<string, unknown> | null
+  onlyVars: boolean
   type: EmailType
   subject: string
   previewText: string | null
@@ -77,7 +79,7 @@ export async function previewEmail({ db, secrets, publicUrl }: Context, { projec
   const contact = email.contactId === null ? undefined : await findContact(db, projectId, email.contactId)
   const recipient = sampleRecipient({ publicUrl, secrets, projectId }, contact, contact ? {} : { email: email.to })
   Object.assign(recipient, preferenceLinks(secrets, publicUrl, { projectId, contactId: recipient.id, emailId: id }))
-  recipient.data = { ...recipient.data, ...email.vars }
+  Object.assign(recipient, variablesFor(recipient, email))
   const cleared = email.vars === null ? await findCleared(projectId, email, recipient) : []
   for (const path of cleared) setValue(recipient.data, path)
   const shown = await previewContent(projectId, { ...email, fromName: resolveFromName(email) }, recipient)
@@ -90,7 +92,8 @@ const findRow = (db: Db, { projectId, id }: EmailId) =>
     db,
     sql<Row>`
       select e.id, e.source_type as "sourceType", e.to_address as "to", e.to_name as "toName", e.message_id as "messageId",
-        e.created_at as "createdAt", e.vars, c.reply_to as "replyTo", c.headers, c.type, c.subject, c.preview_text as "previewText", c.body,
+        e.created_at as "createdAt", e.vars, e.only_vars as "onlyVars", c.reply_to as "replyTo", c.headers, c.type, c.subject,
+        c.preview_text as "previewText", c.body,
         c.from_address as "fromAddress", c.from_name as "fromName", p.name as "projectName", p.language as "projectLanguage",
         case when e.test then (select k.id from contacts k where k.project_id = e.project_id and k.email = e.to_address) else e.contact_id end
           as "contactId"

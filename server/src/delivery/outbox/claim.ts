@@ -15,6 +15,8 @@ export type ClaimedEmail = {
   toAddress: string
   toName: string | null
   vars: Record<string, unknown>
+  /** The variables are `vars` alone. */
+  onlyVars: boolean
   sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
   campaignId: string | null
   workflowExecutionId: string | null
@@ -172,7 +174,7 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
 `
 
 const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
-  e.to_address as "toAddress", e.to_name as "toName", e.vars, e.source_type as "sourceType", e.campaign_id as "campaignId",
+  e.to_address as "toAddress", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes,
   e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
 

@@ -44,6 +44,8 @@ export type NewEmail = EmailSource & {
   /** X-Request-ID of the call. */
   requestId?: string | null
   fromDomain: string
+  /** The variables are `vars` alone, which are then OwnVariables (own-variables.ts). */
+  onlyVars?: boolean
 }
 
 export async function insertContents(tx: Tx, contents: NewContent[]) {
@@ -82,7 +84,7 @@ export function emailOfMessageId(messageId: string): string | undefined {
 }
 
 /** Emails of a request, whose contacts are found by their addresses. */
-type RequestedEmail = Omit<NewEmail, 'contactId' | 'skipped' | 'test' | 'campaignId' | 'workflowExecutionId' | 'sourceType'>
+type RequestedEmail = Omit<NewEmail, 'contactId' | 'skipped' | 'test' | 'onlyVars' | 'campaignId' | 'workflowExecutionId' | 'sourceType'>
 
 /** A CTE that enqueues emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
 export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail[]) => {
@@ -108,14 +110,14 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   }))
   await sql`${prepared}
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
-      message_id, state, error, error_code, lane, stream_id, test, request_id)
+      message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
       "workflowExecutionId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
-      coalesce(test, false), "requestId"
+      coalesce(test, false), "requestId", coalesce("onlyVars", false)
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
       "campaignId" uuid, "workflowExecutionId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
-      "requestId" text)
+      "requestId" text, "onlyVars" boolean)
   `.execute(tx)
 }
 

@@ -23,6 +23,7 @@ import { createTimeouts } from '../message/timeouts.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import { createContents } from '../outbox/content.ts'
 import { createMark } from '../outbox/mark.ts'
+import { variablesFor } from '../outbox/own-variables.ts'
 import { needsConsent } from '../outbox/sending-rules.ts'
 import { createSettle, type Settlement } from '../outbox/settle.ts'
 import { PRIORITIES } from '../outbox/stream-of.ts'
@@ -194,13 +195,19 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   }
 
   const recipientOf = ({ email, contact }: Admitted): Recipient =>
-    Object.assign(preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }), {
-      id: contact.id,
-      email: contact.email,
-      subscribed: contact.subscribed,
-      createdAt: contact.createdAt.toISOString(),
-      data: { ...contact.data, ...email.vars },
-    })
+    Object.assign(
+      preferenceLinks(secrets, publicUrl, { projectId: email.projectId, contactId: contact.id, emailId: email.id }),
+      variablesFor(
+        {
+          id: contact.id,
+          email: contact.email,
+          subscribed: contact.subscribed,
+          createdAt: contact.createdAt.toISOString(),
+          data: contact.data,
+        },
+        email,
+      ),
+    )
 
   async function buildMessage(
     { email, content, signer, tracking }: Admitted,

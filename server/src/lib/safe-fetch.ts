@@ -1,0 +1,107 @@
+import http from 'node:http'
+import https from 'node:https'
+import { isIP } from 'node:net'
+import type { Dns } from './dns.ts'
+import { literalAddress, portOf, refusalOfAddress, refusalOfUrl, type WebhookTarget } from './webhook-target.ts'
+
+export type SafeRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined; timeoutMs: number }
+
+/** `status`: the reply. `refused`: the target is not allowed, and nothing was sent. `failed`: no reply. */
+export type SafeOutcome =
+  | { is: 'status'; status: number; retryAfter: string | undefined; ms: number }
+  | { is: 'refused'; reason: string; ms: number }
+  | { is: 'failed'; reason: string; ms: number }
+
+const MAX_HEADER_BYTES = 16_384
+
+/**
+ * The only way to a URL that a customer gives. The name is resolved once, all of its addresses must be allowed, and the connection goes to
+ * one of them. Follows no redirect, and reads nothing but the status: what the other side says is not shown to the customer, who could
+ * otherwise read from our network.
+ */
+export function createSafeFetch(dns: Dns, target: WebhookTarget) {
+  return async ({ timeoutMs, ...request }: SafeRequest): Promise<SafeOutcome> => {
+    const began = performance.now()
+    const elapsed = () => Math.round(performance.now() - began)
+    const read = refusalOfUrl(request.url, target)
+    if ('refusal' in read) return { is: 'refused', reason: read.refusal, ms: elapsed() }
+    const resolved = await resolveAddresses(dns, read.url, timeoutMs)
+    if ('reason' in resolved) return { is: 'failed', reason: resolved.reason, ms: elapsed() }
+    for (const ip of resolved.addresses) {
+      const refusal = refusalOfAddress(ip, portOf(read.url), target.allowed)
+      if (refusal) return { is: 'refused', reason: refusal, ms: elapsed() }
+    }
+    const left = timeoutMs - elapsed()
+    if (left <= 0) return { is: 'failed', reason: TIMED_OUT, ms: elapsed() }
+    const outcome = await send(read.url, resolved.addresses[0]!, request, left)
+    return { ...outcome, ms: elapsed() }
+  }
+}
+
+export type SafeFetch = ReturnType<typeof createSafeFetch>
+
+const TIMED_OUT = 'No reply in time.'
+
+async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<{ addresses: string[] } | { reason: string }> {
+  const literal = literalAddress(url)
+  if (literal) return { addresses: [literal] }
+  const name = url.hostname.replace(/\.$/, '')
+  const [v4, v6] = await Promise.all([dns.lookUp('A', name, withinMs), dns.lookUp('AAAA', name, withinMs)])
+  const addresses = [v4, v6].flatMap((answer) => (answer.is === 'found' ? answer.records : []))
+  if (addresses.length) return { addresses }
+  const unknown = [v4, v6].find((answer) => answer.is === 'unknown')
+  return { reason: unknown?.is === 'unknown' ? `The name of the host could not be resolved: ${unknown.reason}.` : 'The host does not exist.' }
+}
+
+type Reply = { is: 'status'; status: number; retryAfter: string | undefined } | { is: 'failed'; reason: string }
+
+function send(url: URL, ip: string, { method, headers, body }: Omit<SafeRequest, 'url' | 'timeoutMs'>, timeoutMs: number): Promise<Reply> {
+  return new Promise((resolve) => {
+    const { request } = url.protocol === 'https:' ? https : http
+    const sent = request({
+      // The address that was checked, whatever the name resolves to now.
+      host: ip,
+      family: isIP(ip),
+      port: portOf(url),
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers: { ...headers, host: url.host, ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }) },
+      // The certificate must be that of the host name.
+      ...(literalAddress(url) ? {} : { servername: url.hostname.replace(/\.$/, '') }),
+      agent: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    })
+    const end = (reply: Reply) => {
+      clearTimeout(timer)
+      resolve(reply)
+      sent.destroy()
+    }
+    // Over all: neither a byte a second nor a flood of 1xx replies extends it.
+    const timer = setTimeout(() => end({ is: 'failed', reason: TIMED_OUT }), timeoutMs)
+    sent.on('response', (response) => {
+      const { statusCode = 0, headers: replied } = response
+      response.on('error', () => {})
+      end({ is: 'status', status: statusCode, retryAfter: replied['retry-after'] })
+    })
+    // After the end, destroying the request emits an error: it must have a listener.
+    sent.on('error', (err: NodeJS.ErrnoException) => end({ is: 'failed', reason: explain(err) }))
+    sent.end(body)
+  })
+}
+
+const REASONS: Record<string, string> = {
+  ECONNREFUSED: 'The host refused the connection.',
+  ECONNRESET: 'The host closed the connection.',
+  EHOSTUNREACH: 'The host cannot be reached.',
+  ENETUNREACH: 'The host cannot be reached.',
+  EPIPE: 'The host closed the connection.',
+  ETIMEDOUT: TIMED_OUT,
+  HPE_HEADER_OVERFLOW: 'The headers of the reply are too large.',
+}
+
+/** No detail of the other side: see `createSafeFetch`. */
+function explain({ code = '' }: NodeJS.ErrnoException) {
+  if (REASONS[code]) return REASONS[code]
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return 'The certificate of the host is not valid.'
+  return code.startsWith('HPE_') ? 'The reply is not valid HTTP.' : 'The connection failed.'
+}

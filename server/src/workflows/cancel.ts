@@ -1,0 +1,53 @@
+import { type RawBuilder, sql } from 'kysely'
+import { many, type Tx } from '../db/index.ts'
+import { addFigures } from './figures.ts'
+import { IS_ACTIVE } from './listeners.ts'
+
+/** Executions cancelled by one statement. */
+const CHUNK = 1_000
+
+/**
+ * Cancels active executions on the alias `e`, at most 1,000. An email that is already in the outbox is sent. A webhook under way is not
+ * recalled, and its outcome is ignored.
+ */
+async function cancel(tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: string) {
+  const cancelled = await many(
+    tx,
+    sql<{ id: string; workflowId: string; stepId: string | null; visits: number; wasOpen: boolean }>`
+      with chosen as materialized (
+        select e.id, e.status = 'WAITING' as was_open from workflow_executions e
+        where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
+      )
+      update workflow_executions e set status = 'CANCELLED', exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
+        awaits = null, deadline_at = null, webhook_host = null, seen = '{}'
+      from chosen c where e.project_id = ${projectId} and e.id = c.id
+      returning e.id, e.workflow_id as "workflowId", e.current_step_id as "stepId", e.visits, c.was_open as "wasOpen"
+    `,
+  )
+  const open = cancelled.filter(({ wasOpen, stepId }) => wasOpen && stepId)
+  await sql`
+    update workflow_step_executions s set status = 'SKIPPED', error = 'cancelled', completed_at = now()
+    from jsonb_to_recordset(${JSON.stringify(open)}::jsonb) as o(id uuid, visits int)
+    where s.project_id = ${projectId} and s.execution_id = o.id and s.visit = o.visits and s.completed_at is null
+  `.execute(tx)
+  await addFigures(
+    tx,
+    projectId,
+    open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind: 'cancelled' })),
+  )
+  return cancelled.length
+}
+
+/** Of deleted contacts. */
+export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds, reason }: { contactIds: string[]; reason: string }) {
+  if (!contactIds.length) return
+  while ((await cancel(tx, projectId, sql`e.contact_id = any(${contactIds}::uuid[])`, reason)) === CHUNK);
+}
+
+/** One chunk of the active executions of a workflow. Returns their number: 0 when none is left. */
+export const cancelExecutionsOfWorkflow = (tx: Tx, projectId: string, workflowId: string) =>
+  cancel(tx, projectId, sql`e.workflow_id = ${workflowId}`, 'cancelled')
+
+/** False if it has ended. */
+export const cancelExecution = async (tx: Tx, projectId: string, id: string) =>
+  (await cancel(tx, projectId, sql`e.id = ${id}`, 'cancelled')) > 0

@@ -1,0 +1,215 @@
+import { z } from 'zod'
+import { transact } from '../db/index.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi.ts'
+import type { App, Deps } from '../http/server.ts'
+import { fail, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { newStep, newTransition, replaceGraph, type StepInput, withChangedStep } from './edit-graph.ts'
+import { ALL_STEP_TYPES, type Graph, MAX_GRAPH_STEPS, MAX_GRAPH_TRANSITIONS, STEP_TYPES, stepOf, withoutStep } from './graph.ts'
+import { describeWorkflow, WorkflowParam } from './routes.ts'
+import { editGraph, type Places } from './save-graph.ts'
+import { readStepConfig } from './step-config.ts'
+import { webhookTargetOf } from './webhook-target-of.ts'
+import { getWorkflow, readGraph, showStep, showTransition, Transition, Workflow, WorkflowStep, workflowNotFound } from './workflow.ts'
+
+const MAX_STEP_NAME = 255
+const Position = z.object({ x: z.number(), y: z.number() })
+const StepName = z.string().trim().min(1).max(MAX_STEP_NAME)
+const Config = z.unknown().describe('By type: see docs/workflows.md.')
+
+const NewStep = z.object({
+  type: z.enum(STEP_TYPES),
+  name: StepName.optional(),
+  position: Position.optional(),
+  config: Config.optional(),
+  templateId: z.uuid().nullish().describe('The template of a SEND_EMAIL step, instead of `config.templateId`.'),
+})
+const StepChanges = z.object({
+  name: StepName.optional(),
+  position: Position.optional(),
+  config: Config.optional(),
+  templateId: z.uuid().nullish(),
+})
+const Branch = z.string().min(1).max(100).nullish()
+const NewTransition = z.object({
+  fromStepId: z.uuid(),
+  toStepId: z.uuid(),
+  branch: Branch,
+  condition: z.object({ branch: Branch }).nullish(),
+  priority: z.int().min(-1_000_000).max(1_000_000).optional(),
+})
+const NewGraph = z.object({
+  steps: z
+    .array(NewStep.extend({ id: z.uuid().optional(), type: z.enum(ALL_STEP_TYPES) }))
+    .max(MAX_GRAPH_STEPS)
+    .describe('The TRIGGER step keeps its id, and may be left out.'),
+  transitions: z.array(NewTransition.extend({ id: z.uuid().optional() })).max(MAX_GRAPH_TRANSITIONS),
+  version: z.int().describe('The version that was read. Refused with 409 when there is a newer one.'),
+})
+
+type GivenTransition = z.output<typeof NewTransition> & { id?: string | undefined }
+const branchOf = ({ branch, condition }: GivenTransition) => branch ?? condition?.branch ?? null
+
+/** Requests about a single step or transition name its fields directly. */
+const BARE: Places = { violation: ({ field, index }) => (index === undefined && field === 'transitions' ? 'transitions' : field), step: () => '' }
+
+export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
+  const tags = ['Workflows']
+  const config = { caller: 'project' as const, refusals: ['CONFLICT' as const] }
+  const editing = { ...config, takesHeaders: [IF_MATCH] }
+  const target = webhookTargetOf(settings)
+  const StepParam = z.object({ id: z.string(), stepId: z.string() })
+
+  app.post(
+    '/workflows/:id/steps',
+    {
+      config,
+      schema: { tags, summary: 'Add a step', params: WorkflowParam, body: NewStep, response: { 201: WorkflowStep } },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
+      const { type, name, position } = req.body
+      const read = await readStepConfig({ ...req.body, config: req.body.config }, { path: '', target, projectId })
+      const step = newStep({ type, name, position, ...read }, new Date().toISOString())
+      const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
+      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))) ?? workflowNotFound(id)
+      return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
+    },
+  )
+
+  app.patch(
+    '/workflows/:id/steps/:stepId',
+    {
+      config: editing,
+      schema: {
+        tags,
+        summary: 'Update a step',
+        description: 'Executions that run keep the step as it was when they started.',
+        params: StepParam,
+        body: StepChanges,
+        response: { 200: WorkflowStep },
+      },
+    },
+    async (req) => {
+      const projectId = req.project.id
+      const stepId = req.params.stepId.toLowerCase()
+      const row = await getWorkflow(db, { projectId, id: req.params.id })
+      const stored = stepOf(await readGraph(db, row), stepId) ?? notFound('step', stepId)
+      const { config: given, templateId, name, position } = req.body
+      const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
+      const read = isConfigured
+        ? await readStepConfig({ type: stored.type, config: given ?? stored.config, templateId }, { path: '', target, projectId })
+        : {}
+      const places: Places = { violation: () => 'config', step: () => '' }
+      const change = (graph: Graph) => withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
+      const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
+      const edited = (await transact(db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
+      return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })
+    },
+  )
+
+  app.delete(
+    '/workflows/:id/steps/:stepId',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Delete a step',
+        description: 'With its transitions. With `splice=true` transitions to it lead to the step after it instead.',
+        params: StepParam,
+        querystring: z.object({ splice: z.enum(['true', 'false']).optional() }),
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const stepId = req.params.stepId.toLowerCase()
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
+      const change = (graph: Graph) => {
+        const step = stepOf(graph, stepId)
+        if (step?.type === 'TRIGGER') fail('CONFLICT', { message: 'The TRIGGER step cannot be deleted.' })
+        return step && withoutStep(graph, stepId, { splice: req.query.splice === 'true' })
+      }
+      const places: Places = { violation: () => 'splice', step: () => '' }
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places, change }))
+      return edited ? reply.status(204).send(null) : notFound('step', stepId)
+    },
+  )
+
+  app.post(
+    '/workflows/:id/transitions',
+    {
+      config,
+      schema: { tags, summary: 'Add a transition', params: WorkflowParam, body: NewTransition, response: { 201: Transition } },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
+      const transition = newTransition({ ...req.body, branch: branchOf(req.body) }, new Date().toISOString())
+      const change = (graph: Graph) => ({ ...graph, transitions: [...graph.transitions, transition] })
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
+      return edited ? reply.status(201).send(showTransition(transition)) : workflowNotFound(id)
+    },
+  )
+
+  app.delete(
+    '/workflows/:id/transitions/:transitionId',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Delete a transition',
+        params: z.object({ id: z.string(), transitionId: z.string() }),
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const transitionId = req.params.transitionId.toLowerCase()
+      const { id } = await getWorkflow(db, { projectId, id: req.params.id })
+      const change = (graph: Graph) => {
+        const transitions = graph.transitions.filter((transition) => transition.id !== transitionId)
+        return transitions.length < graph.transitions.length ? { ...graph, transitions } : undefined
+      }
+      const edited = await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))
+      return edited ? reply.status(204).send(null) : notFound('transition', transitionId)
+    },
+  )
+
+  app.put(
+    '/workflows/:id/graph',
+    {
+      config: editing,
+      schema: {
+        tags,
+        summary: 'Replace all steps and transitions',
+        description: 'At once: no execution starts with a part of the change. New ids may be chosen by the caller.',
+        params: WorkflowParam,
+        body: NewGraph,
+        response: { 200: Workflow },
+      },
+    },
+    async (req, reply) => {
+      const projectId = req.project.id
+      const { id } = req.params
+      await getWorkflow(db, { projectId, id })
+      const steps: StepInput[] = []
+      for (const [index, step] of req.body.steps.entries()) {
+        const read = await readStepConfig({ ...step, config: step.config }, { path: `steps.${index}.`, target, projectId })
+        steps.push({ id: step.id?.toLowerCase(), type: step.type, name: step.name, position: step.position, ...read })
+      }
+      const transitions = req.body.transitions.map((each) => ({ ...each, id: each.id?.toLowerCase(), branch: branchOf(each) }))
+      const places: Places = {
+        violation: ({ index, field }) => (index === undefined ? field : `transitions.${index}.${field}`),
+        step: ({ id: stepId }) => `steps.${req.body.steps.findIndex((step) => step.id?.toLowerCase() === stepId)}.`,
+      }
+      const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
+      const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }
+      const edited = (isId(id) && (await transact(db, (tx) => editGraph(tx, edit)))) || workflowNotFound(id)
+      const workflow = await describeWorkflow(db, edited.row, edited.graph)
+      return reply.header('etag', etagOf(workflow)).send(workflow)
+    },
+  )
+}

@@ -1,0 +1,159 @@
+/** Steps that a caller may add. Every workflow has one TRIGGER step besides, where executions start. */
+export const STEP_TYPES = ['SEND_EMAIL', 'DELAY', 'WAIT_FOR_EVENT', 'CONDITION', 'WEBHOOK', 'UPDATE_CONTACT', 'EXIT'] as const
+export const ALL_STEP_TYPES = ['TRIGGER', ...STEP_TYPES] as const
+export type StepType = (typeof ALL_STEP_TYPES)[number]
+
+export type GraphStep = {
+  id: string
+  type: StepType
+  name: string
+  position: { x: number; y: number }
+  /** Valid for its type: see step-config.ts. */
+  config: Record<string, unknown>
+  templateId: string | null
+  createdAt: string
+  updatedAt: string
+}
+export type GraphTransition = {
+  id: string
+  fromStepId: string
+  toStepId: string
+  /** Null: the plain transition. */
+  branch: string | null
+  priority: number
+  createdAt: string
+}
+export type Graph = { steps: GraphStep[]; transitions: GraphTransition[] }
+
+export const MAX_GRAPH_STEPS = 200
+export const MAX_GRAPH_TRANSITIONS = 2_000
+
+/** What is wrong with a graph. `index` is that of the transition; undefined: the graph as a whole. */
+export type Violation = { index?: number; field: 'fromStepId' | 'toStepId' | 'branch' | 'steps' | 'transitions'; message: string }
+
+/** The branches of a step. Null is the plain transition. */
+export function branchesOf({ type, config }: Pick<GraphStep, 'type' | 'config'>): (string | null)[] {
+  if (type === 'EXIT') return []
+  if (type === 'WAIT_FOR_EVENT') return [null, 'timeout']
+  if (type !== 'CONDITION') return [null]
+  if (config.mode !== 'multi') return ['yes', 'no']
+  return [...(config.branches as { id: string }[]).map(({ id }) => id), 'default']
+}
+
+/** Everything that a stored graph must not have. Empty: the graph is valid. */
+export function violationsOf({ steps, transitions }: Graph): Violation[] {
+  const found: Violation[] = []
+  if (steps.length > MAX_GRAPH_STEPS) found.push({ field: 'steps', message: `At most ${MAX_GRAPH_STEPS} steps.` })
+  if (transitions.length > MAX_GRAPH_TRANSITIONS)
+    found.push({ field: 'transitions', message: `At most ${MAX_GRAPH_TRANSITIONS} transitions.` })
+  if (found.length) return found
+  if (steps.filter(({ type }) => type === 'TRIGGER').length !== 1)
+    found.push({ field: 'steps', message: 'A workflow has exactly one TRIGGER step.' })
+  const byId = new Map(steps.map((step) => [step.id, step]))
+  const taken = new Set<string>()
+  for (const [index, transition] of transitions.entries()) {
+    const violation = violationOf(transition, byId, taken)
+    if (violation) found.push({ index, ...violation })
+  }
+  const looping = found.length ? -1 : findEndlessLoop({ steps, transitions })
+  if (looping > -1) found.push({ index: looping, field: 'toStepId', message: 'A loop needs a DELAY or WAIT_FOR_EVENT step in it.' })
+  return found
+}
+
+function violationOf(
+  { fromStepId, toStepId, branch }: GraphTransition,
+  byId: Map<string, GraphStep>,
+  taken: Set<string>,
+): Omit<Violation, 'index'> | undefined {
+  const from = byId.get(fromStepId)
+  const to = byId.get(toStepId)
+  if (!from) return { field: 'fromStepId', message: 'No such step in this workflow.' }
+  if (!to) return { field: 'toStepId', message: 'No such step in this workflow.' }
+  if (from === to) return { field: 'toStepId', message: 'A step cannot lead to itself.' }
+  if (to.type === 'TRIGGER') return { field: 'toStepId', message: 'Nothing leads to the TRIGGER step.' }
+  if (from.type === 'EXIT') return { field: 'fromStepId', message: 'Nothing follows an EXIT step.' }
+  const branches = branchesOf(from)
+  if (!branches.includes(branch)) return { field: 'branch', message: describeBranches(branches) }
+  const name = `${fromStepId} ${branch ?? ''}`
+  if (taken.has(name)) return { field: 'branch', message: branch ? `The branch "${branch}" leads somewhere already.` : SECOND_PLAIN }
+  taken.add(name)
+  return undefined
+}
+
+const SECOND_PLAIN = 'The step has a transition already.'
+
+function describeBranches(branches: (string | null)[]) {
+  const named = branches.filter((branch) => branch !== null)
+  if (!named.length) return 'This step has no branches.'
+  return `Must be one of: ${named.join(', ')}${branches.includes(null) ? ', or none' : ''}.`
+}
+
+/**
+ * Index of a transition in a loop without a pause; -1 if there is none. Removes steps that no remaining step leads to until only loops, and
+ * what follows them, are left; then the same in the other direction.
+ */
+function findEndlessLoop({ steps, transitions }: Graph): number {
+  const left = new Set(steps.filter(({ type }) => type !== 'DELAY' && type !== 'WAIT_FOR_EVENT').map(({ id }) => id))
+  peel(left, transitions, ({ fromStepId, toStepId }) => [fromStepId, toStepId])
+  peel(left, transitions, ({ fromStepId, toStepId }) => [toStepId, fromStepId])
+  return transitions.findLastIndex(({ fromStepId, toStepId }) => left.has(fromStepId) && left.has(toStepId))
+}
+
+/** Removes steps without a remaining predecessor, in the direction of `ends`. */
+function peel(left: Set<string>, transitions: GraphTransition[], ends: (transition: GraphTransition) => [from: string, to: string]) {
+  const edges = transitions.map(ends).filter(([from, to]) => left.has(from) && left.has(to))
+  const incoming = new Map<string, number>([...left].map((id) => [id, 0]))
+  const targets = new Map<string, string[]>([...left].map((id) => [id, []]))
+  for (const [from, to] of edges) {
+    incoming.set(to, incoming.get(to)! + 1)
+    targets.get(from)!.push(to)
+  }
+  const free = [...left].filter((id) => incoming.get(id) === 0)
+  for (let id = free.pop(); id !== undefined; id = free.pop()) {
+    left.delete(id)
+    for (const to of targets.get(id)!) {
+      incoming.set(to, incoming.get(to)! - 1)
+      if (incoming.get(to) === 0) free.push(to)
+    }
+  }
+}
+
+export const triggerOf = ({ steps }: Graph): GraphStep => steps.find(({ type }) => type === 'TRIGGER')!
+
+export const stepOf = ({ steps }: Graph, id: string | null): GraphStep | undefined => steps.find((step) => step.id === id)
+
+/** The transition that an outcome of a step takes. A timeout without a transition of its own takes the plain one. */
+export function transitionFor({ transitions }: Graph, stepId: string, branch: string | null): GraphTransition | undefined {
+  const outgoing = transitions.filter(({ fromStepId }) => fromStepId === stepId)
+  const exact = outgoing.find((transition) => transition.branch === branch)
+  return exact ?? (branch === 'timeout' ? outgoing.find((transition) => transition.branch === null) : undefined)
+}
+
+/** Removes a step with its transitions. With `splice`, transitions to it lead to the step after it instead. */
+export function withoutStep({ steps, transitions }: Graph, stepId: string, { splice }: { splice: boolean }): Graph {
+  const target = splice ? targetAfter(transitions, stepId) : undefined
+  return {
+    steps: steps.filter(({ id }) => id !== stepId),
+    transitions: transitions.flatMap((transition) => {
+      if (transition.fromStepId === stepId) return []
+      if (transition.toStepId !== stepId) return [transition]
+      return target === undefined || target === transition.fromStepId ? [] : [{ ...transition, toStepId: target }]
+    }),
+  }
+}
+
+/** The plain transition, else "yes", else the first. */
+function targetAfter(transitions: GraphTransition[], stepId: string) {
+  const outgoing = transitions.filter(({ fromStepId }) => fromStepId === stepId)
+  const preferred = outgoing.find(({ branch }) => branch === null) ?? outgoing.find(({ branch }) => branch === 'yes') ?? outgoing[0]
+  return preferred?.toStepId
+}
+
+/** Steps that no execution can come to. */
+export function unreachableSteps(graph: Graph): GraphStep[] {
+  const reached = new Set([triggerOf(graph).id])
+  // A set grows while it is iterated: each step is visited once.
+  for (const id of reached)
+    for (const { fromStepId, toStepId } of graph.transitions) if (fromStepId === id) reached.add(toStepId)
+  return graph.steps.filter(({ id }) => !reached.has(id))
+}

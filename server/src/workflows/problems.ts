@@ -1,0 +1,62 @@
+import { sql } from 'kysely'
+import { type Db, many } from '../db/index.ts'
+import { type Graph, triggerOf, unreachableSteps } from './graph.ts'
+import { type StepCondition, referencesOfCondition } from './step-condition.ts'
+import type { WorkflowRow } from './workflow.ts'
+
+export type Problem = {
+  stepId: string | null
+  code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete'
+  message: string
+}
+
+/** What keeps a valid workflow from doing what it should. */
+export async function findProblems(db: Db, workflow: WorkflowRow, graph: Graph): Promise<Problem[]> {
+  const trigger = triggerOf(graph)
+  const starts = graph.transitions.some(({ fromStepId }) => fromStepId === trigger.id)
+  return [
+    ...(starts ? [] : [{ stepId: trigger.id, code: 'no_steps' as const, message: 'Nothing follows the trigger.' }]),
+    ...unreachableSteps(graph).map(({ id, name }) => ({
+      stepId: id,
+      code: 'unreachable' as const,
+      message: `No execution comes to the step "${name}".`,
+    })),
+    ...(await findTemplateProblems(db, workflow.projectId, graph)),
+    ...(await findSegmentProblems(db, workflow, graph)),
+  ]
+}
+
+async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph): Promise<Problem[]> {
+  const sending = steps.filter(({ templateId }) => templateId !== null)
+  if (!sending.length) return []
+  const found = await many(
+    db,
+    sql<{ id: string; hasFrom: boolean }>`
+      select id, from_address is not null as "hasFrom" from templates
+      where project_id = ${projectId} and id = any(${sending.map(({ templateId }) => templateId)}::uuid[])
+    `,
+  )
+  const byId = new Map(found.map((template) => [template.id, template]))
+  return sending.flatMap(({ id: stepId, templateId }): Problem[] => {
+    const template = byId.get(templateId!)
+    if (!template) return [{ stepId, code: 'template_missing', message: 'The template does not exist.' }]
+    return template.hasFrom ? [] : [{ stepId, code: 'no_sender', message: 'The template has no "from" address.' }]
+  })
+}
+
+/** Segments are not deleted while a workflow uses them, except by a reset of the project that is under way. */
+async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConfig }: WorkflowRow, { steps }: Graph): Promise<Problem[]> {
+  const uses: { stepId: string | null; segmentId: string }[] = steps.flatMap(({ id, type, config }) =>
+    type === 'CONDITION' ? referencesOfCondition(config as StepCondition).segments.map((segmentId) => ({ stepId: id, segmentId })) : [],
+  )
+  if (triggerType === 'SCHEDULE') uses.push({ stepId: null, segmentId: triggerConfig.segmentId as string })
+  if (!uses.length) return []
+  const found = await many(
+    db,
+    sql<{ id: string }>`select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])`,
+  )
+  const known = new Set(found.map(({ id }) => id))
+  return uses
+    .filter(({ segmentId }) => !known.has(segmentId))
+    .map(({ stepId }) => ({ stepId, code: 'segment_missing', message: 'The segment does not exist.' }))
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import { type Db, transact } from '../db/index.ts'
+import { etagOf, readIfMatch } from '../http/if-match.ts'
+import { IF_MATCH } from '../http/openapi.ts'
+import { pageList } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { invalid } from '../lib/errors.ts'
+import { isId } from '../lib/id.ts'
+import { listWorkflowFields, WorkflowFields } from './fields.ts'
+import type { Graph } from './graph.ts'
+import { listWorkflows, WorkflowItem, WorkflowsQuery } from './list.ts'
+import { findProblems } from './problems.ts'
+import { changeWorkflow, createWorkflow, deleteWorkflow, duplicateWorkflow, MAX_WORKFLOW_NAME } from './save.ts'
+import { readTrigger, TRIGGER_TYPES } from './trigger.ts'
+import { getWorkflow, readGraph, showWorkflow, Workflow, type WorkflowRow, workflowNotFound } from './workflow.ts'
+
+export const WorkflowParam = z.object({ id: z.string() })
+const Name = z.string().trim().min(1).max(MAX_WORKFLOW_NAME)
+const Description = z.string().max(2_000).nullish()
+const TriggerConfig = z.unknown().describe('`EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone?, segmentId}`. `MANUAL`: nothing.')
+
+const NewWorkflow = z.object({
+  name: Name,
+  eventName: z.string().max(255).optional().describe('The event that starts it. Or give `triggerConfig`.'),
+  triggerConfig: TriggerConfig.optional(),
+  description: Description,
+  allowReentry: z.boolean().optional(),
+})
+const Changes = z.object({
+  name: Name.optional(),
+  description: Description,
+  triggerType: z.enum(TRIGGER_TYPES).optional(),
+  triggerConfig: TriggerConfig.optional(),
+  enabled: z.boolean().optional(),
+  allowReentry: z.boolean().optional(),
+})
+
+/** The answer about one workflow. */
+export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) => showWorkflow(row, graph, await findProblems(db, row, graph))
+
+export function workflowRoutes(app: App, { db }: Deps) {
+  const tags = ['Workflows']
+  const config = { caller: 'project' as const }
+
+  app.get(
+    '/workflows',
+    {
+      config: { ...config, slowRead: true },
+      schema: { tags, summary: 'List workflows', querystring: WorkflowsQuery, response: { 200: pageList(WorkflowItem) } },
+    },
+    (req) => listWorkflows(db, req.project.id, req.query),
+  )
+
+  app.get(
+    '/workflows/fields',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags,
+        summary: 'List fields for conditions',
+        description: 'Fields of contacts, and with `eventName` those of the last events of this name.',
+        querystring: z.object({ eventName: z.string().max(255).optional() }),
+        response: { 200: WorkflowFields },
+      },
+    },
+    (req) => listWorkflowFields(db, req.project.id, req.query.eventName),
+  )
+
+  app.post(
+    '/workflows',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Create a workflow',
+        description: 'Starts as `EVENT` and disabled, with a TRIGGER step.',
+        body: NewWorkflow,
+        response: { 201: Workflow },
+      },
+    },
+    async (req, reply) => {
+      const { name, eventName, triggerConfig, description = null, allowReentry = false } = req.body
+      if (eventName === undefined && triggerConfig === undefined) invalid('eventName', 'Required.', 'required')
+      const trigger = readTrigger('EVENT', eventName === undefined ? triggerConfig : { eventName })
+      const workflow = { projectId: req.project.id, name, description, triggerType: 'EVENT' as const, triggerConfig: trigger, allowReentry }
+      const { row, graph } = await transact(db, (tx) => createWorkflow(tx, workflow))
+      return reply.status(201).send(await describeWorkflow(db, row, graph))
+    },
+  )
+
+  app.get(
+    '/workflows/:id',
+    {
+      config,
+      schema: { tags, summary: 'Get a workflow with its steps and transitions', params: WorkflowParam, response: { 200: Workflow } },
+    },
+    async (req, reply) => {
+      const row = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const workflow = await describeWorkflow(db, row, await readGraph(db, row))
+      return reply.header('etag', etagOf(workflow)).send(workflow)
+    },
+  )
+
+  app.patch(
+    '/workflows/:id',
+    {
+      config: { ...config, takesHeaders: [IF_MATCH], refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Update a workflow',
+        description: 'Disabling keeps contacts from entering; executions that run go on.',
+        params: WorkflowParam,
+        body: Changes,
+        response: { 200: Workflow },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const { triggerType, triggerConfig, ...changes } = req.body
+      const changesOf = (stored: WorkflowRow) => {
+        if (triggerType === undefined && triggerConfig === undefined) return changes
+        const type = triggerType ?? stored.triggerType
+        const given = triggerConfig ?? (type === stored.triggerType ? stored.triggerConfig : undefined)
+        return { ...changes, trigger: { type, config: readTrigger(type, given) } }
+      }
+      const edit = { projectId: req.project.id, id, revisions: readIfMatch(req), changesOf }
+      const row = (isId(id) && (await transact(db, (tx) => changeWorkflow(tx, edit)))) || workflowNotFound(id)
+      const workflow = await describeWorkflow(db, row, await readGraph(db, row))
+      return reply.header('etag', etagOf(workflow)).send(workflow)
+    },
+  )
+
+  app.delete(
+    '/workflows/:id',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Delete a workflow',
+        description: 'Refused while it has active executions. Its executions are deleted with it; their emails stay.',
+        params: WorkflowParam,
+        response: { 204: z.null().describe('No content') },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const deleted = isId(id) && (await transact(db, (tx) => deleteWorkflow(tx, { projectId: req.project.id, id })))
+      return deleted ? reply.status(204).send(null) : workflowNotFound(id)
+    },
+  )
+
+  app.post(
+    '/workflows/:id/duplicate',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Duplicate a workflow',
+        description: 'The copy is disabled.',
+        params: WorkflowParam,
+        response: { 201: Workflow },
+      },
+    },
+    async (req, reply) => {
+      const { id } = req.params
+      const copy = isId(id) && (await transact(db, (tx) => duplicateWorkflow(tx, { projectId: req.project.id, id })))
+      const { row, graph } = copy || workflowNotFound(id)
+      return reply.status(201).send(await describeWorkflow(db, row, graph))
+    },
+  )
+}

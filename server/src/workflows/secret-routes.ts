@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { transact } from '../db/index.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Id, Timestamp } from '../http/validate.ts'
+import { getWebhookSecret, rotateWebhookSecret, type WebhookSecret } from './webhook-secret.ts'
+
+const Secret = z.object({
+  secret: z.string().describe('Signs webhooks by Standard Webhooks (HMAC-SHA256).'),
+  previousUntil: Timestamp.nullable().describe('After a rotation, requests are also signed with the secret before, until this time.'),
+})
+const show = ({ secret, previousUntil }: WebhookSecret) => ({ secret, previousUntil: previousUntil?.toISOString() ?? null })
+
+export function webhookSecretRoutes(app: App, { db, secrets }: Deps) {
+  const tags = ['Projects']
+  const config = { caller: 'session' as const, role: 'ADMIN' as const }
+  const params = z.object({ id: Id('project') })
+
+  app.get(
+    '/projects/:id/webhook-secret',
+    { config, schema: { tags, summary: 'Get the secret that signs webhooks', params, response: { 200: Secret } } },
+    async (req) => show(await getWebhookSecret(db, secrets, req.project.id)),
+  )
+
+  app.post(
+    '/projects/:id/webhook-secret',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Rotate the secret that signs webhooks',
+        description: 'For a day requests are signed with both secrets.',
+        params,
+        response: { 200: Secret },
+      },
+    },
+    async (req) => show(await transact(db, (tx) => rotateWebhookSecret(tx, secrets, req.project.id))),
+  )
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import type { Db } from '../db/index.ts'
+import { readFigures } from './figures.ts'
+import { ALL_STEP_TYPES } from './graph.ts'
+import { readGraph, type WorkflowRow } from './workflow.ts'
+
+export const WorkflowStats = z.object({
+  version: z.int(),
+  started: z.int().describe('Executions so far.'),
+  steps: z.array(
+    z.object({
+      stepId: z.uuid(),
+      name: z.string(),
+      type: z.enum(ALL_STEP_TYPES),
+      entered: z.int(),
+      waiting: z.int().describe('Executions at the step now.'),
+      completed: z.int(),
+      skipped: z.int(),
+      failed: z.int(),
+      cancelled: z.int(),
+    }),
+  ),
+  transitions: z.array(z.object({ transitionId: z.uuid(), fromStepId: z.uuid(), toStepId: z.uuid(), branch: z.string().nullable(), taken: z.int() })),
+})
+
+/** Figures of the current graph, over all versions that had the same steps and transitions. */
+export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output<typeof WorkflowStats>> {
+  const { projectId, id, version } = workflow
+  const graph = await readGraph(db, workflow)
+  const figure = await readFigures(db, { projectId, workflowId: id })
+  return {
+    version,
+    started: figure(id, 'started'),
+    steps: graph.steps.map((step) => {
+      const [entered, completed, skipped, failed, cancelled] = (['entered', 'completed', 'skipped', 'failed', 'cancelled'] as const).map((kind) =>
+        figure(step.id, kind),
+      ) as [number, number, number, number, number]
+      const waiting = Math.max(0, entered - completed - skipped - failed - cancelled)
+      return { stepId: step.id, name: step.name, type: step.type, entered, waiting, completed, skipped, failed, cancelled }
+    }),
+    transitions: graph.transitions.map(({ id: transitionId, fromStepId, toStepId, branch }) => ({
+      transitionId,
+      fromStepId,
+      toStepId,
+      branch,
+      taken: figure(transitionId, 'taken'),
+    })),
+  }
+}

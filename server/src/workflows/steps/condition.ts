@@ -1,0 +1,35 @@
+import { readFacts } from '../../conditions/facts.ts'
+import { groupBy } from '../../lib/group-by.ts'
+import { createYield } from '../../lib/yield-to-loop.ts'
+import { readContext } from '../../segments/evaluate.ts'
+import { loadLookup } from '../../segments/expressions.ts'
+import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from '../step-condition.ts'
+import { dataOf, type StepOutcome, type StepRunner } from './step.ts'
+
+/** Compiles each step once for all executions at it. */
+export const runCondition: StepRunner = async (tx, { projectId }, executions) => {
+  const outcomes = new Map<string, StepOutcome>()
+  const byStep = groupBy(executions, ({ workflowId, version, step }) => `${workflowId} ${version} ${step.id}`)
+  const pause = createYield()
+  for (const several of byStep.values()) {
+    const condition = several[0]!.step.config as StepCondition
+    const known = await loadLookup(tx, projectId, referencesOfCondition(condition).segments)
+    // A segment that is gone, during a reset of the project, has no members.
+    const compiled = compileCondition(condition, (id) => known(id) ?? { type: 'STATIC' })
+    const expressions = compiled.cases.map(({ expression }) => expression)
+    const facts = await readFacts(tx, { projectId, contactIds: several.map(({ contactId }) => contactId), expressions })
+    const context = await readContext(
+      tx,
+      projectId,
+      expressions.map((expression) => ({ expression })),
+    )
+    const byContact = new Map(facts.map((each) => [each.contact.id, each]))
+    for (const execution of several) {
+      const own = byContact.get(execution.contactId)
+      const branch = own && chooseBranch(compiled, own, dataOf(execution), context)
+      outcomes.set(execution.id, branch ? { is: 'done', branch, output: { branch } } : { is: 'cancelled', reason: 'contact_deleted' })
+      await pause()
+    }
+  }
+  return executions.map(({ id }) => outcomes.get(id)!)
+}

@@ -1,0 +1,59 @@
+import type { Tx } from '../../db/index.ts'
+import type { Graph, GraphStep } from '../graph.ts'
+import type { ExecutionData } from '../step-condition.ts'
+import type { StartEvent } from '../enrol.ts'
+
+/** An execution that was claimed, with the step that it has come to. */
+export type Running = {
+  id: string
+  workflowId: string
+  version: number
+  contactId: string
+  /** `RUNNING`: has just come to the step. `WAITING`: the step is open, and it is time to go on with it. */
+  status: 'RUNNING' | 'WAITING'
+  visits: number
+  arrivedAt: Date
+  dueAt: Date | null
+  awaits: string | null
+  deadlineAt: Date | null
+  attempts: number
+  /** Events by name that arrived meanwhile. */
+  seen: Record<string, StartEvent>
+  context: Record<string, unknown>
+  event: StartEvent | null
+  startedAt: Date
+  step: GraphStep
+  graph: Graph
+}
+
+/** What a step does with an execution. */
+export type StepOutcome =
+  /** Goes on by a branch; null is the plain transition. */
+  | { is: 'done'; branch?: string | null; output?: object; context?: Record<string, unknown>; emailId?: string; input?: object }
+  /** The step does not apply to this contact. Goes on. */
+  | { is: 'skipped'; reason: string; output?: object }
+  | { is: 'exit'; reason: string | null }
+  | { is: 'failed'; error: string; output?: object }
+  /** Stays at the step. `until` null: never by time alone. */
+  | {
+      is: 'wait'
+      as: 'SCHEDULED' | 'WAITING'
+      until: Date | null
+      awaits?: string
+      deadlineAt?: Date | null
+      attempts?: number
+      webhookHost?: string
+      output?: object
+    }
+  /** The contact is gone. */
+  | { is: 'cancelled'; reason: string }
+
+/** `now` is the time of the transaction. `contacts` has those that still exist. */
+export type StepBatch = { projectId: string; now: Date; contacts: Map<string, { email: string; subscribed: boolean }> }
+
+/** Runs one type of step for many executions at once. Returns the outcomes in order. */
+export type StepRunner = (tx: Tx, batch: StepBatch, executions: Running[]) => Promise<StepOutcome[]>
+
+export const dataOf = ({ event, context }: Pick<Running, 'event' | 'context'>): ExecutionData => ({ event: event?.data ?? {}, context })
+
+export const later = (from: Date, ms: number) => new Date(from.getTime() + ms)
