@@ -253,6 +253,7 @@ export interface Schema {
     request_id: string | null
     requeued_at: Timestamp | null
     unsubscribed_at: Timestamp | null
+    only_vars: Generated<boolean>
   }
   event_count_deltas: {
     project_id: string
@@ -559,6 +560,116 @@ export interface Schema {
     email: string
     password_hash: string
     email_verified_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
+  webhook_secrets: {
+    project_id: string
+    secret: Buffer
+    previous: Buffer | null
+    previous_until: Timestamp | null
+    created_at: Generated<Timestamp>
+  }
+  workflow_executions: {
+    project_id: string
+    id: string
+    workflow_id: string
+    version: number
+    contact_id: string
+    status: Generated<string>
+    current_step_id: string | null
+    visits: Generated<number>
+    arrived_at: Generated<Timestamp>
+    due_at: Generated<Timestamp | null>
+    awaits: string | null
+    deadline_at: Timestamp | null
+    attempts: Generated<number>
+    webhook_host: string | null
+    seen: Generated<Json>
+    exit_reason: string | null
+    context: Generated<Json>
+    event: Json | null
+    source_event_id: string | null
+    once: Generated<boolean>
+    started_at: Generated<Timestamp>
+    completed_at: Timestamp | null
+    created_at: Generated<Timestamp>
+    updated_at: Generated<Timestamp>
+  }
+  workflow_figures: {
+    project_id: string
+    workflow_id: string
+    subject_id: string
+    kind: string
+    n: string
+    created_at: Generated<Timestamp>
+  }
+  workflow_firings: {
+    project_id: string
+    id: string
+    workflow_id: string
+    fired_for: Timestamp
+    status: string
+    reason: string | null
+    after: string | null
+    enrolled: Generated<number>
+    created_at: Generated<Timestamp>
+    ended_at: Timestamp | null
+  }
+  workflow_graphs: {
+    project_id: string
+    workflow_id: string
+    version: number
+    graph: Json
+    uses: Generated<Json>
+    pinned: Generated<boolean>
+    created_at: Generated<Timestamp>
+  }
+  workflow_refusals: {
+    project_id: string
+    workflow_id: string
+    contact_id: string
+    hour: Timestamp
+    reason: string
+    count: Generated<number>
+    created_at: Generated<Timestamp>
+  }
+  workflow_step_executions: {
+    project_id: string
+    execution_id: string
+    visit: number
+    id: string
+    workflow_id: string
+    step_id: string
+    status: string
+    scheduled_for: Timestamp | null
+    input: Json | null
+    output: Json | null
+    error: string | null
+    email_id: string | null
+    started_at: Generated<Timestamp>
+    completed_at: Timestamp | null
+  }
+  workflow_tallies: {
+    project_id: string
+    id: string
+    workflow_id: string
+    subject_id: string
+    kind: string
+    n: number
+    created_at: Generated<Timestamp>
+  }
+  workflows: {
+    project_id: string
+    id: string
+    name: string
+    description: string | null
+    trigger_type: Generated<string>
+    trigger_config: Generated<Json>
+    enabled: Generated<boolean>
+    allow_reentry: Generated<boolean>
+    version: Generated<number>
+    next_firing_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
   }
