@@ -1,0 +1,215 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
+import { newWorkflowProject } from './workflow-project.ts'
+
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+let project: Awaited<ReturnType<typeof newWorkflowProject>>
+beforeAll(async () => {
+  project = await newWorkflowProject(sterna)
+})
+
+let people = 0
+const newAddress = () => `person${++people}@example.com`
+const exit = (reason: string) => ({ type: 'EXIT', config: { reason } })
+
+describe('an event', () => {
+  test('takes the contact through the steps, with one email', async () => {
+    const templateId = await project.template({ subject: 'Hi {{name}}, {{code}} {{event.code}}', from: `hello@${project.domain}` })
+    const event = `signup-${++people}`
+    const workflow = await project.line(
+      [
+        { type: 'UPDATE_CONTACT', config: { updates: { greeted: true, email: 'x@y.z' } } },
+        { type: 'SEND_EMAIL', config: { templateId } },
+        exit('done'),
+      ],
+      { eventName: event },
+    )
+    const email = newAddress()
+    await project.track({ email, event, data: { name: 'Ada', code: { value: 'C1', persistent: false } } })
+    const execution = await project.ended(workflow.id)
+    expect(execution).toMatchObject({ status: 'EXITED', exitReason: 'done', contact: { email }, currentStep: { type: 'EXIT' }, context: {} })
+    expect(execution.stepExecutions.map(({ step, status }: { step: { type: string }; status: string }) => [step.type, status])).toEqual([
+      ['TRIGGER', 'COMPLETED'],
+      ['UPDATE_CONTACT', 'COMPLETED'],
+      ['SEND_EMAIL', 'COMPLETED'],
+      ['EXIT', 'COMPLETED'],
+    ])
+    const { emailId } = execution.stepExecutions[2]
+    await eventually(async () =>
+      expect(await project.email(emailId)).toMatchObject({
+        subject: 'Hi Ada, C1 C1',
+        to: email,
+        sourceType: 'WORKFLOW',
+        workflowExecutionId: execution.id,
+        templateId,
+        status: 'SENT',
+      }),
+    )
+    expect((await project.contacts.find(email)).data).toEqual({ name: 'Ada', greeted: true })
+    const { body: stats } = await project.call('GET', `/workflows/${workflow.id}/stats`)
+    expect(stats).toMatchObject({ started: 1, steps: [{ entered: 1 }, { completed: 1 }, { completed: 1, waiting: 0 }, { completed: 1 }] })
+    expect(stats.transitions.map(({ taken }: { taken: number }) => taken)).toEqual([1, 1, 1])
+  })
+
+  test('starts a workflow without re-entry once', async () => {
+    const event = `once-${++people}`
+    const { id } = await project.line([exit('done')], { eventName: event })
+    const email = newAddress()
+    await project.track({ email, event })
+    const { contactId } = await project.ended(id)
+    await project.track({ email, event })
+    await project.track({ email: newAddress(), event })
+    await eventually(async () => expect(await project.executions(id)).toHaveLength(2))
+    expect(await project.executions(id, `?contactId=${contactId}`)).toHaveLength(1)
+    expect((await project.call('GET', `/workflows/${id}/explain/${contactId}`)).body).toMatchObject({
+      isActive: false,
+      canEnter: false,
+      reason: 'reentry',
+      executions: [{ status: 'EXITED', exitReason: 'done' }],
+    })
+  })
+})
+
+describe('a condition', () => {
+  test('takes one branch', async () => {
+    const { id, steps } = await project.create({ eventName: `buy-${++people}` })
+    await project.call('PATCH', `/workflows/${id}`, { triggerType: 'MANUAL', allowReentry: true })
+    const condition = await project.addStep(id, {
+      type: 'CONDITION',
+      config: {
+        logic: 'AND',
+        groups: [
+          {
+            filters: [
+              { field: 'data.plan', operator: 'equals', value: 'pro' },
+              { field: 'context.amount', operator: 'greaterThan', value: 10 },
+            ],
+          },
+        ],
+      },
+    })
+    const [yes, no] = [await project.addStep(id, exit('yes')), await project.addStep(id, exit('no'))]
+    await project.connect(id, steps[0].id, condition.id)
+    await project.connect(id, condition.id, yes.id, 'yes')
+    await project.connect(id, condition.id, no.id, 'no')
+    const contact = await project.contacts.create(newAddress(), { data: { plan: 'pro' } })
+    const start = (context: object) => project.call('POST', `/workflows/${id}/executions`, { contactId: contact.id, context })
+    expect((await start({ amount: 11 })).status).toBe(409)
+    await project.call('PATCH', `/workflows/${id}`, { enabled: true })
+    for (const [amount, reason] of [
+      [11, 'yes'],
+      [10, 'no'],
+    ] as const) {
+      const { status, body } = await start({ amount })
+      expect(status).toBe(201)
+      await eventually(async () => expect(await project.execution(id, body.id)).toMatchObject({ status: 'EXITED', exitReason: reason }))
+    }
+  })
+})
+
+describe('a wait', () => {
+  const waiting = async (timeout: number | null) => {
+    const event = `start-${++people}`
+    const awaited = `paid-${people}`
+    const { id, steps } = await project.create({ eventName: event })
+    const wait = await project.addStep(id, { type: 'WAIT_FOR_EVENT', config: { eventName: awaited, timeout } })
+    const [paid, late] = [await project.addStep(id, exit('paid')), await project.addStep(id, exit('late'))]
+    await project.connect(id, steps[0].id, wait.id)
+    await project.connect(id, wait.id, paid.id)
+    await project.connect(id, wait.id, late.id, 'timeout')
+    await project.call('PATCH', `/workflows/${id}`, { enabled: true })
+    return { id, event, awaited, waitId: wait.id }
+  }
+
+  test('ends by its event, whose data is in the context', async () => {
+    const { id, event, awaited, waitId } = await waiting(3_600)
+    const email = newAddress()
+    await project.track({ email, event })
+    await eventually(async () => expect(await project.executions(id)).toMatchObject([{ status: 'WAITING', currentStepId: waitId }]))
+    await project.track({ email: newAddress(), event: awaited })
+    await project.track({ email, event: awaited, data: { amount: { value: 5, persistent: false } } })
+    expect(await project.ended(id)).toMatchObject({
+      status: 'EXITED',
+      exitReason: 'paid',
+      context: { lastEvent: { name: awaited, data: { amount: 5 } } },
+    })
+  })
+
+  test('ends by its timeout', async () => {
+    const { id, event } = await waiting(1)
+    await project.track({ email: newAddress(), event })
+    expect(await project.ended(id)).toMatchObject({ exitReason: 'late' })
+  })
+
+  test('is not missed by an event that follows at once', async () => {
+    const { id, event, awaited } = await waiting(3_600)
+    const email = newAddress()
+    await project.track({ email, event })
+    await project.track({ email, event: awaited })
+    expect(await project.ended(id)).toMatchObject({ exitReason: 'paid' })
+  })
+})
+
+describe('cancelling', () => {
+  test('ends an execution once, and all that are active', async () => {
+    const event = `cancel-${++people}`
+    const { id } = await project.line([{ type: 'DELAY', config: { amount: 1, unit: 'days' } }], { eventName: event })
+    for (let n = 0; n < 3; n++) await project.track({ email: newAddress(), event })
+    const active = await eventually(async () => {
+      const found = await project.executions(id, '?status=WAITING')
+      expect(found).toHaveLength(3)
+      return found
+    })
+    expect((await project.call('DELETE', `/workflows/${id}`)).status).toBe(409)
+    const cancel = () => project.call('DELETE', `/workflows/${id}/executions/${active[0].id}`)
+    expect(await cancel()).toMatchObject({ status: 200, body: { status: 'CANCELLED', exitReason: 'cancelled' } })
+    expect((await cancel()).status).toBe(409)
+    expect((await project.call('POST', `/workflows/${id}/executions/cancel-all`)).body).toEqual({ cancelled: 2 })
+    expect((await project.call('GET', `/workflows/${id}/stats`)).body.steps[1]).toMatchObject({ entered: 3, waiting: 0, cancelled: 3 })
+    expect((await project.call('DELETE', `/workflows/${id}`)).status).toBe(204)
+  })
+
+  test('follows the deletion of the contact', async () => {
+    const event = `gone-${++people}`
+    const { id } = await project.line([{ type: 'DELAY', config: { amount: 1, unit: 'days' } }], { eventName: event })
+    await project.track({ email: newAddress(), event })
+    const [{ contactId }] = await eventually(async () => {
+      const found = await project.executions(id, '?status=WAITING')
+      expect(found).toHaveLength(1)
+      return found
+    })
+    await project.call('DELETE', `/contacts/${contactId}`)
+    expect(await project.ended(id)).toMatchObject({ status: 'CANCELLED', exitReason: 'contact_deleted', contact: null })
+  })
+})
+
+describe('an email step', () => {
+  test('is skipped for an unsubscribed contact, and fails without a sender', async () => {
+    const event = `mail-${++people}`
+    const marketing = await project.template({ type: 'MARKETING', from: `hello@${project.domain}` })
+    const skipped = await project.line([{ type: 'SEND_EMAIL', config: { templateId: marketing } }], { eventName: event })
+    const nameless = await project.template()
+    const failing = await project.line([{ type: 'SEND_EMAIL', templateId: nameless }], { eventName: event })
+    expect((await project.get(failing.id)).problems).toMatchObject([{ stepId: failing.steps[0], code: 'no_sender' }])
+    await project.track({ email: newAddress(), event, subscribed: false })
+    expect(await project.ended(skipped.id)).toMatchObject({
+      status: 'COMPLETED',
+      stepExecutions: [{}, { status: 'SKIPPED', output: { reason: 'unsubscribed' } }],
+    })
+    expect(await project.ended(failing.id)).toMatchObject({ status: 'FAILED', exitReason: 'no_sender' })
+  })
+
+  test('to a custom address shows the data of the execution’s contact and nothing of the recipient’s', async () => {
+    const event = `custom-${++people}`
+    const templateId = await project.template({ subject: '{{email}}|{{plan}}|{{secret}}', from: `hello@${project.domain}` })
+    const sales = newAddress()
+    await project.contacts.create(sales, { data: { plan: 'internal', secret: 'hidden' } })
+    const recipient = { type: 'CUSTOM', customEmail: sales }
+    const { id } = await project.line([{ type: 'SEND_EMAIL', config: { templateId, recipient } }], { eventName: event })
+    const email = newAddress()
+    await project.track({ email, event, data: { plan: 'pro' } })
+    const { emailId } = (await project.ended(id)).stepExecutions[1]
+    await eventually(async () => expect(await project.email(emailId)).toMatchObject({ status: 'SENT', to: sales, subject: `${email}|pro|` }))
+  })
+})

@@ -1,0 +1,52 @@
+import { expect } from 'vitest'
+import type { Answer, useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
+import { newSendingProject } from '../support/sending-project.ts'
+
+type Sterna = ReturnType<typeof useApp>
+type Step = { type: string; config?: object; [key: string]: unknown }
+
+/** A sending project with requests about its workflows. */
+export async function newWorkflowProject(sterna: Sterna) {
+  const project = await newSendingProject(sterna, await sterna.sharedOwner())
+  const { call } = project
+
+  async function created(answer: Answer): Promise<Answer['body']> {
+    expect([answer.status, answer.body.error]).toEqual([201, undefined])
+    return answer.body
+  }
+  const create = async (more: object = {}) => created(await call('POST', '/workflows', { name: 'Welcome', eventName: 'signup', ...more }))
+  const get = async (id: string): Promise<Answer['body']> => (await call('GET', `/workflows/${id}`)).body
+  const addStep = async (id: string, step: Step) => created(await call('POST', `/workflows/${id}/steps`, step))
+  const connect = (id: string, fromStepId: string, toStepId: string, branch?: string) =>
+    call('POST', `/workflows/${id}/transitions`, { fromStepId, toStepId, ...(branch ? { branch } : {}) })
+
+  /** An enabled workflow whose steps follow each other. */
+  async function line(steps: Step[], more: object = {}) {
+    const workflow = await create(more)
+    let last = workflow.steps[0].id
+    const ids: string[] = []
+    for (const step of steps) {
+      const { id } = await addStep(workflow.id, step)
+      await created(await connect(workflow.id, last, id))
+      ids.push(id)
+      last = id
+    }
+    await call('PATCH', `/workflows/${workflow.id}`, { enabled: true })
+    return { id: workflow.id as string, triggerId: workflow.steps[0].id as string, steps: ids }
+  }
+
+  const executions = async (id: string, query = ''): Promise<Answer['body'][]> => (await call('GET', `/workflows/${id}/executions${query}`)).body.data
+  const execution = async (id: string, executionId: string): Promise<Answer['body']> =>
+    (await call('GET', `/workflows/${id}/executions/${executionId}`)).body
+
+  /** The only execution, once it has ended. */
+  const ended = (id: string) =>
+    eventually(async () => {
+      const [only] = await executions(id)
+      expect(['COMPLETED', 'EXITED', 'FAILED', 'CANCELLED']).toContain(only?.status)
+      return execution(id, only.id)
+    })
+
+  return { ...project, create, get, addStep, connect, line, executions, execution, ended, created }
+}
