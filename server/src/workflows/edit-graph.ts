@@ -68,7 +68,8 @@ export function replaceGraph(before: Graph, given: { steps: StepInput[]; transit
       invalid(`steps.${index}.${type === 'TRIGGER' ? 'id' : 'type'}`, 'The TRIGGER step keeps its id.')
   const steps = given.steps.map((step) => keepTimes(newStep(step, now), before.steps, now))
   const transitions = given.transitions.map((transition) => keepTransition(newTransition(transition, now), before.transitions))
-  const all = steps.some(({ id }) => id === trigger.id) ? steps : [trigger, ...steps]
+  // At the end, so that errors name the places of the request.
+  const all = steps.some(({ id }) => id === trigger.id) ? steps : [...steps, trigger]
   refuseRepeatedIds(all, transitions)
   return { steps: all, transitions }
 }

@@ -67,8 +67,10 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
             where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.contact_id = g."contactId"
               ${allowReentry ? sql`and (${IS_ACTIVE} or e.source_event_id = g."eventId")` : sql``})
       ), started as (
-        insert into workflow_executions (project_id, id, workflow_id, version, contact_id, current_step_id, context, event, source_event_id, once)
-        select ${projectId}, id, ${workflowId}, ${version}, "contactId", ${triggerId}, context, event, "eventId", ${!allowReentry}
+        insert into workflow_executions (project_id, id, workflow_id, version, contact_id, current_step_id, context, event, source_event_id, once, arrived_at)
+        select ${projectId}, id, ${workflowId}, ${version}, "contactId", ${triggerId}, context, event, "eventId", ${!allowReentry},
+          -- An event right after this one counts for the first wait.
+          coalesce((event ->> 'createdAt')::timestamptz, now())
         from allowed where not refused
         on conflict do nothing
         returning id, contact_id

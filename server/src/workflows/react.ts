@@ -68,8 +68,7 @@ async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
     sql<{ id: string }>`
       with happened as (
         -- Of several events of a name the last one counts.
-        select "contactId", "workflowId", jsonb_object_agg(name, event order by n) as events, array_agg(name) as names,
-          array_agg((event ->> 'id')::uuid) as ids
+        select "contactId", "workflowId", jsonb_object_agg(name, event order by n) as events, array_agg(name) as names
         from rows from (jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as ("contactId" uuid, "workflowId" uuid, name text, event jsonb))
           with ordinality as h("contactId", "workflowId", name, event, n)
         group by 1, 2
@@ -81,7 +80,6 @@ async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
         updated_at = now()
       from happened h
       where e.project_id = ${projectId} and e.contact_id = h."contactId" and e.workflow_id = h."workflowId" and ${IS_ACTIVE}
-        and (e.source_event_id is null or e.source_event_id <> all(h.ids))
         and exists (
           select from workflow_graphs g
           where g.project_id = e.project_id and g.workflow_id = e.workflow_id and g.version = e.version and g.uses -> 'awaited' ?| h.names)

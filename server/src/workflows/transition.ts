@@ -3,6 +3,7 @@ import type { Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { addFigures, type Figure } from './figures.ts'
 import { stepOf, transitionFor } from './graph.ts'
+import type { StepConfigs } from './step-config.ts'
 import type { Running, StepOutcome } from './steps/step.ts'
 
 /** Steps that an execution may visit: ends loops that never pause for long. */
@@ -36,6 +37,7 @@ type NextState = {
   webhookHost: string | null
   exitReason: string | null
   context: object
+  seen: object
 }
 
 /**
@@ -86,6 +88,7 @@ export function move({ execution, outcome }: Judged, now: Date): Moved {
     webhookHost: null,
     exitReason: null,
     context: outcome.is === 'done' ? (outcome.context ?? context) : context,
+    seen: outcome.is === 'done' ? without(execution.seen, outcome.consumed) : execution.seen,
   }
   const over = (kind: Figure['kind']): Figure[] => [...entered, { workflowId, subjectId: step.id, kind }]
   switch (outcome.is) {
@@ -115,7 +118,6 @@ function follow({ execution, state, record, isNew, now, branch, figures }: Follo
   if (state.visits >= MAX_VISITS)
     return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: [...figures, taken] }
   const step = stepOf(execution.graph, transition.toStepId)!
-  // The end of a pause that a worker came to late: the next step began when the pause was over.
   const arrivedAt = arrivalAfter(execution, now)
   const next: Running = {
     ...execution,
@@ -127,13 +129,26 @@ function follow({ execution, state, record, isNew, now, branch, figures }: Follo
     deadlineAt: null,
     attempts: 0,
     context: state.context as Record<string, unknown>,
+    seen: state.seen as Running['seen'],
   }
   return { state: { ...state, currentStepId: step.id, arrivedAt, dueAt: now }, record, isNew, next, figures: [...figures, taken] }
 }
 
-function arrivalAfter({ step, status, dueAt }: Running, now: Date) {
-  const isPause = step.type === 'DELAY' && status === 'WAITING'
-  return isPause && dueAt && dueAt < now ? dueAt : now
+const without = <Value>(values: Record<string, Value>, key: string | undefined) =>
+  Object.fromEntries(Object.entries(values).filter(([each]) => each !== key))
+
+/**
+ * When the next step begins: at the end of a pause, even if a worker came to it later; at the time of the event that ended a wait; otherwise
+ * when the step itself began. So no event between two steps is missed.
+ */
+function arrivalAfter({ step, status, dueAt, awaits, arrivedAt, seen }: Running, now: Date): Date {
+  if (step.type === 'WEBHOOK') return now
+  if (step.type === 'WAIT_FOR_EVENT' && awaits === null) {
+    const event = seen[(step.config as StepConfigs['WAIT_FOR_EVENT']).eventName]
+    return event ? new Date(event.createdAt) : now
+  }
+  if (status === 'WAITING') return dueAt && dueAt < now ? dueAt : now
+  return arrivedAt
 }
 
 function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome): StepRecord {
@@ -202,10 +217,10 @@ async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
     update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits, arrived_at = n."arrivedAt",
       due_at = n."dueAt", awaits = n.awaits, deadline_at = n."deadlineAt", attempts = n.attempts, webhook_host = n."webhookHost",
       exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end,
-      seen = case when ${ENDED} then '{}' else e.seen end
+      seen = case when ${ENDED} then '{}' else n.seen end
     from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
       id uuid, status text, "currentStepId" uuid, visits int, "arrivedAt" timestamptz, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
-      attempts int, "webhookHost" text, "exitReason" text, context jsonb)
+      attempts int, "webhookHost" text, "exitReason" text, context jsonb, seen jsonb)
     where e.project_id = ${projectId} and e.id = n.id
   `.execute(tx)
 }

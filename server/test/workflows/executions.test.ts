@@ -1,9 +1,14 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', WEBHOOK_ALLOW_PRIVATE: '127.0.0.2/32' } })
 let project: Awaited<ReturnType<typeof newWorkflowProject>>
 beforeAll(async () => {
   project = await newWorkflowProject(sterna)
@@ -211,5 +216,71 @@ describe('an email step', () => {
     await project.track({ email, event, data: { plan: 'pro' } })
     const { emailId } = (await project.ended(id)).stepExecutions[1]
     await eventually(async () => expect(await project.email(emailId)).toMatchObject({ status: 'SENT', to: sales, subject: `${email}|pro|` }))
+  })
+})
+
+describe('a webhook', () => {
+  test('is tried again, then signed with the secret of the project and the same id', async () => {
+    const received: { headers: IncomingHttpHeaders; body: string }[] = []
+    const server = createServer((req, res) => {
+      let body = ''
+      req.on('data', (chunk) => (body += chunk))
+      req.on('end', () => {
+        received.push({ headers: req.headers, body })
+        res.writeHead(received.length === 1 ? 503 : 200).end()
+      })
+    }).listen(0, '127.0.0.2')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const event = `hook-${++people}`
+    const config = { url: `http://127.0.0.2:${port}/in?plan={{plan}}`, headers: { 'X-Plan': '{{plan}}' }, body: { text: 'for "{{plan}}" <{{email}}>' } }
+    const { id } = await project.line([{ type: 'WEBHOOK', config }], { eventName: event })
+    const email = newAddress()
+    await project.track({ email, event, data: { plan: 'pro' } })
+    const [waiting] = await eventually(async () => {
+      const found = await project.executions(id)
+      expect(received).toHaveLength(1)
+      expect(found).toMatchObject([{ status: 'WAITING' }])
+      return found
+    })
+    await sql`update workflow_executions set due_at = now() where id = ${waiting.id} and attempts = 1`.execute(sterna.db)
+    const execution = await project.ended(id)
+    server.close()
+    expect(execution).toMatchObject({ status: 'COMPLETED', stepExecutions: [{}, { status: 'COMPLETED', output: { status: 200, attempts: 2 } }] })
+    const [first, second] = received as [(typeof received)[0], (typeof received)[0]]
+    expect(JSON.parse(second.body)).toEqual({ text: `for "pro" <${email}>` })
+    expect(second.headers).toMatchObject({ 'x-plan': 'pro', 'content-type': 'application/json', host: `127.0.0.2:${port}` })
+    expect(second.headers['webhook-id']).toBe(first.headers['webhook-id'])
+    const { secret } = (await project.owner.call('GET', `/projects/${project.id}/webhook-secret`)).body
+    const signed = `${second.headers['webhook-id']}.${second.headers['webhook-timestamp']}.${second.body}`
+    const signature = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64')).update(signed).digest('base64')
+    expect(second.headers['webhook-signature']).toBe(`v1,${signature}`)
+  })
+})
+
+describe('a simulation', () => {
+  test('shows the path, and stores nothing', async () => {
+    const templateId = await project.template({ subject: 'Hi {{name}}', from: `hello@${project.domain}` })
+    const { id } = await project.line([
+      { type: 'SEND_EMAIL', config: { templateId } },
+      { type: 'DELAY', config: { amount: 2, unit: 'days' } },
+      { type: 'WEBHOOK', config: { url: 'https://example.com/{{name}}' } },
+      exit('over'),
+    ])
+    const before = await sterna.digest()
+    const { body } = await project.call('POST', `/workflows/${id}/simulate`, { contact: { data: { name: 'Ada' } }, at: '2026-01-01T00:00:00.000Z' })
+    expect(body).toMatchObject({
+      end: 'EXITED',
+      reason: 'over',
+      endsAt: '2026-01-03T00:00:00.000Z',
+      path: [
+        { type: 'TRIGGER' },
+        { type: 'SEND_EMAIL', at: '2026-01-01T00:00:00.000Z', result: { subject: 'Hi Ada' } },
+        { type: 'DELAY' },
+        { type: 'WEBHOOK', at: '2026-01-03T00:00:00.000Z', result: { url: 'https://example.com/Ada', method: 'POST' } },
+        { type: 'EXIT' },
+      ],
+    })
+    expect(await sterna.digest()).toBe(before)
   })
 })

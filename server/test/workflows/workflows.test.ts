@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { fields, outcome } from '../support/answers.ts'
+import { issues, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
@@ -40,7 +40,7 @@ describe('creating a workflow', () => {
     ['a config without an event', { eventName: undefined, triggerConfig: {} }, [['triggerConfig.eventName', 'required']]],
   ])('with %s is a 422 that names the field', async (_, change, expected) => {
     const answer = await project.call('POST', '/workflows', { name: 'A', eventName: 'b', ...change })
-    expect([answer.status, fields(answer)]).toEqual([422, expected])
+    expect([answer.status, issues(answer)]).toEqual([422, expected])
   })
 
   test('is found by search and status, and counted', async () => {
@@ -85,7 +85,7 @@ describe('updating a workflow', () => {
   ])('with %s is a 422', async (_, change, expected) => {
     const { id } = await project.create()
     const answer = await project.call('PATCH', `/workflows/${id}`, change)
-    expect([answer.status, fields(answer)]).toEqual([422, expected])
+    expect([answer.status, issues(answer)]).toEqual([422, expected])
   })
 
   test('takes a schedule with a segment, and the manual trigger without a config', async () => {
@@ -130,7 +130,7 @@ describe('the config of a step', () => {
   ])('with %s is a 422 that names the field', async (_, step, expected) => {
     const { id } = await project.create()
     const answer = await project.call('POST', `/workflows/${id}/steps`, step)
-    expect([answer.status, fields(answer)]).toEqual([422, expected])
+    expect([answer.status, issues(answer)]).toEqual([422, expected])
     expect((await project.get(id)).version).toBe(1)
   })
 
@@ -168,7 +168,7 @@ describe('transitions', () => {
     expect(outcome(await project.connect(id, condition, update, 'yes'))).toEqual([201])
     const { version } = await project.get(id)
     const answer = await project.call('POST', `/workflows/${id}/transitions`, body(ids))
-    expect([answer.status, fields(answer)]).toEqual([422, [[field, 'custom']]])
+    expect([answer.status, issues(answer)]).toEqual([422, [[field, 'custom']]])
     expect((await project.get(id)).version).toBe(version)
   })
 
@@ -204,15 +204,15 @@ describe('replacing the graph', () => {
     const put = (body: object) => project.call('PUT', `/workflows/${id}/graph`, body)
     const { status, body } = await put(graph)
     expect(status).toBe(200)
-    expect(body).toMatchObject({ version: 2, problems: [], steps: [{ id: steps[0].id }, { id: a, name: 'Rest' }, { id: b }] })
+    expect(body).toMatchObject({ version: 2, problems: [], steps: [{ id: a, name: 'Rest' }, { id: b }, { id: steps[0].id }] })
     expect(await put(graph)).toMatchObject({ status: 409, body: { error: { details: { version: 2 } } } })
     const other = await project.create()
     const foreign = await project.call('PUT', `/workflows/${other.id}/graph`, { version: 1, steps: [{ id: a, ...delay }], transitions: [] })
-    expect([foreign.status, fields(foreign)]).toEqual([422, [['steps.0.id', 'custom']]])
+    expect([foreign.status, issues(foreign)]).toEqual([422, [['steps.0.id', 'custom']]])
     const wrong = await put({ ...graph, version: 2, transitions: [{ fromStepId: a, toStepId: a }] })
-    expect([wrong.status, fields(wrong)]).toEqual([422, [['transitions.0.toStepId', 'custom']]])
+    expect([wrong.status, issues(wrong)]).toEqual([422, [['transitions.0.toStepId', 'custom']]])
     const twice = await put({ ...graph, version: 2, steps: [...graph.steps, { id: a, ...delay }] })
-    expect([twice.status, fields(twice)]).toEqual([422, [['steps.3.id', 'custom']]])
+    expect([twice.status, issues(twice)]).toEqual([422, [['steps.2.id', 'custom']]])
   })
 })
 

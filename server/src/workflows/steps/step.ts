@@ -12,6 +12,7 @@ export type Running = {
   /** `RUNNING`: has just come to the step. `WAITING`: the step is open, and it is time to go on with it. */
   status: 'RUNNING' | 'WAITING'
   visits: number
+  /** When it came to the step, as if no step but pauses and requests took time: later events count for a wait. */
   arrivedAt: Date
   dueAt: Date | null
   awaits: string | null
@@ -28,8 +29,8 @@ export type Running = {
 
 /** What a step does with an execution. */
 export type StepOutcome =
-  /** Goes on by a branch; null is the plain transition. */
-  | { is: 'done'; branch?: string | null; output?: object; context?: Record<string, unknown>; emailId?: string; input?: object }
+  /** Goes on by a branch; null is the plain transition. `consumed`: the event that ended a wait, which ends no other. */
+  | { is: 'done'; branch?: string | null; output?: object; context?: Record<string, unknown>; emailId?: string; consumed?: string }
   /** The step does not apply to this contact. Goes on. */
   | { is: 'skipped'; reason: string; output?: object }
   | { is: 'exit'; reason: string | null }
