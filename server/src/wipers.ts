@@ -24,7 +24,16 @@ import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
 import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
-import { wipeExecutions, wipeFigures, wipeFirings, wipeGraphs, wipeRefusals, wipeStepExecutions, wipeWorkflows } from './workflows/erase.ts'
+import {
+  wipeExecutions,
+  wipeFigures,
+  wipeFirings,
+  wipeGraphs,
+  wipeRefusals,
+  wipeStepExecutions,
+  wipeWebhookSecret,
+  wipeWorkflows,
+} from './workflows/erase.ts'
 
 /** Everything that a project reset or deletion removes, in this order: rows that refer to others come after them. */
 export const WIPERS: Wiper[] = [
@@ -42,6 +51,7 @@ export const WIPERS: Wiper[] = [
   wipeFigures,
   wipeRefusals,
   wipeFirings,
+  wipeWebhookSecret,
   wipeSegmentMembers,
   wipeSegments,
   wipeContacts,

@@ -50,7 +50,9 @@ async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<{
   const addresses = [v4, v6].flatMap((answer) => (answer.is === 'found' ? answer.records : []))
   if (addresses.length) return { addresses }
   const unknown = [v4, v6].find((answer) => answer.is === 'unknown')
-  return { reason: unknown?.is === 'unknown' ? `The name of the host could not be resolved: ${unknown.reason}.` : 'The host does not exist.' }
+  return {
+    reason: unknown?.is === 'unknown' ? `The name of the host could not be resolved: ${unknown.reason}.` : 'The host does not exist.',
+  }
 }
 
 type Reply = { is: 'status'; status: number; retryAfter: string | undefined } | { is: 'failed'; reason: string }

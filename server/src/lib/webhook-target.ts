@@ -9,8 +9,8 @@ export const readNetworks = (cidrs: string[]): AllowedNetworks => cidrs.map((cid
 /** Ports below 1024 that webhooks may use; above, all but those of databases, caches and mail servers. */
 const LOW_PORTS = new Set([80, 443])
 const REFUSED_PORTS = new Set([
-  1433, 1434, 1521, 2375, 2376, 2379, 2380, 2525, 3306, 4369, 5432, 5433, 5672, 6379, 6380, 6443, 8086, 9042, 9200, 9300, 10250, 11211, 25565,
-  26257, 27017, 27018, 50000,
+  1433, 1434, 1521, 2375, 2376, 2379, 2380, 2525, 3306, 4369, 5432, 5433, 5672, 6379, 6380, 6443, 8086, 9042, 9200, 9300, 10250, 11211,
+  25565, 26257, 27017, 27018, 50000,
 ])
 
 const mayUsePort = (port: number) => LOW_PORTS.has(port) || (port >= 1024 && !REFUSED_PORTS.has(port))

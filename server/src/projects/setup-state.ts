@@ -23,7 +23,7 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
   const state = await one(
     db,
     sql<
-      Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasEnabledWorkflow' | 'hasSubscription'> & {
+      Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasSubscription'> & {
         lastCampaignSentAt: Date | null
       }
     >`
@@ -36,6 +36,7 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
           select from event_counts where project_id = ${projectId} and ${IS_TRACKED}
           union all select from event_count_deltas where project_id = ${projectId} and ${IS_TRACKED}) as "hasTrackedEvent",
         (select max(sent_at) from campaigns where project_id = ${projectId} and deleted_at is null) as "lastCampaignSentAt",
+        exists (select from workflows where project_id = ${projectId} and enabled) as "hasEnabledWorkflow",
         exists (select from templates where project_id = ${projectId}) as "hasTemplate",
         exists (select from segments where project_id = ${projectId}) as "hasSegment"
     `,
@@ -43,7 +44,6 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
   return {
     ...state,
     lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null,
-    hasEnabledWorkflow: false,
     hasSubscription: false,
   }
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { workflowsUsingSql } from '../db/graphs-in-use.ts'
 import { many, type Tx } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { fail } from '../lib/errors.ts'
@@ -7,7 +8,7 @@ import { findSegment } from './segment.ts'
 import { stopTracking } from './tracking.ts'
 
 type SegmentId = { projectId: string; segmentId: string }
-type User = { type: 'segment' | 'campaign'; id: string; name: string }
+type User = { type: 'segment' | 'campaign' | 'workflow'; id: string; name: string }
 
 /** Users of a segment that an error names. */
 const MAX_NAMED = 20
@@ -30,9 +31,11 @@ async function segmentUsers(tx: Tx, { projectId, segmentId }: SegmentId): Promis
       order by id limit ${MAX_NAMED}
     `,
   )
+  const workflows = await many(tx, workflowsUsingSql({ projectId, kind: 'segments', id: segmentId, limit: MAX_NAMED }))
   return [
     ...segments.map((segment) => ({ type: 'segment' as const, ...segment })),
     ...campaigns.map((campaign) => ({ type: 'campaign' as const, ...campaign })),
+    ...workflows.map((workflow) => ({ type: 'workflow' as const, ...workflow })),
   ]
 }
 

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { workflowsUsingSql } from '../db/graphs-in-use.ts'
 import { countAffected, type Db, many, maybeOne, one, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { isRevision, nextRevision } from '../http/if-match.ts'
@@ -174,7 +175,7 @@ export async function duplicateTemplate(tx: Tx, { projectId, id, savedBy }: Auth
   return row && showTemplate(row)
 }
 
-/** Refused while a scheduled or running campaign uses it. False when there is no such template. */
+/** Refused while a scheduled or running campaign, or a workflow, uses it. False when there is no such template. */
 export async function deleteTemplate(tx: Tx, { projectId, id }: TemplateKey) {
   const deleted = await countAffected(tx, sql`delete from templates where project_id = ${projectId} and id = ${id}`)
   if (deleted) await refuseIfUsed(tx, { projectId, id })
@@ -182,10 +183,13 @@ export async function deleteTemplate(tx: Tx, { projectId, id }: TemplateKey) {
   return deleted > 0
 }
 
-/** Campaigns that an error names. */
+/** Campaigns and workflows that an error names. */
 const MAX_NAMED = 20
 
-/** After the deletion: a campaign locks the row of its template when it starts, so it is either seen here or finds no template. */
+/**
+ * After the deletion: a campaign locks the row of its template when it starts, and a workflow when it is saved. So they are either seen here or
+ * find no template.
+ */
 async function refuseIfUsed(tx: Tx, { projectId, id }: TemplateKey) {
   const campaigns = await many(
     tx,
@@ -194,10 +198,15 @@ async function refuseIfUsed(tx: Tx, { projectId, id }: TemplateKey) {
       where project_id = ${projectId} and template_id = ${id} and status in ('SCHEDULED', 'SENDING') order by id limit ${MAX_NAMED}
     `,
   )
-  if (!campaigns.length) return
+  const workflows = await many(tx, workflowsUsingSql({ projectId, kind: 'templates', id: id.toLowerCase(), limit: MAX_NAMED }))
+  const usedBy = [
+    ...campaigns.map((campaign) => ({ type: 'campaign', ...campaign })),
+    ...workflows.map((workflow) => ({ type: 'workflow', ...workflow })),
+  ]
+  if (!usedBy.length) return
   fail('CONFLICT', {
-    message: `The template is used by ${campaigns.map(({ name }) => `the campaign "${name}"`).join(', ')}.`,
-    details: { usedBy: campaigns.map((campaign) => ({ type: 'campaign', ...campaign })) },
+    message: `The template is used by ${usedBy.map(({ type, name }) => `the ${type} "${name}"`).join(', ')}.`,
+    details: { usedBy },
   })
 }
 

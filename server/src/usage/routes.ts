@@ -9,12 +9,10 @@ import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithTempla
 import { readEventUsage } from './event.ts'
 import { listSegmentsWithEvent, listSegmentsWithField } from './segments.ts'
 import { countSentWith, countUsesOfEach, SENT_COUNTED_UP_TO } from './template.ts'
+import { listStepsWithTemplate, listWorkflowsWithEvent, listWorkflowsWithField } from './workflows.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
-/** Extension point for workflows. */
-const UNUSED = { usedInWorkflows: [] }
-
 /** A page of templates. */
 const MAX_TEMPLATES = 100
 const TemplateIds = z.object({
@@ -35,7 +33,7 @@ export function usageRoutes(app: App, { db }: Deps) {
   const usageOf = async (projectId: string, eventName: string) => ({
     usedInSegments: await listSegmentsWithEvent(db, projectId, eventName),
     usedInCampaigns: await listCampaignsWithEvent(db, projectId, eventName),
-    ...UNUSED,
+    usedInWorkflows: await listWorkflowsWithEvent(db, projectId, eventName),
     ...(await readEventUsage(db, projectId, eventName)),
   })
 
@@ -55,7 +53,7 @@ export function usageRoutes(app: App, { db }: Deps) {
       const used = {
         usedInSegments: await listSegmentsWithField(db, req.project.id, field),
         usedInCampaigns: await listCampaignsWithField(db, req.project.id, field),
-        ...UNUSED,
+        usedInWorkflows: await listWorkflowsWithField(db, req.project.id, field),
       }
       if ('standard' in field) return { ...used, contactCount: (await countContacts(db, req.project.id)).total, canDelete: false }
       return { ...used, contactCount: await countWithField(db, req.project.id, field.custom), canDelete: true }
@@ -105,7 +103,6 @@ export function usageRoutes(app: App, { db }: Deps) {
     },
     async (req) => {
       const uses = await countUsesOfEach(db, req.project.id, req.query.ids)
-      // Extension point for workflow steps.
       return { data: uses.map((each) => ({ ...each, workflowCount: 0 })) }
     },
   )
@@ -131,8 +128,11 @@ export function usageRoutes(app: App, { db }: Deps) {
       const { id } = req.params
       if (!isId(id) || !(await findTemplate(db, req.project.id, id))) templateNotFound(id)
       const campaigns = await listCampaignsWithTemplate(db, req.project.id, id)
-      // Extension point for workflow steps.
-      return { campaigns, workflowSteps: [], emailsSent: await countSentWith(db, req.project.id, id) }
+      return {
+        campaigns,
+        workflowSteps: await listStepsWithTemplate(db, req.project.id, id.toLowerCase()),
+        emailsSent: await countSentWith(db, req.project.id, id),
+      }
     },
   )
 }

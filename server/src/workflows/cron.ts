@@ -1,5 +1,13 @@
 /** A schedule of five fields: minute, hour, day of month, month, day of week. */
-export type Cron = { minutes: number[]; hours: number[]; days: Set<number>; months: Set<number>; weekdays: Set<number>; anyDay: boolean; anyWeekday: boolean }
+export type Cron = {
+  minutes: number[]
+  hours: number[]
+  days: Set<number>
+  months: Set<number>
+  weekdays: Set<number>
+  anyDay: boolean
+  anyWeekday: boolean
+}
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
@@ -21,7 +29,7 @@ export function readCron(text: string): Cron | { problem: string } {
   const parts = text.trim().split(/\s+/)
   if (parts.length !== FIELDS.length) return { problem: 'Must have five fields: minute, hour, day of month, month and day of week.' }
   const values = parts.map((part, index) => readField(part, FIELDS[index]!))
-  const wrong = values.findIndex((each) => each === undefined)
+  const wrong = values.indexOf(undefined)
   if (wrong > -1) return { problem: `The ${FIELDS[wrong]!.name} is not valid.` }
   const [minutes, hours, days, months, weekdays] = values as number[][]
   return {

@@ -25,7 +25,10 @@ export type StepInput = {
   templateId: string | null
 }
 
-export function newStep({ id = newId(), type, name = NAMES[type], position = { x: 0, y: 0 }, config, templateId }: StepInput, now: string): GraphStep {
+export function newStep(
+  { id = newId(), type, name = NAMES[type], position = { x: 0, y: 0 }, config, templateId }: StepInput,
+  now: string,
+): GraphStep {
   return { id, type, name, position, config, templateId, createdAt: now, updatedAt: now }
 }
 
@@ -37,7 +40,10 @@ export type TransitionInput = {
   priority?: number | undefined
 }
 
-export const newTransition = ({ id = newId(), fromStepId, toStepId, branch, priority = 0 }: TransitionInput, now: string): GraphTransition => ({
+export const newTransition = (
+  { id = newId(), fromStepId, toStepId, branch, priority = 0 }: TransitionInput,
+  now: string,
+): GraphTransition => ({
   id,
   fromStepId: fromStepId.toLowerCase(),
   toStepId: toStepId.toLowerCase(),

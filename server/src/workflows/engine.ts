@@ -44,7 +44,8 @@ export function startWorkflowEngine({ db, url, log, isHeld }: Deps) {
     const except = [...visits.keys(), ...resting.keys()]
     try {
       if (!(await maybeOne(db, ANY_DUE))) return undefined
-      const found = (await maybeOne(db, dueExecutionsSql({ after, except }))) ?? (await maybeOne(db, dueExecutionsSql({ after: NIL_ID, except })))
+      const found =
+        (await maybeOne(db, dueExecutionsSql({ after, except }))) ?? (await maybeOne(db, dueExecutionsSql({ after: NIL_ID, except })))
       if (found) after = found.projectId
       return found?.projectId
     } catch (err) {

@@ -36,7 +36,13 @@ export async function holdWorkflows(tx: Tx, projectId: string, ids: string[]): P
 export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Promise<Map<string, string>> {
   if (!starts.length) return new Map()
   const { projectId, id: workflowId, version, allowReentry } = workflow
-  const rows = starts.map(({ contactId, event, context = {} }) => ({ id: newId(), contactId, event: event ?? null, eventId: event?.id ?? null, context }))
+  const rows = starts.map(({ contactId, event, context = {} }) => ({
+    id: newId(),
+    contactId,
+    event: event ?? null,
+    eventId: event?.id ?? null,
+    context,
+  }))
   const { triggerId } = await one(
     tx,
     // Also pins the graph: it is kept as long as executions follow it.
@@ -92,7 +98,11 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
 }
 
 /** Why a contact cannot enter a workflow now; undefined if it can. */
-export async function findEntryRefusal(tx: Tx, { projectId, id, allowReentry }: WorkflowKey & { allowReentry: boolean }, contactId: string) {
+export async function findEntryRefusal(
+  tx: Tx,
+  { projectId, id, allowReentry }: WorkflowKey & { allowReentry: boolean },
+  contactId: string,
+) {
   const { active, any, recent } = await one(
     tx,
     sql<{ active: boolean; any: boolean; recent: number }>`

@@ -28,6 +28,12 @@ export const wipeFigures = async (tx: Tx, scope: WipeScope) =>
   (await wipeRows(tx, 'workflow_figures', scope, { key: ['workflow_id', 'subject_id', 'kind'] }))
 export const wipeRefusals = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'] })
+/** A reset keeps the secret, as it keeps the keys. */
+export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'webhook_secrets', scope, {
+    key: ['project_id'],
+    which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
+  })
 export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope)
 
 /** Ended executions that are older than the retention, or whose workflow was deleted; with their steps. Returns their number. */

@@ -8,10 +8,18 @@ import { fail, invalid } from '../lib/errors.ts'
 import { isId, newId } from '../lib/id.ts'
 import { KB } from '../lib/units.ts'
 import { cancelExecution, cancelExecutionsOfWorkflow } from './cancel.ts'
-import { describeExecution, Execution, ExecutionDetails, ExecutionItem, ExecutionsQuery, getExecution, listExecutions } from './execution.ts'
+import {
+  describeExecution,
+  Execution,
+  ExecutionDetails,
+  ExecutionItem,
+  ExecutionsQuery,
+  getExecution,
+  listExecutions,
+} from './execution.ts'
 import { explainWorkflow, WorkflowExplanation } from './explain.ts'
 import { WorkflowParam } from './routes.ts'
-import { Simulation, type SimulatedContact, simulateWorkflow } from './simulate.ts'
+import { type SimulatedContact, Simulation, simulateWorkflow } from './simulate.ts'
 import { startExecution } from './start.ts'
 import { readStats, WorkflowStats } from './stats.ts'
 import { ListenedEvent } from './step-config.ts'
@@ -46,7 +54,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       const { id: workflowId, projectId } = await getWorkflow(db, key)
       const { contactId, context: given = NO_DATA } = req.body
       const context = { ...given.set, ...given.transient }
-      if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES) invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
+      if (Buffer.byteLength(JSON.stringify(context)) > MAX_CONTEXT_BYTES)
+        invalid('context', `At most ${MAX_CONTEXT_BYTES / KB} KB.`, 'too_big')
       if (!(await findContact(db, projectId, contactId))) contactNotFound(contactId)
       const id = await startExecution(db, { projectId, id: workflowId }, { contactId: contactId.toLowerCase(), context })
       return reply.status(201).send(await describeExecution(db, { projectId, workflowId, id }))
@@ -169,7 +178,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'Simulate a workflow for a contact',
-        description: 'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
+        description:
+          'Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.',
         params: WorkflowParam,
         body: z.object({
           contactId: z.uuid().optional(),

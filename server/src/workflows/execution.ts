@@ -184,7 +184,9 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
   )
   const { total } = await one(
     db,
-    sql<{ total: number }>`select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted`,
+    sql<{
+      total: number
+    }>`select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted`,
   )
   const graphOf = await readGraphs(db, key.projectId, rows)
   const data = rows.map((row) => ({ ...showFields(row), contact: row.contact, currentStep: nameOfStep(graphOf(row), row.currentStepId) }))

@@ -44,7 +44,11 @@ type Run = {
 }
 
 /** Undefined when there is no such contact. */
-export async function explainWorkflow(db: Db, workflow: WorkflowRow, contactId: string): Promise<z.output<typeof WorkflowExplanation> | undefined> {
+export async function explainWorkflow(
+  db: Db,
+  workflow: WorkflowRow,
+  contactId: string,
+): Promise<z.output<typeof WorkflowExplanation> | undefined> {
   const { projectId, id } = workflow
   const contact = await maybeOne(
     db,
@@ -77,7 +81,11 @@ export async function explainWorkflow(db: Db, workflow: WorkflowRow, contactId: 
     reason,
     message: MESSAGES[reason],
     triggeredAt: triggeredAt?.toISOString() ?? null,
-    executions: runs.map((run) => ({ ...run, startedAt: run.startedAt.toISOString(), completedAt: run.completedAt?.toISOString() ?? null })),
+    executions: runs.map((run) => ({
+      ...run,
+      startedAt: run.startedAt.toISOString(),
+      completedAt: run.completedAt?.toISOString() ?? null,
+    })),
     refusals: refusals.map((refusal) => ({ ...refusal, hour: refusal.hour.toISOString() })),
   }
 }

@@ -15,7 +15,11 @@ const TypedField = z.object({
 export const WorkflowFields = z.object({ fields: z.array(z.string()), typedFields: z.array(TypedField), count: z.int() })
 
 /** Fields that a CONDITION step can ask for: of the contact, and of the last events of a name. */
-export async function listWorkflowFields(db: Pool, projectId: string, eventName: string | undefined): Promise<z.output<typeof WorkflowFields>> {
+export async function listWorkflowFields(
+  db: Pool,
+  projectId: string,
+  eventName: string | undefined,
+): Promise<z.output<typeof WorkflowFields>> {
   const contact = await listFields(db, projectId)
   const event = eventName ? await listEventFields(db, projectId, eventName) : []
   const typedFields = [

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { every } from '../lib/every.ts'
-import { newId, NIL_ID } from '../lib/id.ts'
+import { NIL_ID, newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { findSegment } from '../segments/segment.ts'
 import { segmentSql } from '../segments/selection.ts'
@@ -92,7 +92,13 @@ async function firePage(tx: Tx, { projectId, firingId }: FiringKey, isLast: bool
   const segment = segmentId ? await findSegment(tx, projectId, segmentId) : undefined
   // Disabled or changed meanwhile: the firing ends.
   const contactIds = workflow && segment ? await readMembersPage(tx, segment, firing.after ?? NIL_ID) : []
-  const started = workflow ? await enrol(tx, workflow, contactIds.map((contactId) => ({ contactId }))) : new Map()
+  const started = workflow
+    ? await enrol(
+        tx,
+        workflow,
+        contactIds.map((contactId) => ({ contactId })),
+      )
+    : new Map()
   const hasMore = contactIds.length === PAGE
   await sql`
     update workflow_firings set after = ${contactIds.at(-1) ?? firing.after}, enrolled = enrolled + ${started.size},

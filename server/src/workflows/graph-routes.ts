@@ -52,7 +52,10 @@ type GivenTransition = z.output<typeof NewTransition> & { id?: string | undefine
 const branchOf = ({ branch, condition }: GivenTransition) => branch ?? condition?.branch ?? null
 
 /** Requests about a single step or transition name its fields directly. */
-const BARE: Places = { violation: ({ field, index }) => (index === undefined && field === 'transitions' ? 'transitions' : field), step: () => '' }
+const BARE: Places = {
+  violation: ({ field, index }) => (index === undefined && field === 'transitions' ? 'transitions' : field),
+  step: () => '',
+}
 
 export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
   const tags = ['Workflows']
@@ -74,7 +77,8 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       const read = await readStepConfig({ ...req.body, config: req.body.config }, { path: '', target, projectId })
       const step = newStep({ type, name, position, ...read }, new Date().toISOString())
       const change = (graph: Graph) => ({ ...graph, steps: [...graph.steps, step] })
-      const edited = (await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))) ?? workflowNotFound(id)
+      const edited =
+        (await transact(db, (tx) => editGraph(tx, { projectId, id, revisions: undefined, places: BARE, change }))) ?? workflowNotFound(id)
       return reply.status(201).send(showStep(step, { workflowId: id, graph: edited.graph }))
     },
   )

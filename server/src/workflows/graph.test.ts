@@ -20,7 +20,10 @@ const edge = (from: string, to: string, branch: string | null = null) => ({
   priority: 0,
   createdAt: '',
 })
-const graphOf = (steps: GraphStep[], ...transitions: ReturnType<typeof edge>[]): Graph => ({ steps: [step('t', 'TRIGGER'), ...steps], transitions })
+const graphOf = (steps: GraphStep[], ...transitions: ReturnType<typeof edge>[]): Graph => ({
+  steps: [step('t', 'TRIGGER'), ...steps],
+  transitions,
+})
 
 describe('a loop', () => {
   test.each<[StepType, number]>([
@@ -74,7 +77,10 @@ describe('removing a step', () => {
       fc.property(fc.array(link, { maxLength: 10 }), fc.nat({ max: 6 }), (links, removed) => {
         const ids = ['0', '1', '2', '3', '4', '5', '6']
         const firsts = new Map(links.filter(({ from, to }) => from !== to).map(({ from, to }) => [String(from), String(to)]))
-        const graph = graphOf(ids.map((id) => step(id, 'DELAY')), ...[...firsts].map(([from, to]) => edge(from, to)))
+        const graph = graphOf(
+          ids.map((id) => step(id, 'DELAY')),
+          ...[...firsts].map(([from, to]) => edge(from, to)),
+        )
         const after = withoutStep(graph, String(removed), { splice: true })
         expect(violationsOf(after)).toEqual([])
         expect(after.steps).toHaveLength(ids.length)

@@ -153,7 +153,6 @@ function targetAfter(transitions: GraphTransition[], stepId: string) {
 export function unreachableSteps(graph: Graph): GraphStep[] {
   const reached = new Set([triggerOf(graph).id])
   // A set grows while it is iterated: each step is visited once.
-  for (const id of reached)
-    for (const { fromStepId, toStepId } of graph.transitions) if (fromStepId === id) reached.add(toStepId)
+  for (const id of reached) for (const { fromStepId, toStepId } of graph.transitions) if (fromStepId === id) reached.add(toStepId)
   return graph.steps.filter(({ id }) => !reached.has(id))
 }

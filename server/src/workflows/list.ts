@@ -4,7 +4,9 @@ import { type Db, many, one } from '../db/index.ts'
 import { choiceParam, PageQuery } from '../http/paging.ts'
 import { showWorkflowRow, WORKFLOW_COLUMNS, WORKFLOW_FIELDS, type WorkflowRow } from './workflow.ts'
 
-export const WorkflowItem = z.object({ ...WORKFLOW_FIELDS, _count: z.object({ steps: z.int(), executions: z.int() }) }).meta({ id: 'WorkflowItem' })
+export const WorkflowItem = z
+  .object({ ...WORKFLOW_FIELDS, _count: z.object({ steps: z.int(), executions: z.int() }) })
+  .meta({ id: 'WorkflowItem' })
 
 export const WorkflowsQuery = PageQuery.extend({
   search: z.string().max(255).optional().describe('Case-insensitive search in name and description.'),

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { type Graph, triggerOf, unreachableSteps } from './graph.ts'
-import { type StepCondition, referencesOfCondition } from './step-condition.ts'
+import { referencesOfCondition, type StepCondition } from './step-condition.ts'
 import type { WorkflowRow } from './workflow.ts'
 
 export type Problem = {
@@ -53,7 +53,9 @@ async function findSegmentProblems(db: Db, { projectId, triggerType, triggerConf
   if (!uses.length) return []
   const found = await many(
     db,
-    sql<{ id: string }>`select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])`,
+    sql<{
+      id: string
+    }>`select id from segments where project_id = ${projectId} and id = any(${uses.map(({ segmentId }) => segmentId)}::uuid[])`,
   )
   const known = new Set(found.map(({ id }) => id))
   return uses

@@ -62,7 +62,9 @@ async function startByEvents(tx: Tx, projectId: string, happened: Happened[]) {
  */
 async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
   if (!happened.length) return
-  const rows = happened.flatMap(({ event, contactId, workflowIds }) => workflowIds.map((workflowId) => ({ contactId, workflowId, name: event.name, event })))
+  const rows = happened.flatMap(({ event, contactId, workflowIds }) =>
+    workflowIds.map((workflowId) => ({ contactId, workflowId, name: event.name, event })),
+  )
   const ended = await many(
     tx,
     sql<{ id: string }>`

@@ -36,7 +36,8 @@ const Changes = z.object({
 })
 
 /** The answer about one workflow. */
-export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) => showWorkflow(row, graph, await findProblems(db, row, graph))
+export const describeWorkflow = async (db: Db, row: WorkflowRow, graph: Graph) =>
+  showWorkflow(row, graph, await findProblems(db, row, graph))
 
 export function workflowRoutes(app: App, { db }: Deps) {
   const tags = ['Workflows']

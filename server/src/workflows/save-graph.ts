@@ -95,7 +95,10 @@ async function storeVersion(tx: Tx, workflow: WorkflowRow, graph: Graph): Promis
   return row
 }
 
-export async function insertGraph(tx: Tx, { projectId, id, version, graph, uses }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses }) {
+export async function insertGraph(
+  tx: Tx,
+  { projectId, id, version, graph, uses }: WorkflowKey & { version: number; graph: Graph; uses: GraphUses },
+) {
   await sql`
     insert into workflow_graphs (project_id, workflow_id, version, graph, uses)
     values (${projectId}, ${id}, ${version}, ${JSON.stringify(graph)}::jsonb, ${JSON.stringify(uses)}::jsonb)

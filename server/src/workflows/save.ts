@@ -34,7 +34,11 @@ export async function createWorkflow(tx: Tx, workflow: NewWorkflow) {
   return insertWorkflow(tx, workflow, graph)
 }
 
-async function insertWorkflow(tx: Tx, { projectId, name, description, triggerType, triggerConfig, allowReentry }: NewWorkflow, graph: Graph) {
+async function insertWorkflow(
+  tx: Tx,
+  { projectId, name, description, triggerType, triggerConfig, allowReentry }: NewWorkflow,
+  graph: Graph,
+) {
   await lockSegments(tx, projectId)
   await assertRoomForWorkflow(tx, projectId)
   const row = await one(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type ContactFacts } from '../conditions/match.ts'
 import { readFacts } from '../conditions/facts.ts'
+import type { ContactFacts } from '../conditions/match.ts'
 import { readData } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -54,7 +54,8 @@ export async function simulateWorkflow(db: Pool, workflow: WorkflowRow, given: S
   let contact = given.contact
   let step: GraphStep | undefined = triggerOf(graph)
   while (step) {
-    if (path.length === MAX_STEPS) return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: at.toISOString() }
+    if (path.length === MAX_STEPS)
+      return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: at.toISOString() }
     const taken: Taken = await simulateStep(db, { workflow, graph, step, given: { ...given, contact, at } })
     path.push({ stepId: step.id, name: step.name, type: step.type, at: at.toISOString(), branch: taken.branch, result: taken.result })
     if (taken.end) return { path, ...taken.end, endsAt: taken.at.toISOString() }
@@ -138,7 +139,17 @@ async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { con
     data: { ...contact.data, ...executionVariables({ event, context: {} }, contact.data) },
   }
   const rendered = await renderEmail({ subject: template.subject, body: '' }, reader, { projectId })
-  return { branch: null, at, result: { to, from: template.from, templateId, subject: rendered.ok ? rendered.subject : null, ...(rendered.ok ? {} : { problem: rendered.reason }) } }
+  return {
+    branch: null,
+    at,
+    result: {
+      to,
+      from: template.from,
+      templateId,
+      subject: rendered.ok ? rendered.subject : null,
+      ...(rendered.ok ? {} : { problem: rendered.reason }),
+    },
+  }
 }
 
 function updated(contact: SimulatedContact, step: GraphStep): SimulatedContact {

@@ -10,7 +10,11 @@ const MESSAGES = {
 }
 
 /** Starts an execution by request. Returns its id. The contact exists. */
-export const startExecution = (db: Pool, key: WorkflowKey, { contactId, context }: { contactId: string; context: Record<string, unknown> }) =>
+export const startExecution = (
+  db: Pool,
+  key: WorkflowKey,
+  { contactId, context }: { contactId: string; context: Record<string, unknown> },
+) =>
   transact(db, async (tx) => {
     const [workflow] = await holdWorkflows(tx, key.projectId, [key.id])
     if (!workflow) return fail('CONFLICT', { message: 'The workflow is disabled.' })

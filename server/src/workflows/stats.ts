@@ -20,7 +20,9 @@ export const WorkflowStats = z.object({
       cancelled: z.int(),
     }),
   ),
-  transitions: z.array(z.object({ transitionId: z.uuid(), fromStepId: z.uuid(), toStepId: z.uuid(), branch: z.string().nullable(), taken: z.int() })),
+  transitions: z.array(
+    z.object({ transitionId: z.uuid(), fromStepId: z.uuid(), toStepId: z.uuid(), branch: z.string().nullable(), taken: z.int() }),
+  ),
 })
 
 /** Figures of the current graph, over all versions that had the same steps and transitions. */
@@ -32,8 +34,8 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
     version,
     started: figure(id, 'started'),
     steps: graph.steps.map((step) => {
-      const [entered, completed, skipped, failed, cancelled] = (['entered', 'completed', 'skipped', 'failed', 'cancelled'] as const).map((kind) =>
-        figure(step.id, kind),
+      const [entered, completed, skipped, failed, cancelled] = (['entered', 'completed', 'skipped', 'failed', 'cancelled'] as const).map(
+        (kind) => figure(step.id, kind),
       ) as [number, number, number, number, number]
       const waiting = Math.max(0, entered - completed - skipped - failed - cancelled)
       return { stepId: step.id, name: step.name, type: step.type, entered, waiting, completed, skipped, failed, cancelled }

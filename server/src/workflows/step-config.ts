@@ -60,11 +60,15 @@ type Reading = { path: string; target: WebhookTarget; projectId: string }
 /** Reads the config of a step that a caller sent. `path` is the place of the step in the request. */
 export async function readStepConfig({ type, config, templateId }: Given, { path, target, projectId }: Reading) {
   const given = parseAt(z.record(z.string(), z.unknown()), config ?? {}, `${path}config`)
-  if (Buffer.byteLength(JSON.stringify(given)) > MAX_CONFIG_BYTES) invalid(`${path}config`, `At most ${MAX_CONFIG_BYTES / KB} KB.`, 'too_big')
+  if (Buffer.byteLength(JSON.stringify(given)) > MAX_CONFIG_BYTES)
+    invalid(`${path}config`, `At most ${MAX_CONFIG_BYTES / KB} KB.`, 'too_big')
   const at = `${path}config`
   const read = type === 'SEND_EMAIL' ? readSendEmail(given, templateId, path) : READERS[type](given, at)
   if (type === 'WEBHOOK') await checkWebhook(read as StepConfigs['WEBHOOK'], { at, target, projectId })
-  return { config: read as Record<string, unknown>, templateId: type === 'SEND_EMAIL' ? (read as StepConfigs['SEND_EMAIL']).templateId : null }
+  return {
+    config: read as Record<string, unknown>,
+    templateId: type === 'SEND_EMAIL' ? (read as StepConfigs['SEND_EMAIL']).templateId : null,
+  }
 }
 
 const READERS: { [Type in Exclude<StepType, 'SEND_EMAIL'>]: (given: Record<string, unknown>, at: string) => StepConfigs[Type] } = {
@@ -123,7 +127,10 @@ const textsIn = (value: unknown, path: string): { path: string; text: string }[]
 /** Templates in one webhook: each is rendered on its own. */
 const MAX_TEMPLATES = 100
 
-async function checkWebhook(config: StepConfigs['WEBHOOK'], { at, target, projectId }: { at: string; target: WebhookTarget; projectId: string }) {
+async function checkWebhook(
+  config: StepConfigs['WEBHOOK'],
+  { at, target, projectId }: { at: string; target: WebhookTarget; projectId: string },
+) {
   const { url, headers } = config
   // Values may only follow the host: a value that decides where a request goes would be chosen by the contact.
   const origin = /^https?:\/\/[^/?#]*/i.exec(url)?.[0] ?? url

@@ -44,7 +44,11 @@ type NextState = {
  * Records what steps did, and moves their executions on. Returns those that have come to their next step and can go on at once; with `isLast`
  * these are due instead, and none is returned.
  */
-export async function applyOutcomes(tx: Tx, { projectId, now, isLast }: { projectId: string; now: Date; isLast: boolean }, judged: Judged[]) {
+export async function applyOutcomes(
+  tx: Tx,
+  { projectId, now, isLast }: { projectId: string; now: Date; isLast: boolean },
+  judged: Judged[],
+) {
   const moved = judged.map((each) => move(each, now))
   await writeRecords(
     tx,
@@ -94,7 +98,12 @@ export function move({ execution, outcome }: Judged, now: Date): Moved {
   switch (outcome.is) {
     case 'wait': {
       const { until, awaits = null, deadlineAt = null, attempts = 0, webhookHost = null } = outcome
-      return { state: { ...state, status: 'WAITING', dueAt: until, awaits, deadlineAt, attempts, webhookHost }, record, isNew, figures: entered }
+      return {
+        state: { ...state, status: 'WAITING', dueAt: until, awaits, deadlineAt, attempts, webhookHost },
+        record,
+        isNew,
+        figures: entered,
+      }
     }
     case 'exit':
       return { state: { ...state, status: 'EXITED', exitReason: outcome.reason }, record, isNew, figures: over('completed') }
@@ -104,11 +113,27 @@ export function move({ execution, outcome }: Judged, now: Date): Moved {
       return { state: { ...state, status: 'CANCELLED', exitReason: outcome.reason }, record, isNew, figures: over('cancelled') }
     case 'done':
     case 'skipped':
-      return follow({ execution, state, record, isNew, now, branch: (outcome.is === 'done' && outcome.branch) || null, figures: over(outcome.is === 'done' ? 'completed' : 'skipped') })
+      return follow({
+        execution,
+        state,
+        record,
+        isNew,
+        now,
+        branch: (outcome.is === 'done' && outcome.branch) || null,
+        figures: over(outcome.is === 'done' ? 'completed' : 'skipped'),
+      })
   }
 }
 
-type Followed = { execution: Running; state: NextState; record: StepRecord; isNew: boolean; now: Date; branch: string | null; figures: Figure[] }
+type Followed = {
+  execution: Running
+  state: NextState
+  record: StepRecord
+  isNew: boolean
+  now: Date
+  branch: string | null
+  figures: Figure[]
+}
 
 /** Takes the transition of a branch. Without one the execution is completed. */
 function follow({ execution, state, record, isNew, now, branch, figures }: Followed): Moved {

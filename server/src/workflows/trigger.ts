@@ -8,7 +8,11 @@ export const TRIGGER_TYPES = ['EVENT', 'MANUAL', 'SCHEDULE'] as const
 export type TriggerType = (typeof TRIGGER_TYPES)[number]
 
 const EventTrigger = z.object({ eventName: ListenedEvent })
-const ScheduleTrigger = z.object({ schedule: z.string().trim().min(1).max(255), timezone: z.string().max(100).nullish(), segmentId: z.uuid() })
+const ScheduleTrigger = z.object({
+  schedule: z.string().trim().min(1).max(255),
+  timezone: z.string().max(100).nullish(),
+  segmentId: z.uuid(),
+})
 
 export type ScheduleConfig = { schedule: string; timezone: string; segmentId: string }
 

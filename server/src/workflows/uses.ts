@@ -9,7 +9,15 @@ import { compileCondition, referencesOfCondition, type StepCondition } from './s
 import type { StepConfigs } from './step-config.ts'
 
 /** What a graph mentions, stored beside it: usage and references are found by a query. */
-export type GraphUses = { fields: string[]; standard: string[]; events: string[]; segments: string[]; templates: string[]; awaited: string[]; ids: string[] }
+export type GraphUses = {
+  fields: string[]
+  standard: string[]
+  events: string[]
+  segments: string[]
+  templates: string[]
+  awaited: string[]
+  ids: string[]
+}
 
 const unique = (values: string[]) => [...new Set(values)]
 

@@ -16,7 +16,8 @@ const newSecret = () => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')
 const COLUMNS = sql`secret, case when previous_until > now() then previous end as previous,
   case when previous_until > now() then previous_until end as "previousUntil"`
 
-const readRow = (db: Db, projectId: string) => maybeOne(db, sql<Row>`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`)
+const readRow = (db: Db, projectId: string) =>
+  maybeOne(db, sql<Row>`select ${COLUMNS} from webhook_secrets where project_id = ${projectId}`)
 
 export type WebhookSecret = { secret: string; previous: string | null; previousUntil: Date | null }
 

@@ -33,7 +33,13 @@ describe('an event', () => {
     const email = newAddress()
     await project.track({ email, event, data: { name: 'Ada', code: { value: 'C1', persistent: false } } })
     const execution = await project.ended(workflow.id)
-    expect(execution).toMatchObject({ status: 'EXITED', exitReason: 'done', contact: { email }, currentStep: { type: 'EXIT' }, context: {} })
+    expect(execution).toMatchObject({
+      status: 'EXITED',
+      exitReason: 'done',
+      contact: { email },
+      currentStep: { type: 'EXIT' },
+      context: {},
+    })
     expect(execution.stepExecutions.map(({ step, status }: { step: { type: string }; status: string }) => [step.type, status])).toEqual([
       ['TRIGGER', 'COMPLETED'],
       ['UPDATE_CONTACT', 'COMPLETED'],
@@ -215,7 +221,9 @@ describe('an email step', () => {
     const email = newAddress()
     await project.track({ email, event, data: { plan: 'pro' } })
     const { emailId } = (await project.ended(id)).stepExecutions[1]
-    await eventually(async () => expect(await project.email(emailId)).toMatchObject({ status: 'SENT', to: sales, subject: `${email}|pro|` }))
+    await eventually(async () =>
+      expect(await project.email(emailId)).toMatchObject({ status: 'SENT', to: sales, subject: `${email}|pro|` }),
+    )
   })
 })
 
@@ -233,7 +241,11 @@ describe('a webhook', () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const event = `hook-${++people}`
-    const config = { url: `http://127.0.0.2:${port}/in?plan={{plan}}`, headers: { 'X-Plan': '{{plan}}' }, body: { text: 'for "{{plan}}" <{{email}}>' } }
+    const config = {
+      url: `http://127.0.0.2:${port}/in?plan={{plan}}`,
+      headers: { 'X-Plan': '{{plan}}' },
+      body: { text: 'for "{{plan}}" <{{email}}>' },
+    }
     const { id } = await project.line([{ type: 'WEBHOOK', config }], { eventName: event })
     const email = newAddress()
     await project.track({ email, event, data: { plan: 'pro' } })
@@ -246,14 +258,19 @@ describe('a webhook', () => {
     await sql`update workflow_executions set due_at = now() where id = ${waiting.id} and attempts = 1`.execute(sterna.db)
     const execution = await project.ended(id)
     server.close()
-    expect(execution).toMatchObject({ status: 'COMPLETED', stepExecutions: [{}, { status: 'COMPLETED', output: { status: 200, attempts: 2 } }] })
+    expect(execution).toMatchObject({
+      status: 'COMPLETED',
+      stepExecutions: [{}, { status: 'COMPLETED', output: { status: 200, attempts: 2 } }],
+    })
     const [first, second] = received as [(typeof received)[0], (typeof received)[0]]
     expect(JSON.parse(second.body)).toEqual({ text: `for "pro" <${email}>` })
     expect(second.headers).toMatchObject({ 'x-plan': 'pro', 'content-type': 'application/json', host: `127.0.0.2:${port}` })
     expect(second.headers['webhook-id']).toBe(first.headers['webhook-id'])
     const { secret } = (await project.owner.call('GET', `/projects/${project.id}/webhook-secret`)).body
     const signed = `${second.headers['webhook-id']}.${second.headers['webhook-timestamp']}.${second.body}`
-    const signature = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64')).update(signed).digest('base64')
+    const signature = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+      .update(signed)
+      .digest('base64')
     expect(second.headers['webhook-signature']).toBe(`v1,${signature}`)
   })
 })
@@ -268,7 +285,10 @@ describe('a simulation', () => {
       exit('over'),
     ])
     const before = await sterna.digest()
-    const { body } = await project.call('POST', `/workflows/${id}/simulate`, { contact: { data: { name: 'Ada' } }, at: '2026-01-01T00:00:00.000Z' })
+    const { body } = await project.call('POST', `/workflows/${id}/simulate`, {
+      contact: { data: { name: 'Ada' } },
+      at: '2026-01-01T00:00:00.000Z',
+    })
     expect(body).toMatchObject({
       end: 'EXITED',
       reason: 'over',

@@ -36,7 +36,8 @@ export async function newWorkflowProject(sterna: Sterna) {
     return { id: workflow.id as string, triggerId: workflow.steps[0].id as string, steps: ids }
   }
 
-  const executions = async (id: string, query = ''): Promise<Answer['body'][]> => (await call('GET', `/workflows/${id}/executions${query}`)).body.data
+  const executions = async (id: string, query = ''): Promise<Answer['body'][]> =>
+    (await call('GET', `/workflows/${id}/executions${query}`)).body.data
   const execution = async (id: string, executionId: string): Promise<Answer['body']> =>
     (await call('GET', `/workflows/${id}/executions/${executionId}`)).body
 

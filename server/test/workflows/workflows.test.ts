@@ -15,7 +15,12 @@ const exit = { type: 'EXIT' }
 
 describe('creating a workflow', () => {
   test('answers 201 with a disabled EVENT workflow and its TRIGGER step', async () => {
-    const { status, body } = await project.call('POST', '/workflows', { name: 'Welcome', eventName: 'signup', enabled: true, triggerType: 'MANUAL' })
+    const { status, body } = await project.call('POST', '/workflows', {
+      name: 'Welcome',
+      eventName: 'signup',
+      enabled: true,
+      triggerType: 'MANUAL',
+    })
     expect(status).toBe(201)
     expect(body).toMatchObject({
       name: 'Welcome',
@@ -46,7 +51,12 @@ describe('creating a workflow', () => {
   test('is found by search and status, and counted', async () => {
     const { id } = await project.create({ name: 'Needle 100%' })
     const list = async (query: string) => (await project.call('GET', `/workflows?${query}`)).body
-    expect(await list('search=needle%20100%25')).toMatchObject({ total: 1, page: 1, totalPages: 1, data: [{ id, _count: { steps: 1, executions: 0 } }] })
+    expect(await list('search=needle%20100%25')).toMatchObject({
+      total: 1,
+      page: 1,
+      totalPages: 1,
+      data: [{ id, _count: { steps: 1, executions: 0 } }],
+    })
     expect((await list('status=active&search=needle')).data).toEqual([])
     await project.call('PATCH', `/workflows/${id}`, { enabled: true })
     expect((await list('status=active&search=needle')).data).toMatchObject([{ id, enabled: true }])
@@ -66,7 +76,14 @@ describe('updating a workflow', () => {
   })
 
   test.each<[string, object, [string, string][]]>([
-    ['a schedule without a config', { triggerType: 'SCHEDULE' }, [['triggerConfig.schedule', 'required'], ['triggerConfig.segmentId', 'required']]],
+    [
+      'a schedule without a config',
+      { triggerType: 'SCHEDULE' },
+      [
+        ['triggerConfig.schedule', 'required'],
+        ['triggerConfig.segmentId', 'required'],
+      ],
+    ],
     [
       'a schedule that is no cron',
       { triggerType: 'SCHEDULE', triggerConfig: { schedule: '99 * * * *', segmentId: randomUUID() } },
@@ -113,17 +130,45 @@ describe('the config of a step', () => {
     ['a delay of nothing', { type: 'DELAY', config: { amount: 0, unit: 'days' } }, [['config.amount', 'too_small']]],
     ['a delay of 366 days', { type: 'DELAY', config: { amount: 366, unit: 'days' } }, [['config.amount', 'too_big']]],
     ['a wait without an event', { type: 'WAIT_FOR_EVENT', config: {} }, [['config.eventName', 'required']]],
-    ['a timeout of more than a year', { type: 'WAIT_FOR_EVENT', config: { eventName: 'a', timeout: 31_536_001 } }, [['config.timeout', 'too_big']]],
+    [
+      'a timeout of more than a year',
+      { type: 'WAIT_FOR_EVENT', config: { eventName: 'a', timeout: 31_536_001 } },
+      [['config.timeout', 'too_big']],
+    ],
     ['an empty condition', { type: 'CONDITION', config: { logic: 'AND', groups: [] } }, [['config.groups', 'too_small']]],
-    ['a field that does not exist', { type: 'CONDITION', config: tree('height') }, [['config.groups.0.filters.0.field', 'invalid_enum_value']]],
-    ['a single condition without a value', { type: 'CONDITION', config: { field: 'data.a', operator: 'equals' } }, [['config.value', 'required']]],
-    ['branches of nothing', { type: 'CONDITION', config: { mode: 'multi', field: 'data.a', branches: [] } }, [['config.branches', 'too_small']]],
-    ['an unknown segment', { type: 'CONDITION', config: { field: `segment.${randomUUID()}`, operator: 'memberOfSegment' } }, [['config.groups.0.filters.0.field', 'custom']]],
+    [
+      'a field that does not exist',
+      { type: 'CONDITION', config: tree('height') },
+      [['config.groups.0.filters.0.field', 'invalid_enum_value']],
+    ],
+    [
+      'a single condition without a value',
+      { type: 'CONDITION', config: { field: 'data.a', operator: 'equals' } },
+      [['config.value', 'required']],
+    ],
+    [
+      'branches of nothing',
+      { type: 'CONDITION', config: { mode: 'multi', field: 'data.a', branches: [] } },
+      [['config.branches', 'too_small']],
+    ],
+    [
+      'an unknown segment',
+      { type: 'CONDITION', config: { field: `segment.${randomUUID()}`, operator: 'memberOfSegment' } },
+      [['config.groups.0.filters.0.field', 'custom']],
+    ],
     ['a webhook without a URL', { type: 'WEBHOOK', config: {} }, [['config.url', 'required']]],
     ['a webhook to this machine', { type: 'WEBHOOK', config: { url: 'http://127.0.0.1/' } }, [['config.url', 'custom']]],
     ['a webhook to a host from the data', { type: 'WEBHOOK', config: { url: 'https://{{host}}/' } }, [['config.url', 'custom']]],
-    ['a webhook with a header of its own connection', { type: 'WEBHOOK', config: { url: 'https://example.com/', headers: { Host: 'a' } } }, [['config.headers.Host', 'custom']]],
-    ['a webhook with a broken template', { type: 'WEBHOOK', config: { url: 'https://example.com/', body: { a: '{{ b' } } }, [['config.body.a', 'invalid_string']]],
+    [
+      'a webhook with a header of its own connection',
+      { type: 'WEBHOOK', config: { url: 'https://example.com/', headers: { Host: 'a' } } },
+      [['config.headers.Host', 'custom']],
+    ],
+    [
+      'a webhook with a broken template',
+      { type: 'WEBHOOK', config: { url: 'https://example.com/', body: { a: '{{ b' } } },
+      [['config.body.a', 'invalid_string']],
+    ],
     ['an update of nothing', { type: 'UPDATE_CONTACT', config: {} }, [['config.updates', 'required']]],
     ['a number as reason', { type: 'EXIT', config: { reason: 1 } }, [['config.reason', 'invalid_type']]],
     ['a config of 65 KB', { type: 'EXIT', config: { more: 'x'.repeat(65_536) } }, [['config', 'too_big']]],
@@ -155,13 +200,18 @@ describe('transitions', () => {
     ['a step to the TRIGGER', ({ delay, trigger }) => ({ fromStepId: delay, toStepId: trigger }), 'toStepId'],
     ['a CONDITION without a branch', ({ condition, exit }) => ({ fromStepId: condition, toStepId: exit }), 'branch'],
     ['a CONDITION by an unknown branch', ({ condition, exit }) => ({ fromStepId: condition, toStepId: exit, branch: 'maybe' }), 'branch'],
-    ['a branch that is taken', ({ condition, exit }) => ({ fromStepId: condition, toStepId: exit, condition: { branch: 'yes' } }), 'branch'],
+    [
+      'a branch that is taken',
+      ({ condition, exit }) => ({ fromStepId: condition, toStepId: exit, condition: { branch: 'yes' } }),
+      'branch',
+    ],
     ['a step that leads somewhere', ({ trigger, exit }) => ({ fromStepId: trigger, toStepId: exit }), 'branch'],
     ['a loop without a pause', ({ update, condition }) => ({ fromStepId: update, toStepId: condition }), 'toStepId'],
   ])('from %s are refused with 422', async (_, body, field) => {
     const { id, steps } = await project.create()
     const trigger = steps[0].id
-    const condition = (await project.addStep(id, { type: 'CONDITION', config: { field: 'subscribed', operator: 'equals', value: true } })).id
+    const condition = (await project.addStep(id, { type: 'CONDITION', config: { field: 'subscribed', operator: 'equals', value: true } }))
+      .id
     const update = (await project.addStep(id, { type: 'UPDATE_CONTACT', config: { data: { a: 1 } } })).id
     const ids = { trigger, condition, update, delay: (await project.addStep(id, delay)).id, exit: (await project.addStep(id, exit)).id }
     expect(outcome(await project.connect(id, trigger, condition))).toEqual([201])
@@ -240,7 +290,11 @@ describe('duplicating a workflow', () => {
   test('copies the graph with new ids', async () => {
     const { id, steps } = await project.line([delay, exit])
     const { body } = await project.call('POST', `/workflows/${id}/duplicate`)
-    expect(body).toMatchObject({ name: 'Welcome (Copy)', enabled: false, steps: [{ type: 'TRIGGER' }, { type: 'DELAY' }, { type: 'EXIT' }] })
+    expect(body).toMatchObject({
+      name: 'Welcome (Copy)',
+      enabled: false,
+      steps: [{ type: 'TRIGGER' }, { type: 'DELAY' }, { type: 'EXIT' }],
+    })
     expect(body.transitions).toHaveLength(2)
     expect(body.steps.map((step: { id: string }) => step.id)).not.toContain(steps[0])
     expect((await project.call('DELETE', `/workflows/${body.id}`)).status).toBe(204)

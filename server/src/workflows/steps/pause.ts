@@ -10,7 +10,9 @@ export const runExit: StepRunner = async (_tx, _batch, executions) =>
 /** Counts from now, not from the logical arrival: after a week in which the project was disabled, emails still have days between them. */
 export const runDelay: StepRunner = async (_tx, { now }, executions) =>
   executions.map(({ status, step }) =>
-    status === 'WAITING' ? { is: 'done' } : { is: 'wait', as: 'SCHEDULED', until: later(now, delayMs(step.config as StepConfigs['DELAY'])) },
+    status === 'WAITING'
+      ? { is: 'done' }
+      : { is: 'wait', as: 'SCHEDULED', until: later(now, delayMs(step.config as StepConfigs['DELAY'])) },
   )
 
 /** The handler of reactions clears `awaits` when the event arrives; if it is still set, the time is over. */

@@ -41,7 +41,9 @@ export const runSendEmail: StepRunner = async (tx, batch, executions) => {
   })
   const sending = executions.filter((_, index) => outcomes[index] === undefined)
   const emailIds = await send(tx, batch.projectId, sending, { templates, recipients })
-  return executions.map(({ id }, index) => outcomes[index] ?? { is: 'done', output: { emailId: emailIds.get(id)! }, emailId: emailIds.get(id)! })
+  return executions.map(
+    ({ id }, index) => outcomes[index] ?? { is: 'done', output: { emailId: emailIds.get(id)! }, emailId: emailIds.get(id)! },
+  )
 }
 
 const templateIdOf = ({ step }: Running) => (step.config as StepConfigs['SEND_EMAIL']).templateId
@@ -62,7 +64,9 @@ async function readTemplates(tx: Tx, projectId: string, executions: Running[]): 
   }
   const senderOf = ({ from }: Template) => ({ projectId, address: from ?? '' })
   const isVerified = await findVerified(tx, found.filter(({ from }) => from).map(senderOf))
-  return new Map(found.map((content) => [content.id, { content, isVerified: content.from !== null && Boolean(isVerified(senderOf(content))) }]))
+  return new Map(
+    found.map((content) => [content.id, { content, isVerified: content.from !== null && Boolean(isVerified(senderOf(content))) }]),
+  )
 }
 
 /** The contact of the execution, or that of a custom address, which is created unsubscribed. */
@@ -133,7 +137,12 @@ async function send(tx: Tx, projectId: string, executions: Running[], { template
 type OwnContact = { email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> }
 
 /** The contacts of the executions. With all data for emails to custom addresses, else only with keys of the event: a contact has up to 256 KB. */
-async function readOwnContacts(tx: Tx, projectId: string, executions: Running[], recipients: Map<string, Recipient>): Promise<Map<string, OwnContact>> {
+async function readOwnContacts(
+  tx: Tx,
+  projectId: string,
+  executions: Running[],
+  recipients: Map<string, Recipient>,
+): Promise<Map<string, OwnContact>> {
   const asked = executions.map(({ id, contactId, event }) => ({
     executionId: id,
     contactId,
@@ -157,7 +166,10 @@ async function readOwnContacts(tx: Tx, projectId: string, executions: Running[],
  * Variables besides the fields of the contact: `event`, the context of the execution, and keys of the event that the contact does not have.
  * A field of the contact may have changed since the event, so it takes precedence over the event.
  */
-export function executionVariables({ event, context }: Pick<Running, 'event' | 'context'>, stored: Record<string, unknown>): Record<string, unknown> {
+export function executionVariables(
+  { event, context }: Pick<Running, 'event' | 'context'>,
+  stored: Record<string, unknown>,
+): Record<string, unknown> {
   const ofEvent = Object.fromEntries(Object.entries(event?.data ?? {}).filter(([key]) => !Object.hasOwn(stored, key)))
   return { ...ofEvent, ...context, context, ...(event ? { event: { name: event.name, ...event.data } } : {}) }
 }

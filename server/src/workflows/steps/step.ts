@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/index.ts'
+import type { StartEvent } from '../enrol.ts'
 import type { Graph, GraphStep } from '../graph.ts'
 import type { ExecutionData } from '../step-condition.ts'
-import type { StartEvent } from '../enrol.ts'
 
 /** An execution that was claimed, with the step that it has come to. */
 export type Running = {

@@ -1,0 +1,26 @@
+import { sql } from 'kysely'
+
+/** Rows (id, name) of workflows that mention a template or a segment: in the current graph, or in one that executions still follow. */
+export const workflowsUsingSql = ({
+  projectId,
+  kind,
+  id,
+  limit,
+}: {
+  projectId: string
+  kind: 'templates' | 'segments'
+  id: string
+  limit: number
+}) =>
+  sql<{ id: string; name: string }>`
+    select w.id, w.name from workflows w
+    where w.project_id = ${projectId} and (
+      ${kind === 'segments' ? sql`w.trigger_type = 'SCHEDULE' and w.trigger_config ->> 'segmentId' = ${id}` : sql`false`}
+      or exists (
+        select from workflow_graphs g
+        where g.project_id = w.project_id and g.workflow_id = w.id and g.uses -> ${kind}::text ? ${id}::text and (
+          g.version = w.version
+          or exists (
+            select from workflow_executions e
+            where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and e.status in ('RUNNING', 'WAITING')))))
+    order by w.id limit ${limit}`
