@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type Cron, nextFiring, readCron } from './cron.ts'
+import { type CronFields, nextFiring, readCron } from './cron.ts'
 
 const firings = (text: string, timezone: string, after: string, count: number) => {
-  const cron = readCron(text) as Cron
+  const cron = readCron(text) as CronFields
   const found: string[] = []
   for (let at: Date | undefined = new Date(after); found.length < count; found.push(at.toISOString())) {
     at = nextFiring(cron, timezone, at)

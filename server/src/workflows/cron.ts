@@ -1,5 +1,5 @@
 /** A schedule of five fields: minute, hour, day of month, month, day of week. */
-export type Cron = {
+export type CronFields = {
   minutes: number[]
   hours: number[]
   days: Set<number>
@@ -25,7 +25,7 @@ const FIELDS: Field[] = [
 /** Entries of one field, separated by commas. */
 const MAX_ENTRIES = 60
 
-export function readCron(text: string): Cron | { problem: string } {
+export function readCron(text: string): CronFields | { problem: string } {
   const parts = text.trim().split(/\s+/)
   if (parts.length !== FIELDS.length) return { problem: 'Must have five fields: minute, hour, day of month, month and day of week.' }
   const values = parts.map((part, index) => readField(part, FIELDS[index]!))
@@ -73,7 +73,7 @@ function readValue(text: string, { min, max, names }: Field): number | undefined
 }
 
 /** As in other crons: if both days are given, either of them is enough. */
-function isDay({ days, months, weekdays, anyDay, anyWeekday }: Cron, date: Date) {
+function isDay({ days, months, weekdays, anyDay, anyWeekday }: CronFields, date: Date) {
   if (!months.has(date.getUTCMonth() + 1)) return false
   const byDay = days.has(date.getUTCDate())
   const byWeekday = weekdays.has(date.getUTCDay())
@@ -89,7 +89,7 @@ const MINUTE_MS = 60_000
  * The first time after `after`, or undefined for a date that never comes. A local time that the change to summer time skips fires at the
  * next minute that exists; one that occurs twice fires the first time only.
  */
-export function nextFiring(cron: Cron, timezone: string, after: Date): Date | undefined {
+export function nextFiring(cron: CronFields, timezone: string, after: Date): Date | undefined {
   const offset = createOffset(timezone)
   // The local calendar, as UTC dates; from the day before, as the zone may be behind.
   const start = Math.floor((after.getTime() + offset(after.getTime())) / DAY_MS) - 1
@@ -101,7 +101,7 @@ export function nextFiring(cron: Cron, timezone: string, after: Date): Date | un
   return undefined
 }
 
-function firstOf({ hours, minutes }: Cron, day: number, offset: (at: number) => number, after: number): number | undefined {
+function firstOf({ hours, minutes }: CronFields, day: number, offset: (at: number) => number, after: number): number | undefined {
   // Local times are in order, and the moments that they stand for too.
   for (const hour of hours) {
     const lastOfHour = toMoment(day * DAY_MS + (hour * 60 + minutes.at(-1)!) * MINUTE_MS, offset)

@@ -301,3 +301,34 @@ describe('duplicating a workflow', () => {
     expect((await project.call('GET', `/workflows/${body.id}`)).status).toBe(404)
   })
 })
+
+describe('what a workflow uses', () => {
+  test('is listed, and cannot be deleted meanwhile', async () => {
+    const templateId = await project.template({ from: `hello@${project.domain}` })
+    const { body: segment } = await project.call('POST', '/segments', { name: 'Used', type: 'STATIC' })
+    const condition = { field: `segment.${segment.id}`, operator: 'memberOfSegment' }
+    const { id, steps } = await project.line(
+      [
+        { type: 'SEND_EMAIL', config: { templateId } },
+        { type: 'UPDATE_CONTACT', config: { data: { usedField: 1 } } },
+        { type: 'CONDITION', config: condition },
+      ],
+      { eventName: 'used-event', name: 'User' },
+    )
+    const named = { id, name: 'User' }
+    const usage = async (path: string) => (await project.call('GET', `${path}/usage`)).body
+    expect((await usage(`/templates/${templateId}`)).workflowSteps).toEqual([
+      { id: steps[0], name: 'Send email', workflowId: id, workflowName: 'User' },
+    ])
+    expect((await usage('/contacts/fields/usedField')).usedInWorkflows).toEqual([named])
+    expect((await usage('/events/used-event')).usedInWorkflows).toEqual([named])
+    const usedBy = { details: { usedBy: [{ type: 'workflow', ...named }] } }
+    expect(await project.call('DELETE', `/templates/${templateId}`)).toMatchObject({ status: 409, body: { error: usedBy } })
+    expect(await project.call('DELETE', `/segments/${segment.id}`)).toMatchObject({ status: 409, body: { error: usedBy } })
+    const state = await project.owner.call('GET', `/projects/${project.id}/setup-state`)
+    expect(state.body.hasEnabledWorkflow).toBe(true)
+    for (const step of [steps[0], steps[2]]) await project.call('DELETE', `/workflows/${id}/steps/${step}?splice=true`)
+    expect((await project.call('DELETE', `/templates/${templateId}`)).status).toBe(204)
+    expect((await project.call('DELETE', `/segments/${segment.id}`)).status).toBe(204)
+  })
+})
