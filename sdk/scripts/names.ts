@@ -30,6 +30,7 @@ const NAMES: Record<string, string | null> = {
   'PATCH /projects/{id}/members/{userId}': 'changeRole',
   'DELETE /projects/{id}/members/{userId}': 'remove',
   'DELETE /projects/{id}/invitations/{invitationId}': 'withdraw',
+  'POST /projects/{id}/webhook-secret': 'rotateWebhookSecret',
   'POST /contacts': 'upsert',
   'POST /contacts/import': 'import',
   'GET /contacts/import/{jobId}': 'importStatus',

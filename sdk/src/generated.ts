@@ -473,6 +473,7 @@ export type Error = {
       | 'CONTACT_NOT_FOUND'
       | 'TEMPLATE_NOT_FOUND'
       | 'CAMPAIGN_NOT_FOUND'
+      | 'WORKFLOW_NOT_FOUND'
       | 'REQUEST_TIMEOUT'
       | 'CONFLICT'
       | 'IDEMPOTENCY_KEY_REUSED'
@@ -717,6 +718,170 @@ export type User = {
   id: string
   email: string
   emailVerified: boolean
+  createdAt: string
+}
+
+export type Workflow = {
+  id: string
+  name: string
+  description: string | null
+  triggerType: 'EVENT' | 'MANUAL' | 'SCHEDULE'
+  /** `EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone, segmentId}`, with a cron of five fields. `MANUAL`: empty. */
+  triggerConfig: Record<string, unknown>
+  enabled: boolean
+  /** Whether a contact whose execution has ended may enter again. */
+  allowReentry: boolean
+  /** Grows with every change of steps or transitions. */
+  version: number
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  steps: WorkflowStep[]
+  transitions: WorkflowTransition[]
+  /** What keeps the workflow from doing what it should. It can be enabled nevertheless. */
+  problems: {
+    stepId: string | null
+    code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete'
+    message: string
+  }[]
+}
+
+export type WorkflowExecution = {
+  id: string
+  workflowId: string
+  contactId: string
+  status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+  currentStepId: string | null
+  exitReason: string | null
+  context: Record<string, unknown>
+  startedAt: string
+  completedAt: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+export type WorkflowExecutionDetails = {
+  id: string
+  workflowId: string
+  contactId: string
+  status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+  currentStepId: string | null
+  exitReason: string | null
+  context: Record<string, unknown>
+  startedAt: string
+  completedAt: string | null
+  createdAt: string
+  updatedAt: string
+  /** Version of the graph that it follows. */
+  version: number
+  /** The event that started it. Null: started by request or schedule. */
+  event: unknown
+  /** When it goes on at the latest. */
+  dueAt: string | null
+  /** Null: the contact was deleted. */
+  contact: {
+    id: string
+    email: string
+  } | null
+  currentStep: {
+    id: string
+    name: string
+    type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+  } | null
+  /** The last 200, in order. */
+  stepExecutions: {
+    id: string
+    stepId: string
+    visit: number
+    status: 'PENDING' | 'SCHEDULED' | 'WAITING' | 'RUNNING' | 'COMPLETED' | 'SKIPPED' | 'FAILED'
+    scheduledFor: string | null
+    input: unknown
+    output: unknown
+    error: string | null
+    emailId: string | null
+    startedAt: string
+    completedAt: string | null
+    step: {
+      id: string
+      name: string
+      type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+    } | null
+  }[]
+}
+
+export type WorkflowExecutionItem = {
+  id: string
+  workflowId: string
+  contactId: string
+  status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+  currentStepId: string | null
+  exitReason: string | null
+  context: Record<string, unknown>
+  startedAt: string
+  completedAt: string | null
+  createdAt: string
+  updatedAt: string
+  contact: {
+    id: string
+    email: string
+  } | null
+  currentStep: {
+    id: string
+    name: string
+    type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+  } | null
+}
+
+export type WorkflowItem = {
+  id: string
+  name: string
+  description: string | null
+  triggerType: 'EVENT' | 'MANUAL' | 'SCHEDULE'
+  /** `EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone, segmentId}`, with a cron of five fields. `MANUAL`: empty. */
+  triggerConfig: Record<string, unknown>
+  enabled: boolean
+  /** Whether a contact whose execution has ended may enter again. */
+  allowReentry: boolean
+  /** Grows with every change of steps or transitions. */
+  version: number
+  projectId: string
+  createdAt: string
+  updatedAt: string
+  _count: {
+    steps: number
+    executions: number
+  }
+}
+
+export type WorkflowStep = {
+  id: string
+  workflowId: string
+  type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+  name: string
+  position: {
+    x: number
+    y: number
+  }
+  /** By type: see docs/workflows.md. */
+  config: Record<string, unknown>
+  templateId: string | null
+  createdAt: string
+  updatedAt: string
+  outgoingTransitions: WorkflowTransition[]
+  incomingTransitions: WorkflowTransition[]
+}
+
+export type WorkflowTransition = {
+  id: string
+  fromStepId: string
+  toStepId: string
+  /** `yes`, `no`, the id of a branch, `default` or `timeout`. Null: the plain transition. */
+  branch: string | null
+  /** The branch once more. */
+  condition: {
+    branch: string
+  } | null
+  priority: number
   createdAt: string
 }
 
@@ -2510,6 +2675,42 @@ export interface Operations {
     }
   }
 
+  /** Get the secret that signs webhooks */
+  'GET /projects/{id}/webhook-secret': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** Signs webhooks by Standard Webhooks (HMAC-SHA256). */
+      secret: string
+      /** After a rotation, requests are also signed with the secret before, until this time. */
+      previousUntil: string | null
+    }
+  }
+
+  /**
+   * Rotate the secret that signs webhooks
+   *
+   * For a day requests are signed with both secrets.
+   */
+  'POST /projects/{id}/webhook-secret': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** Signs webhooks by Standard Webhooks (HMAC-SHA256). */
+      secret: string
+      /** After a rotation, requests are also signed with the secret before, until this time. */
+      previousUntil: string | null
+    }
+  }
+
   /** Check that the node is ready for traffic */
   'GET /ready': {
     params: undefined
@@ -3623,6 +3824,501 @@ export interface Operations {
       data: AddressVerification
     }
   }
+
+  /** List workflows */
+  'GET /workflows': {
+    params: undefined
+    query: {
+      /** 1 to 1,000,000,000, default 1. A larger number counts as the maximum, any other value as the default. */
+      page?: number
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      pageSize?: number
+      /** Case-insensitive search in name and description. */
+      search?: string
+      status?: 'active' | 'disabled'
+      /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
+      sort?: string
+      /** `asc` or `desc`. Any other value counts as `desc`, the default. */
+      dir?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowItem[]
+      total: number
+      page: number
+      pageSize: number
+      totalPages: number
+    }
+  }
+
+  /**
+   * Create a workflow
+   *
+   * Starts as `EVENT` and disabled, with a TRIGGER step.
+   */
+  'POST /workflows': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      name: string
+      /** The event that starts it. Or give `triggerConfig`. */
+      eventName?: string
+      /** `EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone?, segmentId}`. `MANUAL`: nothing. */
+      triggerConfig?: unknown
+      description?: string | null
+      allowReentry?: boolean
+    }
+    response: Workflow
+  }
+
+  /**
+   * List fields for conditions
+   *
+   * Fields of contacts, and with `eventName` those of the last events of this name.
+   */
+  'GET /workflows/fields': {
+    params: undefined
+    query: {
+      eventName?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      fields: string[]
+      typedFields: {
+        field: string
+        type: 'number' | 'boolean' | 'date' | 'string'
+        category: 'contact' | 'data' | 'event'
+      }[]
+      count: number
+    }
+  }
+
+  /** Get a workflow with its steps and transitions */
+  'GET /workflows/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Workflow
+  }
+
+  /**
+   * Update a workflow
+   *
+   * Disabling keeps contacts from entering; executions that run go on.
+   */
+  'PATCH /workflows/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: {
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
+      'If-Match'?: string
+    }
+    body: {
+      name?: string
+      description?: string | null
+      triggerType?: 'EVENT' | 'MANUAL' | 'SCHEDULE'
+      /** `EVENT`: `{eventName}`. `SCHEDULE`: `{schedule, timezone?, segmentId}`. `MANUAL`: nothing. */
+      triggerConfig?: unknown
+      enabled?: boolean
+      allowReentry?: boolean
+    }
+    response: Workflow
+  }
+
+  /**
+   * Delete a workflow
+   *
+   * Refused while it has active executions. Its executions are deleted with it; their emails stay.
+   */
+  'DELETE /workflows/{id}': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /**
+   * Duplicate a workflow
+   *
+   * The copy is disabled.
+   */
+  'POST /workflows/{id}/duplicate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Workflow
+  }
+
+  /**
+   * List executions
+   *
+   * Newest first. At most 10,000 are counted.
+   */
+  'GET /workflows/{id}/executions': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 1,000,000,000, default 1. A larger number counts as the maximum, any other value as the default. */
+      page?: number
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      pageSize?: number
+      status?: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+      /** Executions that are at this step, or ended there. */
+      stepId?: string
+      contactId?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowExecutionItem[]
+      /** The same as `data`. */
+      executions: WorkflowExecutionItem[]
+      total: number
+      page: number
+      pageSize: number
+      totalPages: number
+    }
+  }
+
+  /**
+   * Start an execution for a contact
+   *
+   * Refused with 409 while the workflow is disabled, and for a contact that may not enter.
+   */
+  'POST /workflows/{id}/executions': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      contactId: string
+      /** Variables of this execution: in templates by their names, in conditions as `context.<path>`. */
+      context?: Record<string, unknown>
+    }
+    response: WorkflowExecutionDetails
+  }
+
+  /** Cancel all active executions */
+  'POST /workflows/{id}/executions/cancel-all': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      cancelled: number
+    }
+  }
+
+  /** Get an execution with its steps */
+  'GET /workflows/{id}/executions/{executionId}': {
+    params: {
+      id: string
+      executionId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WorkflowExecutionDetails
+  }
+
+  /**
+   * Cancel an execution
+   *
+   * Refused with 409 if it has ended. An email that is already queued is sent.
+   */
+  'DELETE /workflows/{id}/executions/{executionId}': {
+    params: {
+      id: string
+      executionId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: WorkflowExecution
+  }
+
+  /** Explain why a contact is in a workflow, or not */
+  'GET /workflows/{id}/explain/{contactId}': {
+    params: {
+      id: string
+      contactId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      contact: {
+        id: string
+        email: string
+        subscribed: boolean
+      }
+      /** Whether the contact is in the workflow now. */
+      isActive: boolean
+      canEnter: boolean
+      /** Why the contact is or is not in it. */
+      reason: 'disabled' | 'active' | 'reentry' | 'too_many' | 'not_triggered' | 'ready'
+      message: string
+      /** When the event that starts the workflow last happened for the contact. */
+      triggeredAt: string | null
+      /** Newest first, at most 100. */
+      executions: {
+        id: string
+        version: number
+        status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+        exitReason: string | null
+        currentStepId: string | null
+        startedAt: string
+        completedAt: string | null
+      }[]
+      /** Starts that a limit refused, by hour. */
+      refusals: {
+        reason: string
+        hour: string
+        count: number
+      }[]
+    }
+  }
+
+  /**
+   * Replace all steps and transitions
+   *
+   * At once: no execution starts with a part of the change. New ids may be chosen by the caller.
+   */
+  'PUT /workflows/{id}/graph': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: {
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
+      'If-Match'?: string
+    }
+    body: {
+      /** The TRIGGER step keeps its id, and may be left out. */
+      steps: {
+        type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+        name?: string
+        position?: {
+          x: number
+          y: number
+        }
+        /** By type: see docs/workflows.md. */
+        config?: unknown
+        /** The template of a SEND_EMAIL step, instead of `config.templateId`. */
+        templateId?: string | null
+        id?: string
+      }[]
+      transitions: {
+        fromStepId: string
+        toStepId: string
+        branch?: string | null
+        condition?: {
+          branch?: string | null
+        } | null
+        priority?: number
+        id?: string
+      }[]
+      /** The version that was read. Refused with 409 when there is a newer one. */
+      version: number
+    }
+    response: Workflow
+  }
+
+  /**
+   * Simulate a workflow for a contact
+   *
+   * Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout.
+   */
+  'POST /workflows/{id}/simulate': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      contactId?: string
+      contact?: {
+        email?: string
+        subscribed?: boolean
+        /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+        data?: Record<string, unknown>
+      }
+      event?: {
+        name: string
+        /** Custom fields. A key set to null is deleted, "" is ignored, { value, persistent: false } is not stored. */
+        data?: Record<string, unknown>
+      }
+      /** When the execution starts; now by default. */
+      at?: string
+    }
+    response: {
+      path: {
+        stepId: string
+        name: string
+        type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+        /** When an execution that starts now comes to the step. */
+        at: string
+        /** The branch that it takes. */
+        branch: string | null
+        /** The rendered subject, the webhook request, the changes of the contact. */
+        result: unknown
+      }[]
+      end: 'COMPLETED' | 'EXITED' | 'FAILED' | 'WAITING'
+      reason: string | null
+      endsAt: string
+    }
+  }
+
+  /** Get the figures of each step and transition */
+  'GET /workflows/{id}/stats': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      version: number
+      /** Executions so far. */
+      started: number
+      steps: {
+        stepId: string
+        name: string
+        type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+        entered: number
+        /** Executions at the step now. */
+        waiting: number
+        completed: number
+        skipped: number
+        failed: number
+        cancelled: number
+      }[]
+      transitions: {
+        transitionId: string
+        fromStepId: string
+        toStepId: string
+        branch: string | null
+        taken: number
+      }[]
+    }
+  }
+
+  /** Add a step */
+  'POST /workflows/{id}/steps': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      type: 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+      name?: string
+      position?: {
+        x: number
+        y: number
+      }
+      /** By type: see docs/workflows.md. */
+      config?: unknown
+      /** The template of a SEND_EMAIL step, instead of `config.templateId`. */
+      templateId?: string | null
+    }
+    response: WorkflowStep
+  }
+
+  /**
+   * Update a step
+   *
+   * Executions that run keep the step as it was when they started.
+   */
+  'PATCH /workflows/{id}/steps/{stepId}': {
+    params: {
+      id: string
+      stepId: string
+    }
+    query: undefined
+    headers: {
+      /** The `ETag` of the revision to change: its `updatedAt` in quotes. Refused with 409 if there is a newer revision. */
+      'If-Match'?: string
+    }
+    body: {
+      name?: string
+      position?: {
+        x: number
+        y: number
+      }
+      /** By type: see docs/workflows.md. */
+      config?: unknown
+      templateId?: string | null
+    }
+    response: WorkflowStep
+  }
+
+  /**
+   * Delete a step
+   *
+   * With its transitions. With `splice=true` transitions to it lead to the step after it instead.
+   */
+  'DELETE /workflows/{id}/steps/{stepId}': {
+    params: {
+      id: string
+      stepId: string
+    }
+    query: {
+      splice?: boolean | 'true' | 'false'
+    }
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
+
+  /** Add a transition */
+  'POST /workflows/{id}/transitions': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      fromStepId: string
+      toStepId: string
+      branch?: string | null
+      condition?: {
+        branch?: string | null
+      } | null
+      priority?: number
+    }
+    response: WorkflowTransition
+  }
+
+  /** Delete a transition */
+  'DELETE /workflows/{id}/transitions/{transitionId}': {
+    params: {
+      id: string
+      transitionId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: undefined
+  }
 }
 
 /** Operations that return a file. */
@@ -4095,6 +4791,14 @@ export class ProjectsApi extends Resource {
   readonly setupState = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/setup-state'>> =>
     this.call('GET /projects/{id}/setup-state', { params: { id } }, options)
 
+  /** Get the secret that signs webhooks */
+  readonly webhookSecret = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/webhook-secret'>> =>
+    this.call('GET /projects/{id}/webhook-secret', { params: { id } }, options)
+
+  /** Rotate the secret that signs webhooks. For a day requests are signed with both secrets. */
+  readonly rotateWebhookSecret = (id: string, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/webhook-secret'>> =>
+    this.call('POST /projects/{id}/webhook-secret', { params: { id } }, options)
+
   /** List your projects */
   readonly list = (options: CallOptions = {}): Promise<Result<'GET /users/@me/projects'>> =>
     this.call('GET /users/@me/projects', {}, options)
@@ -4358,6 +5062,108 @@ export class UsersApi extends Resource {
     this.call('DELETE /users/@me/sessions/{sessionId}', { params: { sessionId } }, options)
 }
 
+export class WorkflowsApi extends Resource {
+  /** List workflows */
+  readonly list = (query: Query<'GET /workflows'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows'>> =>
+    this.call('GET /workflows', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /workflows'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows'>['data'][number]> =>
+    iterateByPage(
+      (pageSize, page) => this.list({ ...query, pageSize, page }, options),
+      (page) => page.data,
+      { max, pageSize: query.pageSize },
+    )
+
+  /** Create a workflow. Starts as `EVENT` and disabled, with a TRIGGER step. */
+  readonly create = (body: Body<'POST /workflows'>, options: CallOptions = {}): Promise<Result<'POST /workflows'>> =>
+    this.call('POST /workflows', { body }, options)
+
+  /** List fields for conditions. Fields of contacts, and with `eventName` those of the last events of this name. */
+  readonly fields = (query: Query<'GET /workflows/fields'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows/fields'>> =>
+    this.call('GET /workflows/fields', { query }, options)
+
+  /** Get a workflow with its steps and transitions */
+  readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}'>> =>
+    this.call('GET /workflows/{id}', { params: { id } }, options)
+
+  /** Update a workflow. Disabling keeps contacts from entering; executions that run go on. */
+  readonly update = (id: string, body: Body<'PATCH /workflows/{id}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /workflows/{id}'>> =>
+    this.call('PATCH /workflows/{id}', { params: { id }, body }, options)
+
+  /** Delete a workflow. Refused while it has active executions. Its executions are deleted with it; their emails stay. */
+  readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}'>> =>
+    this.call('DELETE /workflows/{id}', { params: { id } }, options)
+
+  /** Duplicate a workflow. The copy is disabled. */
+  readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/duplicate'>> =>
+    this.call('POST /workflows/{id}/duplicate', { params: { id } }, options)
+
+  /** List executions. Newest first. At most 10,000 are counted. */
+  readonly listExecutions = (id: string, query: Query<'GET /workflows/{id}/executions'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions'>> =>
+    this.call('GET /workflows/{id}/executions', { params: { id }, query }, options)
+
+  /** Iterates over all items of `listExecutions`, page by page. */
+  readonly allExecutions = (id: string, query: Omit<Query<'GET /workflows/{id}/executions'>, 'page'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/executions'>['data'][number]> =>
+    iterateByPage(
+      (pageSize, page) => this.listExecutions(id, { ...query, pageSize, page }, options),
+      (page) => page.data,
+      { max, pageSize: query.pageSize },
+    )
+
+  /** Start an execution for a contact. Refused with 409 while the workflow is disabled, and for a contact that may not enter. */
+  readonly startExecution = (id: string, body: Body<'POST /workflows/{id}/executions'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions'>> =>
+    this.call('POST /workflows/{id}/executions', { params: { id }, body }, options)
+
+  /** Cancel all active executions */
+  readonly cancelAllExecutions = (id: string, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions/cancel-all'>> =>
+    this.call('POST /workflows/{id}/executions/cancel-all', { params: { id } }, options)
+
+  /** Get an execution with its steps */
+  readonly getExecution = (id: string, executionId: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions/{executionId}'>> =>
+    this.call('GET /workflows/{id}/executions/{executionId}', { params: { id, executionId } }, options)
+
+  /** Cancel an execution. Refused with 409 if it has ended. An email that is already queued is sent. */
+  readonly cancelExecution = (id: string, executionId: string, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}/executions/{executionId}'>> =>
+    this.call('DELETE /workflows/{id}/executions/{executionId}', { params: { id, executionId } }, options)
+
+  /** Explain why a contact is in a workflow, or not */
+  readonly explain = (id: string, contactId: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/explain/{contactId}'>> =>
+    this.call('GET /workflows/{id}/explain/{contactId}', { params: { id, contactId } }, options)
+
+  /** Replace all steps and transitions. At once: no execution starts with a part of the change. New ids may be chosen by the caller. */
+  readonly updateGraph = (id: string, body: Body<'PUT /workflows/{id}/graph'>, options: RevisionOptions = {}): Promise<Result<'PUT /workflows/{id}/graph'>> =>
+    this.call('PUT /workflows/{id}/graph', { params: { id }, body }, options)
+
+  /** Simulate a workflow for a contact. Shows the path with times, rendered subjects and webhook requests. Sends and stores nothing. Waits end by their timeout. */
+  readonly simulate = (id: string, body: Body<'POST /workflows/{id}/simulate'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/simulate'>> =>
+    this.call('POST /workflows/{id}/simulate', { params: { id }, body }, options)
+
+  /** Get the figures of each step and transition */
+  readonly stats = (id: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/stats'>> =>
+    this.call('GET /workflows/{id}/stats', { params: { id } }, options)
+
+  /** Add a step */
+  readonly createStep = (id: string, body: Body<'POST /workflows/{id}/steps'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/steps'>> =>
+    this.call('POST /workflows/{id}/steps', { params: { id }, body }, options)
+
+  /** Update a step. Executions that run keep the step as it was when they started. */
+  readonly updateStep = (id: string, stepId: string, body: Body<'PATCH /workflows/{id}/steps/{stepId}'>, options: RevisionOptions = {}): Promise<Result<'PATCH /workflows/{id}/steps/{stepId}'>> =>
+    this.call('PATCH /workflows/{id}/steps/{stepId}', { params: { id, stepId }, body }, options)
+
+  /** Delete a step. With its transitions. With `splice=true` transitions to it lead to the step after it instead. */
+  readonly deleteStep = (id: string, stepId: string, query: Query<'DELETE /workflows/{id}/steps/{stepId}'> = {}, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}/steps/{stepId}'>> =>
+    this.call('DELETE /workflows/{id}/steps/{stepId}', { params: { id, stepId }, query }, options)
+
+  /** Add a transition */
+  readonly createTransition = (id: string, body: Body<'POST /workflows/{id}/transitions'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/transitions'>> =>
+    this.call('POST /workflows/{id}/transitions', { params: { id }, body }, options)
+
+  /** Delete a transition */
+  readonly deleteTransition = (id: string, transitionId: string, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}/transitions/{transitionId}'>> =>
+    this.call('DELETE /workflows/{id}/transitions/{transitionId}', { params: { id, transitionId } }, options)
+}
+
 /** All resources of the API. */
 export class Resources {
   readonly auth: AuthApi
@@ -4380,6 +5186,7 @@ export class Resources {
   readonly templates: TemplatesApi
   readonly uploads: UploadsApi
   readonly users: UsersApi
+  readonly workflows: WorkflowsApi
 
   constructor(call: Call) {
     this.auth = new AuthApi(call)
@@ -4402,5 +5209,6 @@ export class Resources {
     this.templates = new TemplatesApi(call)
     this.uploads = new UploadsApi(call)
     this.users = new UsersApi(call)
+    this.workflows = new WorkflowsApi(call)
   }
 }
