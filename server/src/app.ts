@@ -1,5 +1,7 @@
 import type { Passwords } from './auth/passwords.ts'
 import { authRoutes } from './auth/routes.ts'
+import { billingRoutes } from './billing/routes.ts'
+import { stripeWebhookRoutes } from './billing/webhook.ts'
 import { campaignActionRoutes } from './campaigns/action-routes.ts'
 import { cancelCampaignsOf } from './campaigns/cancel.ts'
 import { campaignCheckRoutes } from './campaigns/check-routes.ts'
@@ -12,6 +14,7 @@ import { emailRoutes } from './delivery/emails/routes.ts'
 import { suppressionRoutes } from './delivery/emails/suppression-routes.ts'
 import { notificationRoutes } from './delivery/feedback/ses/routes.ts'
 import { amazonSns, type SnsClient } from './delivery/feedback/ses/sns-client.ts'
+import { doctorRoutes } from './doctor-routes.ts'
 import type { DomainKey } from './domains/dkim-key.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -25,6 +28,7 @@ import { openClickRoutes } from './opens-clicks/routes.ts'
 import { preferenceRoutes } from './preferences/routes.ts'
 import { jobRoutes } from './projects/job-routes.ts'
 import { projectRoutes } from './projects/routes.ts'
+import { reputationRoutes } from './reputation/routes.ts'
 import { segmentMemberRoutes } from './segments/member-routes.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { segmentAccess } from './segments/selection.ts'
@@ -91,6 +95,10 @@ export async function buildApp(
   openClickRoutes(app, deps, holdBack)
   await notificationRoutes(app, deps, sns)
   usageRoutes(app, deps)
+  reputationRoutes(app, deps)
+  billingRoutes(app, deps)
+  await stripeWebhookRoutes(app, deps)
+  doctorRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)
   else refuseUnknown(app)

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
-import { createUser } from './auth/accounts.ts'
+import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
+import { resolveReport } from './billing/reports.ts'
 import { countContacts, recountContacts } from './contacts/counts.ts'
-import { connect, maybeOne, type Pool, transact } from './db/index.ts'
+import { connect, maybeOne, one, type Pool, transact } from './db/index.ts'
 import { checkSecret } from './db/instance.ts'
 import { migrate } from './db/migrate.ts'
 import { borrowDatabase } from './db/open.ts'
@@ -18,10 +19,13 @@ import { isId } from './lib/id.ts'
 import { createLog } from './lib/log.ts'
 import { readMasterKey } from './lib/master-key.ts'
 import { deriveSecrets, randomToken, type Secrets } from './lib/secrets.ts'
+import { readEmailCounts, recountEmails } from './projects/email-counts.ts'
 import { createProject, ProjectName } from './projects/project.ts'
+import { disableProject, enableProject } from './projects/suspensions.ts'
+import { startAnew } from './reputation/figures.ts'
 
 type Context = { db: Pool; secrets: Secrets; options: Options; args: string[] }
-type Options = { [name in 'email' | 'password' | 'name' | 'owner']?: string | undefined }
+type Options = { [name in 'email' | 'password' | 'name' | 'owner' | 'reason']?: string | undefined } & { off?: boolean | undefined }
 
 /** A mistake on the command line. */
 class UsageError extends Error {}
@@ -29,23 +33,33 @@ class UsageError extends Error {}
 const USAGE = `Usage: npm run sterna -- <command>
 
   user create --email <address> [--password <text>]   create an account (generates a password if none is given)
+  user operator --email <address> [--off]             make an account an operator of this installation, or no longer
   project create --name <name> --owner <address>      create a project and print its keys
+  project disable <project id> [--reason <text>]      stop a project: it can be read, not changed, and its emails wait
+  project enable <project id>                         let a project send again; its rates count from now on
   mail list                                           list the latest account emails
   mail show <id>                                      show an account email with its link
   explain email <id>                                  explain what happened to an email and what happens next
   contacts recount <project id>                       recount the contacts of a project
   events recount <project id>                         recount the events of a project
+  usage recount <project id>                          compare the counts of emails with the emails of the last 30 days
+  usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
   migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
 
 const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'user create': userCreate,
+  'user operator': userOperator,
   'project create': projectCreate,
+  'project disable': projectDisable,
+  'project enable': projectEnable,
   'mail list': mailList,
   'mail show': mailShow,
   'explain email': emailExplain,
   'contacts recount': contactsRecount,
   'events recount': eventsRecount,
+  'usage recount': usageRecount,
+  'usage resolve': usageResolve,
 }
 
 /** Runs one command and returns the exit code. */
@@ -55,7 +69,14 @@ export async function run(argv: string[], env: Record<string, string | undefined
     const { values: options, positionals } = parseArgs({
       args: argv,
       allowPositionals: true,
-      options: { email: { type: 'string' }, password: { type: 'string' }, name: { type: 'string' }, owner: { type: 'string' } },
+      options: {
+        email: { type: 'string' },
+        password: { type: 'string' },
+        name: { type: 'string' },
+        owner: { type: 'string' },
+        reason: { type: 'string' },
+        off: { type: 'boolean' },
+      },
     })
     return await dispatch(positionals, options, env)
   } catch (err) {
@@ -109,7 +130,7 @@ const withContext = (config: Config, work: (context: Pick<Context, 'db' | 'secre
     }
   })
 
-const need = (options: Options, name: keyof Options) => options[name] ?? usage(`--${name} is missing`)
+const need = (options: Options, name: Exclude<keyof Options, 'off'>) => options[name] ?? usage(`--${name} is missing`)
 
 function usage(message: string): never {
   throw new UsageError(message)
@@ -126,6 +147,32 @@ async function userCreate({ db, options }: Context) {
   // The operator vouches for the address.
   const user = await transact(db, (tx) => createUser(tx, { email, passwordHash, verified: true }))
   return [`id        ${user.id}`, `email     ${user.email}`, ...(options.password ? [] : [`password  ${password}`])].join('\n')
+}
+
+async function userOperator({ db, options }: Context) {
+  const email = address(options, 'email')
+  const known = await transact(db, (tx) => setOperator(tx, email, !options.off))
+  if (!known) usage(`no account has the address ${email}`)
+  return `${email} ${options.off ? 'is no operator any more' : 'is an operator of this installation'}`
+}
+
+const MAX_REASON = 200
+
+async function projectDisable(context: Context) {
+  const id = await existingProject(context)
+  const reason = (context.options.reason ?? 'OPERATOR').slice(0, MAX_REASON)
+  const changed = await transact(context.db, (tx) => disableProject(tx, id, reason))
+  return changed ? `disabled: ${reason}` : 'was disabled already'
+}
+
+/** An operator who enables a project acknowledges its figures: otherwise it would be disabled again within a minute. */
+async function projectEnable(context: Context) {
+  const id = await existingProject(context)
+  const changed = await transact(context.db, async (tx) => {
+    await startAnew(tx, id, 'operator')
+    return enableProject(tx, id, { by: 'operator' })
+  })
+  return changed ? 'enabled' : 'was not disabled; its rates count from now on'
 }
 
 async function projectCreate({ db, secrets, options }: Context) {
@@ -168,6 +215,40 @@ async function eventsRecount(context: Context) {
   const before = await countEvents(db, id)
   await recountEvents(db, id)
   return `total  ${await countEvents(db, id)} (was ${before})`
+}
+
+const RECOUNT_DAYS = 30
+
+/** Emails before a reset are gone, and those before the first full hour after it are left out. */
+async function usageRecount(context: Context) {
+  const { db } = context
+  const id = await existingProject(context)
+  const { since } = await one(
+    db,
+    sql<{ since: Date }>`
+      select greatest(date_trunc('hour', reset_at) + interval '1 hour', date_trunc('hour', now()) - make_interval(days => ${RECOUNT_DAYS})) as since
+      from projects where id = ${id}
+    `,
+  )
+  const keyOf = ({ kind, hour }: { kind: string; hour: Date }) => `${hour.toISOString()}  ${kind}`
+  const [stored, counted] = await transact(db, async (tx) => {
+    await sql`set transaction isolation level repeatable read`.execute(tx)
+    return [await readEmailCounts(tx, id, since), await recountEmails(tx, id, since)] as const
+  })
+  const storedOf = new Map(stored.map((row) => [keyOf(row), row.n]))
+  const countedOf = new Map(counted.map((row) => [keyOf(row), row.n]))
+  const wrong = [...new Set([...storedOf.keys(), ...countedOf.keys()])].filter(
+    (key) => (storedOf.get(key) ?? 0) !== (countedOf.get(key) ?? 0),
+  )
+  const lines = wrong.sort().map((key) => `${key}: counted ${storedOf.get(key) ?? 0}, found ${countedOf.get(key) ?? 0}`)
+  return lines.length ? lines.join('\n') : `${countedOf.size} counts are right`
+}
+
+async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Context) {
+  if (outcome !== 'sent' && outcome !== 'again') usage('say whether Stripe has the report: usage resolve <identifier> sent|again')
+  const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
+  if (!resolved) usage('no usage report with this identifier has an unknown outcome; see: npm run sterna -- doctor')
+  return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
 }
 
 async function contactsRecount(context: Context) {

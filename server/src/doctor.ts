@@ -1,8 +1,10 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import pg from 'pg'
-import { connect, type Pool } from './db/index.ts'
+import { listStuckReports } from './billing/reports.ts'
+import { connect, one, type Pool } from './db/index.ts'
 import { checkSecret, readTransport } from './db/instance.ts'
 import { pendingMigrations } from './db/migrate.ts'
 import { borrowDatabase, type Database } from './db/open.ts'
@@ -16,9 +18,10 @@ import { nearestFolder } from './lib/make-folder.ts'
 import { readMasterKey } from './lib/master-key.ts'
 import { isLocalHost } from './lib/network.ts'
 import { deriveSecrets } from './lib/secrets.ts'
+import { SECOND } from './lib/units.ts'
 import { openStorage, uploadFolderOf } from './uploads/storage.ts'
 
-type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
+export type Check = { name: string; verdict: 'ok' | 'warn' | 'FAIL'; note: string }
 
 const OLDEST_POSTGRES = 150_000
 const LOW_DISK_GB = 1
@@ -221,10 +224,77 @@ async function inspect(config: Config, url: string): Promise<Check[]> {
 async function checkContents(config: Config, url: string): Promise<Check[]> {
   const db = connect({ url, max: 1, log: createLog('silent') })
   try {
-    return [await checkSealing(config, db), await checkTransport(config, db), ...(await checkPauses(db)), await checkReactions(db)]
+    return [await checkSealing(config, db), ...(await checkState(config, db))]
   } finally {
     await db.destroy()
   }
+}
+
+const checkState = async (config: Config, db: Pool): Promise<Check[]> => [
+  await checkTransport(config, db),
+  ...(await checkPauses(db)),
+  await checkReactions(db),
+  ...checkBilling(config),
+  ...(await checkUsageReports(db)),
+]
+
+/** The same for a running node, without what its start has proven. */
+export async function diagnoseRunning(config: Config, db: Pool): Promise<Check[]> {
+  return [
+    checkNode(),
+    checkPublicUrl(config),
+    ...checkProxy(config),
+    ...checkDisk(config),
+    await checkUploads(config),
+    ...(await checkSes(config)),
+    ...checkRelay(config),
+    ...checkAccountEmails(config),
+    await checkClock(db),
+    await checkWorkers(db),
+    ...(await checkState(config, db)),
+  ]
+}
+
+/** Larger differences confuse people, not Sterna: it decides by the clock of the database. */
+const MAX_SKEW_MS = 5 * SECOND
+
+async function checkClock(db: Pool) {
+  const before = Date.now()
+  const { now, version } = await one(
+    db,
+    sql<{ now: Date; version: string }>`select clock_timestamp() as now, current_setting('server_version') as version`,
+  )
+  const skew = Math.max(before - now.getTime(), now.getTime() - Date.now(), 0)
+  const server = `PostgreSQL ${version}`
+  if (skew <= MAX_SKEW_MS) return ok('database', `${server}, with the same time as this node`)
+  return warn('database', `${server}; its clock and that of this node differ by ${Math.round(skew / SECOND)} s; synchronise them with NTP`)
+}
+
+async function checkWorkers(db: Pool) {
+  const workers = (await listPresent(db)).filter((name) => name.includes('worker'))
+  return workers.length
+    ? ok('workers', workers.join(', '))
+    : warn('workers', 'none is running: no email is sent; start a node with ROLE=worker or all')
+}
+
+function checkBilling({ stripe }: Config): Check[] {
+  return stripe ? [ok('billing', `Stripe, with the meters ${Object.values(stripe.meters).join(', ')}`)] : []
+}
+
+const MAX_REPORTS_SHOWN = 20
+
+/** Usage that Stripe may not have. A report is repeated for 23 hours, while Stripe drops copies of it. */
+async function checkUsageReports(db: Pool): Promise<Check[]> {
+  const stuck = await listStuckReports(db, MAX_REPORTS_SHOWN)
+  return stuck.map(({ identifier, value, state, error }) =>
+    state === 'unknown'
+      ? failed(
+          'usage report',
+          `${identifier} (${value} emails) may or may not be at Stripe (${error ?? 'no answer'}); look for it there, then run: ` +
+            `npm run sterna -- usage resolve ${identifier} sent|again`,
+        )
+      : warn('usage report', `${identifier} (${value} emails) was not accepted and is tried again: ${error}`),
+  )
 }
 
 async function checkSealing(config: Config, db: Pool) {

@@ -1,6 +1,8 @@
 import { dropOldAccountEmails } from './account-emails/account-email.ts'
 import { dropExpiredSessions } from './auth/sessions.ts'
 import { dropExpiredTokens } from './auth/tokens.ts'
+import { dropOldReports } from './billing/reports.ts'
+import { dropOldStripeEvents } from './billing/webhook.ts'
 import { type Pool, type Tx, transact } from './db/index.ts'
 import { dropOldNotifications } from './delivery/feedback/ses/store.ts'
 import { dropOldSoftBounces } from './delivery/feedback/soft-bounce.ts'
@@ -13,6 +15,7 @@ import { dropOldJobs } from './jobs/job.ts'
 import { dropOldPieces } from './jobs/pieces.ts'
 import type { Log } from './lib/log.ts'
 import { runEach } from './lib/run-each.ts'
+import { dropOldEmailCounts } from './projects/email-counts.ts'
 import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes } from './projects/wipe.ts'
 import { resumeComputes } from './segments/queue-compute.ts'
@@ -49,6 +52,9 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       attachments: () => untilNone(db, (tx) => dropOldAttachments(tx, ATTACHMENTS_CHUNK)),
       'request data': () => untilNone(db, (tx) => clearVars(tx, CHUNK)),
       'preview pages': () => untilNone(db, (tx) => dropOldPreviewPages(tx, CHUNK)),
+      'email counts': () => untilNone(db, (tx) => dropOldEmailCounts(tx, CHUNK)),
+      'usage reports': () => untilNone(db, (tx) => dropOldReports(tx, CHUNK)),
+      'notifications of Stripe': () => untilNone(db, (tx) => dropOldStripeEvents(tx, CHUNK)),
       pauses: () => transact(db, (tx) => dropOldPauses(tx)),
       'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
       notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),

@@ -1,3 +1,4 @@
+import { wipeBilling } from './billing/meters.ts'
 import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/erase.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import {
@@ -18,7 +19,10 @@ import { wipeKeys } from './http/idempotency.ts'
 import { wipeKeyUsage } from './http/key-usage.ts'
 import { wipeJobs } from './jobs/job.ts'
 import { wipeOpensAndClicks } from './opens-clicks/wipe.ts'
+import { wipeEmailCounts } from './projects/email-counts.ts'
+import { wipeSuspensions } from './projects/suspensions.ts'
 import type { Wiper } from './projects/wipe.ts'
+import { wipeReputations } from './reputation/figures.ts'
 import { wipeSegmentMembers, wipeSegments } from './segments/wipe.ts'
 import { wipePreviewPages } from './templates/preview-pages.ts'
 import { wipeTemplates } from './templates/template.ts'
@@ -76,4 +80,8 @@ export const WIPERS: Wiper[] = [
   wipeSoftBounces,
   wipeNotifications,
   wipeDomains,
+  wipeEmailCounts,
+  wipeReputations,
+  wipeSuspensions,
+  wipeBilling,
 ]

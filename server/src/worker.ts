@@ -1,3 +1,7 @@
+import { addToMeters } from './billing/meters.ts'
+import { reportUsage } from './billing/reports.ts'
+import { syncCustomer } from './billing/sync.ts'
+import { createUsageWarner } from './billing/warn.ts'
 import { continueCampaignExport } from './campaigns/export.ts'
 import { startCampaignWork } from './campaigns/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
@@ -29,9 +33,13 @@ import { startListener } from './inbound/listener.ts'
 import { type Cron, type Handlers, startEngine } from './jobs/engine.ts'
 import { type Config, lacksMailFrom, sendsAccountEmails, WITHOUT_MAIL_FROM } from './lib/config.ts'
 import { createDns } from './lib/dns.ts'
+import { every } from './lib/every.ts'
 import type { Log } from './lib/log.ts'
 import { createSafeFetch } from './lib/safe-fetch.ts'
+import { mergeEmailCounts } from './projects/email-counts.ts'
 import { wipeProject } from './projects/wipe.ts'
+import { addToReputations } from './reputation/figures.ts'
+import { judgeDueProjects } from './reputation/judge-due.ts'
 import { continueCompute, forgetMembers } from './segments/compute.ts'
 import { continueCopyingMembers } from './segments/copy-members.ts'
 import { countStaleSegments } from './segments/counts.ts'
@@ -52,6 +60,8 @@ const SENDER_CONNECTIONS = 4
 
 /** Every background job, in one list. */
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
+  // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
+  'billing.sync': async ({ customer }) => config.stripe && syncCustomer(db, config.stripe, customer),
   'campaigns.export': (job) => continueCampaignExport(db, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),
@@ -78,13 +88,19 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
 const reactionHandlers: Record<string, ReactionHandler> = { segment: recheckSegments, workflow: reactForWorkflows }
 
 /** Every scheduled task, in one list. Each runs once per time over all nodes. */
-const cronsFor = ({ db, config, log }: Deps): Cron[] => [
+const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => mergeDeltas(tx)) },
   { name: 'cron.add-up-workflows', match: '* * * * *', run: () => addUpFigures(db) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
+  {
+    name: 'cron.judge-reputations',
+    match: '* * * * *',
+    run: () => judgeDueProjects(db, { ...accountEmailDeps({ config, log, secrets }), autoDisable: config.autoDisable }),
+  },
+  { name: 'cron.report-usage', match: '*/5 * * * *', run: async () => config.stripe && reportUsage(db, config.stripe, log) },
 ]
 
 /** `timing` is for tests: no setting changes it. */
@@ -110,6 +126,7 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
   const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
   const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
   const firings = startFirings(deps.db, deps.log, isHeld)
+  const emailCounts = countEmailsEvery(COUNT_MS, deps, isHeld)
   return {
     async stop() {
       await Promise.all([
@@ -120,6 +137,7 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
         workflows.stop(),
         webhooks.stop(),
         firings.stop(),
+        emailCounts.stop(),
         notifications.stop(),
         listener?.stop(),
         accountEmails?.stop(),
@@ -128,6 +146,29 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
       await Promise.all([outgoing.transport.close(), ownDb.destroy()])
     },
   }
+}
+
+const accountEmailDeps = ({ config, log, secrets }: Pick<Deps, 'config' | 'log' | 'secrets'>) => ({
+  secrets,
+  log,
+  publicUrl: config.publicUrl,
+  isDelivered: sendsAccountEmails(config),
+})
+
+/** Checks of caps read what is not added up yet, so this must not be much. */
+const COUNT_MS = 2_000
+
+/** Adds up accepted and sent emails, for caps, billing and reputation. */
+function countEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
+  const listeners = [addToReputations, addToMeters, createUsageWarner(accountEmailDeps(deps))]
+  return every(
+    ms,
+    'count emails',
+    async () => {
+      if (isHeld()) await mergeEmailCounts(deps.db, listeners)
+    },
+    deps.log,
+  )
 }
 
 /** In workers, not in API nodes: inbound email arrives in bursts, which must not slow down API requests. */

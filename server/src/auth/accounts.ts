@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type AccountEmailDeps, enqueueAccountEmail, REPLACING_SUBJECTS } from '../account-emails/account-email.ts'
-import { maybeOne, type Tx } from '../db/index.ts'
+import { countAffected, maybeOne, type Tx } from '../db/index.ts'
 import { isDuplicate } from '../db/sql-state.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
@@ -16,8 +16,9 @@ export async function createUser(
 ): Promise<User> {
   const id = newId()
   await sql`
-    insert into users (id, email, password_hash, email_verified_at)
-    values (${id}, ${email}, ${passwordHash}, case when ${verified}::boolean then now() end)
+    insert into users (id, email, password_hash, email_verified_at, operator)
+    -- The first account of an installation belongs to its operator.
+    values (${id}, ${email}, ${passwordHash}, case when ${verified}::boolean then now() end, not exists (select from users))
   `
     .execute(tx)
     .catch((err) =>
@@ -25,6 +26,10 @@ export async function createUser(
     )
   return { id, email }
 }
+
+/** False if no account has this address. */
+export const setOperator = async (tx: Tx, email: string, isOperator: boolean) =>
+  (await countAffected(tx, sql`update users set operator = ${isOperator}, updated_at = now() where email = ${email}`)) > 0
 
 /** Creates the account with its membership or its verification email, all in one transaction. */
 export async function signUp(

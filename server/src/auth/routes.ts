@@ -39,15 +39,24 @@ import {
 const Token = z.string().min(1).max(200)
 const Done = z.object({ success: z.literal(true) })
 const SignedIn = Done.extend({ id: z.uuid(), email: z.string() })
-const UserView = z.object({ id: z.uuid(), email: z.string(), emailVerified: z.boolean(), createdAt: Timestamp }).meta({ id: 'User' })
+const UserView = z
+  .object({
+    id: z.uuid(),
+    email: z.string(),
+    emailVerified: z.boolean(),
+    operator: z.boolean().describe('Looks after this installation: may call `GET /doctor`.'),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'User' })
 const RESET_RESPONSE_MS = 150
 
-type UserRow = User & { verified: boolean; createdAt: Date }
+type UserRow = User & { verified: boolean; operator: boolean; createdAt: Date }
 
-const showUser = ({ id, email, verified, createdAt }: UserRow): z.output<typeof UserView> => ({
+const showUser = ({ id, email, verified, operator, createdAt }: UserRow): z.output<typeof UserView> => ({
   id,
   email,
   emailVerified: verified,
+  operator,
   createdAt: createdAt.toISOString(),
 })
 
@@ -319,7 +328,7 @@ export function authRoutes(app: App, { db, secrets, log, config }: Deps, passwor
     const user = await maybeOne(
       db,
       sql<UserRow>`
-        select id, email, email_verified_at is not null as verified, created_at as "createdAt" from users where id = ${userId}
+        select id, email, email_verified_at is not null as verified, operator, created_at as "createdAt" from users where id = ${userId}
       `,
     )
     return user ?? fail('UNAUTHORIZED')

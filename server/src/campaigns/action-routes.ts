@@ -27,12 +27,13 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
   app.post(
     '/campaigns/:id/send',
     {
-      config: { ...config, bodyOptional: true },
+      config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'], bodyOptional: true },
       schema: {
         tags,
         summary: 'Send or schedule a campaign',
         description:
-          'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none. ' +
+          'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, ' +
+          'and with 402 if they are more than the billing limit allows. A scheduled campaign is then paused when it is due. ' +
           'A scheduled campaign is scheduled anew.',
         params,
         body: Sending,
@@ -81,7 +82,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
   app.post(
     '/campaigns/:id/resume',
     {
-      config,
+      config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'] },
       schema: { tags, summary: 'Resume a campaign', description: 'Nobody gets the email twice.', params, response },
     },
     async (req) => {

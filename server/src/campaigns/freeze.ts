@@ -4,11 +4,16 @@ import { isStatementTimeout } from '../db/sql-state.ts'
 import { type EmailType, enqueueAudienceSql } from '../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
+import { AppError } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
+import { readCaps } from '../projects/caps.ts'
+import { hourSql, insertCountsSql } from '../projects/email-counts.ts'
 import { audienceSql, type ResolvedAudience } from './audience.ts'
+import { SYSTEM } from './audit.ts'
 import type { CampaignKey } from './campaign.ts'
 import { exclusionSql, SUPPRESSION_JOINS } from './exclusion.ts'
+import { pauseCampaign } from './pause.ts'
 
 /** Contacts that one transaction looks at, matching or not. */
 const PAGE = 5_000
@@ -26,6 +31,9 @@ type Frozen = CampaignKey & {
   cursor: string | null
 }
 
+/** The page would exceed the cap of the project, so it was not written. */
+class OverCapError extends Error {}
+
 /** Sizes of the next pages of campaigns whose condition is slow, in this process. */
 const sizes = new Map<string, number>()
 /** More than campaigns that are frozen at once; cancelled ones leave their entry. */
@@ -42,6 +50,10 @@ export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Prom
     if (page === 'last') sizes.delete(key.id)
     return page === 'more'
   } catch (err) {
+    if (err instanceof OverCapError) {
+      await pauseByCap(db, key)
+      return false
+    }
     if (!isStatementTimeout(err) || size <= SMALLEST_PAGE) throw err
     if (sizes.size >= MAX_SIZES) sizes.clear()
     sizes.set(key.id, Math.max(SMALLEST_PAGE, Math.floor(size / 4)))
@@ -50,6 +62,12 @@ export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Prom
   }
 }
 
+/** It may have been cancelled meanwhile. */
+const pauseByCap = (db: Pool, key: CampaignKey) =>
+  transact(db, (tx) => pauseCampaign(tx, key, { reason: 'billing_limit', actor: SYSTEM })).catch((err) => {
+    if (!(err instanceof AppError)) throw err
+  })
+
 /** `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. */
 async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<'more' | 'last' | 'none'> {
   await sql`set local statement_timeout = ${sql.lit(size > SMALLEST_PAGE ? PAGE_MS : SMALLEST_PAGE_MS)}`.execute(tx)
@@ -57,12 +75,19 @@ async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<'more
   if (!campaign) return 'none'
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
-  await writePage(tx, campaign, { after, end })
+  const recipients = await writePage(tx, campaign, { after, end })
+  if (recipients) await assertWithinCap(tx, key.projectId)
   await notifyQueued(tx, PRIORITIES.bulk)
   return end === undefined ? 'last' : 'more'
 }
 
-/** Undefined when it is frozen, cancelled, or another worker writes a page of it. */
+/** After the page is counted. */
+async function assertWithinCap(tx: Tx, projectId: string) {
+  const [cap] = await readCaps(tx, [projectId], 'campaigns')
+  if (cap && cap.used > cap.limit) throw new OverCapError()
+}
+
+/** Undefined when it is frozen, cancelled, paused by a cap, or another worker writes a page of it. */
 const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
   maybeOne(
     tx,
@@ -70,6 +95,7 @@ const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
       select project_id as "projectId", id, type, content_id as "contentId", from_address as "from", frozen_audience as audience,
         started_at as "startedAt", freeze_cursor as cursor
       from campaigns c where project_id = ${projectId} and id = ${id} and status = 'SENDING' and frozen_at is null
+        and paused_reason is distinct from 'billing_limit'
         -- Started while its project was being reset: it is deleted with the rest.
         and not exists (select from project_wipes w where w.project_id = c.project_id and w.requested_at >= c.created_at)
       for no key update skip locked
@@ -87,8 +113,8 @@ async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: stri
   return row?.id
 }
 
-/** Contacts created after the start are never among them, nor are events and memberships after it. */
-async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range) {
+/** Contacts created after the start are never among them, nor are events and memberships after it. Returns the number of recipients. */
+async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range): Promise<number> {
   const { projectId, id, type, contentId, from, audience, startedAt } = campaign
   const matches = await audienceSql(tx, audience, { projectId, at: startedAt })
   const judged = sql`
@@ -99,12 +125,14 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range) {
       and ${matches}`
   const recipients = sql`(select contact_id, address from judged where reason is null order by contact_id) as recipients`
   const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]! }
-  await one(
+  const { recipients: written } = await one(
     tx,
-    sql`
+    sql<{ recipients: number }>`
       with judged as materialized (${judged}),
-      queued as (${enqueueAudienceSql(recipients, page)} returning 1),
-      excluded as (
+      queued as (${enqueueAudienceSql(recipients, page)} returning metered),
+      counted as (
+        ${insertCountsSql(sql`select ${projectId}::uuid as project_id, 'campaigns' as kind, ${hourSql(sql`now()`)} as hour, 1 as n from queued where metered`)}
+      ), excluded as (
         insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
         select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null
         order by contact_id
@@ -118,7 +146,8 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range) {
         excluded_invalid = excluded_invalid + (select count(*) from excluded where reason = 'invalid'),
         freeze_cursor = ${end ?? null}, frozen_at = ${end ? sql`null` : sql`clock_timestamp()`}
       where project_id = ${projectId} and id = ${id}
-      returning id
+      returning (select count(*)::int from queued) as recipients
     `,
   )
+  return written
 }

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
-import { countAffected, type Tx } from '../db/index.ts'
+import { countAffected, maybeOne, type Tx } from '../db/index.ts'
 import { pauseStream, resumeStream, setStreamRate } from '../delivery/outbox/streams.ts'
 import { nextRevision } from '../http/if-match.ts'
 import { fail } from '../lib/errors.ts'
+import { checkCaps } from '../projects/caps.ts'
 import { type Actor, recordAction } from './audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
 import { lockCampaign } from './replace.ts'
@@ -21,7 +22,9 @@ export async function pauseCampaign(
     tx,
     sql`
       update campaigns set paused_at = clock_timestamp(), paused_reason = ${reason}, updated_at = ${nextRevision(sql.ref('updated_at'))}
-      where project_id = ${key.projectId} and id = ${key.id} and paused_reason is null
+      where project_id = ${key.projectId} and id = ${key.id}
+        -- A cap also stops the writing of recipients, which other pauses do not.
+        and (paused_reason is null or ${reason} = 'billing_limit' and paused_reason <> 'billing_limit')
     `,
   )
   await pauseStream(tx, { projectId: key.projectId, streamId: key.id })
@@ -31,6 +34,7 @@ export async function pauseCampaign(
 
 export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
   await lockSending(tx, key, 'resumed')
+  await assertRoom(tx, key)
   const resumed = await countAffected(
     tx,
     sql`
@@ -42,6 +46,16 @@ export async function resumeCampaign(tx: Tx, key: CampaignKey, actor: Actor): Pr
   await resumeStream(tx, { projectId: key.projectId, streamId: key.id })
   if (resumed) await recordAction(tx, key, { action: 'resumed', actor })
   return (await findCampaign(tx, key))!
+}
+
+/** A campaign that a cap has paused needs room for at least one recipient; the freeze checks the others. */
+async function assertRoom(tx: Tx, { projectId, id }: CampaignKey) {
+  const paused = await maybeOne(
+    tx,
+    sql`select 1 from campaigns where project_id = ${projectId} and id = ${id} and paused_reason = 'billing_limit' and frozen_at is null`,
+  )
+  const [refusal] = paused ? await checkCaps(tx, 'campaigns', [{ projectId, emails: 1 }]) : []
+  if (refusal) throw refusal
 }
 
 async function lockSending(tx: Tx, key: CampaignKey, action: string) {

@@ -6,8 +6,9 @@ import type { Log } from '../lib/log.ts'
 import { type Actor, recordAction, SYSTEM } from './audit.ts'
 import { type CampaignKey, type CampaignRow, findCampaign } from './campaign.ts'
 import { holdSender, lockSender } from './hold.ts'
+import { pauseCampaign } from './pause.ts'
 import { assertFuture, recordSchedule } from './replace.ts'
-import { lockToStart, startCampaign } from './start.ts'
+import { exceedsCap, lockToStart, startCampaign } from './start.ts'
 
 /** Started by one sweep; the next one takes the rest. */
 const MAX_STARTS = 200
@@ -50,19 +51,27 @@ export async function startDueCampaigns(db: Pool, log: Log) {
 }
 
 const startDue = (db: Pool, key: CampaignKey, log: Log) =>
-  transact(db, async (tx) => {
-    const campaign = await takeDue(tx, key)
-    // Another worker has started it, or has it now.
-    if (!campaign) return
-    await lockSender(tx, key.projectId, campaign)
-    await startCampaign(tx, campaign, { actor: SYSTEM, startedBy: campaign.startedBy ?? { by: 'key', userId: null } })
-  }).catch(async (err) => {
+  startWithinCap(db, key).catch(async (err) => {
     // The others are started nevertheless, and this one is tried again.
     if (!(err instanceof AppError))
       return log.warn({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign did not start')
     log.error({ err, campaignId: key.id, projectId: key.projectId }, 'a scheduled campaign cannot start and is a draft again')
     await transact(db, (tx) => unschedule(tx, key, err.message))
   })
+
+/** A campaign with more recipients than the cap allows starts paused: all of its recipients wait for a larger cap, instead of some. */
+async function startWithinCap(db: Pool, key: CampaignKey) {
+  const scheduled = await findCampaign(db, key)
+  const isOver = scheduled !== undefined && (await exceedsCap(db, scheduled))
+  await transact(db, async (tx) => {
+    const campaign = await takeDue(tx, key)
+    // Another worker has started it, or has it now.
+    if (!campaign) return
+    await lockSender(tx, key.projectId, campaign)
+    await startCampaign(tx, campaign, { actor: SYSTEM, startedBy: campaign.startedBy ?? { by: 'key', userId: null } })
+    if (isOver) await pauseCampaign(tx, key, { reason: 'billing_limit', actor: SYSTEM })
+  })
+}
 
 async function takeDue(tx: Tx, { projectId, id }: CampaignKey): Promise<CampaignRow | undefined> {
   const taken = await many(

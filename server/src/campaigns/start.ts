@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { countRows, type Pool, type Tx, transact } from '../db/index.ts'
 import { withStatementTimeout } from '../db/statement-timeout.ts'
 import { insertContents } from '../delivery/outbox/enqueue.ts'
 import { openStream } from '../delivery/outbox/streams.ts'
@@ -7,6 +7,7 @@ import { nextRevision } from '../http/if-match.ts'
 import { LONG_STATEMENT_MS } from '../http/too-slow.ts'
 import { fail } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
+import { overCap, readCaps, readRoom } from '../projects/caps.ts'
 import { audienceOf, audienceScanSql, type ResolvedAudience, resolveAudience } from './audience.ts'
 import { type Actor, recordAction } from './audit.ts'
 import { type CampaignKey, type CampaignRow, campaignNotFound, failByStatus, findCampaign } from './campaign.ts'
@@ -22,7 +23,7 @@ import { lockCampaign } from './replace.ts'
 export async function sendNow(db: Pool, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
   const campaign = (await findCampaign(db, key)) ?? campaignNotFound(key.id)
   assertStartable(campaign)
-  if (!(await hasRecipients(db, campaign))) fail('BAD_REQUEST', { message: 'This campaign has no recipients.', details: { recipients: 0 } })
+  await assertRecipients(db, campaign)
   return transact(db, async (tx) => {
     const locked = await lockToStart(tx, key)
     await holdSender(tx, key.projectId, locked)
@@ -42,25 +43,41 @@ export async function lockToStart(tx: Tx, key: CampaignKey): Promise<CampaignRow
   return campaign
 }
 
-/** Bounded: an audience that takes too long to evaluate counts as one with recipients, and the freeze finds out. */
-async function hasRecipients(db: Pool, campaign: CampaignRow): Promise<boolean> {
+/** At least one, and no more than the cap of the project allows. */
+async function assertRecipients(db: Pool, campaign: CampaignRow) {
+  const [cap] = await readCaps(db, [campaign.projectId], 'campaigns')
+  const room = cap ? Math.max(0, cap.limit - cap.used) : undefined
+  const recipients = await countRecipients(db, campaign, room === undefined ? 1 : room + 1)
+  if (recipients === 0) fail('BAD_REQUEST', { message: 'This campaign has no recipients.', details: { recipients: 0 } })
+  if (cap && recipients !== undefined && recipients > room!) throw overCap('campaigns', { limit: cap.limit, used: cap.used })
+}
+
+/** Whether a campaign has more recipients than the cap of its project allows. Unknown counts as no: the freeze finds out. */
+export async function exceedsCap(db: Pool, campaign: CampaignRow): Promise<boolean> {
+  const room = await readRoom(db, campaign.projectId, 'campaigns')
+  if (room === Number.POSITIVE_INFINITY) return false
+  const recipients = await countRecipients(db, campaign, room + 1)
+  return recipients !== undefined && recipients > room
+}
+
+/** Counts recipients up to `limit`. Bounded: undefined if the audience takes too long to evaluate. */
+async function countRecipients(db: Pool, campaign: CampaignRow, limit: number): Promise<number | undefined> {
   const { projectId, type } = campaign
   const audience = await resolveAudience(db, projectId, audienceOf(campaign))
   const { joins, matches } = await audienceScanSql(db, audience, { projectId })
-  const found = await withStatementTimeout(
+  return withStatementTimeout(
     db,
     LONG_STATEMENT_MS,
     (tx) =>
-      maybeOne(
+      countRows(
         tx,
         sql`
           select 1 from contacts ${joins} ${SUPPRESSION_JOINS}
-          where contacts.project_id = ${projectId} and ${matches} and ${exclusionSql(type)} is null limit 1
+          where contacts.project_id = ${projectId} and ${matches} and ${exclusionSql(type)} is null limit ${limit}
         `,
       ),
-    () => true,
+    () => undefined,
   )
-  return found !== undefined
 }
 
 type Start = {

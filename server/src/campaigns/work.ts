@@ -85,7 +85,7 @@ const listUnfrozen = (db: Pool) =>
     sql<CampaignKey>`
       select project_id as "projectId", id from campaigns
       where (status = 'SENDING' or status = 'CANCELLED' and settled_at is null or deleted_at is not null)
-        and status = 'SENDING' and frozen_at is null
+        and status = 'SENDING' and frozen_at is null and paused_reason is distinct from 'billing_limit'
       order by started_at limit ${MAX_FREEZING}
     `,
   )

@@ -38,6 +38,13 @@ export interface Schema {
     window_ends_at: Timestamp
     count: number
   }
+  billing_meters: {
+    project_id: string
+    category: string
+    since: Timestamp
+    reported_to: Timestamp
+    carry: Generated<string>
+  }
   campaign_audit: {
     project_id: string
     campaign_id: string
@@ -193,6 +200,19 @@ export interface Schema {
     ses_tokens: Generated<Json>
     ses_zone: string | null
   }
+  email_count_deltas: {
+    project_id: string
+    id: string
+    kind: string
+    hour: Timestamp
+    n: string
+  }
+  email_counts: {
+    project_id: string
+    kind: string
+    hour: Timestamp
+    count: string
+  }
   email_hits: {
     project_id: string
     email_id: string
@@ -254,6 +274,7 @@ export interface Schema {
     requeued_at: Timestamp | null
     unsubscribed_at: Timestamp | null
     only_vars: Generated<boolean>
+    metered: boolean | null
   }
   event_count_deltas: {
     project_id: string
@@ -377,6 +398,17 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     deleted_at: Timestamp | null
+    customer: string | null
+    subscription: string | null
+    currency: string | null
+    billing_limit_workflows: string | null
+    billing_limit_campaigns: string | null
+    billing_limit_transactional: string | null
+    billing_limit_inbound: string | null
+    period_start: Timestamp | null
+    period_end: Timestamp | null
+    billing_check: Generated<number>
+    reset_at: Timestamp | null
   }
   provider_notifications: {
     id: string
@@ -406,6 +438,22 @@ export interface Schema {
     topics: string[] | null
     attempts: Generated<number>
     due_at: Generated<Timestamp>
+  }
+  reputations: {
+    project_id: string
+    attempted: Generated<string>
+    bounced: Generated<string>
+    complained: Generated<string>
+    all_attempted: Generated<string>
+    all_bounced: Generated<string>
+    all_complained: Generated<string>
+    since: Timestamp | null
+    before_attempted: Generated<string>
+    before_bounced: Generated<string>
+    before_complained: Generated<string>
+    acknowledged_at: Timestamp | null
+    acknowledged_by: string | null
+    due: Generated<boolean>
   }
   sandbox_messages: {
     project_id: string
@@ -491,11 +539,24 @@ export interface Schema {
     expiry_from: Generated<Timestamp>
     created_at: Generated<Timestamp>
   }
+  stripe_events: {
+    id: string
+    type: string
+    received_at: Generated<Timestamp>
+  }
   suppressions: {
     project_id: string
     address: string
     reason: string
     created_at: Generated<Timestamp>
+  }
+  suspensions: {
+    project_id: string
+    id: string
+    at: Generated<Timestamp>
+    reason: string
+    until: Timestamp | null
+    lifted_by: string | null
   }
   template_versions: {
     project_id: string
@@ -548,6 +609,28 @@ export interface Schema {
     size: number
     created_at: Generated<Timestamp>
   }
+  usage_periods: {
+    project_id: string
+    category: string
+    period_start: Timestamp
+    used: string
+    warned: Generated<number>
+  }
+  usage_reports: {
+    project_id: string
+    category: string
+    hour: Timestamp
+    value: string
+    customer: string
+    identifier: string
+    state: Generated<string>
+    uncertain_since: Timestamp | null
+    attempts: Generated<number>
+    due_at: Generated<Timestamp>
+    error: string | null
+    created_at: Generated<Timestamp>
+    sent_at: Timestamp | null
+  }
   user_tokens: {
     token_hash: Buffer
     user_id: string
@@ -562,6 +645,7 @@ export interface Schema {
     email_verified_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    operator: Generated<boolean>
   }
   webhook_secrets: {
     project_id: string

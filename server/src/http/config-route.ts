@@ -38,7 +38,7 @@ const showConfig = (config: Config, transport: TransportKind | null): z.output<t
   environment: config.environment,
   urls: { api: config.publicUrl, dashboard: config.publicUrl },
   features: {
-    billing: { enabled: false },
+    billing: { enabled: config.stripe !== undefined },
     storage: { kind: config.s3 ? 's3' : 'disk' },
     authProviders: { github: false, google: false, oidc: false },
     signup: { signupsDisabled: config.signupsDisabled },

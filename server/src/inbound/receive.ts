@@ -1,6 +1,8 @@
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { type Pool, transact } from '../db/index.ts'
+import { AppError } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
+import { readRoom } from '../projects/caps.ts'
 import { handleMessage } from './handle-message.ts'
 import { createInboxQuota } from './inbox-quota.ts'
 import type { Limits } from './limits.ts'
@@ -18,6 +20,7 @@ export class Refusal extends Error {
 }
 
 const BUSY = 'Try again in a moment'
+const OVER_CAP = 'This mailbox has reached its limit'
 /** Error codes of a connection that closed in the middle of a message. */
 const CLOSED = new Set(['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'])
 
@@ -37,6 +40,7 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
     const recipient = await findRecipient(db, installation, given.address)
     if (recipient?.is === 'project') {
       if (recipient.isDisabled || quota.isUsedUp(recipient.projectId, session.remoteAddress)) throw new Refusal(451, BUSY)
+      if (!(await readRoom(db, recipient.projectId, 'inbound'))) throw new Refusal(452, OVER_CAP)
       projects.set(given, recipient.projectId)
     }
     if (recipient) return
@@ -92,6 +96,7 @@ export function createReceiver({ db, log, installation, limits }: Deps) {
   /** The SMTP reply for an error. Only a message that can never be parsed is refused permanently. */
   function refusalFor(err: unknown): Refusal {
     if (err instanceof Refusal) return err
+    if (err instanceof AppError && err.code === 'BILLING_LIMIT_EXCEEDED') return new Refusal(452, OVER_CAP)
     if (err instanceof UnreadableError) return new Refusal(554, 'The message could not be read')
     const isClosed = CLOSED.has((err as { code?: string }).code ?? '')
     log[isClosed ? 'debug' : 'warn']({ err }, 'could not receive a message; its sender will try again')

@@ -19,6 +19,11 @@ function isDnsServer(entry: string) {
   return isIP(ip) > 0 && (bracketed === undefined || isIP(ip) === 6) && Number(port) >= 1 && Number(port) <= 65_535
 }
 
+/** Categories of usage that meters of Stripe can count. */
+const METERED = ['workflows', 'campaigns', 'transactional', 'inbound'] as const
+const isMeter = ([category = '', name = '', ...rest]: string[]) =>
+  (METERED as readonly string[]).includes(category) && /^[\w.-]{1,100}$/.test(name) && !rest.length
+
 const isTopic = (entry: string) => /^arn:aws(-cn|-us-gov)?:sns:[a-z]{2}(-[a-z]+)+-\d:\d{12}:[\w-]{1,256}$/.test(entry)
 
 /** `mail@example.com` or `Example <mail@example.com>`. */
@@ -108,6 +113,24 @@ const Environment = z.object({
   SEND_RATE_PER_SECOND: wholeNumber(1, 100_000).optional(),
   MAX_ATTACHMENTS: wholeNumber(0, 100).default(10),
   MAX_ATTACHMENT_MB: wholeNumber(0, 30).default(10),
+  AUTO_DISABLE_PROJECTS: flag.default(true),
+  STRIPE_SECRET_KEY: z.string().optional(),
+  STRIPE_WEBHOOK_SECRET: z.string().optional(),
+  STRIPE_PRICE_ID: z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .refine((prices) => prices.every((price) => /^price_\w{1,250}$/.test(price)) && prices.length <= 20, 'must be ids of prices: price_…')
+    .optional(),
+  STRIPE_METERS: z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim().split('=')))
+    .refine(
+      (pairs) => pairs.every(isMeter),
+      `must be pairs of a category (${METERED.join(', ')}) and the event name of a meter: inbound=received`,
+    )
+    .transform((pairs) => Object.fromEntries(pairs) as Partial<Record<(typeof METERED)[number], string>>)
+    .optional(),
+  STRIPE_API_BASE: httpUrl.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 })
 
@@ -170,6 +193,8 @@ export function loadConfig(source: Record<string, string | undefined>) {
     maxAttachmentMb: env.MAX_ATTACHMENT_MB,
     uploadQuotaMb: env.UPLOAD_QUOTA_MB,
     s3: readS3(env),
+    autoDisable: env.AUTO_DISABLE_PROJECTS,
+    stripe: readStripe(env),
     logLevel: env.LOG_LEVEL,
   }
 }
@@ -197,6 +222,33 @@ export const WITHOUT_MAIL_FROM = 'MAIL_FROM is not set: account emails (verifica
 export type InboundConfig = NonNullable<Config['inbound']>
 export type SesConfig = NonNullable<Config['ses']>
 export type S3Config = NonNullable<ReturnType<typeof readS3>>
+
+export type StripeConfig = NonNullable<ReturnType<typeof readStripe>>
+
+const DEFAULT_METERS = Object.fromEntries(METERED.map((category) => [category, `sterna_${category}`]))
+
+/** All settings or none: an incomplete set would fail only at the first payment. */
+function readStripe({
+  STRIPE_SECRET_KEY,
+  STRIPE_WEBHOOK_SECRET,
+  STRIPE_PRICE_ID,
+  STRIPE_METERS,
+  STRIPE_API_BASE,
+}: z.output<typeof Environment>) {
+  const needed = { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, STRIPE_PRICE_ID }
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value ? [] : name))
+  if (!missing.length)
+    return {
+      secretKey: STRIPE_SECRET_KEY!,
+      webhookSecret: STRIPE_WEBHOOK_SECRET!,
+      prices: STRIPE_PRICE_ID!,
+      meters: STRIPE_METERS ?? DEFAULT_METERS,
+      apiBase: STRIPE_API_BASE,
+    }
+  if (missing.length < 3 || STRIPE_METERS || STRIPE_API_BASE)
+    throw new ConfigError(`To bill with Stripe, also set ${missing.join(', ')}; otherwise set no STRIPE_… at all.`)
+  return undefined
+}
 
 /** All settings or none: an incomplete set would fail only at the first upload. */
 function readS3(env: z.output<typeof Environment>) {

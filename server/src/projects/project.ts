@@ -65,16 +65,19 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
     // Constrained by the table and by ProjectChanges; the generated row type has only `string`.
     tracking: row.tracking as ProjectJson['tracking'],
     language: row.language as ProjectJson['language'],
-    customer: null,
-    subscription: null,
-    billingLimitWorkflows: null,
-    billingLimitCampaigns: null,
-    billingLimitTransactional: null,
-    billingLimitInbound: null,
+    customer: row.customer,
+    subscription: row.subscription,
+    billingLimitWorkflows: showLimit(row.billing_limit_workflows),
+    billingLimitCampaigns: showLimit(row.billing_limit_campaigns),
+    billingLimitTransactional: showLimit(row.billing_limit_transactional),
+    billingLimitInbound: showLimit(row.billing_limit_inbound),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }
 }
+
+/** A bigint is read as text. */
+const showLimit = (limit: string | null) => (limit === null ? null : Number(limit))
 
 export async function listProjects(db: Db, secrets: Secrets, userId: string) {
   const rows = await db
@@ -132,5 +135,6 @@ export async function requestWipe(tx: Tx, projectId: string) {
     insert into project_wipes (project_id, requested_at) values (${projectId}, clock_timestamp())
     on conflict (project_id) do update set requested_at = excluded.requested_at
   `.execute(tx)
+  await sql`update projects set reset_at = clock_timestamp() where id = ${projectId}`.execute(tx)
   await enqueue(tx, 'projects.wipe', { projectId })
 }

@@ -23,7 +23,7 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
   const state = await one(
     db,
     sql<
-      Omit<z.output<typeof SetupState>, 'lastCampaignSentAt' | 'hasSubscription'> & {
+      Omit<z.output<typeof SetupState>, 'lastCampaignSentAt'> & {
         lastCampaignSentAt: Date | null
       }
     >`
@@ -38,12 +38,12 @@ export async function setupState(db: Db, projectId: string): Promise<z.output<ty
         (select max(sent_at) from campaigns where project_id = ${projectId} and deleted_at is null) as "lastCampaignSentAt",
         exists (select from workflows where project_id = ${projectId} and enabled) as "hasEnabledWorkflow",
         exists (select from templates where project_id = ${projectId}) as "hasTemplate",
+        exists (select from projects where id = ${projectId} and subscription is not null) as "hasSubscription",
         exists (select from segments where project_id = ${projectId}) as "hasSegment"
     `,
   )
   return {
     ...state,
     lastCampaignSentAt: state.lastCampaignSentAt?.toISOString() ?? null,
-    hasSubscription: false,
   }
 }

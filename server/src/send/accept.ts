@@ -22,7 +22,8 @@ import { type BatchCall, type Commit, createOptimisticBatch } from '../http/opti
 import { fingerprint } from '../lib/fingerprint.ts'
 import { newId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
-import { type CheckCaps, refuseOverCaps, refuseUnsubscribed, refuseUnverified } from './refuse.ts'
+import { countTransactionalSql } from '../projects/caps.ts'
+import { refuseOverCaps, refuseUnsubscribed, refuseUnverified } from './refuse.ts'
 
 export type SendRequest = {
   project: CallerProject
@@ -46,18 +47,18 @@ export type SendCall = BatchCall<SendRequest, SendIds>
 
 const ENDPOINT = 'POST /v1/send'
 
-type Options = { idempotencyTtlHours: number; checkCaps?: CheckCaps }
+type Options = { idempotencyTtlHours: number }
 
-export const createAcceptor = (db: Pool, { idempotencyTtlHours, checkCaps }: Options) =>
+export const createAcceptor = (db: Pool, { idempotencyTtlHours }: Options) =>
   createOptimisticBatch<SendRequest, SendIds, AcceptedSend>({
     db,
     ttlHours: idempotencyTtlHours,
     endpoint: ENDPOINT,
     newIds: ({ recipients }) => ({ contentId: newId(), emailIds: recipients.map(() => newId()) }),
     keyResult: ({ emailIds }) => ({ emails: emailIds }),
-    plain: checkCaps ? () => false : isPlain,
+    plain: isPlain,
     atOnce: acceptAtOnce,
-    stepByStep: (tx, calls, now) => accept(tx, calls, { now, checkCaps }),
+    stepByStep: (tx, calls, now) => accept(tx, calls, now),
     limits: {
       weigh: ({ size, dataSize, recipients }) => size + recipients.length * (1_000 + 2 * dataSize),
       maxItems: 200,
@@ -83,6 +84,7 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
     query,
     requireVerified([...new Map(froms.map((from) => [`${from.projectId} ${from.address.split('@')[1]}`, from])).values()]),
     insertContentsSql(contentsOf(calls)),
+    countTransactionalSql(emailsByProject(calls)),
     NOTIFY_QUEUED,
   ])
   const find = finder(rows[0])
@@ -90,6 +92,12 @@ async function acceptAtOnce(calls: SendCall[], commit: Commit) {
 }
 
 const NOTIFY_QUEUED = sql`select pg_notify(${QUEUE_CHANNEL}, ${String(PRIORITIES.transactional)})`
+
+function emailsByProject(calls: SendCall[]) {
+  const sums = new Map<string, number>()
+  for (const { request } of calls) sums.set(request.project.id, (sums.get(request.project.id) ?? 0) + request.recipients.length)
+  return [...sums].map(([projectId, emails]) => ({ projectId, emails }))
+}
 
 /** Equal contents of a batch are stored once: a template may be sent a thousand times a second. */
 function shareContents(calls: SendCall[]) {
@@ -124,11 +132,11 @@ const emailsOf = ({ request: { project, recipients, content, patch, requestId },
   }))
 
 /** Tables are always locked in this order: keys, contacts, emails. */
-async function accept(tx: Tx, calls: SendCall[], { now, checkCaps }: { now: Date; checkCaps: CheckCaps | undefined }) {
+async function accept(tx: Tx, calls: SendCall[], now: Date) {
   shareContents(calls)
   await refuseUnverified(tx, calls)
   const mayReach = await refuseUnsubscribed(tx, calls)
-  if (checkCaps) await refuseOverCaps(tx, calls, checkCaps)
+  await refuseOverCaps(tx, calls, mayReach)
 
   const admitted = calls.filter(({ refusal }) => !refusal)
   const find = await upsertContacts(tx, mergeUpserts(admitted.flatMap(contactsOf)))

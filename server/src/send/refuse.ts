@@ -2,10 +2,8 @@ import type { Tx } from '../db/index.ts'
 import { findSubscribers, needsConsent } from '../delivery/outbox/sending-rules.ts'
 import { findVerified, notVerified } from '../domains/verified.ts'
 import { AppError } from '../lib/errors.ts'
+import { checkCaps } from '../projects/caps.ts'
 import type { SendCall } from './accept.ts'
-
-/** Billing caps: returns, in order, why a request is refused (402), or undefined. Runs in the transaction that accepts the request. */
-export type CheckCaps = (tx: Tx, requests: { projectId: string; emails: number }[]) => Promise<(AppError | undefined)[]>
 
 /** Checked here and again on delivery: a domain may lose its verification at any time. */
 export async function refuseUnverified(tx: Tx, calls: SendCall[]) {
@@ -32,11 +30,14 @@ export async function refuseUnsubscribed(tx: Tx, calls: SendCall[]) {
   return mayReach
 }
 
-export async function refuseOverCaps(tx: Tx, calls: SendCall[], checkCaps: CheckCaps) {
+/** Recipients that are skipped do not count. */
+export async function refuseOverCaps(tx: Tx, calls: SendCall[], mayReach: (call: SendCall, email: string) => boolean) {
   const open = calls.filter(({ refusal }) => !refusal)
+  const emailsOf = (call: SendCall) => call.request.recipients.filter(({ email }) => mayReach(call, email)).length
   const refusals = await checkCaps(
     tx,
-    open.map(({ request: { project, recipients } }) => ({ projectId: project.id, emails: recipients.length })),
+    'transactional',
+    open.map((call) => ({ projectId: call.request.project.id, emails: emailsOf(call) })),
   )
   for (const [index, call] of open.entries()) call.refusal = refusals[index]
 }

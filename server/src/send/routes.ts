@@ -37,7 +37,7 @@ export function sendRoutes(app: App, { db, config }: Deps) {
         caller: 'secret-key',
         keyCheckedLater: true,
         takesHeaders: [IDEMPOTENCY_KEY],
-        refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],
+        refusals: ['TEMPLATE_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED', 'BILLING_LIMIT_EXCEEDED'],
       },
       bodyLimit: BODY_LIMIT,
       // The compiler checks the response against its schema; checking each one at run time would cost more than serialising it.

@@ -3,6 +3,8 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { assertVerified } from '../../domains/verified.ts'
 import { fail } from '../../lib/errors.ts'
 import { newId } from '../../lib/id.ts'
+import { checkCaps } from '../../projects/caps.ts'
+import { hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
 import { KEPT_DAYS } from '../outbox/clear-vars.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { newMessageId } from '../outbox/enqueue.ts'
@@ -36,6 +38,8 @@ export async function resendEmail(tx: Tx, { projectId, id }: { projectId: string
   if (!email) return undefined
   assertResendable(email)
   await assertVerified(tx, projectId, email.fromAddress)
+  const [refusal] = await checkCaps(tx, 'transactional', [{ projectId, emails: 1 }])
+  if (refusal) throw refusal
   return enqueueCopy(tx, { projectId, id, fromDomain: email.fromAddress.split('@')[1]! })
 }
 
@@ -52,9 +56,14 @@ async function enqueueCopy(tx: Tx, { projectId, id, fromDomain }: { projectId: s
   const copyId = newId()
   const messageId = newMessageId(copyId, fromDomain)
   await sql`
-    insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id, resent_from)
-    select project_id, ${copyId}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id
-    from emails where project_id = ${projectId} and id = ${id}
+    with queued as (
+      insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id, resent_from,
+        metered)
+      select project_id, ${copyId}, content_id, contact_id, to_address, to_name, vars, source_type, ${messageId}, lane, stream_id, id, ${METERED}
+      from emails where project_id = ${projectId} and id = ${id}
+      returning project_id, metered
+    )
+    ${insertCountsSql(sql`select project_id, 'transactional' as kind, ${hourSql(sql`now()`)} as hour, 1 as n from queued where metered`)}
   `.execute(tx)
   await sql`select pg_notify(${QUEUE_CHANNEL}, lane::text) from emails where project_id = ${projectId} and id = ${copyId}`.execute(tx)
   return copyId

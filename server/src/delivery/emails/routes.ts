@@ -79,7 +79,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
   app.post(
     '/emails/:id/resend',
     {
-      config: { ...config, refusals: ['CONFLICT'] },
+      config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'] },
       schema: {
         tags: ['Emails'],
         summary: 'Resend a failed transactional email',

@@ -4,6 +4,7 @@ import { maybeOne, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { readAddress } from '../../lib/address.ts'
 import { newId } from '../../lib/id.ts'
+import { countEmails } from '../../projects/email-counts.ts'
 import type { InboundMessage, InboundOutcome, ParsedMessage } from './inbound-message.ts'
 
 /** Records a message to an address of a project as an email and an `email.received` event. Nothing is ever sent because of it. */
@@ -90,15 +91,17 @@ async function insert(tx: Tx, email: InboundEmail): Promise<boolean> {
   const contentId = newId()
   const inserted = await maybeOne(
     tx,
-    sql`
-      insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, state, delivered_at, lane, stream_id)
+    sql<{ at: Date }>`
+      insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, state, delivered_at, lane, stream_id,
+        metered)
       values (${email.projectId}, ${email.id}, ${contentId}, ${email.contactId}, ${email.to}, 'INBOUND', ${email.messageId}, 'sent', now(), 0,
-        ${email.projectId})
+        ${email.projectId}, true)
       on conflict (project_id, to_address, message_id) where source_type = 'INBOUND' do nothing
-      returning id
+      returning created_at as at
     `,
   )
   if (!inserted) return false
+  await countEmails(tx, [{ projectId: email.projectId, kind: 'inbound', at: inserted.at, n: 1 }])
   await sql`
     insert into contents (project_id, id, type, subject, body, from_address, from_name, reply_to, fingerprint)
     values (${email.projectId}, ${contentId}, 'TRANSACTIONAL', ${email.subject}, ${email.body}, ${email.from}, ${email.fromName},

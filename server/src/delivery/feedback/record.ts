@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { many, prepared, type Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
 import { groupBy } from '../../lib/group-by.ts'
+import { countEmails, SENT_OR_REFUSED } from '../../projects/email-counts.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { FACTS, isoTime } from '../outbox/ended.ts'
 import { addTallies } from '../outbox/tallies.ts'
@@ -45,18 +46,20 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
   const first = new Map(items.toReversed().map((item) => [item.id, item]))
   const affected = await many(
     tx,
-    sql<AffectedEmail>`${prepared}
+    sql<AffectedEmail & CountedFact>`${prepared}
       update emails e set ${time} = ${EVENT_TIME}, vars = case when ${kind !== 'bounce'} then e.vars end, updated_at = now()
       from ${asRows(first.values())}, contents c
       where e.project_id = m."projectId" and e.id = m.id and e.${time} is null and c.project_id = e.project_id and c.id = e.content_id
       returning e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.campaign_id as "campaignId", e.to_address as address,
-        e.test, ${EVENT_TIME} as at, ${FACTS} || ${EXTRA_DATA[kind]} as data
+        e.test, ${EVENT_TIME} as at, ${FACTS} || ${EXTRA_DATA[kind]} as data, e.metered, e.sent_at is not null as "wasSent",
+        ${SENT_OR_REFUSED} as "countedAt"
     `,
   )
   await addTallies(
     tx,
     affected.map((email) => ({ ...email, kind: TALLIES[kind] })),
   )
+  if (kind !== 'delivery') await countFacts(tx, kind, affected)
   await recordEvents(
     tx,
     affected.filter(hasEvents).map((email) => eventOf(email, `email.${kind}`, first.get(email.id)!.feedback)),
@@ -64,6 +67,20 @@ async function recordFacts(tx: Tx, kind: keyof typeof TIMES, items: EmailFeedbac
   if (kind === 'delivery') await clearSoftBounces(tx, affected)
   else await suppressRecipients(tx, kind, affected)
 }
+
+type CountedFact = { metered: boolean | null; wasSent: boolean; countedAt: Date }
+
+/** For the reputation. An email that the receiver refused during transmission was never sent: it counts as attempted with its bounce. */
+const countFacts = (tx: Tx, kind: 'bounce' | 'complaint', affected: (AffectedEmail & CountedFact)[]) =>
+  countEmails(
+    tx,
+    affected
+      .filter(({ metered }) => metered)
+      .flatMap(({ projectId, wasSent, countedAt: at }) => {
+        const fact = { projectId, kind: TALLIES[kind], at, n: 1 }
+        return kind === 'bounce' && !wasSent ? [fact, { ...fact, kind: 'attempted' as const }] : [fact]
+      }),
+  )
 
 /** One by one: soft bounces are few, and whether one reaches the limit depends on those before it. */
 async function recordSoftBounces(tx: Tx, items: EmailFeedback[]) {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../../db/index.ts'
+import { categorySql, hourSql, insertCountsSql } from '../../projects/email-counts.ts'
 import { PRIORITIES } from './stream-of.ts'
 import type { StreamRef } from './streams.ts'
 import { insertTalliesSql } from './tallies.ts'
@@ -24,9 +25,13 @@ export async function cancelQueued(tx: Tx, { projectId, streamId, limit }: Strea
         update emails e set state = 'cancelled', error = 'cancelled', error_code = 'cancelled', vars = null, due_at = null, updated_at = now()
         from (select * from queued union all select * from deferred) as c
         where e.project_id = c.project_id and e.id = c.id
-        returning e.project_id as "projectId", e.campaign_id as "campaignId", e.test
+        returning e.project_id as "projectId", e.campaign_id as "campaignId", e.test, e.source_type, e.created_at, e.metered
       ), tallied as (
-        ${insertTalliesSql(sql`select *, 'skipped' as kind, 1 as n from cancelled`)}
+        ${insertTalliesSql(sql`select "projectId", "campaignId", test, 'skipped' as kind, 1 as n from cancelled`)}
+      ), returned as (
+        ${insertCountsSql(sql`
+          select "projectId" as project_id, ${categorySql(sql`source_type`)} as kind, ${hourSql(sql`created_at`)} as hour, -1 as n
+          from cancelled where metered`)}
       )
       select count(*)::int as count from cancelled
     `,

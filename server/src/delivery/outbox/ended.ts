@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../../db/index.ts'
 import { recordEvents } from '../../events/record.ts'
+import { countEmails } from '../../projects/email-counts.ts'
 import { CONTACT } from './contact-id.ts'
 import { addTallies } from './tallies.ts'
 
@@ -22,7 +23,7 @@ export const isoTime = (time: RawBuilder<unknown>) => sql`to_char(${time} at tim
 
 /** Columns that a statement ending emails `e` returns for `recordEnds`: a second query would cost as much again. */
 export const END_COLUMNS = sql`e.project_id as "projectId", e.id, ${CONTACT} as "contactId", e.state, e.sent_at as "sentAt", e.error,
-  e.campaign_id as "campaignId", e.test,
+  e.campaign_id as "campaignId", e.test, e.metered,
   (select ${FACTS} from contents c where c.project_id = e.project_id and c.id = e.content_id) as facts`
 export type EndedEmail = {
   projectId: string
@@ -33,6 +34,7 @@ export type EndedEmail = {
   error: string | null
   campaignId: string | null
   test: boolean
+  metered: boolean | null
   facts: object
 }
 
@@ -42,6 +44,12 @@ export async function recordEnds(tx: Tx, emails: EndedEmail[]) {
   await addTallies(
     tx,
     ended.map(({ state, ...email }) => ({ ...email, kind: state === 'sent' ? 'sent' : 'failed' })),
+  )
+  await countEmails(
+    tx,
+    ended
+      .filter(({ state, metered }) => state === 'sent' && metered)
+      .map(({ projectId, sentAt }) => ({ projectId, kind: 'attempted', at: sentAt!, n: 1 })),
   )
   await recordEvents(
     tx,

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../../db/index.ts'
 import { randomDigits } from '../../lib/id.ts'
+import { categorySql, hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './stream-of.ts'
 
 export type EmailType = 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
@@ -86,21 +87,24 @@ export function emailOfMessageId(messageId: string): string | undefined {
 /** Emails of a request, whose contacts are found by their addresses. */
 type RequestedEmail = Omit<NewEmail, 'contactId' | 'skipped' | 'test' | 'onlyVars' | 'campaignId' | 'workflowExecutionId' | 'sourceType'>
 
-/** A CTE that enqueues emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address. */
+/**
+ * A CTE that enqueues emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address.
+ * The caller counts them: `countTransactionalSql`.
+ */
 export const enqueueCte = (contacts: RawBuilder<unknown>, emails: RequestedEmail[]) => {
   const rows = emails.map(({ fromDomain, ...email }) => ({ ...email, messageId: newMessageId(email.id, fromDomain) }))
   return sql`queued as (
       insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, message_id, lane, stream_id,
-        request_id)
+        request_id, metered)
       select e."projectId", e.id, e."contentId", p.id, e."toAddress", e."toName", e.vars, 'TRANSACTIONAL', e."messageId",
-        ${sql.lit(PRIORITIES.transactional)}, e."projectId", e."requestId"
+        ${sql.lit(PRIORITIES.transactional)}, e."projectId", e."requestId", ${METERED}
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
         "projectId" uuid, id uuid, "contentId" uuid, "toAddress" text, "toName" text, vars jsonb, "messageId" text, "requestId" text)
       join ${contacts} as p on p.project_id = e."projectId" and p.email = e."toAddress"
     )`
 }
 
-/** Once committed, the emails are sent whatever happens to this process. */
+/** Once committed, the emails are sent whatever happens to this process. Counts them, except for those that are skipped and tests. */
 export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   if (!emails.length) return
   const rows = emails.map(({ fromDomain, ...email }) => ({
@@ -109,15 +113,22 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
     messageId: newMessageId(email.id, fromDomain),
   }))
   await sql`${prepared}
+    with queued as (
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
-      message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars)
+      message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, metered)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
       "workflowExecutionId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
-      coalesce(test, false), "requestId", coalesce("onlyVars", false)
+      coalesce(test, false), "requestId", coalesce("onlyVars", false),
+      case when skipped is null and test is not true then ${METERED} end
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
       "campaignId" uuid, "workflowExecutionId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
       "requestId" text, "onlyVars" boolean)
+    returning project_id, source_type, metered
+    )
+    ${insertCountsSql(sql`
+      select project_id, ${categorySql(sql`source_type`)} as kind, ${hourSql(sql`now()`)} as hour, count(*) as n
+      from queued where metered group by 1, 2`)}
   `.execute(tx)
 }
 
@@ -132,12 +143,12 @@ type AudiencePage = {
 /**
  * Enqueues the emails of a campaign to a page of its audience, given as rows of (contact_id, address); a contact that has one is left out. Ids
  * are made here, in the order of the rows, so that they are appended to the indexes: UUIDv7 of the current millisecond, with a sequence number
- * of 12 bits that carries over into the next milliseconds. A statement; append `returning`, or use it as a CTE to count the rows.
+ * of 12 bits that carries over into the next milliseconds. A statement; append `returning metered`, and count the rows (`insertCountsSql`).
  */
 export const enqueueAudienceSql = (audience: RawBuilder<unknown>, { projectId, campaignId, contentId, fromDomain }: AudiencePage) => sql`
-  insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id)
+  insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id, metered)
   select ${projectId}::uuid, digits::uuid, ${contentId}::uuid, contact_id, address, 'CAMPAIGN', ${campaignId}::uuid,
-    digits || right(random, 12) || left(random, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid
+    digits || right(random, 12) || left(random, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid, ${METERED}
   from (
     select contact_id, address, gen_random_uuid()::text as random,
       lpad(to_hex(floor(extract(epoch from statement_timestamp()) * 1000)::bigint + (number >> 12)), 12, '0')

@@ -6,6 +6,7 @@ import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/batch.ts'
 import { newId } from '../../lib/id.ts'
 import { storable } from '../../lib/storable.ts'
+import { categorySql, hourSql, insertCountsSql } from '../../projects/email-counts.ts'
 import type { ClaimedEmail } from './claim.ts'
 import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
@@ -107,7 +108,7 @@ function settleSql(settlements: Settlement[]) {
         "unknownRecipient" boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
-      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId"
+      returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at
     ), refused as (
       ${insertRefusalsSql(sql`select "projectId", id, facts ->> 'messageId' as "messageId", error as reason from settled where "unknownRecipient"`)}
     ), new_events as materialized (
@@ -117,6 +118,12 @@ function settleSql(settlements: Settlement[]) {
       from settled where not test and (state = 'sent' or state = 'failed' and "unknownRecipient" is not true)
     ), ${recordEventsCte(sql`new_events`)}, tallied as (
       ${insertTalliesSql(sql`select "projectId", "campaignId", test, state as kind, 1 as n from settled where state in ('sent', 'failed', 'skipped')`)}
+    ), counted as (
+      ${insertCountsSql(sql`
+        select "projectId" as project_id, case state when 'sent' then 'attempted' else ${categorySql(sql`source_type`)} end as kind,
+          case state when 'sent' then ${hourSql(sql`"sentAt"`)} else ${hourSql(sql`created_at`)} end as hour,
+          case state when 'sent' then 1 else -1 end as n
+        from settled where metered and state in ('sent', 'skipped')`)}
     )
     select id from settled
   `

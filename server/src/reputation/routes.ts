@@ -1,0 +1,53 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { one, transact } from '../db/index.ts'
+import type { App, Deps } from '../http/server.ts'
+import { Id } from '../http/validate.ts'
+import { acknowledge } from './acknowledge.ts'
+import { readSecurity, Security } from './security.ts'
+
+const ProjectId = z.object({ id: Id('project') })
+
+export function reputationRoutes(app: App, { db, log, config }: Deps) {
+  const tags = ['Projects']
+  const read = (projectId: string) => readSecurity(db, projectId, { disablesAutomatically: config.autoDisable })
+
+  for (const url of ['/projects/:id/security', '/users/@me/projects/:id/security'] as const)
+    app.get(
+      url,
+      {
+        config: { caller: 'session', role: 'MEMBER' },
+        schema: {
+          tags,
+          summary: 'Get the reputation of a project',
+          description: 'Bounce and complaint rates, their levels, and when the project was disabled because of them.',
+          params: ProjectId,
+          response: { 200: Security },
+        },
+      },
+      (req) => read(req.project.id),
+    )
+
+  app.post(
+    '/projects/:id/security/acknowledge',
+    {
+      config: { caller: 'session', role: 'OWNER' },
+      schema: {
+        tags,
+        summary: 'Acknowledge bounces and complaints',
+        description:
+          'Rates count from now on, and a project that was disabled because of them is enabled. An owner may do this once in 30 days, an ' +
+          'operator at any time.',
+        params: ProjectId,
+        response: { 200: Security },
+      },
+    },
+    async (req) => {
+      const { userId } = req.person
+      const { email } = await one(db, sql<{ email: string }>`select email from users where id = ${userId}`)
+      await transact(db, (tx) => acknowledge(tx, req.project.id, { userId, email }))
+      log.info({ projectId: req.project.id, userId, requestId: req.id }, 'reputation acknowledged')
+      return read(req.project.id)
+    },
+  )
+}
