@@ -1,7 +1,4 @@
-import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { AppError } from '../../src/lib/errors.ts'
-import { createAcceptor } from '../../src/send/accept.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { newSendingProject } from '../support/sending-project.ts'
@@ -47,50 +44,6 @@ describe('a repeat with a used Idempotency-Key is a 409, whatever changed since'
     const repeat = await project.send({ template }, { key: 'k' })
     expect([outcome(repeat), repeat.body.error.details]).toMatchObject([REPEATED, { emails: first.body.data.emails }])
     expect(outcome(await project.send({ template }, { key: 'other' }))).toEqual([400, 'CONTACT_UNSUBSCRIBED'])
-  })
-
-  test('the first request used up the cap', async () => {
-    const project = await newSendingProject(sterna)
-    let left = 1
-    const { submit } = createAcceptor(sterna.db, {
-      idempotencyTtlHours: 24,
-      checkCaps: async (_tx, wanted) => wanted.map(() => (left-- > 0 ? undefined : new AppError('BILLING_LIMIT_EXCEEDED'))),
-    })
-    const { keyVersion } = (
-      await sql<{ keyVersion: number }>`select key_version as "keyVersion" from projects where id = ${project.id}`.execute(sterna.db)
-    ).rows[0]!
-    const sending = (key: string) =>
-      submit({
-        project: { id: project.id, keyVersion },
-        recipients: [{ name: null, email: 'ada@example.com' }],
-        content: {
-          type: 'TRANSACTIONAL',
-          subject: 'Hi',
-          body: 'Hi',
-          fromAddress: `hello@${project.domain}`,
-          fromName: null,
-          replyTo: null,
-          headers: {},
-          templateId: null,
-        },
-        attachments: [],
-        patch: { set: {}, unset: [], transient: {} },
-        source: { by: 'secret-key' },
-        key,
-        size: 100,
-        dataSize: 0,
-      }).then(
-        () => 'accepted',
-        ({ code }: AppError) => code,
-      )
-    expect([await sending('k'), await sending('k'), await sending('other')]).toEqual([
-      'accepted',
-      'IDEMPOTENCY_KEY_REUSED',
-      'BILLING_LIMIT_EXCEEDED',
-    ])
-    // Together: the repeat takes nothing of the cap.
-    left = 1
-    expect(await Promise.all([sending('k'), sending('new')])).toEqual(['IDEMPOTENCY_KEY_REUSED', 'accepted'])
   })
 
   test('but not before the body is valid and the caller may call', async () => {

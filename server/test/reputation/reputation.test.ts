@@ -1,0 +1,174 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { one, transact } from '../../src/db/index.ts'
+import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { countEmails } from '../../src/projects/email-counts.ts'
+import { judgeDueProjects } from '../../src/reputation/judge-due.ts'
+import { outcome } from '../support/answers.ts'
+import { useCountedSending } from '../support/counted-sending.ts'
+import { eventually } from '../support/eventually.ts'
+
+const { sterna, newProject, merge } = useCountedSending()
+type Project = Awaited<ReturnType<typeof newProject>>
+
+const judgeAll = (autoDisable = true) =>
+  judgeDueProjects(sterna.db, {
+    secrets: sterna.secrets,
+    log: createLog('silent'),
+    publicUrl: 'https://sterna.example',
+    isDelivered: false,
+    autoDisable,
+  })
+
+const security = async ({ id, owner }: Project) => (await owner.call('GET', `/projects/${id}/security`)).body
+const acknowledge = ({ id, owner }: Project) => owner.call('POST', `/projects/${id}/security/acknowledge`)
+
+/** Emails that were sent some hours ago. */
+async function count({ id }: Project, counts: Partial<Record<'attempted' | 'bounced' | 'complained', number>>, hoursAgo = 0) {
+  const at = new Date(Date.now() - hoursAgo * 3_600_000)
+  await transact(sterna.db, (tx) =>
+    countEmails(
+      tx,
+      Object.entries(counts).map(([kind, n]) => ({ projectId: id, kind: kind as 'attempted', at, n })),
+    ),
+  )
+}
+
+describe('the figures', () => {
+  test('count emails that were sent or refused, their hard bounces and complaints, each once', async () => {
+    const project = await newProject()
+    const { body } = await project.send({ to: ['a@example.com', 'b@example.com', 'p550+c@example.com'] })
+    const [first, second] = body.data.emails.map(({ email }: { email: string }) => email)
+    await eventually(async () => expect((await security(project)).status.allTime).toMatchObject({ total: 3, bounces: 1 }))
+    const at = new Date().toISOString()
+    for (let repeat = 0; repeat < 2; repeat++)
+      await transact(sterna.db, (tx) =>
+        recordFeedbacks(tx, [
+          { projectId: project.id, id: first, feedback: { is: 'complaint', at } as never },
+          { projectId: project.id, id: second, feedback: { is: 'bounce', at, reason: 'gone' } as never },
+        ]),
+      )
+    const expected = { total: 3, bounces: 2, complaints: 1, bounceRate: 2 / 3, complaintRate: 1 / 3 }
+    const before = await security(project)
+    expect(before.status).toMatchObject({ twentyFourHour: expected, sevenDay: expected, allTime: expected, isHealthy: true })
+    await merge()
+    expect(await security(project)).toEqual(before)
+    expect(await project.expectExact()).toEqual(['attempted 3', 'bounced 2', 'complained 1', 'transactional 3'])
+    expect(await project.get('security')).toEqual(before)
+  })
+
+  test('are of the last 24 hours, the last 7 days and all time', async () => {
+    const project = await newProject(await sterna.sharedOwner())
+    await count(project, { attempted: 100, bounced: 1 }, 2)
+    await count(project, { attempted: 200, bounced: 2 }, 30)
+    await count(project, { attempted: 300, bounced: 3 }, 24 * 8)
+    await merge()
+    await count(project, { attempted: 10 })
+    const { status } = await security(project)
+    expect([status.twentyFourHour.total, status.sevenDay.total, status.allTime.total]).toEqual([110, 310, 610])
+    expect([status.twentyFourHour.bounces, status.sevenDay.bounces, status.allTime.bounces]).toEqual([1, 3, 6])
+  })
+})
+
+describe('a critical rate', () => {
+  test('disables the project and tells its owner; a warning does not', async () => {
+    const person = await sterna.newPerson()
+    const [warned, bad] = [await newProject(person), await newProject(person)]
+    await count(warned, { attempted: 1000, bounced: 60 })
+    await count(bad, { attempted: 1000, bounced: 120 })
+    await merge()
+    await judgeAll(false)
+    expect((await security(bad)).isDisabled).toBe(false)
+    await count(bad, { attempted: 1 })
+    await merge()
+    // A worker may judge it first, when a minute begins.
+    await judgeAll()
+    const after = await security(bad)
+    expect(after).toMatchObject({
+      isDisabled: true,
+      disabledReason: 'EMAIL_REPUTATION',
+      status: { shouldDisable: true, isHealthy: false, violations: [expect.any(String), expect.any(String)] },
+      suspensions: [{ reason: 'EMAIL_REPUTATION', until: null, liftedBy: null, at: expect.any(String) }],
+      levels: { bounce7Day: 'critical', bounceAllTime: 'critical', complaint7Day: 'healthy' },
+    })
+    expect(await security(warned)).toMatchObject({ isDisabled: false, levels: { bounce7Day: 'warning' }, suspensions: [] })
+    expect(outcome(await bad.send())).toEqual([403, 'PROJECT_DISABLED'])
+    const emails = (await sterna.accountEmailsTo(person.email)).filter(({ subject }) => subject === 'Sending of Test is stopped')
+    expect(emails.map(({ text }) => text.includes('critical from 10 %'))).toEqual([true])
+  })
+
+  test('is acknowledged once in 30 days by an owner; the figures count from then on and their history stays', async () => {
+    // Not the first account of the installation, which is an operator.
+    await sterna.sharedOwner()
+    const project = await newProject(await sterna.newPerson())
+    await count(project, { attempted: 400, bounced: 100 }, 3)
+    await merge()
+    await count(project, { attempted: 100, bounced: 20 })
+    await merge()
+    await judgeAll()
+    expect((await security(project)).isDisabled).toBe(true)
+    // Appended, not yet added up: also before the acknowledgement.
+    await count(project, { attempted: 7, bounced: 7 })
+    const acknowledged = await acknowledge(project)
+    const zero = { total: 0, bounces: 0, complaints: 0 }
+    expect(acknowledged.status).toBe(200)
+    expect(acknowledged.body).toMatchObject({
+      isDisabled: false,
+      status: { twentyFourHour: zero, sevenDay: zero, allTime: zero, isHealthy: true },
+      history: { total: 507, bounces: 127 },
+      suspensions: [{ until: expect.any(String), liftedBy: project.owner.email }],
+      acknowledgement: { by: project.owner.email, at: expect.any(String), nextAt: expect.any(String) },
+    })
+    await merge()
+    // A late bounce of an email that was sent before.
+    await count(project, { bounced: 5 }, 3)
+    await count(project, { attempted: 200, bounced: 1 })
+    await merge()
+    const later = { total: 200, bounces: 1, complaints: 0 }
+    expect(await security(project)).toMatchObject({
+      status: { twentyFourHour: later, sevenDay: later, allTime: later },
+      history: { total: 707, bounces: 133 },
+    })
+    await judgeAll()
+    expect((await security(project)).isDisabled).toBe(false)
+    const again = await acknowledge(project)
+    expect([outcome(again), again.body.error.message]).toEqual([[403, 'FORBIDDEN'], expect.stringContaining('30 days')])
+    await sql`update reputations set acknowledged_at = now() - interval '31 days' where project_id = ${project.id}`.execute(sterna.db)
+    expect((await acknowledge(project)).status).toBe(200)
+    await sql`update users set operator = true where id = ${project.owner.id}`.execute(sterna.db)
+    expect((await acknowledge(project)).status).toBe(200)
+  })
+
+  test('does not lift a suspension for another reason', async () => {
+    const project = await newProject(await sterna.newPerson())
+    await sql`update projects set disabled = true, disabled_reason = 'OPERATOR' where id = ${project.id}`.execute(sterna.db)
+    expect((await acknowledge(project)).body.isDisabled).toBe(true)
+  })
+
+  test('only an owner acknowledges, and a stranger sees nothing', async () => {
+    const project = await newProject(await sterna.sharedOwner())
+    const [member, stranger] = [await sterna.newPerson({ verified: true }), await sterna.newPerson()]
+    await project.owner.call('POST', `/projects/${project.id}/members`, { body: { email: member.email, role: 'ADMIN' } })
+    const url = `/projects/${project.id}/security`
+    expect([(await member.call('GET', url)).status, (await member.call('POST', `${url}/acknowledge`)).status]).toEqual([200, 403])
+    expect([(await stranger.call('GET', url)).status, (await stranger.call('GET', `/users/@me${url}`)).status]).toEqual([404, 404])
+  })
+})
+
+describe('operators', () => {
+  test('the first account is one, and only they see the doctor', async () => {
+    const { email } = await one(sterna.db, sql<{ email: string }>`select email from users order by created_at limit 1`)
+    const first = (await sterna.call('POST', '/auth/login', { body: { email, password: 'correct horse' } })).headers['set-cookie']
+    const cookie = String(first).split(';')[0]!
+    expect((await sterna.call('GET', '/users/@me', { cookie })).body.operator).toBe(true)
+    const { status, body } = await sterna.call('GET', '/doctor', { cookie })
+    expect(status).toBe(200)
+    expect(body.queues.map(({ priority }: { priority: string }) => priority)).toEqual(['transactional', 'bulk'])
+    const names = body.checks.map(({ name }: { name: string }) => name)
+    expect(names).toEqual(expect.arrayContaining(['node', 'database', 'disk', 'workers', 'sending', 'transport']))
+    const other = await sterna.newPerson()
+    expect((await other.call('GET', '/users/@me')).body.operator).toBe(false)
+    expect(outcome(await other.call('GET', '/doctor'))).toEqual([403, 'FORBIDDEN'])
+  })
+})
