@@ -26,6 +26,80 @@ export type AddressVerification = {
   reasons: string[]
 }
 
+export type BillingConsumption = {
+  period: {
+    start: string
+    end: string
+  }
+  usage: {
+    total: number
+    /** By UTC day and category, without zeros. */
+    records: {
+      date: string
+      category: 'workflows' | 'campaigns' | 'transactional' | 'inbound'
+      count: number
+    }[]
+  }
+  /** In the smallest unit of the currency. Null without a customer. */
+  credits: number | null
+  /** Null without a subscription. */
+  upcomingInvoice: {
+    currency: string
+    /** In the smallest unit of the currency. */
+    total: number
+    amountDue: number
+    periodEnd: string
+  } | null
+}
+
+export type BillingLimits = {
+  workflows: {
+    /** Emails in a period. Null: no limit. */
+    limit: number | null
+    /** Emails of this period that were accepted and not skipped. */
+    usage: number
+    percentage: number | null
+    /** From 80 % on. */
+    isWarning: boolean
+    /** The limit is reached: further emails are refused. */
+    isBlocked: boolean
+  }
+  campaigns: {
+    /** Emails in a period. Null: no limit. */
+    limit: number | null
+    /** Emails of this period that were accepted and not skipped. */
+    usage: number
+    percentage: number | null
+    /** From 80 % on. */
+    isWarning: boolean
+    /** The limit is reached: further emails are refused. */
+    isBlocked: boolean
+  }
+  transactional: {
+    /** Emails in a period. Null: no limit. */
+    limit: number | null
+    /** Emails of this period that were accepted and not skipped. */
+    usage: number
+    percentage: number | null
+    /** From 80 % on. */
+    isWarning: boolean
+    /** The limit is reached: further emails are refused. */
+    isBlocked: boolean
+  }
+  inbound: {
+    /** Emails in a period. Null: no limit. */
+    limit: number | null
+    /** Emails of this period that were accepted and not skipped. */
+    usage: number
+    percentage: number | null
+    /** From 80 % on. */
+    isWarning: boolean
+    /** The limit is reached: further emails are refused. */
+    isBlocked: boolean
+  }
+  currency: string | null
+}
+
 export type Campaign = {
   id: string
   name: string
@@ -336,6 +410,26 @@ export type Contact = {
   updatedAt: string
 }
 
+export type Doctor = {
+  /** The worst of the checks. */
+  verdict: 'ok' | 'warn' | 'FAIL'
+  checks: {
+    group: 'reachability' | 'sending' | 'feedback' | 'database' | 'disk' | 'version' | 'billing'
+    name: string
+    verdict: 'ok' | 'warn' | 'FAIL'
+    note: string
+  }[]
+  queues: {
+    priority: 'transactional' | 'bulk'
+    /** Emails that are ready to be sent; counted up to 100,000. */
+    waiting: number
+    oldestAt: string | null
+  }[]
+  /** Average of this hour and the one before. Without emails of the sandbox. */
+  sentPerMinute: number
+  checkedAt: string
+}
+
 export type Domain = {
   id: string
   domain: string
@@ -570,6 +664,25 @@ export type Invitation = {
   expiresAt: string
 }
 
+export type Invoice = {
+  id: string
+  number: string | null
+  /** draft, open, paid, uncollectible or void */
+  status: string | null
+  currency: string
+  /** In the smallest unit of the currency. */
+  total: number
+  amountDue: number
+  amountPaid: number
+  periodStart: string
+  periodEnd: string
+  dueAt: string | null
+  createdAt: string
+  /** Page of the invoice, with its payment. */
+  url: string | null
+  pdf: string | null
+}
+
 export type Job = {
   id: string
   jobId: string
@@ -612,6 +725,77 @@ export type Project = {
   billingLimitInbound: number | null
   createdAt: string
   updatedAt: string
+}
+
+export type ReputationFigures = {
+  /** Emails sent, or refused by the receiver. Without emails of the sandbox and tests. */
+  total: number
+  /** Hard bounces of these emails. */
+  bounces: number
+  complaints: number
+  /** From 0 to 1. */
+  bounceRate: number
+  complaintRate: number
+}
+
+export type Security = {
+  status: {
+    isHealthy: boolean
+    /** A rate is critical: the project is disabled within a minute, unless that is switched off. */
+    shouldDisable: boolean
+    twentyFourHour: ReputationFigures
+    sevenDay: ReputationFigures
+    /** Since the last acknowledgement, if there is one. */
+    allTime: ReputationFigures
+    /** A sentence for each critical rate. */
+    violations: string[]
+    warnings: string[]
+  }
+  /** The last ten, the latest first. */
+  suspensions: {
+    at: string
+    reason: string
+    /** Null while it lasts. */
+    until: string | null
+    liftedBy: string | null
+  }[]
+  levels: {
+    bounce7Day: 'healthy' | 'warning' | 'critical'
+    bounceAllTime: 'healthy' | 'warning' | 'critical'
+    complaint7Day: 'healthy' | 'warning' | 'critical'
+    complaintAllTime: 'healthy' | 'warning' | 'critical'
+  }
+  isDisabled: boolean
+  disabledReason: string | null
+  /** Of all time, whatever was acknowledged. */
+  history: ReputationFigures
+  thresholds: {
+    bounce7Day: {
+      warning: number
+      critical: number
+    }
+    bounceAllTime: {
+      warning: number
+      critical: number
+    }
+    complaint7Day: {
+      warning: number
+      critical: number
+    }
+    complaintAllTime: {
+      warning: number
+      critical: number
+    }
+  }
+  /** A window with fewer emails is healthy. */
+  minimumEmails: number
+  disablesAutomatically: boolean
+  acknowledgement: {
+    at: string | null
+    by: string | null
+    /** The owner may acknowledge again from then on. Null: now. */
+    nextAt: string | null
+  }
 }
 
 export type Segment = {
@@ -718,6 +902,8 @@ export type User = {
   id: string
   email: string
   emailVerified: boolean
+  /** Looks after this installation: may call `GET /doctor`. */
+  operator: boolean
   createdAt: string
 }
 
@@ -1488,7 +1674,7 @@ export interface Operations {
   /**
    * Send or schedule a campaign
    *
-   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none. A scheduled campaign is scheduled anew.
+   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. A scheduled campaign is then paused when it is due. A scheduled campaign is scheduled anew.
    */
   'POST /campaigns/{id}/send': {
     params: {
@@ -2052,6 +2238,19 @@ export interface Operations {
       type: 'DYNAMIC' | 'STATIC'
       trackMembership: boolean
     }[]
+  }
+
+  /**
+   * Check this installation
+   *
+   * Configuration, database, disk, sending and billing, and what to do about problems. Only for operators.
+   */
+  'GET /doctor': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Doctor
   }
 
   /**
@@ -2650,6 +2849,36 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * Get the reputation of a project
+   *
+   * Bounce and complaint rates, their levels, and when the project was disabled because of them.
+   */
+  'GET /projects/{id}/security': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Security
+  }
+
+  /**
+   * Acknowledge bounces and complaints
+   *
+   * Rates count from now on, and a project that was disabled because of them is enabled. An owner may do this once in 30 days, an operator at any time.
+   */
+  'POST /projects/{id}/security/acknowledge': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Security
   }
 
   /** Get the setup state of a project */
@@ -3658,6 +3887,110 @@ export interface Operations {
   }
 
   /**
+   * Get the consumption of the current period
+   *
+   * The period is that of the subscription, else the calendar month in UTC.
+   */
+  'GET /users/@me/projects/{id}/billing-consumption': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: BillingConsumption
+  }
+
+  /** List invoices */
+  'GET /users/@me/projects/{id}/billing-invoices': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      /** The latest 100, the latest first. */
+      invoices: Invoice[]
+      hasUnpaidInvoices: boolean
+      unpaidInvoices: Invoice[]
+    }
+  }
+
+  /**
+   * Get the billing limits and their usage
+   *
+   * Also without a billing provider.
+   */
+  'GET /users/@me/projects/{id}/billing-limits': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: BillingLimits
+  }
+
+  /**
+   * Change the billing limits
+   *
+   * Emails beyond a limit are refused with 402 `BILLING_LIMIT_EXCEEDED`; campaigns pause, workflows fail the step, and received emails are refused with 452, until the limit is raised or the next period begins.
+   */
+  'PUT /users/@me/projects/{id}/billing-limits': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Null removes the limit; without a value it stays as it is. */
+      workflows?: number | null
+      /** Null removes the limit; without a value it stays as it is. */
+      campaigns?: number | null
+      /** Null removes the limit; without a value it stays as it is. */
+      transactional?: number | null
+      /** Null removes the limit; without a value it stays as it is. */
+      inbound?: number | null
+    }
+    response: BillingLimits
+  }
+
+  /**
+   * Open the billing portal
+   *
+   * Responds with its page at the billing provider. 404 while the project has no customer there.
+   */
+  'POST /users/@me/projects/{id}/billing-portal': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      url: string
+    }
+  }
+
+  /**
+   * Start a subscription
+   *
+   * Responds with the page of the billing provider to go to.
+   */
+  'POST /users/@me/projects/{id}/checkout': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      url: string
+    }
+  }
+
+  /**
    * Regenerate both API keys
    *
    * When this responds, the old keys no longer work on any node.
@@ -3688,6 +4021,21 @@ export interface Operations {
       success: true
       message: string
     }
+  }
+
+  /**
+   * Get the reputation of a project
+   *
+   * Bounce and complaint rates, their levels, and when the project was disabled because of them.
+   */
+  'GET /users/@me/projects/{id}/security': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Security
   }
 
   /** List your sessions */
@@ -4485,7 +4833,7 @@ export class CampaignsApi extends Resource {
   readonly resume = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/resume'>> =>
     this.call('POST /campaigns/{id}/resume', { params: { id } }, options)
 
-  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none. A scheduled campaign is scheduled anew. */
+  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. A scheduled campaign is then paused when it is due. A scheduled campaign is scheduled anew. */
   readonly send = (id: string, body: Body<'POST /campaigns/{id}/send'> = {}, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/send'>> =>
     this.call('POST /campaigns/{id}/send', { params: { id }, body }, options)
 
@@ -4596,6 +4944,12 @@ export class ContactsApi extends Resource {
   /** List the segments of a contact. Those that the contact is in now, newest segment first. */
   readonly segments = (id: string, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}/segments'>> =>
     this.call('GET /contacts/{id}/segments', { params: { id } }, options)
+}
+
+export class DoctorApi extends Resource {
+  /** Check this installation. Configuration, database, disk, sending and billing, and what to do about problems. Only for operators. */
+  readonly get = (options: CallOptions = {}): Promise<Result<'GET /doctor'>> =>
+    this.call('GET /doctor', {}, options)
 }
 
 export class DomainsApi extends Resource {
@@ -4787,6 +5141,14 @@ export class ProjectsApi extends Resource {
   readonly keyUsage = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/key-usage'>> =>
     this.call('GET /projects/{id}/key-usage', { params: { id } }, options)
 
+  /** Get the reputation of a project. Bounce and complaint rates, their levels, and when the project was disabled because of them. */
+  readonly security = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/security'>> =>
+    this.call('GET /projects/{id}/security', { params: { id } }, options)
+
+  /** Acknowledge bounces and complaints. Rates count from now on, and a project that was disabled because of them is enabled. An owner may do this once in 30 days, an operator at any time. */
+  readonly acknowledgeSecurity = (id: string, options: CallOptions = {}): Promise<Result<'POST /projects/{id}/security/acknowledge'>> =>
+    this.call('POST /projects/{id}/security/acknowledge', { params: { id } }, options)
+
   /** Get the setup state of a project */
   readonly setupState = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/setup-state'>> =>
     this.call('GET /projects/{id}/setup-state', { params: { id } }, options)
@@ -4818,6 +5180,30 @@ export class ProjectsApi extends Resource {
   /** Delete a project */
   readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /users/@me/projects/{id}'>> =>
     this.call('DELETE /users/@me/projects/{id}', { params: { id } }, options)
+
+  /** Get the consumption of the current period. The period is that of the subscription, else the calendar month in UTC. */
+  readonly billingConsumption = (id: string, options: CallOptions = {}): Promise<Result<'GET /users/@me/projects/{id}/billing-consumption'>> =>
+    this.call('GET /users/@me/projects/{id}/billing-consumption', { params: { id } }, options)
+
+  /** List invoices */
+  readonly billingInvoices = (id: string, options: CallOptions = {}): Promise<Result<'GET /users/@me/projects/{id}/billing-invoices'>> =>
+    this.call('GET /users/@me/projects/{id}/billing-invoices', { params: { id } }, options)
+
+  /** Get the billing limits and their usage. Also without a billing provider. */
+  readonly billingLimits = (id: string, options: CallOptions = {}): Promise<Result<'GET /users/@me/projects/{id}/billing-limits'>> =>
+    this.call('GET /users/@me/projects/{id}/billing-limits', { params: { id } }, options)
+
+  /** Change the billing limits. Emails beyond a limit are refused with 402 `BILLING_LIMIT_EXCEEDED`; campaigns pause, workflows fail the step, and received emails are refused with 452, until the limit is raised or the next period begins. */
+  readonly updateBillingLimits = (id: string, body: Body<'PUT /users/@me/projects/{id}/billing-limits'>, options: CallOptions = {}): Promise<Result<'PUT /users/@me/projects/{id}/billing-limits'>> =>
+    this.call('PUT /users/@me/projects/{id}/billing-limits', { params: { id }, body }, options)
+
+  /** Open the billing portal. Responds with its page at the billing provider. 404 while the project has no customer there. */
+  readonly billingPortal = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/billing-portal'>> =>
+    this.call('POST /users/@me/projects/{id}/billing-portal', { params: { id } }, options)
+
+  /** Start a subscription. Responds with the page of the billing provider to go to. */
+  readonly checkout = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/checkout'>> =>
+    this.call('POST /users/@me/projects/{id}/checkout', { params: { id } }, options)
 
   /** Regenerate both API keys. When this responds, the old keys no longer work on any node. */
   readonly regenerateKeys = (id: string, options: CallOptions = {}): Promise<Result<'POST /users/@me/projects/{id}/regenerate-keys'>> =>
@@ -5170,6 +5556,7 @@ export class Resources {
   readonly campaigns: CampaignsApi
   readonly config: ConfigApi
   readonly contacts: ContactsApi
+  readonly doctor: DoctorApi
   readonly domains: DomainsApi
   readonly emails: EmailsApi
   readonly events: EventsApi
@@ -5193,6 +5580,7 @@ export class Resources {
     this.campaigns = new CampaignsApi(call)
     this.config = new ConfigApi(call)
     this.contacts = new ContactsApi(call)
+    this.doctor = new DoctorApi(call)
     this.domains = new DomainsApi(call)
     this.emails = new EmailsApi(call)
     this.events = new EventsApi(call)

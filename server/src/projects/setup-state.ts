@@ -18,7 +18,7 @@ export const SetupState = z.object({
 /** Not recorded by the service itself. */
 const IS_TRACKED = sql`name !~ '^(email|contact|segment)[.]' and count > 0`
 
-/** One field per feature; features that do not exist yet are reported as not set up. */
+/** One field per feature. */
 export async function setupState(db: Db, projectId: string): Promise<z.output<typeof SetupState>> {
   const state = await one(
     db,

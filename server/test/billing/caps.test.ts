@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { cancelQueued } from '../../src/delivery/outbox/cancel.ts'
+import { checkCaps } from '../../src/projects/caps.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { useCountedSending } from '../support/counted-sending.ts'
@@ -46,9 +47,9 @@ describe('a cap on transactional emails', () => {
     await project.send({ to: to(2) })
     await merge()
     await project.send()
-    const together = await Promise.all([1, 2, 3, 4].map(() => project.send()))
-    expect(together.map(outcome).sort()).toEqual([[200], [200], OVER, OVER])
-    expect(await project.usage('transactional')).toBe(5)
+    const requests = [1, 2, 1, 1].map((emails) => ({ projectId: project.id, emails }))
+    const refusals = await checkCaps(sterna.db, 'transactional', requests)
+    expect(refusals.map((refusal) => refusal?.code)).toEqual([undefined, OVER[1], undefined, OVER[1]])
   })
 
   test('a repeat of an accepted request stays a 409 and uses up nothing', async () => {
@@ -89,8 +90,8 @@ describe('a cap on transactional emails', () => {
 
   test('concerns a resend too', async () => {
     const project = await newProject(await owner())
-    const sent = await project.send({ to: 'p554dot+x@example.com' })
-    const id = sent.body.data.emails[0].email
+    const tooLong = { subject: '{{ long }}', data: { long: { value: 'x'.repeat(1_000), persistent: false } } }
+    const id = (await project.send(tooLong)).body.data.emails[0].email
     await eventually(async () => expect((await project.call('GET', `/emails/${id}`)).body.status).toBe('FAILED'))
     await project.limit({ transactional: 1 })
     expect(outcome(await project.call('POST', `/emails/${id}/resend`))).toEqual(OVER)
@@ -143,7 +144,6 @@ describe('a cap on transactional emails', () => {
 describe('a cap on campaigns', () => {
   async function newCampaign(project: Awaited<ReturnType<typeof newProject>>, contacts: number) {
     await project.contacts.createMany(contacts)
-    await project.contacts.bulk('subscribe', { all: true }).catch(() => undefined)
     await sql`update contacts set subscribed = true where project_id = ${project.id}`.execute(sterna.db)
     const body = { name: 'News', subject: 'Hi', body: 'Hi', from: `hello@${project.domain}`, audienceType: 'ALL', ratePerMinute: 1 }
     return (await project.call('POST', '/campaigns', body)).body.data.id as string
@@ -196,6 +196,30 @@ describe('a cap on campaigns', () => {
     await eventually(async () => expect((await campaignOf(project, id)).pausedReason).toBe('billing_limit'))
     expect(outcome(await project.call('POST', `/campaigns/${id}/resume`))).toEqual(OVER)
   })
+})
+
+test('a cap on workflows fails the step that would exceed it', async () => {
+  const project = await newProject(await owner())
+  const made = async (url: string, body: object) => (await project.call('POST', url, body)).body
+  const content = { name: 'Hi', subject: 'Hi', body: 'Hi', type: 'TRANSACTIONAL', from: `hello@${project.domain}` }
+  const template = await made('/templates', content)
+  const workflow = await made('/workflows', { name: 'Welcome', eventName: 'signup' })
+  const step = await made(`/workflows/${workflow.id}/steps`, { type: 'SEND_EMAIL', config: { templateId: template.id } })
+  await made(`/workflows/${workflow.id}/transitions`, { fromStepId: workflow.steps[0].id, toStepId: step.id })
+  await project.call('PATCH', `/workflows/${workflow.id}`, { enabled: true })
+  await project.limit({ workflows: 1 })
+  const executions = async () =>
+    (await project.call('GET', `/workflows/${workflow.id}/executions`)).body.data.map(({ status }: { status: string }) => status).sort()
+  await project.track({ event: 'signup', email: 'one@example.com' })
+  await eventually(async () => expect(await executions()).toEqual(['COMPLETED']))
+  await project.track({ event: 'signup', email: 'two@example.com' })
+  await eventually(async () => expect(await executions()).toEqual(['COMPLETED', 'FAILED']))
+  const [failed] = await many(
+    sterna.db,
+    sql<{ error: string }>`select exit_reason as error from workflow_executions where project_id = ${project.id} and status = 'FAILED'`,
+  )
+  expect([failed?.error, await project.usage('workflows')]).toEqual(['billing_limit', 1])
+  await eventually(async () => expect(await project.expectExact()).toEqual(['attempted 1', 'workflows 1']))
 })
 
 test('a cap on received emails refuses further ones for now', async () => {

@@ -1,25 +1,41 @@
 import { sql } from 'kysely'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { run } from '../../src/cli.ts'
 import { one, transact } from '../../src/db/index.ts'
 import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { countEmails } from '../../src/projects/email-counts.ts'
 import { judgeDueProjects } from '../../src/reputation/judge-due.ts'
 import { outcome } from '../support/answers.ts'
+import { SECRET_KEY } from '../support/app.ts'
 import { useCountedSending } from '../support/counted-sending.ts'
 import { eventually } from '../support/eventually.ts'
 
-const { sterna, newProject, merge } = useCountedSending()
+/** Judged by the tests, not by a worker when a minute begins. */
+const { sterna, newProject, merge } = useCountedSending({ env: { AUTO_DISABLE_PROJECTS: 'false' } })
 type Project = Awaited<ReturnType<typeof newProject>>
 
-const judgeAll = (autoDisable = true) =>
-  judgeDueProjects(sterna.db, {
+async function judgeAll(autoDisable = true) {
+  await sql`update reputations set due = true`.execute(sterna.db)
+  await judgeDueProjects(sterna.db, {
     secrets: sterna.secrets,
     log: createLog('silent'),
     publicUrl: 'https://sterna.example',
     isDelivered: false,
     autoDisable,
   })
+}
+
+/** Runs a command in this process; returns its exit code and output. */
+async function command(argv: string[]): Promise<[number, string]> {
+  const lines: string[] = []
+  const print = vi.spyOn(console, 'log').mockImplementation((line) => void lines.push(line))
+  const complain = vi.spyOn(console, 'error').mockImplementation((line) => void lines.push(line))
+  const code = await run(argv, { DATABASE_URL: sterna.url, SECRET_KEY })
+  print.mockRestore()
+  complain.mockRestore()
+  return [code, lines.join('\n')]
+}
 
 const security = async ({ id, owner }: Project) => (await owner.call('GET', `/projects/${id}/security`)).body
 const acknowledge = ({ id, owner }: Project) => owner.call('POST', `/projects/${id}/security/acknowledge`)
@@ -80,9 +96,7 @@ describe('a critical rate', () => {
     await merge()
     await judgeAll(false)
     expect((await security(bad)).isDisabled).toBe(false)
-    await count(bad, { attempted: 1 })
-    await merge()
-    // A worker may judge it first, when a minute begins.
+    await judgeAll()
     await judgeAll()
     const after = await security(bad)
     expect(after).toMatchObject({
@@ -170,5 +184,37 @@ describe('operators', () => {
     const other = await sterna.newPerson()
     expect((await other.call('GET', '/users/@me')).body.operator).toBe(false)
     expect(outcome(await other.call('GET', '/doctor'))).toEqual([403, 'FORBIDDEN'])
+  })
+
+  test('are made on the command line, which disables and enables projects', async () => {
+    const person = await sterna.newPerson()
+    const project = await newProject(person)
+    await count(project, { attempted: 200, bounced: 100 })
+    expect(await command(['user', 'operator', '--email', person.email])).toEqual([0, `${person.email} is an operator of this installation`])
+    expect((await person.call('GET', '/doctor')).status).toBe(200)
+    await command(['user', 'operator', '--email', person.email, '--off'])
+    expect((await person.call('GET', '/doctor')).status).toBe(403)
+    expect((await command(['user', 'operator', '--email', 'nobody@example.com']))[0]).toBe(1)
+
+    expect(await command(['project', 'disable', project.id, '--reason', 'abuse'])).toEqual([0, 'disabled: abuse'])
+    expect(await security(project)).toMatchObject({
+      isDisabled: true,
+      disabledReason: 'abuse',
+      suspensions: [{ reason: 'abuse', until: null }],
+    })
+    expect(await command(['project', 'enable', project.id])).toEqual([0, 'enabled'])
+    // Otherwise it would be disabled again at once.
+    const zero = { total: 0, bounces: 0, complaints: 0 }
+    expect(await security(project)).toMatchObject({ isDisabled: false, status: { allTime: zero }, suspensions: [{ liftedBy: 'operator' }] })
+    expect((await command(['project', 'enable', 'nothing']))[0]).toBe(1)
+  })
+
+  test('compare counts with the emails on the command line', async () => {
+    const project = await newProject(await sterna.sharedOwner())
+    await project.send()
+    await eventually(async () => expect(await project.expectExact()).toHaveLength(2))
+    expect(await command(['usage', 'recount', project.id])).toEqual([0, '2 counts are right'])
+    await count(project, { bounced: 3 })
+    expect(await command(['usage', 'recount', project.id])).toEqual([0, expect.stringMatching(/bounced: counted 3, found 0$/)])
   })
 })

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'

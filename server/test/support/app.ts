@@ -178,6 +178,14 @@ const DIGEST_QUERIES: Record<string, Rows> = {
     from (select project_id, name, day, count from event_counts union all select project_id, name, day, count from event_count_deltas) as c
     group by project_id, name, day having sum(count) <> 0 order by 1
   `,
+  email_counts: sql`
+    select (project_id, kind, hour, sum(n))::text as row
+    from (select project_id, kind, hour, count as n from email_counts union all select project_id, kind, hour, n from email_count_deltas) as c
+    group by project_id, kind, hour having sum(n) <> 0 order by 1
+  `,
+  email_count_deltas: sql`select '' as row where false`,
+  usage_periods: sql`select '' as row where false`,
+  reputations: sql`select '' as row where false`,
   event_count_deltas: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,

@@ -10,6 +10,7 @@ import { PRIORITIES } from '../../delivery/outbox/stream-of.ts'
 import { findVerified } from '../../domains/verified.ts'
 import { newId } from '../../lib/id.ts'
 import { DAY, MINUTE } from '../../lib/units.ts'
+import { checkCaps } from '../../projects/caps.ts'
 import { findTemplate } from '../../templates/template.ts'
 import type { StepConfigs } from '../step-config.ts'
 import { later, type Running, type StepBatch, type StepOutcome, type StepRunner } from './step.ts'
@@ -39,6 +40,7 @@ export const runSendEmail: StepRunner = async (tx, batch, executions) => {
     if (suppressed.has(recipient.email)) return { is: 'skipped', reason: 'suppressed' }
     return template.isVerified ? undefined : waitForDomain(execution, batch.now)
   })
+  await failOverCap(tx, batch.projectId, outcomes)
   const sending = executions.filter((_, index) => outcomes[index] === undefined)
   const emailIds = await send(tx, batch.projectId, sending, { templates, recipients })
   return executions.map(
@@ -132,6 +134,17 @@ async function send(tx: Tx, projectId: string, executions: Running[], { template
   await enqueueEmails(tx, emails)
   await notifyQueued(tx, PRIORITIES.bulk)
   return new Map(emails.map(({ id }, index) => [executions[index]!.id, id]))
+}
+
+/** Sets the outcome of those that are to be sent and exceed the cap of the project. */
+async function failOverCap(tx: Tx, projectId: string, outcomes: (StepOutcome | undefined)[]) {
+  const open = outcomes.flatMap((outcome, index) => (outcome === undefined ? index : []))
+  const refusals = await checkCaps(
+    tx,
+    'workflows',
+    open.map(() => ({ projectId, emails: 1 })),
+  )
+  for (const [position, index] of open.entries()) if (refusals[position]) outcomes[index] = { is: 'failed', error: 'billing_limit' }
 }
 
 type OwnContact = { email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> }
