@@ -36,7 +36,7 @@ type SumRow = { [Kind in (typeof REPUTATION_KINDS)[number] as `day_${Kind}` | `w
 }
 
 /** Emails sent in the last 24 hours, the last 7 days and since the acknowledgement, to the hour; and of all time. Read in one snapshot. */
-export async function readFigures(db: Db, projectId: string): Promise<ReputationFigures> {
+export async function readReputation(db: Db, projectId: string): Promise<ReputationFigures> {
   const sums = REPUTATION_KINDS.flatMap((kind) => {
     const of = (after: ReturnType<typeof sql>) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)} and ${after}), 0)`
     const column = (name: string) => sql.ref(`r.${name}`)

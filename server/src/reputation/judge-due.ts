@@ -1,8 +1,8 @@
 import type { AccountEmailDeps } from '../account-emails/account-email.ts'
 import { type Pool, type Tx, transact } from '../db/index.ts'
 import { BY_REPUTATION, disableProject, tellOwners } from '../projects/suspensions.ts'
-import { readFigures, takeDueReputations } from './figures.ts'
-import { judge } from './levels.ts'
+import { readReputation, takeDueReputations } from './figures.ts'
+import { judgeRates } from './levels.ts'
 
 /** Projects judged in one transaction. */
 const PAGE = 50
@@ -23,7 +23,7 @@ async function judgeSome(tx: Tx, options: Options) {
 }
 
 async function judgeProject(tx: Tx, projectId: string, { autoDisable, ...deps }: Options) {
-  const { shouldDisable, violations } = judge(await readFigures(tx, projectId))
+  const { shouldDisable, violations } = judgeRates(await readReputation(tx, projectId))
   if (!shouldDisable || !autoDisable || !(await disableProject(tx, projectId, BY_REPUTATION))) return
   deps.log.warn({ projectId, violations }, 'a project was disabled because of its reputation')
   await tellOwners(tx, deps, projectId, (project) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Figures, judge } from './levels.ts'
+import { type Figures, judgeRates } from './levels.ts'
 
 const figures = (total: number, bounces = 0, complaints = 0): Figures => ({ total, bounces, complaints })
 const windows = (sevenDay: Figures, allTime = sevenDay) => ({ twentyFourHour: figures(0), sevenDay, allTime })
@@ -19,7 +19,7 @@ describe('the levels of a reputation', () => {
     ['many complaints of all time', windows(figures(0), figures(100_000, 0, 120)), { complaintAllTime: 'critical' }],
   ])('%s', (_, given, expected) => {
     const healthy = { bounce7Day: 'healthy', bounceAllTime: 'healthy', complaint7Day: 'healthy', complaintAllTime: 'healthy' }
-    const { levels, isHealthy, shouldDisable, violations, warnings } = judge(given)
+    const { levels, isHealthy, shouldDisable, violations, warnings } = judgeRates(given)
     const values = Object.values(expected)
     expect(levels).toEqual({ ...healthy, ...expected })
     expect([isHealthy, shouldDisable]).toEqual([values.length === 0, values.includes('critical')])
@@ -30,7 +30,7 @@ describe('the levels of a reputation', () => {
   })
 
   test('a sentence says the rate and the threshold', () => {
-    expect(judge(windows(figures(1_000, 123), figures(100_000))).violations).toEqual([
+    expect(judgeRates(windows(figures(1_000, 123), figures(100_000))).violations).toEqual([
       'The bounce rate of the last 7 days is 12.3 %; critical from 10 %.',
     ])
   })

@@ -40,7 +40,7 @@ function levelOf({ window, counts, warning, critical }: Rule, windows: Windows):
 const percent = (share: number) => `${Number((share * 100).toPrecision(3))} %`
 
 /** The level of each rule, and a sentence for each that is not healthy. */
-export function judge(windows: Windows) {
+export function judgeRates(windows: Windows) {
   const levels = Object.fromEntries(RULE_NAMES.map((name) => [name, levelOf(RULES[name], windows)])) as Record<RuleName, Level>
   const sentences = (level: 'warning' | 'critical') =>
     RULE_NAMES.filter((name) => levels[name] === level).map((name) => {

@@ -4,8 +4,8 @@ import { type Db, one } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
 import { DAY } from '../lib/units.ts'
 import { listSuspensions } from '../projects/suspensions.ts'
-import { readFigures } from './figures.ts'
-import { type Figures, judge, LEVELS, MIN_EMAILS, RULE_NAMES, RULES, type RuleName, rate } from './levels.ts'
+import { readReputation } from './figures.ts'
+import { type Figures, judgeRates, LEVELS, MIN_EMAILS, RULE_NAMES, RULES, type RuleName, rate } from './levels.ts'
 
 const ShownFigures = z
   .object({
@@ -77,8 +77,8 @@ export async function readSecurity(
   projectId: string,
   { disablesAutomatically }: { disablesAutomatically: boolean },
 ): Promise<z.output<typeof Security>> {
-  const { history, acknowledgedAt, acknowledgedBy, ...windows } = await readFigures(db, projectId)
-  const { levels, violations, warnings, shouldDisable, isHealthy } = judge(windows)
+  const { history, acknowledgedAt, acknowledgedBy, ...windows } = await readReputation(db, projectId)
+  const { levels, violations, warnings, shouldDisable, isHealthy } = judgeRates(windows)
   const { disabled, reason, now } = await one(
     db,
     sql<{ disabled: boolean; reason: string | null; now: Date }>`

@@ -45,7 +45,7 @@ export async function startStripeServer() {
     if (failing?.status) return refuse(failing.status, failing.message ?? 'refused')
     const body = key !== undefined && keys.has(key) ? keys.get(key) : answer(req.method!, url.pathname, params)
     if (body === undefined) return refuse(404, `No such route: ${req.method} ${url.pathname}`)
-    if (body instanceof Error) return refuse(400, body.message)
+    if (body instanceof Error) return { ...refuse(400, body.message), lost: failing?.lost }
     if (key !== undefined) keys.set(key, body)
     return { status: 200, body, lost: failing?.lost }
   }
