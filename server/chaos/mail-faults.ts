@@ -14,8 +14,16 @@ const FREEZE_MS = { least: 9_000, most: 12_000 }
 const STOPS_WITHIN_MS = 30_000
 const STOPPED_MS = 1_000
 
+/** Crash points of workers, and the last pass at which a worker may end there. */
+type Places = { places?: string[]; lastPass?: number }
+
 /** Faults of workers and API nodes, of their database, and of the SMTP server. */
-export function mailFaults({ main, api, workers, home, databaseUrl }: Cluster, random: Random, resetSink: () => void) {
+export function mailFaults(
+  { main, api, workers, home, databaseUrl }: Cluster,
+  random: Random,
+  resetSink: () => void,
+  { places = SENDER_PLACES, lastPass = 60 }: Places = {},
+) {
   const frozen = new Set<KeptNode>()
   const thaws: Promise<unknown>[] = []
   const idle = () => workers.filter((worker) => worker.isServing() && !frozen.has(worker))
@@ -23,7 +31,7 @@ export function mailFaults({ main, api, workers, home, databaseUrl }: Cluster, r
     await until('a worker serves', STOPS_WITHIN_MS, () => idle().length)
     return random.pick(idle())
   }
-  const passes = () => 1 + random.below(60)
+  const passes = () => 1 + random.below(lastPass)
 
   async function thaw(worker: KeptNode, pid: number) {
     await sleep(random.between(FREEZE_MS.least, FREEZE_MS.most))
@@ -63,7 +71,7 @@ export function mailFaults({ main, api, workers, home, databaseUrl }: Cluster, r
     'kill -9 of a worker, and again at a crash point': {
       weight: 5,
       ...onWorkers,
-      inject: async () => killAt(await someWorker(), random.pick(SENDER_PLACES)),
+      inject: async () => killAt(await someWorker(), random.pick(places)),
     },
     'freeze of a worker': { weight: 1, ...onWorkers, inject: freeze },
     'freeze of a worker at its mark': { weight: 2, ...onWorkers, inject: () => freezeAt('marked') },

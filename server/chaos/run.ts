@@ -10,6 +10,7 @@ import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
 import { keepSection } from './sections.ts'
 import { trackUnderFaults } from './track.ts'
+import { workflowUnderFaults } from './workflow.ts'
 
 type Row = [string, string | number]
 
@@ -18,7 +19,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     // One or more suites, separated by commas; they run one after the other.
-    suite: { type: 'string', default: 'track,mail,campaign,feedback,relay,neighbours' },
+    suite: { type: 'string', default: 'track,mail,campaign,workflow,feedback,relay,neighbours' },
     faults: { type: 'string' },
     // Time limit of a suite.
     minutes: { type: 'string', default: '30' },
@@ -26,6 +27,8 @@ const { values, positionals } = parseArgs({
     'no-evidence': { type: 'boolean', default: false },
     // Contacts that match the audience of the large campaign.
     contacts: { type: 'string', default: '100000' },
+    // Contacts that enter the workflow.
+    entering: { type: 'string', default: '10000' },
     // Requests of each shape of attack.
     requests: { type: 'string', default: '1000' },
     // Leaves results.md as it is.
@@ -38,6 +41,7 @@ const SUITES = {
   track: runTrack,
   mail: runMail,
   campaign: runCampaign,
+  workflow: runWorkflow,
   feedback: runFeedback,
   relay: runRelay,
   neighbours: runNeighbours,
@@ -46,6 +50,8 @@ const SUITES = {
 const WITH_EVIDENCE = ['mail', 'campaign']
 /** The clients are the limit, not this rate. */
 const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
+/** Delay and wait are short, so that every contact meets several kills. A kill about every second. */
+const WORKFLOW = { perSecond: 40, delaySeconds: 1, waitSeconds: 2, calmMs: 1_000 }
 const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
 /** Time that a fault takes, with the recovery after it. */
 const SECONDS_PER_FAULT = 6
@@ -132,6 +138,26 @@ async function runCampaign() {
       ['contacts unsubscribed during the send', run.unsubscribed],
       ['edits of segment and template during the send', run.edits],
       ['messages that arrived', run.copies],
+    ],
+  )
+}
+
+async function runWorkflow() {
+  const contacts = Number(values.entering)
+  const plan = { ...planFor(150), ...WORKFLOW, contacts }
+  const run = await workflowUnderFaults(plan)
+  const decided = run.racedWonByEvent && run.racedWonByTimeout ? [] : ['no race was won by the event, or none by the timeout']
+  return report(
+    `workflow --faults ${plan.faults} --entering ${contacts}`,
+    'workflows: two API nodes, three workers, embedded PostgreSQL, an SMTP server',
+    { ...run, problems: [...run.problems, ...decided] },
+    [
+      ...rowsOfDeaths(run.deaths),
+      ['contacts that entered, each with one execution and one path', run.executions],
+      ['steps', run.steps],
+      ['contacts that were reminded by the same steps', run.reminded],
+      ['answers within 20 ms of the timeout: won by the answer, by the timeout', `${run.racedWonByEvent}, ${run.racedWonByTimeout}`],
+      ['messages that arrived, one for each visit of the email step', run.copies],
     ],
   )
 }

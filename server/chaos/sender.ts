@@ -3,12 +3,16 @@ import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
 import { startNotifications } from '../src/delivery/feedback/ses/apply.ts'
 import { startSender } from '../src/delivery/sender/loop.ts'
+import { startDispatcher } from '../src/events/dispatch.ts'
 import { loadConfig } from '../src/lib/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { readMasterKey } from '../src/lib/master-key.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
+import { recheckSegments } from '../src/segments/recheck.ts'
 import { outgoingEmail } from '../src/worker.ts'
 import { buildWorkerApp } from '../src/worker-app.ts'
+import { startWorkflowEngine } from '../src/workflows/engine.ts'
+import { reactForWorkflows } from '../src/workflows/react.ts'
 
 /**
  * Seconds instead of minutes, so that timeouts happen during a test; but longer than a killed database takes to recover, or evidence
@@ -21,7 +25,7 @@ const TIMING = {
   pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
 }
 
-// A process that only sends and starts campaigns, as workers do.
+// A process that sends, starts campaigns and advances workflows, as workers do.
 const stops: (() => Promise<unknown>)[] = []
 process.once('SIGTERM', async () => {
   for (const stop of stops.toReversed()) await stop()
@@ -49,3 +53,6 @@ const sender = await startSender({ ...deps, ownDb, url, worker: presence.key, is
 stops.push(sender.stop)
 stops.push(startNotifications(deps).stop)
 stops.push(startCampaignWork({ ...deps, isHeld: presence.isHeld }).stop)
+const handlers = { segment: recheckSegments, workflow: reactForWorkflows }
+stops.push((await startDispatcher({ ...deps, url, isHeld: presence.isHeld, handlers })).stop)
+stops.push(startWorkflowEngine({ ...deps, url, isHeld: presence.isHeld }).stop)

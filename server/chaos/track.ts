@@ -28,7 +28,7 @@ async function prepare({ main, databaseUrl }: Cluster, random: Random) {
   await createTrackedSegments(main.url, project.secret)
   return {
     next: trackCalls(project.public, random),
-    judge,
+    judge: judgeTrack,
     settle: () => settleSegments(databaseUrl, project.id),
     checks: (sent: Map<string, Sent<TrackCall, TrackAck>>) => trackChecks(project.id, sent),
   }
@@ -54,7 +54,7 @@ function trackCalls(publicKey: string, random: Random) {
 }
 
 /** Two responses acknowledge a call: the first, and the 409 of a repetition that names the first. */
-function judge({ status, body }: Answer): Verdict<TrackAck> {
+export function judgeTrack({ status, body }: Answer): Verdict<TrackAck> {
   if (status === 200 && isId(body?.data?.event)) return { acknowledged: { event: body.data.event, contact: body.data.contact } }
   const details = status === 409 ? body?.error?.details : undefined
   if (details?.originalStatusCode === 200 && isId(details.event)) return { acknowledged: { event: details.event } }

@@ -41,6 +41,7 @@ export function createSafeFetch(dns: Dns, target: WebhookTarget) {
 export type SafeFetch = ReturnType<typeof createSafeFetch>
 
 const TIMED_OUT = 'No reply in time.'
+const INVALID_HTTP = 'The reply is not valid HTTP.'
 
 async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<{ addresses: string[] } | { reason: string }> {
   const literal = literalAddress(url)
@@ -55,12 +56,42 @@ async function resolveAddresses(dns: Dns, url: URL, withinMs: number): Promise<{
   }
 }
 
-type Reply = { is: 'status'; status: number; retryAfter: string | undefined } | { is: 'failed'; reason: string }
+type Reply =
+  | { is: 'status'; status: number; retryAfter: string | undefined }
+  | { is: 'refused'; reason: string }
+  | { is: 'failed'; reason: string }
 
-function send(url: URL, ip: string, { method, headers, body }: Omit<SafeRequest, 'url' | 'timeoutMs'>, timeoutMs: number): Promise<Reply> {
+type Outgoing = Omit<SafeRequest, 'url' | 'timeoutMs'>
+
+function send(url: URL, ip: string, outgoing: Outgoing, timeoutMs: number): Promise<Reply> {
   return new Promise((resolve) => {
-    const { request } = url.protocol === 'https:' ? https : http
-    const sent = request({
+    const sent = open(url, ip, outgoing)
+    if (!sent) return resolve({ is: 'refused', reason: 'The request has a character that HTTP does not allow.' })
+    const end = (reply: Reply) => {
+      clearTimeout(timer)
+      resolve(reply)
+      sent.destroy()
+    }
+    // Over all: neither a byte a second nor a flood of 1xx replies extends it.
+    const timer = setTimeout(() => end({ is: 'failed', reason: TIMED_OUT }), timeoutMs)
+    sent.on('response', (response) => {
+      const { statusCode = 0, headers } = response
+      response.on('error', () => {})
+      end({ is: 'status', status: statusCode, retryAfter: headers['retry-after'] })
+    })
+    // A reply that nobody asked for.
+    sent.on('upgrade', () => end({ is: 'failed', reason: INVALID_HTTP }))
+    // After the end, destroying the request emits an error: it must have a listener.
+    sent.on('error', (err: NodeJS.ErrnoException) => end({ is: 'failed', reason: explain(err) }))
+    sent.end(outgoing.body)
+  })
+}
+
+/** Undefined if Node refuses the method or a header. */
+function open(url: URL, ip: string, { method, headers, body }: Outgoing) {
+  const { request } = url.protocol === 'https:' ? https : http
+  try {
+    return request({
       // The address that was checked, whatever the name resolves to now.
       host: ip,
       family: isIP(ip),
@@ -73,22 +104,9 @@ function send(url: URL, ip: string, { method, headers, body }: Omit<SafeRequest,
       agent: false,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
-    const end = (reply: Reply) => {
-      clearTimeout(timer)
-      resolve(reply)
-      sent.destroy()
-    }
-    // Over all: neither a byte a second nor a flood of 1xx replies extends it.
-    const timer = setTimeout(() => end({ is: 'failed', reason: TIMED_OUT }), timeoutMs)
-    sent.on('response', (response) => {
-      const { statusCode = 0, headers: replied } = response
-      response.on('error', () => {})
-      end({ is: 'status', status: statusCode, retryAfter: replied['retry-after'] })
-    })
-    // After the end, destroying the request emits an error: it must have a listener.
-    sent.on('error', (err: NodeJS.ErrnoException) => end({ is: 'failed', reason: explain(err) }))
-    sent.end(body)
-  })
+  } catch {
+    return undefined
+  }
 }
 
 const REASONS: Record<string, string> = {
@@ -105,5 +123,5 @@ const REASONS: Record<string, string> = {
 function explain({ code = '' }: NodeJS.ErrnoException) {
   if (REASONS[code]) return REASONS[code]
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return 'The certificate of the host is not valid.'
-  return code.startsWith('HPE_') ? 'The reply is not valid HTTP.' : 'The connection failed.'
+  return code.startsWith('HPE_') ? INVALID_HTTP : 'The connection failed.'
 }

@@ -27,10 +27,12 @@ export const isAllowedPrivately = (ip: string, allowed: AllowedNetworks) => {
 export function isGlobalAddress(ip: string) {
   if (!ipaddr.isValid(ip)) return false
   const address = ipaddr.parse(ip)
-  if (address.range() !== 'unicast') return false
+  if (address.range() !== 'unicast' || ip === AZURE_METADATA) return false
   // ipaddr.js calls these unicast: IPv4-compatible addresses (::/96), and those that are not assigned for use (outside of 2000::/3).
   return address.kind() === 'ipv4' || (address as ipaddr.IPv6).match(GLOBAL_IPV6, 3)
 }
+/** Metadata and DHCP of virtual machines in Azure; in the public range, but never routed out of the cloud. */
+const AZURE_METADATA = '168.63.129.16'
 const GLOBAL_IPV6 = ipaddr.IPv6.parse('2000::')
 
 /** The address in a URL that names one; undefined for a host name. */
@@ -67,9 +69,10 @@ export function refusalOfUrl(text: string, { allowed, ownHost }: WebhookTarget):
     return refusal ? { refusal } : { url }
   }
   const host = url.hostname.replace(/\.$/, '').toLowerCase()
-  if (host === 'localhost' || host.endsWith('.localhost') || !host.includes('.')) return { refusal: 'The host is not a public one.' }
+  if (host === 'localhost' || host.endsWith('.localhost')) return { refusal: 'The host is not a public one.' }
   if (host === ownHost) return { refusal: 'A webhook cannot call Sterna itself.' }
-  // Which port a private host may use is known once its address is.
+  // Whether a host is an allowed private one, such as a container, and which port it may use, is known once its address is.
+  if (!host.includes('.') && !allowed.length) return { refusal: 'The host is not a public one.' }
   return mayUsePort(port) || allowed.length ? { url } : { refusal: `Port ${port} is not allowed.` }
 }
 

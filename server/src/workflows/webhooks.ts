@@ -1,12 +1,12 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
 import { crash } from '../lib/crash-point.ts'
-import { every } from '../lib/every.ts'
 import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import type { SafeFetch, SafeOutcome } from '../lib/safe-fetch.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { HOUR, MINUTE, SECOND } from '../lib/units.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
 import { type Claimed, RUNNING_COLUMNS, withGraphs } from './advance.ts'
 import { notifyDue } from './enrol.ts'
 import type { StepConfigs } from './step-config.ts'
@@ -28,6 +28,8 @@ const TIMEOUT_MS = 10 * SECOND
 const LEASE_SECONDS = 30
 /** Waits before the second to the eighth attempt: together somewhat less than 24 hours. */
 const WAITS_MS = [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 14 * HOUR]
+/** Longest wait that a Retry-After header can ask for: a wrong one must not use up the whole day. */
+const MAX_RETRY_AFTER_MS = HOUR
 
 type Leased = Claimed & { projectId: string; host: string; leasedUntil: Date }
 
@@ -40,19 +42,22 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
   const inFlight = new Set<Promise<void>>()
   const perProject = new Map<string, number>()
   const perHost = new Map<string, number>()
+  const signal = createWakeSignal()
+  let stopped = false
 
-  async function look() {
-    while (isHeld() && inFlight.size < MAX_IN_FLIGHT) {
-      const leased = await lease()
-      for (const execution of leased) start(execution)
-      if (!leased.length) return
+  async function run() {
+    while (!stopped) {
+      await look().catch((err) => warn({ err }, 'could not look for webhook requests; retrying'))
+      await signal.wait(pollMs)
     }
   }
 
-  function lease() {
-    const full = [...perProject].filter(([, count]) => count >= MAX_OF_PROJECT).map(([projectId]) => projectId)
-    const fullHosts = [...perHost].filter(([, count]) => count >= MAX_OF_HOST).map(([key]) => key)
-    return transact(db, (tx) => leaseWebhooks(tx, { full, fullHosts }))
+  async function look() {
+    while (isHeld() && !stopped && inFlight.size < MAX_IN_FLIGHT) {
+      const leased = await transact(db, (tx) => leaseWebhooks(tx, { perProject, perHost, free: MAX_IN_FLIGHT - inFlight.size }))
+      for (const execution of leased) start(execution)
+      if (!leased.length) return
+    }
   }
 
   function start(execution: Leased) {
@@ -65,6 +70,8 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
         inFlight.delete(work)
         count(perProject, execution.projectId, -1)
         count(perHost, hostKey, -1)
+        // Another one may take its place.
+        signal.wake()
       })
     inFlight.add(work)
   }
@@ -89,11 +96,13 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     return safeFetch({ ...built, headers: { ...built.headers, ...signature }, timeoutMs: TIMEOUT_MS })
   }
 
-  const looking = every(pollMs, 'make webhook requests', look, log)
+  const running = run()
   return {
     /** Starts no more, and waits for the requests under way: at most ten seconds. */
     async stop() {
-      await looking.stop()
+      stopped = true
+      signal.wake()
+      await running
       await Promise.all(inFlight)
     },
   }
@@ -107,13 +116,16 @@ const count = (counts: Map<string, number>, key: string, by: number) => {
   else counts.delete(key)
 }
 
-/** Executions leased at once of one host: few, so that hosts and projects take turns. */
-const PER_HOST = 2
-const MAX_HOSTS = 32
+type Busy = { perProject: Map<string, number>; perHost: Map<string, number>; free: number }
 
-/** One row for each host with a request that is due, by a skip scan: a host with many requests hides no other. */
-async function leaseWebhooks(tx: Tx, { full, fullHosts }: { full: string[]; fullHosts: string[] }): Promise<Leased[]> {
+/**
+ * At most one request of each host, so that hosts and projects take turns, within the limits that the requests under way leave. The hosts
+ * are found by a skip scan: a host with many requests hides no other.
+ */
+async function leaseWebhooks(tx: Tx, { perProject, perHost, free }: Busy): Promise<Leased[]> {
   const next = sql`select project_id, webhook_host, due_at from workflow_executions where webhook_host is not null`
+  const underWay = (counts: Map<string, number>, key: RawBuilder<unknown>) =>
+    sql`coalesce((${JSON.stringify(Object.fromEntries(counts))}::jsonb ->> (${key}))::int, 0)`
   return many(
     tx,
     sql<Leased>`
@@ -123,16 +135,20 @@ async function leaseWebhooks(tx: Tx, { full, fullHosts }: { full: string[]; full
         select n.* from hosts h cross join lateral (
           ${next} and (project_id, webhook_host) > (h.project_id, h.webhook_host) order by project_id, webhook_host, due_at limit 1
         ) as n
-      ), due as materialized (
-        select h.project_id, h.webhook_host from hosts h join projects p on p.id = h.project_id
+      ), ranked as (
+        select h.project_id, h.webhook_host, h.due_at, row_number() over (partition by h.project_id order by h.due_at) as rank
+        from hosts h join projects p on p.id = h.project_id
         where h.due_at <= now() and not p.disabled and p.deleted_at is null
-          and h.project_id <> all(${full}::uuid[]) and h.project_id || ' ' || h.webhook_host <> all(${fullHosts}::text[])
-        order by h.due_at limit ${MAX_HOSTS}
+          and ${underWay(perHost, sql`h.project_id || ' ' || h.webhook_host`)} < ${MAX_OF_HOST}
+      ), due as materialized (
+        select project_id, webhook_host from ranked
+        where rank <= ${MAX_OF_PROJECT} - ${underWay(perProject, sql`project_id::text`)}
+        order by due_at limit ${free}
       ), chosen as materialized (
         select mine.* from due d cross join lateral (
           select project_id, id from workflow_executions
           where project_id = d.project_id and webhook_host = d.webhook_host and due_at <= now()
-          order by due_at limit ${PER_HOST} for update skip locked
+          order by due_at limit 1 for update skip locked
         ) as mine
       )
       update workflow_executions e set due_at = now() + make_interval(secs => ${LEASE_SECONDS}), updated_at = now()
@@ -151,8 +167,9 @@ type Settled = { execution: Running; leasedUntil: Date; result: Attempted }
 async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
   const held = await maybeOne(
     tx,
-    sql<{ now: Date }>`
-      select now() as now from workflow_executions
+    // Events that arrived meanwhile are kept.
+    sql<{ now: Date } & Pick<Running, 'seen'>>`
+      select now() as now, seen from workflow_executions
       where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
         and date_trunc('milliseconds', due_at) = ${leasedUntil}
       for update
@@ -160,7 +177,7 @@ async function settle(tx: Tx, projectId: string, { execution, leasedUntil, resul
   )
   if (!held) return
   const outcome = judge(execution, result, held.now)
-  await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution, outcome }])
+  await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution: { ...execution, seen: held.seen }, outcome }])
   if (outcome.is !== 'wait') await notifyDue(tx)
 }
 
@@ -175,8 +192,17 @@ export function judge(execution: Pick<Running, 'attempts' | 'deadlineAt' | 'step
   const mayRetry = result.is === 'failed' || result.status === 429 || result.status >= 500
   const wait = WAITS_MS[attempts - 1]
   if (!mayRetry || wait === undefined) return { is: 'failed', error: reason, output }
-  const until = later(now, wait)
+  const asked = result.is === 'status' ? readRetryAfter(result.retryAfter, now) : 0
+  const until = later(now, Math.max(wait, Math.min(asked, MAX_RETRY_AFTER_MS)))
   if (execution.deadlineAt && until > execution.deadlineAt) return { is: 'failed', error: reason, output }
   const webhookHost = webhookHostOf(execution.step.config as StepConfigs['WEBHOOK'])
   return { is: 'wait', as: 'WAITING', until, attempts, deadlineAt: execution.deadlineAt, webhookHost, output: { ...output, reason } }
+}
+
+/** Milliseconds. The header is a number of seconds or a date; anything else counts as absent. */
+function readRetryAfter(text: string | undefined, now: Date): number {
+  if (text === undefined) return 0
+  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
+  const ms = Date.parse(text) - now.getTime()
+  return ms > 0 ? ms : 0
 }

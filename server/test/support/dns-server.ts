@@ -4,6 +4,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type Answer, decode, encode, type Packet, type RecordType } from 'dns-packet'
 
 type Records = { TXT?: (string | string[])[]; MX?: [number, string][]; NS?: string[]; A?: string[]; AAAA?: string[]; CNAME?: string[] }
+/** A function gives each query an answer of its own. */
+type Known = Records | Fault | ((type: string) => Records)
 type Fault = 'servfail' | 'refused' | 'hang' | 'garbage' | 'truncated' | 'loop'
 
 const AUTHORITATIVE = 0x0400
@@ -15,14 +17,15 @@ const RCODES = { nxdomain: 3, servfail: 2, refused: 5 }
  * in two strings. For a `truncated` name only TCP gives the whole answer.
  */
 export async function startDnsServer() {
-  const names = new Map<string, Records | Fault>()
+  const names = new Map<string, Known>()
   const queries: string[] = []
 
   function reply(request: Buffer, overTcp: boolean): Buffer | undefined {
     const query = decode(request)
     const { name, type } = query.questions![0]!
     queries.push(`${type} ${name.toLowerCase()}`)
-    const records = names.get(name.toLowerCase())
+    const known = names.get(name.toLowerCase())
+    const records = typeof known === 'function' ? known(type) : known
     const respond = (flags: number, answers: Answer[] = []) =>
       encode({ type: 'response', id: query.id!, flags: flags | AUTHORITATIVE, questions: query.questions!, answers } as Packet)
     if (records === undefined) return respond(RCODES.nxdomain)
@@ -53,7 +56,7 @@ export async function startDnsServer() {
   return {
     address: `127.0.0.1:${port}`,
     /** The answer to queries for this name from now on. */
-    set: (name: string, what: Records | Fault) => void names.set(name, what),
+    set: (name: string, what: Known) => void names.set(name, what),
     forget: (name: string) => void names.delete(name),
     queries,
     async stop() {

@@ -1,0 +1,33 @@
+import { afterAll, expect, test } from 'vitest'
+import { destroyClusters } from './nodes.ts'
+import { readSeed } from './random.ts'
+import { workflowUnderFaults } from './workflow.ts'
+
+/** Every kind of `FEW`, as often as its weight says. */
+const FAULTS = 8
+const CONTACTS = 200
+const seed = readSeed()
+
+afterAll(destroyClusters)
+
+test(`each contact takes one path through a workflow, with one email per visit, whatever is killed (SEED=${seed})`, {
+  timeout: 300_000,
+}, async () => {
+  const run = await workflowUnderFaults({
+    seed,
+    faults: FAULTS,
+    few: true,
+    calmMs: 500,
+    withinMs: 60_000,
+    contacts: CONTACTS,
+    perSecond: 30,
+    delaySeconds: 0.3,
+    waitSeconds: 1,
+  })
+  expect(run.problems).toEqual([])
+  expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
+  expect(run.executions).toBeGreaterThanOrEqual(CONTACTS)
+  expect(run.racedWonByEvent + run.racedWonByTimeout).toBeGreaterThan(0)
+  expect(run.reminded).toBeGreaterThan(0)
+  expect(run.survivors()).toEqual([])
+})

@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { connect, many, one, type Pool } from '../src/db/index.ts'
+import { newId } from '../src/lib/id.ts'
+import { createLog } from '../src/lib/log.ts'
+import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import { type CampaignClient, campaignClient } from './campaign-client.ts'
+import type { Faults } from './inject-faults.ts'
+import type { Sent } from './load.ts'
+import { mailFaults } from './mail-faults.ts'
+import { startCluster } from './nodes.ts'
+import { newProject, verifyDomain } from './project.ts'
+import { createRandom, type Random } from './random.ts'
+import { feedEvidence, startSinkProcess } from './sink-process.ts'
+import { type Plan, runUnderFaults } from './suite.ts'
+import { judgeTrack, type TrackAck, type TrackCall } from './track.ts'
+import { until } from './until.ts'
+import { LOST, TWICE, workflowChecks } from './workflow-check.ts'
+import { raceWaits } from './workflow-race.ts'
+
+type WorkflowPlan = Plan & {
+  contacts: number
+  perSecond: number
+  delaySeconds: number
+  waitSeconds: number
+  /** Two workers, one API node, and only the kinds of faults in `FEW`. */
+  few?: boolean
+}
+
+const PUBLIC_URL = 'http://mail.chaos.example'
+const DOMAIN = 'chaos.example'
+const WORKERS = ['worker1', 'worker2', 'worker3']
+const START = 'entered'
+const ANSWER = 'answered'
+/** Calls that must succeed between two faults. */
+const FLOW = 10
+/** Within a transaction of the engine, of the dispatcher, and around the mark and the settlement of an email. */
+const PLACES = ['executions-advanced', 'reactions-applied', 'claimed', 'marked', 'handed-over', 'settled']
+/** A worker does not live long enough for the usual number of passes: there is a kill every second. */
+const LAST_PASS = 15
+const FEW: Record<string, number> = {
+  'kill -9 of a worker': 3,
+  'kill -9 of a worker, and again at a crash point': 4,
+  'kill -9 of a busy PostgreSQL backend': 1,
+}
+/** A longer time without progress counts as stuck. */
+const STUCK_MS = 60_000
+const EMAILS_END_MS = 180_000
+
+/**
+ * Contacts enter a workflow while its workers are killed. Each gets an email and is waited for; one that does not answer is reminded once,
+ * by the same steps. Most answers arrive when the wait ends.
+ */
+export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, waitSeconds, few = false, ...plan }: WorkflowPlan) {
+  const sink = await startSinkProcess()
+  const received: ReceivedMessage[] = []
+  let awake: () => Promise<unknown> = async () => {}
+  let deaths = () => [] as string[]
+  let outcomes: Outcomes = { executions: 0, steps: 0, reminded: 0, racedWonByEvent: 0, racedWonByTimeout: 0 }
+  try {
+    const { broken, ...run } = await runUnderFaults<TrackCall, TrackAck>(plan, {
+      perSecond,
+      flow: FLOW,
+      start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS.slice(0, few ? 2 : undefined), single: few }),
+      faults(cluster, random) {
+        const nemesis = mailFaults(cluster, random, sink.reset, { places: PLACES, lastPass: LAST_PASS })
+        awake = nemesis.awake
+        deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
+        return unnoticed(few ? onlyFew(nemesis.faults) : nemesis.faults)
+      },
+      async prepare({ main, api, databaseUrl }, random) {
+        const project = await newProject(main.url)
+        const db = connect({ url: databaseUrl, max: 4, log: createLog('silent') })
+        await verifyDomain(db, main.url, { ...project, domain: DOMAIN })
+        const urls = [main.url, api.url]
+        const client = campaignClient({ urls, secret: project.secret, random: createRandom(plan.seed + 10) })
+        const workflow = await createWorkflow(client, { delaySeconds, waitSeconds })
+        const race = raceWaits({
+          db,
+          projectId: project.id,
+          publicKey: project.public,
+          urls,
+          random: createRandom(plan.seed + 11),
+          event: ANSWER,
+        })
+        const feed = feedEvidence(db, project.id, sink.tail)
+        const { next, entered } = startCalls(project.public, random)
+        return {
+          next,
+          judge: judgeTrack,
+          enough: () => until('every contact has entered', plan.withinMs, () => entered() >= contacts),
+          async settle() {
+            await awake()
+            await untilEnded(db, project.id)
+            await race.stop()
+            await untilSent(db, project.id)
+            outcomes = await readOutcomes(db, project.id, workflow.steps)
+            await feed.stop()
+            await db.destroy()
+          },
+          checks(sent: Map<string, Sent<TrackCall, TrackAck>>) {
+            received.push(...sink.read())
+            return workflowChecks({ projectId: project.id, workflow, sent, received, answer: ANSWER })
+          },
+        }
+      },
+    })
+    const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
+    return { ...run, ...outcomes, lost: casesOf(LOST), duplicates: casesOf(TWICE), copies: received.length, deaths: deaths() }
+  } finally {
+    await sink.stop()
+  }
+}
+
+const onlyFew = (faults: Faults): Faults =>
+  Object.fromEntries(Object.entries(FEW).map(([kind, weight]) => [kind, { ...faults[kind]!, weight }]))
+
+/** Few calls per second: an outage may fall between two of them. */
+const unnoticed = (faults: Faults): Faults =>
+  Object.fromEntries(Object.entries(faults).map(([kind, fault]) => [kind, { ...fault, unnoticed: true }]))
+
+/** Each call brings a contact of its own in. */
+function startCalls(publicKey: string, random: Random) {
+  let last = 0
+  const next = (): TrackCall => {
+    const key = `chaos-${++last}`
+    const how = random.chance(0.5) ? 'ok' : `d${5 + random.below(50)}`
+    return {
+      key,
+      path: '/v1/track',
+      headers: { authorization: `Bearer ${publicKey}`, 'idempotency-key': key },
+      body: { email: `${how}+${last}@example.com`, event: START, subscribed: true, data: { key } },
+    }
+  }
+  return { next, entered: () => last }
+}
+
+export type ChaosWorkflow = { id: string; steps: Record<StepName, string> }
+type StepName = 'trigger' | 'mail' | 'delay' | 'wait' | 'thank' | 'answered' | 'ask' | 'remind' | 'silent'
+
+/**
+ * trigger → mail → delay → wait → thank → answered
+ *             ↑             ↓ timeout
+ *             └─ remind ←─ ask → silent
+ */
+async function createWorkflow(client: CampaignClient, { delaySeconds, waitSeconds }: { delaySeconds: number; waitSeconds: number }) {
+  const { id: templateId } = await client.expectOk('POST', '/templates', {
+    name: 'Chaos',
+    type: 'MARKETING',
+    subject: 'Are you there?',
+    body: '<p>Hello {{ email }}.</p>',
+    from: `news@${DOMAIN}`,
+  })
+  const created = await client.expectOk('POST', '/workflows', { name: 'Chaos', eventName: START })
+  const steps = { trigger: created.steps[0].id } as ChaosWorkflow['steps']
+  const step = (name: StepName, type: string, config: object) => {
+    steps[name] = newId()
+    return { id: steps[name], name, type, config }
+  }
+  const reminded = { field: 'data.reminded', operator: 'equals', value: true }
+  const added = [
+    step('mail', 'SEND_EMAIL', { templateId }),
+    step('delay', 'DELAY', { amount: delaySeconds / 60, unit: 'minutes' }),
+    step('wait', 'WAIT_FOR_EVENT', { eventName: ANSWER, timeout: waitSeconds }),
+    step('thank', 'UPDATE_CONTACT', { updates: { answered: true } }),
+    step('answered', 'EXIT', { reason: 'answered' }),
+    step('ask', 'CONDITION', { logic: 'AND', groups: [{ filters: [reminded] }] }),
+    step('remind', 'UPDATE_CONTACT', { updates: { reminded: true } }),
+    step('silent', 'EXIT', { reason: 'silent' }),
+  ]
+  const transitions = (
+    [
+      ['trigger', 'mail'],
+      ['mail', 'delay'],
+      ['delay', 'wait'],
+      ['wait', 'thank'],
+      ['thank', 'answered'],
+      ['wait', 'ask', 'timeout'],
+      ['ask', 'silent', 'yes'],
+      ['ask', 'remind', 'no'],
+      ['remind', 'mail'],
+    ] as [StepName, StepName, string?][]
+  ).map(([from, to, branch]) => ({ fromStepId: steps[from], toStepId: steps[to], ...(branch ? { branch } : {}) }))
+  await client.expectOk('PUT', `/workflows/${created.id}/graph`, { steps: added, transitions, version: created.version })
+  await client.expectOk('PATCH', `/workflows/${created.id}`, { enabled: true })
+  return { id: created.id, steps }
+}
+
+/** Everything accepted has been reacted to, and no execution is left. */
+async function untilEnded(db: Pool, projectId: string) {
+  const count = sql<{ open: number }>`
+    select ((select count(*) from workflow_executions where project_id = ${projectId} and status in ('RUNNING', 'WAITING'))
+      + (select count(*) from reactions where project_id = ${projectId}))::int as open`
+  try {
+    await until('every execution has ended', STUCK_MS, async () => {
+      await sleep(100)
+      return (await one(db, count)).open === 0
+    })
+  } catch (err) {
+    const left = await many(
+      db,
+      sql`select * from workflow_executions where project_id = ${projectId} and status in ('RUNNING', 'WAITING') limit 3`,
+    )
+    const reactions = await many(db, sql`select * from reactions where project_id = ${projectId} limit 3`)
+    throw new Error(`${(err as Error).message}; ${JSON.stringify({ left, reactions })}`)
+  }
+}
+
+/** Makes deferred emails due at once. */
+const untilSent = (db: Pool, projectId: string) =>
+  until('every email has ended', EMAILS_END_MS, async () => {
+    await sleep(100)
+    await sql`update emails set due_at = now() where project_id = ${projectId} and state = 'deferred' and due_at > now()`.execute(db)
+    const { open } = await one(
+      db,
+      sql<{ open: number }>`
+        select ((select count(*) from emails where project_id = ${projectId} and state not in ('sent', 'failed', 'skipped', 'cancelled'))
+          + (select count(*) from provider_notifications where due_at is not null))::int as open
+      `,
+    )
+    return open === 0
+  })
+
+type Outcomes = { executions: number; steps: number; reminded: number; racedWonByEvent: number; racedWonByTimeout: number }
+
+/** Milliseconds between an answer and the end of its wait, in which it counts as a race. */
+const RACE_MS = 20
+
+const readOutcomes = (db: Pool, projectId: string, steps: ChaosWorkflow['steps']) =>
+  one(
+    db,
+    sql<Outcomes>`
+      with raced as (
+        select w.output -> 'event' ->> 'id' = v.id::text as by_event from workflow_step_executions w
+        join workflow_executions e on e.project_id = w.project_id and e.id = w.execution_id
+        join events v on v.project_id = e.project_id and v.contact_id = e.contact_id and v.name = ${ANSWER}
+        where w.project_id = ${projectId} and w.step_id = ${steps.wait}
+          and abs(extract(epoch from v.created_at - w.scheduled_for)) * 1000 <= ${RACE_MS}
+      )
+      select (select count(*)::int from workflow_executions where project_id = ${projectId}) as executions,
+        (select count(*)::int from workflow_step_executions where project_id = ${projectId}) as steps,
+        (select count(*)::int from workflow_step_executions where project_id = ${projectId} and step_id = ${steps.remind}) as reminded,
+        (select count(*)::int from raced where by_event) as "racedWonByEvent",
+        (select count(*)::int from raced where by_event is not true) as "racedWonByTimeout"
+    `,
+  )
