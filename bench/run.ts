@@ -6,7 +6,7 @@ import { keepSection } from '../server/chaos/sections.ts'
 import { attachEmbedded } from '../server/src/db/embedded/embedded.ts'
 import { PUBLIC_KEY, TOPIC } from '../server/test/support/sns-server.ts'
 import { type Measured, measure, type Row, type Scale } from './load.ts'
-import { startScript } from './node.ts'
+import { type Node, startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
 import { asTenant, seedAudience, seedReaders, timeBeside, timeFreeze, timeRealDrain } from './paths/campaigns.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
@@ -19,6 +19,7 @@ import { timeRendering } from './paths/render.ts'
 import { timeSegments } from './paths/segments.ts'
 import { measureSending, SEND_FLOOR } from './paths/send.ts'
 import { measureTracking, watchTracking } from './paths/track.ts'
+import { forgetExecutions, seedEntering, timeEntering, timeEvented, timeSleeping, timeWorkflowBeside } from './paths/workflows.ts'
 
 const FULL: Scale = { warmUpSeconds: 5, runSeconds: 15, runs: 3 }
 const QUICK: Scale = { warmUpSeconds: 1, runSeconds: 3, runs: 3 }
@@ -47,6 +48,7 @@ const PARTS = {
   sending: timeSending,
   'campaign-drain': timeCampaigns,
   campaigns: timeRealCampaigns,
+  workflows: timeWorkflows,
   rendering: async () => void timings.push(...(await timeRendering())),
 }
 type Part = keyof typeof PARTS
@@ -154,6 +156,34 @@ async function timeRealCampaigns() {
     const worker = await startWorker(product, sink.url)
     const sizes = quick ? { seconds: 4, emails: 60 } : { seconds: 30, emails: 300 }
     timings.push(...(await timeBeside({ large, small, worker, sink, ...sizes }).finally(worker.stop)))
+  })
+  await sink.stop()
+}
+
+/** Contacts that enter, pass steps, sleep and wake, by one worker, and what they do to others. */
+async function timeWorkflows() {
+  const sink = await startSink()
+  await withProduct('api', { SMTP_URL: sink.url }, async (product) => {
+    await emptyQueue(product)
+    await forgetExecutions(product)
+    const withWorker = async <T>(work: (worker: Node) => Promise<T>) => {
+      const worker = await startWorker(product, sink.url)
+      return work(worker).finally(worker.stop)
+    }
+    const entering = await asTenant(product, {}, `entering${Date.now()}.example`)
+    const contacts = await seedEntering(entering, dataScale)
+    timings.push(...(await withWorker((worker) => timeEntering(entering, worker, contacts))))
+    const evented = await asTenant(product, await newProject(product.url), `evented${Date.now()}.example`)
+    timings.push(...(await timeEvented(evented, dataScale, withWorker)))
+    await forgetExecutions(product)
+    const sizes = quick ? { idleSeconds: 5, overSeconds: 10 } : { idleSeconds: 30, overSeconds: 60 }
+    timings.push(...(await withWorker((worker) => timeSleeping(entering, worker, { scale: dataScale, contacts, ...sizes }))))
+    await forgetExecutions(product)
+    const small = await asTenant(product, await newProject(product.url), `small${Date.now()}.example`)
+    const beside = quick ? { seconds: 4, emails: 60 } : { seconds: 30, emails: 300 }
+    timings.push(...(await withWorker((worker) => timeWorkflowBeside({ large: entering, contacts, small, worker, sink, ...beside }))))
+    await forgetExecutions(product)
+    await emptyQueue(product)
   })
   await sink.stop()
 }
