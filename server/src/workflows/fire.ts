@@ -15,8 +15,8 @@ const SWEEP_MS = 1_000
 const MAX_FIRED = 50
 /** After downtime, a firing that is older than this is not made up for. */
 const MAX_LATE_MINUTES = 60
-/** Contacts that are enrolled in one transaction. */
-const PAGE = 500
+/** Contacts that one transaction looks at, members or not: a segment may have one member among a million contacts. */
+const PAGE = 1_000
 const WORK_MS = 1_000
 
 type Due = WorkflowRow & { firedFor: Date; now: Date; isTooLate: boolean }
@@ -91,7 +91,7 @@ async function firePage(tx: Tx, { projectId, firingId }: FiringKey, isLast: bool
   const segmentId = workflow?.triggerType === 'SCHEDULE' ? (workflow.triggerConfig.segmentId as string) : undefined
   const segment = segmentId ? await findSegment(tx, projectId, segmentId) : undefined
   // Disabled or changed meanwhile: the firing ends.
-  const contactIds = workflow && segment ? await readMembersPage(tx, segment, firing.after ?? NIL_ID) : []
+  const { contactIds, end } = workflow && segment ? await readMembersPage(tx, segment, firing.after ?? NIL_ID) : NO_MEMBERS
   const started = workflow
     ? await enrol(
         tx,
@@ -99,9 +99,9 @@ async function firePage(tx: Tx, { projectId, firingId }: FiringKey, isLast: bool
         contactIds.map((contactId) => ({ contactId })),
       )
     : new Map()
-  const hasMore = contactIds.length === PAGE
+  const hasMore = end !== undefined
   await sql`
-    update workflow_firings set after = ${contactIds.at(-1) ?? firing.after}, enrolled = enrolled + ${started.size},
+    update workflow_firings set after = ${end ?? firing.after}, enrolled = enrolled + ${started.size},
       status = ${hasMore ? 'RUNNING' : 'DONE'}, ended_at = case when ${!hasMore} then now() end
     where project_id = ${projectId} and id = ${firingId}
   `.execute(tx)
@@ -109,15 +109,25 @@ async function firePage(tx: Tx, { projectId, firingId }: FiringKey, isLast: bool
   return hasMore
 }
 
-async function readMembersPage(tx: Tx, segment: NonNullable<Awaited<ReturnType<typeof findSegment>>>, after: string): Promise<string[]> {
+/** `end`: the last contact of the page; undefined if the page is the last one. */
+type MembersPage = { contactIds: string[]; end: string | undefined }
+const NO_MEMBERS: MembersPage = { contactIds: [], end: undefined }
+
+async function readMembersPage(tx: Tx, segment: NonNullable<Awaited<ReturnType<typeof findSegment>>>, after: string): Promise<MembersPage> {
+  const { projectId } = segment
   const isMember = await segmentSql(tx, segment)
+  const last = await maybeOne(
+    tx,
+    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${PAGE - 1} limit 1`,
+  )
   const rows = await many(
     tx,
     sql<{ id: string }>`
-      select id from contacts where project_id = ${segment.projectId} and id > ${after} and ${isMember} order by id limit ${PAGE}
+      select id from contacts
+      where project_id = ${projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember} order by id
     `,
   )
-  return rows.map(({ id }) => id)
+  return { contactIds: rows.map(({ id }) => id), end: last?.id }
 }
 
 /** Firings whose job was lost are continued. For housekeeping. */
