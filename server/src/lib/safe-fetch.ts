@@ -79,8 +79,11 @@ function send(url: URL, ip: string, outgoing: Outgoing, timeoutMs: number): Prom
       response.on('error', () => {})
       end({ is: 'status', status: statusCode, retryAfter: headers['retry-after'] })
     })
-    // A reply that nobody asked for.
-    sent.on('upgrade', () => end({ is: 'failed', reason: INVALID_HTTP }))
+    // A reply that nobody asked for. The request no longer owns its socket.
+    sent.on('upgrade', (_response, socket) => {
+      socket.destroy()
+      end({ is: 'failed', reason: INVALID_HTTP })
+    })
     // After the end, destroying the request emits an error: it must have a listener.
     sent.on('error', (err: NodeJS.ErrnoException) => end({ is: 'failed', reason: explain(err) }))
     sent.end(outgoing.body)
