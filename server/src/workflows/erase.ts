@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { countAffected, many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows, wipeSql } from '../db/wipe-rows.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
@@ -38,16 +38,35 @@ export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_
 
 /** Ended executions that are older than the retention, or whose workflow was deleted; with their steps. Returns their number. */
 export async function dropOldExecutions(tx: Tx, { months, limit }: { months: number; limit: number }) {
-  const isOld = months > 0 ? sql`e.completed_at < now() - make_interval(months => ${months})` : sql`false`
+  const old = sql`
+    select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
+    order by completed_at limit ${limit}`
+  const dropped = months > 0 ? await dropExecutions(tx, old) : 0
+  return dropped || dropExecutions(tx, endedWithoutWorkflow(limit))
+}
+
+/** A skip scan over the workflows that have executions: it must not read them all, as there may be millions to keep. */
+const endedWithoutWorkflow = (limit: number) => sql`
+  with recursive used as (
+    (select project_id, workflow_id from workflow_executions order by project_id, workflow_id limit 1)
+    union all
+    select n.project_id, n.workflow_id from used u cross join lateral (
+      select e.project_id, e.workflow_id from workflow_executions e where (e.project_id, e.workflow_id) > (u.project_id, u.workflow_id)
+      order by e.project_id, e.workflow_id limit 1
+    ) as n
+  )
+  select e.project_id, e.id from used u cross join lateral (
+    select project_id, id from workflow_executions
+    where project_id = u.project_id and workflow_id = u.workflow_id and completed_at is not null limit ${limit}
+  ) as e
+  where not exists (select from workflows w where w.project_id = u.project_id and w.id = u.workflow_id)
+  limit ${limit}`
+
+async function dropExecutions(tx: Tx, which: RawBuilder<unknown>) {
   const dropped = await many(
     tx,
     sql<{ projectId: string; id: string }>`
-      delete from workflow_executions where (project_id, id) in (
-        select e.project_id, e.id from workflow_executions e
-        where e.completed_at is not null
-          and (${isOld} or not exists (select from workflows w where w.project_id = e.project_id and w.id = e.workflow_id))
-        limit ${limit})
-      returning project_id as "projectId", id
+      delete from workflow_executions where (project_id, id) in (${which}) returning project_id as "projectId", id
     `,
   )
   await sql`
