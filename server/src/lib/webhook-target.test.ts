@@ -11,6 +11,10 @@ describe('a public address', () => {
   test.each(['93.184.216.34', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700:4700::1111', '2a00:1450::1'])('%s', (ip) => {
     expect(isGlobalAddress(ip)).toBe(true)
   })
+
+  test('is no name', () => {
+    expect(isGlobalAddress('example.com')).toBe(false)
+  })
 })
 
 describe('an address that is not public', () => {
@@ -58,7 +62,6 @@ describe('an address that is not public', () => {
     ['IPv6 documentation', '3fff::1'],
     ['IPv6 discard', '100::1'],
     ['not assigned', '4000::1'],
-    ['no address', 'example.com'],
   ])('%s: %s', (_, ip) => {
     expect(isGlobalAddress(ip)).toBe(false)
     expect(refusalOfAddress(ip, 443, nothing.allowed)).toBe('The address is not a public one.')

@@ -86,13 +86,14 @@ async function withRawServer(talk: (socket: Socket) => void, work: (url: string)
     sockets.add(socket)
     socket.on('error', () => {}) // the client hangs up
     socket.on('close', () => sockets.delete(socket))
+    socket.resume()
     talk(socket)
   })
   const at = await listen(server, 0, PUBLIC)
   try {
     await work(`http://${PUBLIC}:${at}/`)
     // Whatever the other side does, our end of the connection is closed.
-    await eventually(() => expect(sockets.size).toBe(0))
+    await eventually(() => expect(sockets.size).toBe(0), { timeout: 10_000 })
   } finally {
     for (const socket of sockets) socket.destroy()
     server.close()
