@@ -71,6 +71,7 @@ const overview = createRoute({
   getParentRoute: inProject,
   path: '/',
   component: lazyRouteComponent(() => import('./features/overview/overview-page.tsx'), 'OverviewPage'),
+  validateSearch: ({ days }: Search): { days?: string } => ({ ...(text(days) && { days: text(days)! }) }),
 })
 const contacts = createRoute({
   getParentRoute: inProject,
@@ -117,6 +118,36 @@ const template = createRoute({
     ...(dark === 'on' && { dark }),
   }),
 })
+const workflows = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows',
+  component: lazyRouteComponent(() => import('./features/workflows/workflows-page.tsx'), 'WorkflowsPage'),
+  validateSearch: listSearch('status'),
+})
+const workflowPage = () => import('./features/workflows/workflow-page.tsx')
+const workflow = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId',
+  component: lazyRouteComponent(workflowPage, 'WorkflowPage'),
+  validateSearch: ({ step }: Search): { step?: string } => ({ ...(text(step) && { step: text(step)! }) }),
+})
+const executions = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/executions',
+  component: lazyRouteComponent(workflowPage, 'ExecutionsPage'),
+  validateSearch: listSearch('status', 'step', 'person'),
+})
+const tryWorkflow = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/try',
+  component: lazyRouteComponent(workflowPage, 'TryWorkflowPage'),
+  validateSearch: ({ person }: Search): { person?: string } => ({ ...(text(person) && { person: text(person)! }) }),
+})
+const workflowSettings = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/settings',
+  component: lazyRouteComponent(workflowPage, 'WorkflowSettingsPage'),
+})
 const emails = createRoute({
   getParentRoute: inProject,
   path: '/emails',
@@ -134,6 +165,11 @@ const events = createRoute({
   path: '/events',
   component: lazyRouteComponent(() => import('./features/events/events-page.tsx'), 'EventsPage'),
   validateSearch: listSearch('event'),
+})
+const doctor = createRoute({
+  getParentRoute: inProject,
+  path: '/doctor',
+  component: lazyRouteComponent(() => import('./features/doctor/doctor-page.tsx'), 'DoctorPage'),
 })
 const domains = createRoute({
   getParentRoute: inProject,
@@ -178,6 +214,16 @@ const keys = createRoute({
   path: '/keys',
   component: lazyRouteComponent(() => import('./features/keys/keys-page.tsx'), 'KeysPage'),
 })
+const billing = createRoute({
+  getParentRoute: () => settings,
+  path: '/billing',
+  component: lazyRouteComponent(() => import('./features/billing/billing-page.tsx'), 'BillingPage'),
+})
+const security = createRoute({
+  getParentRoute: () => settings,
+  path: '/security',
+  component: lazyRouteComponent(() => import('./features/security/security-page.tsx'), 'SecurityPage'),
+})
 const team = createRoute({
   getParentRoute: () => settings,
   path: '/team',
@@ -204,13 +250,19 @@ export const router = createRouter({
         contact,
         templates,
         template,
+        workflows,
+        workflow,
+        executions,
+        tryWorkflow,
+        workflowSettings,
         emails,
         email,
         events,
+        doctor,
         domains,
         suppressions,
         sandbox,
-        settings.addChildren([general, tracking, keys, team, sessions]),
+        settings.addChildren([general, tracking, keys, team, billing, security, sessions]),
       ]),
     ]),
   ]),

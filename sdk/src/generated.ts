@@ -4362,12 +4362,21 @@ export interface Operations {
     response: WorkflowExecutionDetails
   }
 
-  /** Cancel all active executions */
+  /**
+   * Cancel all active executions
+   *
+   * Or those that match the filters.
+   */
   'POST /workflows/{id}/executions/cancel-all': {
     params: {
       id: string
     }
-    query: undefined
+    query: {
+      status?: 'RUNNING' | 'WAITING'
+      /** Executions that are at this step. */
+      stepId?: string
+      contactId?: string
+    }
     headers: undefined
     body: undefined
     response: {
@@ -5501,9 +5510,9 @@ export class WorkflowsApi extends Resource {
   readonly startExecution = (id: string, body: Body<'POST /workflows/{id}/executions'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions'>> =>
     this.call('POST /workflows/{id}/executions', { params: { id }, body }, options)
 
-  /** Cancel all active executions */
-  readonly cancelAllExecutions = (id: string, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions/cancel-all'>> =>
-    this.call('POST /workflows/{id}/executions/cancel-all', { params: { id } }, options)
+  /** Cancel all active executions. Or those that match the filters. */
+  readonly cancelAllExecutions = (id: string, query: Query<'POST /workflows/{id}/executions/cancel-all'> = {}, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/executions/cancel-all'>> =>
+    this.call('POST /workflows/{id}/executions/cancel-all', { params: { id }, query }, options)
 
   /** Get an execution with its steps */
   readonly getExecution = (id: string, executionId: string, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions/{executionId}'>> =>

@@ -20,6 +20,8 @@ import { useListKeys } from './use-list-keys.ts'
 
 type ListPageProps<Row> = {
   title: string
+  /** Link to the page above, shown before the title. */
+  parent?: ReactNode
   noun: Noun
   list: List<Row>
   columns: Column<Row>[]
@@ -53,13 +55,14 @@ type ListPageProps<Row> = {
 
 /** The one list page: search, filters, order, columns, pages, selection, panel and all its states. */
 export function ListPage<Row>(props: ListPageProps<Row>) {
-  const { title, list, columns, actions, firstRun, call, above, aside } = props
+  const { title, parent, list, columns, actions, firstRun, call, above, aside } = props
   const state = useColumns(list.name, columns)
   const isFirstRun = list.rows?.length === 0 && !list.isFiltered && list.isFirstPage && !list.isStale
   return (
     <>
       <PageHeader
         title={title}
+        parent={parent}
         count={list.rows && <Count value={list.total} about={list.isEstimate} />}
         actions={
           <>

@@ -10,7 +10,7 @@ import { Page } from '../ui/page.tsx'
 import { useProject } from './current.ts'
 import { rememberRecent } from './recents.ts'
 
-const LISTS = { Contact: 'contacts', Email: 'emails', Template: 'templates' } as const
+const LISTS = { Contact: 'contacts', Email: 'emails', Template: 'templates', Workflow: 'workflows' } as const
 type Kind = keyof typeof LISTS
 
 type RecordPageProps<Row> = {

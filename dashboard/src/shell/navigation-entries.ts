@@ -1,12 +1,14 @@
-import { Ban, FileText, Globe, House, Inbox, type LucideIcon, Mails, Settings, Users, Zap } from 'lucide-react'
+import { Ban, FileText, Globe, House, Inbox, type LucideIcon, Mails, Settings, Stethoscope, Users, Workflow, Zap } from 'lucide-react'
 
 export type Entry = {
   to:
     | '/app/p/$projectId'
+    | '/app/p/$projectId/workflows'
     | '/app/p/$projectId/templates'
     | '/app/p/$projectId/contacts'
     | '/app/p/$projectId/emails'
     | '/app/p/$projectId/events'
+    | '/app/p/$projectId/doctor'
     | '/app/p/$projectId/domains'
     | '/app/p/$projectId/suppressions'
     | '/app/p/$projectId/sandbox'
@@ -22,7 +24,13 @@ export type Entry = {
 /** The navigation. Pages that do not exist yet have no entry. */
 export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
   { entries: [{ to: '/app/p/$projectId', label: 'Overview', icon: House, keys: 'g o' }] },
-  { label: 'Send', entries: [{ to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t' }] },
+  {
+    label: 'Send',
+    entries: [
+      { to: '/app/p/$projectId/workflows', label: 'Workflows', icon: Workflow, keys: 'g w' },
+      { to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t' },
+    ],
+  },
   { label: 'People', entries: [{ to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' }] },
   {
     label: 'Watch',
@@ -41,9 +49,12 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
   },
 ]
 
+/** For operators of the installation. */
+export const DOCTOR: Entry = { to: '/app/p/$projectId/doctor', label: 'Doctor', icon: Stethoscope, keys: 'g h' }
+
 export const SETTINGS: Entry = { to: '/app/p/$projectId/settings', label: 'Settings', icon: Settings, keys: 'g ,' }
 
-export const ENTRIES = [...NAVIGATION.flatMap(({ entries }) => entries), SETTINGS]
+export const ENTRIES = [...NAVIGATION.flatMap(({ entries }) => entries), DOCTOR, SETTINGS]
 
 /** The first one is the entry of the navigation. */
 export const SETTINGS_PAGES = [
@@ -51,5 +62,7 @@ export const SETTINGS_PAGES = [
   { to: '/app/p/$projectId/settings/tracking', label: 'Tracking' },
   { to: '/app/p/$projectId/settings/keys', label: 'Keys' },
   { to: '/app/p/$projectId/settings/team', label: 'Team' },
+  { to: '/app/p/$projectId/settings/billing', label: 'Billing and usage' },
+  { to: '/app/p/$projectId/settings/security', label: 'Security' },
   { to: '/app/p/$projectId/settings/sessions', label: 'Sessions' },
 ] as const

@@ -3,7 +3,7 @@ import { Dialog } from 'radix-ui'
 import { useState } from 'react'
 import { IconButton } from '../ui/button.tsx'
 import { Logo } from '../ui/logo.tsx'
-import { Navigation, SettingsLink } from './navigation.tsx'
+import { DoctorLink, Navigation, SettingsLink } from './navigation.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
 
 /** The side navigation on narrow screens. */
@@ -35,6 +35,7 @@ export function NavigationSheet() {
           </div>
           <ProjectSwitcher />
           <Navigation onNavigate={() => setOpen(false)} />
+          <DoctorLink onNavigate={() => setOpen(false)} />
           <SettingsLink onNavigate={() => setOpen(false)} />
         </Dialog.Content>
       </Dialog.Portal>

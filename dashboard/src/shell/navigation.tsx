@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { doctorQuery } from '../features/doctor/queries.ts'
 import { useProject } from '../projects/current.ts'
-import { configQuery } from '../session/queries.ts'
+import { configQuery, meQuery } from '../session/queries.ts'
 import { showKeys } from '../ui/shortcuts.ts'
-import { type Entry, NAVIGATION, SETTINGS } from './navigation-entries.ts'
+import { DOCTOR, type Entry, NAVIGATION, SETTINGS } from './navigation-entries.ts'
 import { useBadges } from './use-badges.ts'
 
 type NavigationProps = { collapsed?: boolean; onNavigate?: () => void }
@@ -28,6 +29,16 @@ export function Navigation({ collapsed = false, onNavigate }: NavigationProps) {
         </div>
       ))}
     </nav>
+  )
+}
+
+/** Operators see the worst verdict at once; others have no use for the page. */
+export function DoctorLink(props: NavigationProps) {
+  const isOperator = useQuery(meQuery).data?.operator ?? false
+  const verdict = useQuery({ ...doctorQuery, enabled: isOperator }).data?.verdict
+  if (!isOperator) return null
+  return (
+    <NavigationLink entry={DOCTOR} badge={verdict && verdict !== 'ok' ? (verdict === 'FAIL' ? 'Fails' : 'Look') : undefined} {...props} />
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { Clock, FileText, type LucideIcon, Mail, User } from 'lucide-react'
+import { Clock, FileText, type LucideIcon, Mail, User, Workflow } from 'lucide-react'
 
 export type PaletteItem = {
   id: string
@@ -30,6 +30,13 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
     search: async (api, base, q) => {
       const found = ID.test(q) ? [await api.templates.get(q)] : (await api.templates.list({ search: q, pageSize: PER_KIND })).data
       return found.map(({ id, name }) => ({ id: `template-${id}`, label: name, icon: FileText, path: `${base}/templates/${id}` }))
+    },
+  },
+  {
+    heading: 'Workflows',
+    search: async (api, base, q) => {
+      const found = ID.test(q) ? [await api.workflows.get(q)] : (await api.workflows.list({ search: q, pageSize: PER_KIND })).data
+      return found.map(({ id, name }) => ({ id: `workflow-${id}`, label: name, icon: Workflow, path: `${base}/workflows/${id}` }))
     },
   },
   {

@@ -19,7 +19,7 @@ import { useShortcuts } from '../ui/shortcuts.ts'
 import { Skeleton } from '../ui/skeleton.tsx'
 import { ThemeToggle } from '../ui/theme-toggle.tsx'
 import { useIsSlow } from '../ui/use-is-slow.ts'
-import { Navigation, SettingsLink } from './navigation.tsx'
+import { DoctorLink, Navigation, SettingsLink } from './navigation.tsx'
 import { ENTRIES } from './navigation-entries.ts'
 import { NavigationSheet } from './navigation-sheet.tsx'
 import { ProjectSwitcher } from './project-switcher.tsx'
@@ -122,6 +122,7 @@ function SideNavigation({ collapsed, onCollapse, onSearch, onSheet }: SideProps)
       </button>
       <Navigation collapsed={collapsed} />
       <div>
+        <DoctorLink collapsed={collapsed} />
         <SettingsLink collapsed={collapsed} />
         <div className={`mt-1 flex gap-1 ${collapsed ? 'flex-col' : 'items-center'}`}>
           <UserMenu wide={!collapsed} onSheet={onSheet} />
@@ -152,10 +153,21 @@ function TopBar({ onSearch, onSheet }: { onSearch: () => void; onSheet: () => vo
 }
 
 function DisabledBanner() {
-  const { disabled, disabledReason } = useProject()
+  const { id, disabled, disabledReason } = useProject()
   if (!disabled) return null
   return (
-    <Banner tone="danger">
+    <Banner
+      tone="danger"
+      action={
+        <Link
+          to="/app/p/$projectId/settings/security"
+          params={{ projectId: id }}
+          className="rounded-sm font-medium underline underline-offset-4"
+        >
+          See why
+        </Link>
+      }
+    >
       This project is disabled{disabledReason && ` (${disabledReason})`}: it is read-only and does not send email.
     </Banner>
   )

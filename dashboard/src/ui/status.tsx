@@ -43,6 +43,15 @@ export const STATUSES = {
     CANCELLED: look('Cancelled', 'neutral', 'ring'),
     FAILED: look('Failed', 'danger', 'full'),
   },
+  stepExecution: {
+    PENDING: look('Next', 'neutral', 'ring'),
+    SCHEDULED: look('Pausing', 'accent', 'quarter'),
+    WAITING: look('Waiting', 'accent', 'quarter'),
+    RUNNING: look('Running', 'accent', 'pulse'),
+    COMPLETED: look('Done', 'good', 'full'),
+    SKIPPED: look('Skipped', 'neutral', 'ring'),
+    FAILED: look('Failed', 'danger', 'full'),
+  },
   domain: {
     pending: look('Pending', 'warning', 'quarter'),
     verified: look('Verified', 'good', 'full'),
@@ -59,6 +68,16 @@ export const STATUSES = {
   contact: {
     subscribed: look('Subscribed', 'good', 'full'),
     unsubscribed: look('Unsubscribed', 'neutral', 'ring'),
+  },
+  reputation: {
+    healthy: look('Healthy', 'good', 'full'),
+    warning: look('Warning', 'warning', 'half'),
+    critical: look('Critical', 'danger', 'full'),
+  },
+  check: {
+    ok: look('OK', 'good', 'full'),
+    warn: look('Look at this', 'warning', 'half'),
+    FAIL: look('Fails', 'danger', 'full'),
   },
   job: {
     waiting: look('Waiting', 'accent', 'quarter'),

@@ -15,6 +15,7 @@ export const PAGES: Record<string, string> = {
   import: '/app/p/{p}/contacts/import',
   fields: '/app/p/{p}/contacts/fields',
   templates: '/app/p/{p}/templates',
+  workflows: '/app/p/{p}/workflows',
   emails: '/app/p/{p}/emails',
   events: '/app/p/{p}/events',
   domains: '/app/p/{p}/domains',
@@ -24,12 +25,15 @@ export const PAGES: Record<string, string> = {
   tracking: '/app/p/{p}/settings/tracking',
   keys: '/app/p/{p}/settings/keys',
   team: '/app/p/{p}/settings/team',
+  billing: '/app/p/{p}/settings/billing',
+  security: '/app/p/{p}/settings/security',
   sessions: '/app/p/{p}/settings/sessions',
+  doctor: '/app/p/{p}/doctor',
 }
 
 /**
  * Need data: `{contact}` and `{email}` are of the full project, `{template}` is a template with two versions, `{job}` an import with a
- * failed row. Two neighbours are never the same route: a test opens one after the other without loading the dashboard again.
+ * failed row, `{workflow}` a workflow with branches and `{execution}` one of its executions. Two neighbours are never the same route: a test opens one after the other without loading the dashboard again.
  */
 export const FULL_ONLY: Record<string, string> = {
   contact: '/app/p/{p}/contacts/{contact}',
@@ -46,6 +50,13 @@ export const FULL_ONLY: Record<string, string> = {
   'emails-peek': '/app/p/{p}/emails?peek={email}',
   'sandbox-no-match': '/app/p/{p}/sandbox?q=nobody-like-this',
   'email-headers': '/app/p/{p}/emails/{email}?tab=headers',
+  workflow: '/app/p/{p}/workflows/{workflow}',
+  executions: '/app/p/{p}/workflows/{workflow}/executions',
+  'workflow-step': '/app/p/{p}/workflows/{workflow}?step={step}',
+  'workflow-try': '/app/p/{p}/workflows/{workflow}/try?person={contact}',
+  'executions-peek': '/app/p/{p}/workflows/{workflow}/executions?peek={execution}',
+  'workflow-settings': '/app/p/{p}/workflows/{workflow}/settings',
+  'workflow-empty': '/app/p/{p}/workflows/{emptyWorkflow}/executions',
 }
 
 /** `ids` are what `seedProject` made: a value for each placeholder. */

@@ -46,8 +46,9 @@ export async function seedProject(page: Page, { id, public: publicKey, secret }:
   await post('/segments', { name: 'Newsletter', type: 'STATIC' }, asUser)
   const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from('email,plan\nedith@example.com,pro\nno address,free\n') }
   const job = (await (await request.post('/contacts/import', { multipart: { file }, headers: asUser })).json()).jobId as string
+  const workflow = await seedWorkflows({ page, asUser, post, template, publicHeaders: withPublic })
   // The email is the one that bounces.
-  return { ids: { contact, template, job, email: sent.data.emails[12].email as string } }
+  return { ids: { contact, template, job, email: sent.data.emails[12].email as string, ...workflow } }
 }
 
 type Post = (path: string, data: object, headers: Record<string, string>) => Promise<unknown>
@@ -76,4 +77,55 @@ async function seedTemplates(post: Post, patch: (path: string, data: object) => 
   }
   await patch(`/templates/${id}`, { body: BODY.replace('<h1', '<img src="data:,">\n      <h1') })
   return id
+}
+
+type Seeding = { page: Page; asUser: Record<string, string>; post: Post; template: string; publicHeaders: Record<string, string> }
+
+/** A workflow with branches in which people wait, and one that nobody has entered. */
+async function seedWorkflows({ page, asUser, post, template, publicHeaders }: Seeding) {
+  const { request } = page.context()
+  const create = (data: object) => post('/workflows', data, asUser) as Promise<{ id: string; version: number; steps: { id: string }[] }>
+  const empty = await create({ name: 'Win back', eventName: 'subscription ended' })
+  const { id, version, steps } = await create({
+    name: 'Trial',
+    eventName: 'trial started',
+    description: 'From the first day to the first invoice.',
+  })
+  const [ask, tag, wait, mail, exit] = Array.from({ length: 5 }, () => crypto.randomUUID())
+  const arrow = (fromStepId: string, toStepId: string, branch?: string) => ({ fromStepId, toStepId, ...(branch && { branch }) })
+  const graph = {
+    version,
+    steps: [
+      { id: ask, type: 'CONDITION', name: 'On the plan team?', config: { field: 'data.plan', operator: 'equals', value: 'team' } },
+      { id: tag, type: 'UPDATE_CONTACT', name: 'Mark as important', config: { updates: { important: true } } },
+      { id: wait, type: 'WAIT_FOR_EVENT', name: 'Wait for the invoice', config: { eventName: 'invoice paid', timeout: 1_209_600 } },
+      { id: mail, type: 'SEND_EMAIL', name: 'Trial ends', config: { templateId: template } },
+      { id: exit, type: 'EXIT', name: 'Has paid', config: { reason: 'paid' } },
+    ],
+    transitions: [
+      arrow(steps[0]!.id, ask!),
+      arrow(ask!, tag!, 'yes'),
+      arrow(ask!, wait!, 'no'),
+      arrow(tag!, wait!),
+      arrow(wait!, exit!),
+      arrow(wait!, mail!, 'timeout'),
+    ],
+  }
+  await request.put(`/workflows/${id}/graph`, { data: graph, headers: asUser })
+  await request.patch(`/workflows/${id}`, { data: { enabled: true }, headers: asUser })
+  await inBatches(8, (index) => post('/v1/track', { email: nameOf(index), event: 'trial started' }, publicHeaders))
+  return { workflow: id, step: wait!, emptyWorkflow: empty.id, execution: await findExecution(page, id, asUser) }
+}
+
+const EXECUTION_MS = 20_000
+
+/** The id of an execution that waits, once there is one. */
+async function findExecution(page: Page, workflow: string, headers: Record<string, string>): Promise<string> {
+  for (const deadline = Date.now() + EXECUTION_MS; Date.now() < deadline; ) {
+    const answer = await page.context().request.get(`/workflows/${workflow}/executions?status=WAITING`, { headers })
+    const [first] = ((await answer.json()) as { data: { id: string }[] }).data
+    if (first) return first.id
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error('nobody entered the workflow')
 }

@@ -44,9 +44,28 @@ export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds
   while ((await cancel(tx, projectId, sql`e.contact_id = any(${contactIds}::uuid[])`, reason)) === CHUNK);
 }
 
-/** One chunk of the active executions of a workflow. Returns their number: 0 when none is left. */
-export const cancelExecutionsOfWorkflow = (tx: Tx, projectId: string, workflowId: string) =>
-  cancel(tx, projectId, sql`e.workflow_id = ${workflowId}`, 'cancelled')
+export type CancelFilter = {
+  status?: 'RUNNING' | 'WAITING' | undefined
+  stepId?: string | undefined
+  contactId?: string | undefined
+}
+
+/** One chunk of the active executions of a workflow that match. Returns their number: 0 when none is left. */
+export const cancelExecutionsOfWorkflow = (
+  tx: Tx,
+  projectId: string,
+  workflowId: string,
+  { status, stepId, contactId }: CancelFilter = {},
+) =>
+  cancel(
+    tx,
+    projectId,
+    sql`e.workflow_id = ${workflowId}
+      ${status ? sql`and e.status = ${status}` : sql``}
+      ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
+      ${contactId ? sql`and e.contact_id = ${contactId}` : sql``}`,
+    'cancelled',
+  )
 
 /** False if it has ended. */
 export const cancelExecution = async (tx: Tx, projectId: string, id: string) =>

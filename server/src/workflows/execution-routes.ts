@@ -127,7 +127,13 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'Cancel all active executions',
+        description: 'Or those that match the filters.',
         params: WorkflowParam,
+        querystring: z.object({
+          status: z.enum(['RUNNING', 'WAITING']).optional(),
+          stepId: z.uuid().optional().describe('Executions that are at this step.'),
+          contactId: z.uuid().optional(),
+        }),
         response: { 200: z.object({ cancelled: z.int() }) },
       },
     },
@@ -136,7 +142,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       let cancelled = 0
       // In chunks, as there may be a million. Those that start meanwhile are cancelled too, up to a bound of rounds.
       for (let round = 0; round < MAX_CANCEL_ROUNDS; round++) {
-        const count = await transact(db, (tx) => cancelExecutionsOfWorkflow(tx, projectId, id))
+        const count = await transact(db, (tx) => cancelExecutionsOfWorkflow(tx, projectId, id, req.query))
         cancelled += count
         if (!count) break
       }

@@ -163,7 +163,7 @@ describe('a wait', () => {
 })
 
 describe('cancelling', () => {
-  test('ends an execution once, and all that are active', async () => {
+  test('ends an execution once, those that match, and all that are active', async () => {
     const event = `cancel-${++people}`
     const { id } = await project.line([{ type: 'DELAY', config: { amount: 1, unit: 'days' } }], { eventName: event })
     for (let n = 0; n < 3; n++) await project.track({ email: newAddress(), event })
@@ -176,7 +176,11 @@ describe('cancelling', () => {
     const cancel = () => project.call('DELETE', `/workflows/${id}/executions/${active[0].id}`)
     expect(await cancel()).toMatchObject({ status: 200, body: { status: 'CANCELLED', exitReason: 'cancelled' } })
     expect((await cancel()).status).toBe(409)
-    expect((await project.call('POST', `/workflows/${id}/executions/cancel-all`)).body).toEqual({ cancelled: 2 })
+    const cancelAll = (query = '') => project.call('POST', `/workflows/${id}/executions/cancel-all${query}`)
+    expect((await cancelAll('?status=RUNNING')).body).toEqual({ cancelled: 0 })
+    expect((await cancelAll(`?stepId=${id}`)).body).toEqual({ cancelled: 0 })
+    expect((await cancelAll(`?contactId=${active[1].contactId}`)).body).toEqual({ cancelled: 1 })
+    expect((await cancelAll()).body).toEqual({ cancelled: 1 })
     expect((await project.call('GET', `/workflows/${id}/stats`)).body.steps[1]).toMatchObject({ entered: 3, waiting: 0, cancelled: 3 })
     expect((await project.call('DELETE', `/workflows/${id}`)).status).toBe(204)
   })

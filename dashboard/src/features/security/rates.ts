@@ -1,0 +1,48 @@
+import type { Result } from '@sterna/sdk'
+
+export type Security = Result<'GET /projects/{id}/security'>
+type Rule = keyof Security['levels']
+type Window = 'twentyFourHour' | 'sevenDay' | 'allTime'
+
+export type RateRow = {
+  id: string
+  what: 'Bounces' | 'Complaints'
+  window: string
+  /** First day of the window, for the list behind the number. Undefined: from the beginning. */
+  days: number | undefined
+  count: number
+  total: number
+  rate: number
+  /** Undefined: this window is only shown, and has no limits. */
+  judged?: { level: Security['levels'][Rule]; warning: number; critical: number }
+}
+
+const WINDOWS: { name: Window; label: string; days: number | undefined; rule?: { Bounces: Rule; Complaints: Rule } }[] = [
+  { name: 'twentyFourHour', label: 'Last 24 hours', days: 1 },
+  { name: 'sevenDay', label: 'Last 7 days', days: 7, rule: { Bounces: 'bounce7Day', Complaints: 'complaint7Day' } },
+  { name: 'allTime', label: 'All time', days: undefined, rule: { Bounces: 'bounceAllTime', Complaints: 'complaintAllTime' } },
+]
+
+/** Every rate with its window and its limits. */
+export function rateRows({ status, levels, thresholds }: Pick<Security, 'status' | 'levels' | 'thresholds'>): RateRow[] {
+  return (['Bounces', 'Complaints'] as const).flatMap((what) =>
+    WINDOWS.map(({ name, label, days, rule }): RateRow => {
+      const figures = status[name]
+      const limits = rule?.[what]
+      return {
+        id: `${what} ${name}`,
+        what,
+        window: label,
+        days,
+        count: what === 'Bounces' ? figures.bounces : figures.complaints,
+        total: figures.total,
+        rate: what === 'Bounces' ? figures.bounceRate : figures.complaintRate,
+        ...(limits && { judged: { level: levels[limits], ...thresholds[limits] } }),
+      }
+    }),
+  )
+}
+
+/** A rate as percent, with as many digits as its limits need: 0.08 %. */
+export const formatRate = (rate: number, locale?: string): string =>
+  new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: rate > 0 && rate < 0.01 ? 3 : 1 }).format(rate)

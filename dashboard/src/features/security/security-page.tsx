@@ -1,0 +1,206 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { api, projectKey } from '../../api.ts'
+import { useProject } from '../../projects/current.ts'
+import { projectsQuery } from '../../projects/queries.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { Count, formatCount } from '../../ui/count.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
+import { ErrorState } from '../../ui/error-state.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { securityQuery } from './queries.ts'
+import { formatRate, type RateRow, rateRows, type Security } from './rates.ts'
+
+/** How the project stands with mailbox providers, and what follows from it. */
+export function SecurityPage() {
+  const project = useProject()
+  const query = useQuery(securityQuery(project.id))
+  if (query.isLoadingError) return <ErrorState error={query.error} retry={query.refetch} />
+  return (
+    <Page
+      title="Security"
+      loading={query.isPending}
+      description="How many of your emails bounce or are marked as spam. Mailbox providers refuse senders with high rates."
+    >
+      {query.data && <SecurityView security={query.data} />}
+    </Page>
+  )
+}
+
+function SecurityView({ security }: { security: Security }) {
+  return (
+    <>
+      <Verdict security={security} />
+      <Table caption="Rates" rows={rateRows(security)} rowKey={({ id }) => id} columns={COLUMNS} />
+      <p className="text-muted text-ui">
+        Counts emails that were sent or refused, without tests and the sandbox. A window with fewer than {security.minimumEmails} emails is
+        never judged.{' '}
+        {security.disablesAutomatically
+          ? 'A critical rate stops the project within a minute: it is read-only and sends nothing until the rate is acknowledged.'
+          : 'This installation does not stop projects by itself.'}
+      </p>
+      <Acknowledgement security={security} />
+      <Suspensions suspensions={security.suspensions} />
+    </>
+  )
+}
+
+function Verdict({ security: { status, isDisabled, disabledReason } }: { security: Security }) {
+  if (isDisabled) {
+    return (
+      <Banner tone="danger">
+        This project is stopped{disabledReason === 'EMAIL_REPUTATION' ? ' because of its rates' : disabledReason && ` (${disabledReason})`}.
+      </Banner>
+    )
+  }
+  if (status.violations.length > 0) return <Banner tone="danger">{status.violations.join(' ')}</Banner>
+  if (status.warnings.length > 0) return <Banner tone="warning">{status.warnings.join(' ')}</Banner>
+  return <Banner tone="good">All rates are healthy.</Banner>
+}
+
+const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
+  {
+    heading: 'Rate',
+    cell: ({ what, window }) => (
+      <>
+        <span className="font-medium">{what}</span> <span className="text-muted">· {window.toLowerCase()}</span>
+      </>
+    ),
+  },
+  { heading: 'Share', cell: ({ rate }) => <span className="tabular-nums">{formatRate(rate)}</span> },
+  {
+    heading: 'Emails',
+    cell: (row) => (
+      <span className="whitespace-nowrap tabular-nums">
+        <EmailsLink row={row} /> of <Count value={row.total} />
+      </span>
+    ),
+  },
+  {
+    heading: 'Level',
+    cell: ({ judged }) => (judged ? <Status kind="reputation" status={judged.level} /> : <span className="text-muted">Not judged</span>),
+  },
+  {
+    heading: 'Limits',
+    cell: ({ judged }) =>
+      judged && (
+        <span className="whitespace-nowrap text-muted text-xs">
+          {formatRate(judged.warning)} / {formatRate(judged.critical)}
+        </span>
+      ),
+  },
+]
+
+const DAY_MS = 86_400_000
+
+/** The number opens its emails. */
+function EmailsLink({ row: { what, days, count } }: { row: RateRow }) {
+  const project = useProject()
+  const from = days && new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
+  return (
+    <Link
+      to="/app/p/$projectId/emails"
+      params={{ projectId: project.id }}
+      search={{ status: what === 'Bounces' ? 'BOUNCED' : 'COMPLAINED', ...(from && { created: `${from}..` }) }}
+      className="link"
+    >
+      {formatCount(count)}
+    </Link>
+  )
+}
+
+/** Once in 30 days an owner may start counting anew. */
+function Acknowledgement({ security: { acknowledgement, isDisabled, status } }: { security: Security }) {
+  const project = useProject()
+  const queries = useQueryClient()
+  const acknowledge = useMutation({
+    mutationFn: () => api.projects.acknowledgeSecurity(project.id),
+    onSuccess: async (changed) => {
+      queries.setQueryData(securityQuery(project.id).queryKey, changed)
+      await Promise.all([
+        queries.invalidateQueries(projectsQuery),
+        queries.invalidateQueries({ queryKey: projectKey(project.id, 'security') }),
+      ])
+      toast('Rates count from now on')
+    },
+  })
+  const isOwner = project.role === 'OWNER'
+  const refusal = !isOwner
+    ? 'Only the owner can do this.'
+    : acknowledgement.nextAt
+      ? 'Already done in the last 30 days. An operator of this installation can do it again.'
+      : undefined
+  return (
+    <Card
+      title={isDisabled ? 'Get going again' : 'Start counting anew'}
+      description="When you have removed the cause: the rates count from now on, and a project that was stopped by them sends again. Once in 30 days."
+      actions={
+        <ConfirmDialog
+          title="Start counting anew?"
+          description="Do this once the cause is gone, such as a bought list. If the rates rise again, the project is stopped again, and then only an operator of this installation can start it."
+          action="Start counting anew"
+          onConfirm={() => acknowledge.mutateAsync()}
+        >
+          {(open) => (
+            <Button disabled={refusal !== undefined} title={refusal} onClick={open}>
+              Acknowledge…
+            </Button>
+          )}
+        </ConfirmDialog>
+      }
+    >
+      <p className="text-muted text-ui">
+        {acknowledgement.at ? (
+          <>
+            Last done <Time value={acknowledgement.at} />
+            {acknowledgement.by && ` by ${acknowledgement.by}`}.{' '}
+          </>
+        ) : (
+          'Never done. '
+        )}
+        {acknowledgement.nextAt && (
+          <>
+            Possible again <Time value={acknowledgement.nextAt} />.{' '}
+          </>
+        )}
+        {refusal ?? (status.isHealthy ? 'There is nothing to acknowledge now.' : '')}
+      </p>
+    </Card>
+  )
+}
+
+function Suspensions({ suspensions }: Pick<Security, 'suspensions'>) {
+  if (suspensions.length === 0) return <p className="text-muted text-ui">This project was never stopped.</p>
+  return (
+    <Card title="When it was stopped" flush>
+      <ul className="divide-y divide-line text-ui">
+        {suspensions.map(({ at, reason, until, liftedBy }) => (
+          <li key={at} className="flex flex-wrap items-baseline justify-between gap-x-4 gap-y-1 px-4 py-2">
+            <span className="min-w-0">{REASONS[reason] ?? reason}</span>
+            <span className="text-muted text-xs">
+              <Time value={at} />
+              {until ? (
+                <>
+                  {' '}
+                  until <Time value={until} />
+                  {liftedBy && `, lifted by ${liftedBy}`}
+                </>
+              ) : (
+                ', still stopped'
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+const REASONS: Record<string, string> = { EMAIL_REPUTATION: 'Too many bounces or complaints' }

@@ -1,0 +1,83 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { ChevronDown } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Input } from '../../ui/input.tsx'
+import { Popover } from '../../ui/popover.tsx'
+import { peopleQuery, personQuery } from './queries.ts'
+
+type PersonPickerProps = {
+  /** The id of a contact. */
+  person: string | undefined
+  onPerson: (id: string | undefined) => void
+  /** Shown while nobody is chosen. It can be chosen again if `canClear` is set. */
+  nobody: string
+  canClear?: boolean
+}
+
+const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
+
+/** Finds a contact by a part of the address. */
+export function PersonPicker({ person, onPerson, nobody, canClear = false }: PersonPickerProps) {
+  const project = useProject()
+  const [open, setOpen] = useState(false)
+  const [search, setSearch] = useState('')
+  const settled = useSettled(search.trim())
+  const people = useQuery({ ...peopleQuery(project.id, settled), enabled: open, placeholderData: keepPreviousData })
+  const chosen = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined })
+  const name = person === undefined ? nobody : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
+  function choose(id: string | undefined) {
+    onPerson(id)
+    setOpen(false)
+  }
+  return (
+    <Popover
+      label="Choose a contact"
+      open={open}
+      onOpenChange={setOpen}
+      trigger={
+        <Button className="min-w-0 max-w-full shrink" aria-label={`Contact: ${name}`}>
+          <span className="truncate">{name}</span>
+          <ChevronDown aria-hidden="true" />
+        </Button>
+      }
+    >
+      <div className="space-y-1 p-1">
+        <Input
+          aria-label="Search contacts"
+          placeholder="Search contacts"
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+        <ul className="max-h-60 overflow-y-auto">
+          {canClear && (
+            <li>
+              <button type="button" className={ROW} aria-pressed={person === undefined} onClick={() => choose(undefined)}>
+                {nobody}
+              </button>
+            </li>
+          )}
+          {people.data?.map(({ id, email }) => (
+            <li key={id}>
+              <button type="button" className={ROW} aria-pressed={person === id} onClick={() => choose(id)}>
+                <span className="truncate">{email}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">Nobody matches.</p>}
+      </div>
+    </Popover>
+  )
+}
+
+/** The value once it has been the same for 300 ms. */
+function useSettled(value: string): string {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), 300)
+    return () => clearTimeout(timer)
+  }, [value])
+  return settled
+}

@@ -1,0 +1,84 @@
+import type { Workflow } from '@sterna/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Play } from 'lucide-react'
+import { useState } from 'react'
+import { projectKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button } from '../../ui/button.tsx'
+import { CreateDialog } from '../../ui/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog.tsx'
+import { explain } from '../../ui/explain.ts'
+import { InvalidInputs } from './invalid-inputs.ts'
+import { JsonField } from './json-field.tsx'
+import { PersonPicker } from './person-picker.tsx'
+
+/** Starts the workflow for one contact, by hand. */
+export function StartExecution({ workflow }: { workflow: Workflow }) {
+  return (
+    <CreateDialog
+      label="Start for someone"
+      icon={Play}
+      title="Start for someone"
+      description="The contact enters now, and everything really happens. To look at the path first, use Try."
+      shortcut="Start for someone"
+    >
+      {(close) => <StartForm workflow={workflow} onDone={close} />}
+    </CreateDialog>
+  )
+}
+
+function StartForm({ workflow, onDone }: { workflow: Workflow; onDone: () => void }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [person, setPerson] = useState<string>()
+  const [context, setContext] = useState<unknown>()
+  const [isInvalid, setIsInvalid] = useState(false)
+  const start = useMutation({
+    mutationFn: () =>
+      api.workflows.startExecution(workflow.id, {
+        contactId: person!,
+        ...(typeof context === 'object' && context !== null && { context: { ...context } }),
+      }),
+    onSuccess: async ({ id }) => {
+      onDone()
+      await queries.invalidateQueries({ queryKey: projectKey(project.id, `executions-${workflow.id}`) })
+      await navigate({
+        to: '/app/p/$projectId/workflows/$workflowId/executions',
+        params: { projectId: project.id, workflowId: workflow.id },
+        search: { peek: id },
+      })
+    },
+  })
+  return (
+    <InvalidInputs value={(_, invalid) => setIsInvalid(invalid)}>
+      <div className="space-y-4">
+        {!workflow.enabled && <Banner tone="warning">The workflow is off. Turn it on first.</Banner>}
+        {start.error && <Banner tone="danger">{explain(start.error)}</Banner>}
+        <PersonPicker person={person} onPerson={setPerson} nobody="Choose a contact" />
+        <JsonField
+          id="context"
+          label="Variables"
+          hint="A JSON object, for this execution only: in templates by their names, in questions as context.name."
+          value={context}
+          rows={3}
+          onChange={setContext}
+        />
+        <DialogButtons>
+          <Button onClick={onDone}>Cancel</Button>
+          <Button
+            variant="primary"
+            busy={start.isPending}
+            disabled={!person || isInvalid || !workflow.enabled}
+            onClick={() => start.mutate()}
+          >
+            Start
+          </Button>
+        </DialogButtons>
+      </div>
+    </InvalidInputs>
+  )
+}

@@ -1,0 +1,35 @@
+import type { Workflow } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { CircleOff } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { useProject } from '../../projects/current.ts'
+import { RecordPage } from '../../projects/record-page.tsx'
+import { Executions } from './executions.tsx'
+import { workflowQuery } from './queries.ts'
+import { StepsEditor } from './steps-editor.tsx'
+import { TryWorkflow } from './try-workflow.tsx'
+import { WorkflowSettings } from './workflow-settings.tsx'
+
+const MISSING = { icon: CircleOff, reason: 'It was deleted, or the link is wrong.' }
+
+function OneWorkflow({ children }: { children: (workflow: Workflow) => ReactNode }) {
+  const { workflowId } = useParams({ strict: false }) as { workflowId: string }
+  const project = useProject()
+  const query = useQuery(workflowQuery(project.id, workflowId))
+  return (
+    <RecordPage kind="Workflow" id={workflowId} query={query} labelOf={({ name }) => name} missing={MISSING}>
+      {children}
+    </RecordPage>
+  )
+}
+
+export const WorkflowPage = () => <OneWorkflow>{(workflow) => <StepsEditor key={workflow.id} workflow={workflow} />}</OneWorkflow>
+
+export const ExecutionsPage = () => <OneWorkflow>{(workflow) => <Executions key={workflow.id} workflow={workflow} />}</OneWorkflow>
+
+export const TryWorkflowPage = () => <OneWorkflow>{(workflow) => <TryWorkflow key={workflow.id} workflow={workflow} />}</OneWorkflow>
+
+export const WorkflowSettingsPage = () => (
+  <OneWorkflow>{(workflow) => <WorkflowSettings key={workflow.id} workflow={workflow} />}</OneWorkflow>
+)

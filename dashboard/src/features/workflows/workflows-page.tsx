@@ -1,0 +1,123 @@
+import type { WorkflowItem } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Workflow as WorkflowIcon } from 'lucide-react'
+import { useState } from 'react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { Count } from '../../ui/count.tsx'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { describeTrigger } from './describe.ts'
+import { toCursorPage, workflowsQuery } from './list-query.ts'
+import { NewWorkflow } from './new-workflow.tsx'
+import { segmentNamesQuery } from './queries.ts'
+import { DeleteWorkflow, WorkflowMenu } from './workflow-menu.tsx'
+
+const NOUN = { one: 'workflow', many: 'workflows' }
+const FILTERS: Filter[] = [{ name: 'status', label: 'On or off', kind: 'choice', options: { active: 'On', disabled: 'Off' } }]
+const LIVE_MS = 30_000
+const rowId = ({ id }: WorkflowItem) => id
+
+const columnsOf = (projectId: string, segments: Record<string, string>): Column<WorkflowItem>[] => [
+  { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
+  {
+    id: 'enabled',
+    heading: 'Status',
+    width: 'w-24',
+    cell: ({ enabled }) => <Status kind="workflow" status={enabled ? 'enabled' : 'disabled'} />,
+  },
+  {
+    id: 'trigger',
+    heading: 'Starts',
+    width: 'sm:w-[24%]',
+    cell: (workflow) => {
+      const words = describeTrigger(workflow, segments)
+      return <span title={words}>{words}</span>
+    },
+  },
+  { id: 'steps', heading: 'Steps', width: 'w-20', from: 'lg', numeric: true, cell: ({ _count }) => <Count value={_count.steps - 1} /> },
+  {
+    id: 'executions',
+    heading: 'Executions',
+    width: 'w-28',
+    from: 'md',
+    numeric: true,
+    cell: ({ id, _count }) => (
+      <Link
+        to="/app/p/$projectId/workflows/$workflowId/executions"
+        params={{ projectId, workflowId: id }}
+        className="relative z-10 rounded-sm hover:text-accent hover:underline hover:underline-offset-4"
+      >
+        <Count value={_count.executions} />
+      </Link>
+    ),
+  },
+  {
+    id: 'updatedAt',
+    heading: 'Last edited',
+    sort: 'updatedAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    from: 'sm',
+    cell: ({ updatedAt }) => <Time value={updatedAt} />,
+  },
+  {
+    id: 'createdAt',
+    heading: 'Created',
+    sort: 'createdAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    from: 'lg',
+    optional: true,
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
+]
+
+export function WorkflowsPage() {
+  const project = useProject()
+  const [deleting, setDeleting] = useState<WorkflowItem>()
+  const segments = useQuery(segmentNamesQuery(project.id)).data ?? {}
+  const list = useList<WorkflowItem>({
+    name: 'workflows',
+    filters: FILTERS,
+    load: async (api, request) => toCursorPage(await api.workflows.list(workflowsQuery(request))),
+    rowId,
+    live: LIVE_MS,
+  })
+  return (
+    <>
+      <ListPage
+        title="Workflows"
+        noun={NOUN}
+        list={list}
+        columns={columnsOf(project.id, segments)}
+        rowLabel={({ name }) => name}
+        rowPath={({ id }) => `/app/p/${project.id}/workflows/${id}`}
+        rowMenu={(workflow) => <WorkflowMenu workflow={workflow} onDelete={() => setDeleting(workflow)} />}
+        searchHint="Search by name"
+        defaultSort={{ sort: 'updatedAt', dir: 'desc' }}
+        byTime={list.request.sort !== 'name'}
+        actions={<NewWorkflow />}
+        call={curl('GET', `/workflows?pageSize=${list.request.limit}`)}
+        firstRun={
+          <FirstRun
+            icon={WorkflowIcon}
+            title="No workflows yet"
+            action={<NewWorkflow label="Build your first workflow" />}
+            call={{ title: 'Or by the API', code: curl('POST', '/workflows', { body: { name: 'Welcome', eventName: 'signup' } }) }}
+          >
+            When something happens: do this, wait, then that. A workflow starts for a person with an event, by a schedule or by hand, and
+            sends nothing until you turn it on.
+          </FirstRun>
+        }
+      />
+      {deleting && <DeleteWorkflow workflow={deleting} onClose={() => setDeleting(undefined)} />}
+    </>
+  )
+}
