@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { FastifyRequest as Request } from 'fastify'
 import { AppError, fail } from '../lib/errors.ts'
 import { createSharedSemaphore } from '../lib/shares.ts'
@@ -10,12 +11,15 @@ declare module 'fastify' {
   }
 }
 
-/** Slow reads of one project that run at once on this node. */
-const PER_PROJECT = 4
+/**
+ * Slow reads of one project that run at once on this node. Each may occupy a processor of the database for seconds; half of the processors
+ * stay free for the other projects when the database runs on this machine.
+ */
+const PER_PROJECT = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
 /** Slow reads that may wait; more are refused at once. */
 const MAX_WAITING = 16
 /** Longest wait: longer than a slow read usually takes, shorter than clients wait. */
-const MAX_WAIT_MS = 2_000
+const MAX_WAIT_MS = 5_000
 
 /**
  * Runs the handlers of routes with `slowRead` under a semaphore per project. All of them together get half of the pool; the other half
