@@ -43,6 +43,7 @@ import { workflowExecutionRoutes } from './workflows/execution-routes.ts'
 import { workflowGraphRoutes } from './workflows/graph-routes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { webhookSecretRoutes } from './workflows/secret-routes.ts'
+import { stopWorkflowsOf } from './workflows/wiped.ts'
 
 /** Adds routes for tests. */
 export type Extend = (app: App, deps: Deps) => void
@@ -66,7 +67,12 @@ export async function buildApp(
   healthRoutes(app, deps, readiness)
   configRoutes(app, deps)
   authRoutes(app, deps, passwords)
-  projectRoutes(app, deps, { beforeWipe: cancelCampaignsOf })
+  projectRoutes(app, deps, {
+    async beforeWipe(tx, projectId) {
+      await cancelCampaignsOf(tx, projectId)
+      await stopWorkflowsOf(tx, projectId)
+    },
+  })
   jobRoutes(app, deps)
   contactRoutes(app, deps, segmentAccess)
   fieldRoutes(app, deps)

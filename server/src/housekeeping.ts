@@ -20,7 +20,7 @@ import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes } from './projects/wipe.ts'
 import { resumeComputes } from './segments/queue-compute.ts'
 import { dropOldPreviewPages } from './templates/preview-pages.ts'
-import { dropOldExecutions, dropOldRefusals, dropUnusedGraphs, refreshListeners } from './workflows/erase.ts'
+import { dropOldExecutions, dropOldGraphs, dropOldRefusals, refreshListeners } from './workflows/erase.ts'
 import { dropOldFirings, resumeFirings } from './workflows/fire.ts'
 
 /** Rows deleted in one transaction. */
@@ -29,13 +29,12 @@ const CHUNK = 5_000
 const PIECES_CHUNK = 200
 /** Contents whose attachments are deleted in one transaction: attachments have megabytes, and a statement may take 5 s. */
 const ATTACHMENTS_CHUNK = 20
-
 /** Graphs deleted in one transaction: each may have a megabyte. */
 const GRAPHS_CHUNK = 100
 
-/** Everything that is deleted by its age, in one list. A task that fails does not keep the others from running. */
 type Retention = { idempotencyTtlHours: number; executionRetentionMonths: number }
 
+/** Everything that is deleted by its age, in one list. A task that fails does not keep the others from running. */
 export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHours, executionRetentionMonths: months }: Retention) =>
   runEach(
     {
@@ -59,7 +58,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       'soft bounces': () => untilNone(db, (tx) => dropOldSoftBounces(tx, CHUNK)),
       notifications: () => untilNone(db, (tx) => dropOldNotifications(tx, CHUNK)),
       'workflow executions': () => untilNone(db, (tx) => dropOldExecutions(tx, { months, limit: CHUNK })),
-      'workflow graphs': () => untilNone(db, (tx) => dropUnusedGraphs(tx, GRAPHS_CHUNK)),
+      'workflow graphs': () => untilNone(db, (tx) => dropOldGraphs(tx, { months, limit: GRAPHS_CHUNK })),
       'workflow refusals': () => untilNone(db, (tx) => dropOldRefusals(tx, CHUNK)),
       'workflow firings': () => untilNone(db, (tx) => dropOldFirings(tx, CHUNK)),
       'firings that stopped': () => transact(db, (tx) => resumeFirings(tx)),

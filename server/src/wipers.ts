@@ -29,6 +29,7 @@ import { wipeTemplates } from './templates/template.ts'
 import { wipeTemplateVersions } from './templates/versions.ts'
 import { wipeUploads } from './uploads/wipe.ts'
 import {
+  wipeEntries,
   wipeExecutions,
   wipeFigures,
   wipeFirings,
@@ -54,6 +55,7 @@ export const WIPERS: Wiper[] = [
   wipeGraphs,
   wipeFigures,
   wipeRefusals,
+  wipeEntries,
   wipeFirings,
   wipeWebhookSecret,
   wipeSegmentMembers,

@@ -49,6 +49,7 @@ import { startSweep } from './segments/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
 import { startWorkflowEngine } from './workflows/engine.ts'
+import { continueErasing } from './workflows/erase.ts'
 import { mergeFigures } from './workflows/figures.ts'
 import { continueFiring, startFirings } from './workflows/fire.ts'
 import { reactForWorkflows } from './workflows/react.ts'
@@ -81,6 +82,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'segments.count': (what) => countStaleSegments(db, what),
   'segments.forget-members': (segment) => forgetMembers(db, segment),
   'uploads.remove': ({ keys }) => storage.remove(keys),
+  'workflows.erase': (workflow) => continueErasing(db, workflow),
   'workflows.fire': (firing) => continueFiring(db, firing),
 })
 

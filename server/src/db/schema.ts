@@ -654,6 +654,12 @@ export interface Schema {
     previous_until: Timestamp | null
     created_at: Generated<Timestamp>
   }
+  workflow_entries: {
+    project_id: string
+    workflow_id: string
+    contact_id: string
+    created_at: Generated<Timestamp>
+  }
   workflow_executions: {
     project_id: string
     id: string

@@ -22,7 +22,8 @@ export type Jobs = {
   'segments.copy-members': { projectId: string; from: string; to: string; after: string }
   'segments.count': { projectId: string; segmentId?: string }
   'segments.forget-members': { projectId: string; segmentId: string }
-  'workflows.fire': { projectId: string; firingId: string }
+  'workflows.erase': { projectId: string; workflowId: string }
+  'workflows.fire': { projectId: string; firingId: string; size?: number }
   'uploads.remove': { projectId: string; keys: string[] }
 }
 

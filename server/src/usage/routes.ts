@@ -101,10 +101,7 @@ export function usageRoutes(app: App, { db }: Deps) {
         },
       },
     },
-    async (req) => {
-      const uses = await countUsesOfEach(db, req.project.id, req.query.ids)
-      return { data: uses.map((each) => ({ ...each, workflowCount: 0 })) }
-    },
+    async (req) => ({ data: await countUsesOfEach(db, req.project.id, req.query.ids) }),
   )
 
   app.get(

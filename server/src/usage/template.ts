@@ -17,13 +17,13 @@ export async function countSentWith(db: Db, projectId: string, templateId: strin
 /** Each template is counted up to this number: a list of templates must not read all emails of a project. */
 export const SENT_COUNTED_UP_TO = 10_000
 /** As many as the usage of one template lists. */
-const CAMPAIGNS_COUNTED_UP_TO = 1_000
+const USERS_COUNTED_UP_TO = 1_000
 
-/** Sent emails and campaigns of several templates. Those that the project does not have are left out. */
+/** Sent emails, campaigns and workflows of several templates. Those that the project does not have are left out. */
 export const countUsesOfEach = (db: Db, projectId: string, templateIds: string[]) =>
   many(
     db,
-    sql<{ id: string; emailsSent: number; campaignCount: number }>`
+    sql<{ id: string; emailsSent: number; campaignCount: number; workflowCount: number }>`
       select t.id, (
         select count(*)::int from (
           select 1 from contents c join emails e on e.project_id = c.project_id and e.content_id = c.id
@@ -33,9 +33,16 @@ export const countUsesOfEach = (db: Db, projectId: string, templateIds: string[]
       ) as "emailsSent", (
         select count(*)::int from (
           select 1 from campaigns c where c.project_id = t.project_id and c.template_id = t.id and c.deleted_at is null
-          limit ${CAMPAIGNS_COUNTED_UP_TO}
+          limit ${USERS_COUNTED_UP_TO}
         ) as used
-      ) as "campaignCount"
+      ) as "campaignCount", (
+        select count(*)::int from (
+          select 1 from workflows w
+          join workflow_graphs g on g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version
+          where w.project_id = t.project_id and g.uses -> 'templates' ? t.id::text
+          limit ${USERS_COUNTED_UP_TO}
+        ) as used
+      ) as "workflowCount"
       from templates t where t.project_id = ${projectId} and t.id = any(${templateIds}::uuid[])
     `,
   )

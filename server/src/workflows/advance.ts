@@ -12,6 +12,7 @@ import type { Running, StepBatch, StepOutcome, StepRunner } from './steps/step.t
 import { runUpdateContact } from './steps/update-contact.ts'
 import { runWebhook } from './steps/webhook.ts'
 import { applyOutcomes } from './transition.ts'
+import { isBeingWiped, shareAdvance } from './wiped.ts'
 
 const RUNNERS: Record<StepType, StepRunner> = {
   TRIGGER: runTrigger,
@@ -37,15 +38,18 @@ export const RUNNING_COLUMNS = sql`
   e.arrived_at as "arrivedAt", e.due_at as "dueAt", e.awaits, e.deadline_at as "deadlineAt", e.attempts, e.seen, e.context, e.event, e.started_at as "startedAt"`
 
 /** Due executions of a project, oldest first. Others that are being advanced are left alone. */
-export const claimExecutions = (tx: Tx, projectId: string, limit: number, only?: string) =>
-  many(
+export async function claimExecutions(tx: Tx, projectId: string, limit: number, only?: string) {
+  await shareAdvance(tx, projectId)
+  return many(
     tx,
     sql<Claimed>`
       select ${RUNNING_COLUMNS} from workflow_executions e
       where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
-      order by e.due_at limit ${limit} for update skip locked
+        and not ${isBeingWiped(sql`e.project_id`)}
+      order by e.due_at limit ${limit} for update of e skip locked
     `,
   )
+}
 
 /**
  * Takes claimed executions as far as they come: each step's effect, its record and the next state are written in this transaction, or

@@ -6,37 +6,47 @@ import { IS_ACTIVE } from './listeners.ts'
 /** Executions cancelled by one statement. */
 const CHUNK = 1_000
 
+type End = { status: 'CANCELLED' | 'FAILED'; reason: string }
+
 /**
- * Cancels active executions on the alias `e`, at most 1,000. An email that is already in the outbox is sent. A webhook under way is not
- * recalled, and its outcome is ignored.
+ * Ends active executions on the alias `e` from outside, at most 1,000. An email that is already in the outbox is sent. A webhook under way is
+ * not recalled, and its outcome is ignored.
  */
-async function cancel(tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: string) {
-  const cancelled = await many(
+async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknown>, { status, reason }: End) {
+  const ended = await many(
     tx,
     sql<{ id: string; workflowId: string; stepId: string | null; visits: number; wasOpen: boolean }>`
       with chosen as materialized (
         select e.id, e.status = 'WAITING' as was_open from workflow_executions e
         where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
       )
-      update workflow_executions e set status = 'CANCELLED', exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
+      update workflow_executions e set status = ${status}, exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
         awaits = null, deadline_at = null, webhook_host = null, seen = '{}'
       from chosen c where e.project_id = ${projectId} and e.id = c.id
       returning e.id, e.workflow_id as "workflowId", e.current_step_id as "stepId", e.visits, c.was_open as "wasOpen"
     `,
   )
-  const open = cancelled.filter(({ wasOpen, stepId }) => wasOpen && stepId)
+  const open = ended.filter(({ wasOpen, stepId }) => wasOpen && stepId)
   await sql`
-    update workflow_step_executions s set status = 'SKIPPED', error = 'cancelled', completed_at = now()
+    update workflow_step_executions s set status = ${status === 'FAILED' ? 'FAILED' : 'SKIPPED'}, error = ${reason}, completed_at = now()
     from jsonb_to_recordset(${JSON.stringify(open)}::jsonb) as o(id uuid, visits int)
     where s.project_id = ${projectId} and s.execution_id = o.id and s.visit = o.visits and s.completed_at is null
   `.execute(tx)
+  const kind = status === 'FAILED' ? ('failed' as const) : ('cancelled' as const)
   await addFigures(
     tx,
     projectId,
-    open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind: 'cancelled' })),
+    open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind })),
   )
-  return cancelled.length
+  return ended.length
 }
+
+const cancel = (tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: string) =>
+  endExecutions(tx, projectId, which, { status: 'CANCELLED', reason })
+
+/** For an execution that cannot be advanced. */
+export const failExecution = (tx: Tx, projectId: string, { id, reason }: { id: string; reason: string }) =>
+  endExecutions(tx, projectId, sql`e.id = ${id}`, { status: 'FAILED', reason })
 
 /** Of deleted contacts. */
 export async function cancelExecutionsOf(tx: Tx, projectId: string, { contactIds, reason }: { contactIds: string[]; reason: string }) {

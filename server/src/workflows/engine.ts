@@ -6,7 +6,9 @@ import type { Log } from '../lib/log.ts'
 import { createRareWarning } from '../lib/rare-warning.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { advanceExecutions, claimExecutions } from './advance.ts'
+import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
+import { isBeingWiped } from './wiped.ts'
 
 type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean }
 
@@ -18,8 +20,8 @@ const BATCH = 100
 const POLL_MS = 200
 /** Rest of a project after a failure. */
 const REST_MS = 1_000
-/** Failed attempts after which an execution ends. */
-const MAX_ATTEMPTS = 8
+/** Failed attempts after which an execution ends: more than an hour after the first one, so that an outage ends none. */
+const MAX_ATTEMPTS = 12
 
 /** Advances executions that are due, project by project. Any number of processes may run it. */
 export function startWorkflowEngine({ db, url, log, isHeld }: Deps) {
@@ -129,16 +131,19 @@ export const dueExecutionsSql = ({ after, except }: Search) => sql<{ projectId: 
   )
   select d.project_id as "projectId" from pending d join projects p on p.id = d.project_id
   where d.due_at <= now() and d.project_id <> all(${except}::uuid[]) and not p.disabled and p.deleted_at is null
+    and not ${isBeingWiped(sql`d.project_id`)}
   limit 1
 `
 
 /** After 1 s, 2 s, 4 s, … The last attempt ends it, so that no execution stays in limbo. */
-const postponeExecution = (tx: Tx, projectId: string, id: string) =>
-  sql`
-    update workflow_executions e set attempts = attempts + 1, updated_at = now(),
-      due_at = case when attempts + 1 < ${MAX_ATTEMPTS} then now() + make_interval(secs => power(2, attempts)) end,
-      status = case when attempts + 1 < ${MAX_ATTEMPTS} then e.status else 'FAILED' end,
-      exit_reason = case when attempts + 1 < ${MAX_ATTEMPTS} then null else 'internal_error' end,
-      completed_at = case when attempts + 1 < ${MAX_ATTEMPTS} then null else now() end
-    where project_id = ${projectId} and id = ${id} and status in ('RUNNING', 'WAITING') and due_at <= now()
-  `.execute(tx)
+async function postponeExecution(tx: Tx, projectId: string, id: string) {
+  const postponed = await maybeOne(
+    tx,
+    sql<{ attempts: number }>`
+      update workflow_executions set attempts = attempts + 1, due_at = now() + make_interval(secs => power(2, attempts)), updated_at = now()
+      where project_id = ${projectId} and id = ${id} and due_at <= now()
+      returning attempts
+    `,
+  )
+  if (postponed && postponed.attempts >= MAX_ATTEMPTS) await failExecution(tx, projectId, { id, reason: 'internal_error' })
+}

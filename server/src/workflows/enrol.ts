@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
-import { many, one, type Tx } from '../db/index.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, many, one, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { addFigures } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
@@ -72,6 +72,7 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
             select from workflow_executions e
             where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.contact_id = g."contactId"
               ${allowReentry ? sql`and (${IS_ACTIVE} or e.source_event_id = g."eventId")` : sql``})
+          ${allowReentry ? sql`` : sql`and not ${hasEnteredSql({ projectId, workflowId, contactId: sql`g."contactId"` })}`}
       ), started as (
         insert into workflow_executions (project_id, id, workflow_id, version, contact_id, current_step_id, context, event, source_event_id, once, arrived_at)
         select ${projectId}, id, ${workflowId}, ${version}, "contactId", ${triggerId}, context, event, "eventId", ${!allowReentry},
@@ -81,9 +82,10 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
         on conflict do nothing
         returning id, contact_id
       ), refusals as (
-        insert into workflow_refusals as r (project_id, workflow_id, contact_id, hour, reason)
-        select distinct ${projectId}::uuid, ${workflowId}::uuid, "contactId", date_trunc('hour', now()), 'too_many' from allowed where refused
-        on conflict (project_id, workflow_id, contact_id, hour, reason) do update set count = r.count + 1
+        insert into workflow_refusals as r (project_id, workflow_id, contact_id, hour, reason, count)
+        select ${projectId}::uuid, ${workflowId}::uuid, "contactId", date_trunc('hour', now()), 'too_many', count(*)
+        from allowed where refused group by "contactId" order by "contactId"
+        on conflict (project_id, workflow_id, contact_id, hour, reason) do update set count = r.count + excluded.count
       )
       select id, contact_id as "contactId" from started
     `,
@@ -97,16 +99,29 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
   return new Map(started.map(({ id, contactId }) => [contactId, id!]))
 }
 
+/** SQL condition: the contact has been in the workflow, and its executions were deleted by age. */
+const hasEnteredSql = ({
+  projectId,
+  workflowId,
+  contactId,
+}: {
+  projectId: string
+  workflowId: string
+  contactId: RawBuilder<unknown>
+}) => sql`exists (
+  select from workflow_entries n where n.project_id = ${projectId} and n.workflow_id = ${workflowId} and n.contact_id = ${contactId})`
+
 /** Why a contact cannot enter a workflow now; undefined if it can. */
 export async function findEntryRefusal(
-  tx: Tx,
+  db: Db,
   { projectId, id, allowReentry }: WorkflowKey & { allowReentry: boolean },
   contactId: string,
 ) {
   const { active, any, recent } = await one(
-    tx,
+    db,
     sql<{ active: boolean; any: boolean; recent: number }>`
-      select coalesce(bool_or(${IS_ACTIVE}), false) as active, count(*) > 0 as any,
+      select coalesce(bool_or(${IS_ACTIVE}), false) as active,
+        count(*) > 0 or ${hasEnteredSql({ projectId, workflowId: id, contactId: sql`${contactId}` })} as any,
         count(*) filter (where e.created_at > now() - interval '1 hour')::int as recent
       from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and e.contact_id = ${contactId}
     `,

@@ -1,6 +1,7 @@
-import { type RawBuilder, sql } from 'kysely'
-import { countAffected, many, type Tx } from '../db/index.ts'
+import { sql } from 'kysely'
+import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { type WipeScope, wipeRows, wipeSql } from '../db/wipe-rows.ts'
+import { enqueue } from '../jobs/enqueue.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from './workflow.ts'
 
@@ -36,59 +37,99 @@ export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
   })
 export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope)
 
-/** Ended executions that are older than the retention, or whose workflow was deleted; with their steps. Returns their number. */
-export async function dropOldExecutions(tx: Tx, { months, limit }: { months: number; limit: number }) {
-  const old = sql`
-    select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
-    order by completed_at limit ${limit}`
-  const dropped = months > 0 ? await dropExecutions(tx, old) : 0
-  return dropped || dropExecutions(tx, endedWithoutWorkflow(limit))
+export const wipeEntries = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_entries', scope, { key: ['workflow_id', 'contact_id'] })
+
+type ErasedWorkflow = { projectId: string; workflowId: string }
+/** Rows deleted in one transaction. */
+const CHUNK = 1_000
+/** Graphs deleted in one transaction: each may have a megabyte. */
+const GRAPHS_CHUNK = 100
+const WORK_MS = 1_000
+
+/** Deletes what a deleted workflow has left, for about a second; a new job does the rest. Its emails stay. */
+export async function continueErasing(db: Pool, workflow: ErasedWorkflow) {
+  for (const deadline = performance.now() + WORK_MS; ; ) {
+    if (!(await transact(db, (tx) => eraseSome(tx, workflow)))) return
+    if (performance.now() > deadline) return transact(db, (tx) => enqueue(tx, 'workflows.erase', workflow))
+  }
 }
 
-/** A skip scan over the workflows that have executions: it must not read them all, as there may be millions to keep. */
-const endedWithoutWorkflow = (limit: number) => sql`
-  with recursive used as (
-    (select project_id, workflow_id from workflow_executions order by project_id, workflow_id limit 1)
-    union all
-    select n.project_id, n.workflow_id from used u cross join lateral (
-      select e.project_id, e.workflow_id from workflow_executions e where (e.project_id, e.workflow_id) > (u.project_id, u.workflow_id)
-      order by e.project_id, e.workflow_id limit 1
-    ) as n
+/** One chunk of the first table that has rows left. Returns their number. */
+async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Promise<number> {
+  const which = sql`t.workflow_id = ${workflowId}`
+  const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
+  const executions = await many(tx, sql<{ id: string }>`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`)
+  await dropSteps(
+    tx,
+    executions.map(({ id }) => ({ projectId, id })),
   )
-  select e.project_id, e.id from used u cross join lateral (
-    select project_id, id from workflow_executions
-    where project_id = u.project_id and workflow_id = u.workflow_id and completed_at is not null limit ${limit}
-  ) as e
-  where not exists (select from workflows w where w.project_id = u.project_id and w.id = u.workflow_id)
-  limit ${limit}`
+  return (
+    executions.length ||
+    (await wipeRows(tx, 'workflow_graphs', scope(GRAPHS_CHUNK), { key: ['workflow_id', 'version'], which })) ||
+    (await wipeRows(tx, 'workflow_tallies', scope(CHUNK), { which })) ||
+    (await wipeRows(tx, 'workflow_figures', scope(CHUNK), { key: ['workflow_id', 'subject_id', 'kind'], which })) ||
+    (await wipeRows(tx, 'workflow_refusals', scope(CHUNK), { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which })) ||
+    (await wipeRows(tx, 'workflow_firings', scope(CHUNK), { which })) ||
+    wipeRows(tx, 'workflow_entries', scope(CHUNK), { key: ['workflow_id', 'contact_id'], which })
+  )
+}
 
-async function dropExecutions(tx: Tx, which: RawBuilder<unknown>) {
+const dropSteps = (tx: Tx, executions: { projectId: string; id: string }[]) =>
+  sql`
+    delete from workflow_step_executions s using jsonb_to_recordset(${JSON.stringify(executions)}::jsonb) as d("projectId" uuid, id uuid)
+    where s.project_id = d."projectId" and s.execution_id = d.id
+  `.execute(tx)
+
+type Retention = { months: number; limit: number }
+
+/**
+ * Ended executions that are older than the retention, with their steps. Returns their number. The contacts are remembered: a workflow without
+ * re-entry must not take them again.
+ */
+export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
+  if (months === 0) return 0
   const dropped = await many(
     tx,
     sql<{ projectId: string; id: string }>`
-      delete from workflow_executions where (project_id, id) in (${which}) returning project_id as "projectId", id
+      with dropped as (
+        delete from workflow_executions where (project_id, id) in (
+          select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
+          order by completed_at limit ${limit} for update skip locked)
+        returning project_id, id, workflow_id, contact_id
+      ), remembered as (
+        insert into workflow_entries (project_id, workflow_id, contact_id)
+        select distinct d.project_id, d.workflow_id, d.contact_id from dropped d
+        where exists (select from workflows w where w.project_id = d.project_id and w.id = d.workflow_id)
+          and exists (select from contacts c where c.project_id = d.project_id and c.id = d.contact_id)
+        order by 1, 2, 3
+        on conflict do nothing
+      )
+      select project_id as "projectId", id from dropped
     `,
   )
-  await sql`
-    delete from workflow_step_executions s using jsonb_to_recordset(${JSON.stringify(dropped)}::jsonb) as d("projectId" uuid, id uuid)
-    where s.project_id = d."projectId" and s.execution_id = d.id
-  `.execute(tx)
+  await dropSteps(tx, dropped)
   return dropped.length
 }
 
-/** Graphs that no execution has followed since: all executions were deleted, or the workflow. */
-export const dropUnusedGraphs = (tx: Tx, limit: number) =>
-  countAffected(
+/** Graphs that were replaced before the retention, and that no active execution follows. As long as executions are kept, their graphs are. */
+export async function dropOldGraphs(tx: Tx, { months, limit }: Retention) {
+  if (months === 0) return 0
+  return countAffected(
     tx,
     sql`
       delete from workflow_graphs where (project_id, workflow_id, version) in (
         select g.project_id, g.workflow_id, g.version from workflow_graphs g
-        where not exists (select from workflows w where w.project_id = g.project_id and w.id = g.workflow_id and w.version = g.version)
+        where exists (
+            select from workflow_graphs n
+            where n.project_id = g.project_id and n.workflow_id = g.workflow_id and n.version > g.version
+              and n.created_at < now() - make_interval(months => ${months}))
           and not exists (
-            select from workflow_executions e where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version)
+            select from workflow_executions e
+            where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.version = g.version and ${IS_ACTIVE})
         limit ${limit})
     `,
   )
+}
 
 const KEPT_REFUSALS_DAYS = 30
 
@@ -101,7 +142,7 @@ export const dropOldRefusals = (tx: Tx, limit: number) =>
     `,
   )
 
-/** Disabled workflows listen until their last execution has ended. Enabled ones forget events of graphs that no execution follows. */
+/** Disabled workflows listen until their last execution has ended. */
 export async function refreshListeners(tx: Tx) {
   const workflows = await many(
     tx,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Db, many, maybeOne } from '../db/index.ts'
 import { readLastEvents } from '../events/last-events.ts'
 import { Timestamp } from '../http/validate.ts'
-import { MAX_STARTS_PER_HOUR } from './enrol.ts'
+import { findEntryRefusal, MAX_STARTS_PER_HOUR } from './enrol.ts'
 import { EXECUTION_STATUSES } from './execution.ts'
 import type { WorkflowRow } from './workflow.ts'
 
@@ -73,10 +73,11 @@ export async function explainWorkflow(
     `,
   )
   const triggeredAt = await readTriggered(db, workflow, contactId)
-  const reason = reasonOf(workflow, runs, triggeredAt)
+  const refusal = await findEntryRefusal(db, workflow, contactId)
+  const reason = reasonOf(workflow, refusal, triggeredAt)
   return {
     contact,
-    isActive: reason === 'active' || runs.some(isActive),
+    isActive: refusal === 'active',
     canEnter: reason === 'not_triggered' || reason === 'ready',
     reason,
     message: MESSAGES[reason],
@@ -89,8 +90,6 @@ export async function explainWorkflow(
     refusals: refusals.map((refusal) => ({ ...refusal, hour: refusal.hour.toISOString() })),
   }
 }
-
-const isActive = ({ status }: Run) => status === 'RUNNING' || status === 'WAITING'
 
 async function readTriggered(db: Db, { projectId, triggerType, triggerConfig }: WorkflowRow, contactId: string) {
   if (triggerType !== 'EVENT') return undefined
@@ -110,11 +109,11 @@ const MESSAGES: Record<Reason, string> = {
   ready: 'The contact enters the workflow the next time that it is started for the contact.',
 }
 
-function reasonOf({ enabled, allowReentry, triggerType }: WorkflowRow, runs: Run[], triggeredAt: Date | undefined): Reason {
-  if (runs.some(isActive)) return 'active'
+type Refusal = Awaited<ReturnType<typeof findEntryRefusal>>
+
+function reasonOf({ enabled, triggerType }: WorkflowRow, refusal: Refusal, triggeredAt: Date | undefined): Reason {
+  if (refusal === 'active') return 'active'
   if (!enabled) return 'disabled'
-  if (runs.length && !allowReentry) return 'reentry'
-  const anHourAgo = Date.now() - 3_600_000
-  if (runs.filter(({ startedAt }) => startedAt.getTime() > anHourAgo).length >= MAX_STARTS_PER_HOUR) return 'too_many'
+  if (refusal) return refusal
   return !triggeredAt && triggerType === 'EVENT' ? 'not_triggered' : 'ready'
 }

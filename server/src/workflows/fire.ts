@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { countAffected, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { countAffected, type Db, many, maybeOne, type Pool, type Tx, transact } from '../db/index.ts'
+import { isStatementTimeout } from '../db/sql-state.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { every } from '../lib/every.ts'
 import { NIL_ID, newId } from '../lib/id.ts'
@@ -7,19 +8,19 @@ import type { Log } from '../lib/log.ts'
 import { findSegment } from '../segments/segment.ts'
 import { segmentSql } from '../segments/selection.ts'
 import { enrol, holdWorkflows } from './enrol.ts'
-import { nextFiringOf } from './schedule.ts'
+import { lastMissedFiring, nextFiringOf } from './schedule.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from './workflow.ts'
 
 /** Firings are promised by the minute. */
 const SWEEP_MS = 1_000
 const MAX_FIRED = 50
-/** After downtime, a firing that is older than this is not made up for. */
-const MAX_LATE_MINUTES = 60
-/** Contacts that one transaction looks at, members or not: a segment may have one member among a million contacts. */
-const PAGE = 1_000
+/** Contacts that one transaction looks at, whether members or not: a statement may take 5 s, and a segment may have few members. */
+const PAGE = 2_000
+/** Fewer after a page took too long. */
+const SMALLEST_PAGE = 100
 const WORK_MS = 1_000
 
-type Due = WorkflowRow & { firedFor: Date; now: Date; isTooLate: boolean }
+type Due = WorkflowRow & { dueAt: Date; now: Date }
 
 /** Starts the firings of SCHEDULE triggers that are due. Several workers share the work. */
 export const startFirings = (db: Pool, log: Log, isHeld: () => boolean) =>
@@ -32,23 +33,23 @@ export const startFirings = (db: Pool, log: Log, isHeld: () => boolean) =>
     log,
   )
 
-/** Of several missed times only the last one counts: the next time is computed from now. */
+/** Of several missed times only the last one is made up for. */
 export async function fireDue(tx: Tx) {
   const due = await many(
     tx,
     sql<Due>`
-      select ${WORKFLOW_COLUMNS}, w.next_firing_at as "firedFor", now() as now,
-        w.next_firing_at < now() - make_interval(mins => ${MAX_LATE_MINUTES}) as "isTooLate"
+      select ${WORKFLOW_COLUMNS}, w.next_firing_at as "dueAt", now() as now
       from workflows w join projects p on p.id = w.project_id
       where w.next_firing_at <= now() and not p.disabled and p.deleted_at is null
-      order by w.next_firing_at limit ${MAX_FIRED} for update of w skip locked
+      order by w.next_firing_at, w.project_id, w.id limit ${MAX_FIRED} for update of w skip locked
     `,
   )
   for (const workflow of due) await fire(tx, workflow)
 }
 
 async function fire(tx: Tx, workflow: Due) {
-  const { projectId, id: workflowId, firedFor, now, isTooLate } = workflow
+  const { projectId, id: workflowId, dueAt, now } = workflow
+  const missed = lastMissedFiring(workflow, { due: dueAt, now })
   await sql`
     update workflows set next_firing_at = ${nextFiringOf(workflow, now) ?? null} where project_id = ${projectId} and id = ${workflowId}
   `.execute(tx)
@@ -56,33 +57,40 @@ async function fire(tx: Tx, workflow: Due) {
     tx,
     sql`select from workflow_firings where project_id = ${projectId} and workflow_id = ${workflowId} and status = 'RUNNING'`,
   )
-  const reason = isTooLate ? 'too_late' : running ? 'under_way' : null
+  const reason = missed ? (running ? 'under_way' : null) : 'too_late'
   const firingId = newId()
   await sql`
     insert into workflow_firings (project_id, id, workflow_id, fired_for, status, reason, ended_at)
-    values (${projectId}, ${firingId}, ${workflowId}, ${firedFor}, ${reason ? 'SKIPPED' : 'RUNNING'}, ${reason}, case when ${reason !== null} then now() end)
+    values (${projectId}, ${firingId}, ${workflowId}, ${missed ?? dueAt}, ${reason ? 'SKIPPED' : 'RUNNING'}, ${reason}, case when ${reason !== null} then now() end)
   `.execute(tx)
   if (!reason) await enqueue(tx, 'workflows.fire', { projectId, firingId })
 }
 
 type FiringKey = { projectId: string; firingId: string }
+type FiringJob = FiringKey & { size?: number }
 
 /** Enrols pages for about a second, each in one transaction with the position; a new job does the rest. */
-export async function continueFiring(db: Pool, firing: FiringKey) {
-  for (const deadline = performance.now() + WORK_MS; ; ) {
-    const isLast = performance.now() > deadline
-    const hasMore = await transact(db, (tx) => firePage(tx, firing, isLast))
-    if (!hasMore || isLast) return
+export async function continueFiring(db: Pool, { size = PAGE, ...firing }: FiringJob) {
+  try {
+    for (const deadline = performance.now() + WORK_MS; ; ) {
+      if (!(await transact(db, (tx) => firePage(tx, firing, size)))) return
+      if (performance.now() > deadline) break
+    }
+  } catch (err) {
+    if (!isStatementTimeout(err) || size <= SMALLEST_PAGE) throw err
+    return transact(db, (tx) => enqueue(tx, 'workflows.fire', { ...firing, size: Math.max(SMALLEST_PAGE, Math.floor(size / 4)) }))
   }
+  return transact(db, (tx) => enqueue(tx, 'workflows.fire', { ...firing, size }))
 }
 
-type Firing = { workflowId: string; after: string | null; firedFor: Date }
+type Firing = { workflowId: string; after: string | null }
 
-async function firePage(tx: Tx, { projectId, firingId }: FiringKey, isLast: boolean): Promise<boolean> {
+/** Returns whether there may be another page. */
+async function firePage(tx: Tx, { projectId, firingId }: FiringKey, size: number): Promise<boolean> {
   const firing = await maybeOne(
     tx,
     sql<Firing>`
-      select workflow_id as "workflowId", after, fired_for as "firedFor" from workflow_firings
+      select workflow_id as "workflowId", after from workflow_firings
       where project_id = ${projectId} and id = ${firingId} and status = 'RUNNING' for update
     `,
   )
@@ -90,45 +98,63 @@ async function firePage(tx: Tx, { projectId, firingId }: FiringKey, isLast: bool
   const [workflow] = await holdWorkflows(tx, projectId, [firing.workflowId])
   const segmentId = workflow?.triggerType === 'SCHEDULE' ? (workflow.triggerConfig.segmentId as string) : undefined
   const segment = segmentId ? await findSegment(tx, projectId, segmentId) : undefined
-  // Disabled or changed meanwhile: the firing ends.
-  const { contactIds, end } = workflow && segment ? await readMembersPage(tx, segment, firing.after ?? NIL_ID) : NO_MEMBERS
-  const started = workflow
-    ? await enrol(
-        tx,
-        workflow,
-        contactIds.map((contactId) => ({ contactId })),
-      )
-    : new Map()
-  const hasMore = end !== undefined
+  if (!workflow || !segment) {
+    await endFiring(tx, { projectId, firingId, reason: segmentId ? 'segment_deleted' : 'disabled' })
+    return false
+  }
+  const page = await readMembersPage(tx, segment, { after: firing.after ?? NIL_ID, size })
+  const started = await enrol(
+    tx,
+    workflow,
+    page.contactIds.map((contactId) => ({ contactId })),
+  )
   await sql`
-    update workflow_firings set after = ${end ?? firing.after}, enrolled = enrolled + ${started.size},
-      status = ${hasMore ? 'RUNNING' : 'DONE'}, ended_at = case when ${!hasMore} then now() end
+    update workflow_firings set after = ${page.end ?? firing.after}, enrolled = enrolled + ${started.size}
     where project_id = ${projectId} and id = ${firingId}
   `.execute(tx)
-  if (hasMore && isLast) await enqueue(tx, 'workflows.fire', { projectId, firingId })
-  return hasMore
+  if (!page.end) await endFiring(tx, { projectId, firingId, reason: null })
+  return page.end !== undefined
 }
 
-/** `end`: the last contact of the page; undefined if the page is the last one. */
-type MembersPage = { contactIds: string[]; end: string | undefined }
-const NO_MEMBERS: MembersPage = { contactIds: [], end: undefined }
+/** With a reason if the workflow was disabled or changed meanwhile. */
+const endFiring = (tx: Tx, { projectId, firingId, reason }: FiringKey & { reason: string | null }) =>
+  sql`
+    update workflow_firings set status = 'DONE', reason = ${reason}, ended_at = now() where project_id = ${projectId} and id = ${firingId}
+  `.execute(tx)
 
-async function readMembersPage(tx: Tx, segment: NonNullable<Awaited<ReturnType<typeof findSegment>>>, after: string): Promise<MembersPage> {
-  const { projectId } = segment
+type Segment = NonNullable<Awaited<ReturnType<typeof findSegment>>>
+
+/** `end` is the last contact of the page; undefined if it is the last page. */
+async function readMembersPage(tx: Tx, segment: Segment, { after, size }: { after: string; size: number }) {
   const isMember = await segmentSql(tx, segment)
   const last = await maybeOne(
     tx,
-    sql<{ id: string }>`select id from contacts where project_id = ${projectId} and id > ${after} order by id offset ${PAGE - 1} limit 1`,
+    sql<{ id: string }>`
+      select id from contacts where project_id = ${segment.projectId} and id > ${after} order by id offset ${size - 1} limit 1
+    `,
   )
   const rows = await many(
     tx,
     sql<{ id: string }>`
       select id from contacts
-      where project_id = ${projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember} order by id
+      where project_id = ${segment.projectId} and id > ${after} ${last ? sql`and id <= ${last.id}` : sql``} and ${isMember}
+      order by id
     `,
   )
   return { contactIds: rows.map(({ id }) => id), end: last?.id }
 }
+
+const SHOWN_FIRINGS = 20
+
+/** The last firings of a workflow, newest first. */
+export const listFirings = (db: Db, { projectId, id }: { projectId: string; id: string }) =>
+  many(
+    db,
+    sql<{ firedFor: Date; status: 'RUNNING' | 'DONE' | 'SKIPPED'; reason: string | null; enrolled: number; endedAt: Date | null }>`
+      select fired_for as "firedFor", status, reason, enrolled, ended_at as "endedAt" from workflow_firings
+      where project_id = ${projectId} and workflow_id = ${id} order by id desc limit ${SHOWN_FIRINGS}
+    `,
+  )
 
 /** Firings whose job was lost are continued. For housekeeping. */
 export const resumeFirings = async (tx: Tx) => {

@@ -103,11 +103,15 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       const stored = stepOf(await readGraph(db, row), stepId) ?? notFound('step', stepId)
       const { config: given, templateId, name, position } = req.body
       const isConfigured = given !== undefined || (templateId !== undefined && templateId !== null)
-      const read = isConfigured
-        ? await readStepConfig({ type: stored.type, config: given ?? stored.config, templateId }, { path: '', target, projectId })
-        : {}
+      const changed = { type: stored.type, config: given ?? stored.config, templateId, storedTemplateId: stored.templateId }
+      const read = isConfigured ? await readStepConfig(changed, { path: '', target, projectId }) : {}
       const places: Places = { violation: () => 'config', step: () => '' }
-      const change = (graph: Graph) => withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
+      const change = (graph: Graph) => {
+        const current = stepOf(graph, stepId)
+        // The config was read for the type that the step had.
+        if (current && current.type !== stored.type) fail('CONFLICT', { message: 'The step was changed at the same moment.' })
+        return withChangedStep(graph, stepId, { name, position, ...read }, new Date().toISOString())
+      }
       const edit = { projectId, id: row.id, revisions: readIfMatch(req), places, change }
       const edited = (await transact(db, (tx) => editGraph(tx, edit))) ?? notFound('step', stepId)
       return showStep(stepOf(edited.graph, stepId)!, { workflowId: row.id, graph: edited.graph })

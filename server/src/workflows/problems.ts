@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
 import { type Graph, triggerOf, unreachableSteps } from './graph.ts'
+import { nextFiringOf } from './schedule.ts'
 import { referencesOfCondition, type StepCondition } from './step-condition.ts'
 import type { WorkflowRow } from './workflow.ts'
 
@@ -21,9 +22,32 @@ export async function findProblems(db: Db, workflow: WorkflowRow, graph: Graph):
       code: 'unreachable' as const,
       message: `No execution comes to the step "${name}".`,
     })),
+    ...(await findTriggerProblems(db, workflow, trigger.id)),
     ...(await findTemplateProblems(db, workflow.projectId, graph)),
     ...(await findSegmentProblems(db, workflow, graph)),
   ]
+}
+
+/** Events that Sterna records about emails. */
+const EMAIL_EVENTS = new Set(
+  ['sent', 'delivery', 'open', 'click', 'bounce', 'complaint', 'failed', 'received'].map((kind) => `email.${kind}`),
+)
+
+/** A trigger that cannot start the workflow. */
+async function findTriggerProblems(db: Db, workflow: WorkflowRow, stepId: string): Promise<Problem[]> {
+  const problem = (message: string): Problem[] => [{ stepId, code: 'trigger_incomplete', message }]
+  if (workflow.triggerType === 'SCHEDULE')
+    return nextFiringOf({ ...workflow, enabled: true }, new Date()) ? [] : problem('The schedule has a date that never comes.')
+  if (workflow.triggerType !== 'EVENT') return []
+  const name = workflow.triggerConfig.eventName as string
+  if (name.startsWith('email.') && !EMAIL_EVENTS.has(name)) return problem(`Sterna records no event "${name}".`)
+  const [, slug] = /^segment\.(.+)\.(?:entry|exit)$/s.exec(name) ?? []
+  if (slug === undefined) return []
+  const tracked = await many(
+    db,
+    sql`select 1 from segments where project_id = ${workflow.projectId} and slug = ${slug} and track_membership limit 1`,
+  )
+  return tracked.length ? [] : problem(`No segment with the slug "${slug}" tracks its membership.`)
 }
 
 async function findTemplateProblems(db: Db, projectId: string, { steps }: Graph): Promise<Problem[]> {

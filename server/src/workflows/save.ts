@@ -1,6 +1,8 @@
-import { sql } from 'kysely'
+import { isDeepStrictEqual } from 'node:util'
+import { type RawBuilder, sql } from 'kysely'
 import { maybeOne, one, type Tx } from '../db/index.ts'
 import { failStale, nextRevision } from '../http/if-match.ts'
+import { enqueue } from '../jobs/enqueue.ts'
 import { fail, invalid } from '../lib/errors.ts'
 import { newId } from '../lib/id.ts'
 import { lockSegments } from '../segments/limits.ts'
@@ -90,25 +92,31 @@ export async function changeWorkflow(tx: Tx, { projectId, id, revisions, changes
     allowReentry: changes.allowReentry ?? stored.allowReentry,
   }
   await checkSegment(tx, next)
-  const row = await updateWorkflow(tx, next, await readNow(tx))
+  const row = await updateWorkflow(tx, next, await nextFiringAfter(tx, stored, next))
   await listenForWorkflow(tx, row)
   return row
 }
 
-const readNow = async (tx: Tx) => (await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)).now
+/** A change that does not concern the schedule leaves the next firing as it is: it may be due at this moment. */
+async function nextFiringAfter(tx: Tx, stored: WorkflowRow, next: WorkflowRow) {
+  const scheduleOf = ({ enabled, triggerType, triggerConfig }: WorkflowRow) => ({ enabled, triggerType, triggerConfig })
+  if (isDeepStrictEqual(scheduleOf(stored), scheduleOf(next))) return sql`w.next_firing_at`
+  const { now } = await one(tx, sql<{ now: Date }>`select clock_timestamp() as now`)
+  return sql`${nextFiringOf(next, now) ?? null}::timestamptz`
+}
 
 async function checkSegment(tx: Tx, { projectId, triggerType, triggerConfig }: WorkflowRow) {
   if (triggerType !== 'SCHEDULE') return
   if (!(await findSegment(tx, projectId, triggerConfig.segmentId as string))) invalid('triggerConfig.segmentId', 'No such segment.')
 }
 
-const updateWorkflow = (tx: Tx, next: WorkflowRow, now: Date) =>
+const updateWorkflow = (tx: Tx, next: WorkflowRow, nextFiringAt: RawBuilder<unknown>) =>
   one(
     tx,
     sql<WorkflowRow>`
       update workflows w set name = ${next.name}, description = ${next.description}, trigger_type = ${next.triggerType},
         trigger_config = ${JSON.stringify(next.triggerConfig)}::jsonb, enabled = ${next.enabled}, allow_reentry = ${next.allowReentry},
-        next_firing_at = ${nextFiringOf(next, now) ?? null}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
+        next_firing_at = ${nextFiringAt}, updated_at = ${nextRevision(sql.ref('w.updated_at'))}
       where project_id = ${next.projectId} and id = ${next.id}
       returning ${WORKFLOW_COLUMNS}
     `,
@@ -125,7 +133,7 @@ export async function duplicateWorkflow(tx: Tx, key: WorkflowKey) {
   return insertWorkflow(tx, { ...original, name: original.name.slice(0, MAX_WORKFLOW_NAME - COPY.length) + COPY }, graph)
 }
 
-/** Refused while executions are active. False when there is no such workflow. Deletes its executions by a job. */
+/** Refused while executions are active. False when there is no such workflow. A job deletes its executions, figures and graphs. */
 export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Promise<boolean> {
   await lockSegments(tx, projectId)
   const workflow = await lockWorkflow(tx, { projectId, id })
@@ -136,7 +144,7 @@ export async function deleteWorkflow(tx: Tx, { projectId, id }: WorkflowKey): Pr
   )
   if (active) fail('CONFLICT', { message: 'The workflow has active executions. Cancel them first, or wait until they end.' })
   await stopListening(tx, { projectId, id })
-  await sql`delete from workflow_graphs where project_id = ${projectId} and workflow_id = ${id} and not pinned`.execute(tx)
   await sql`delete from workflows where project_id = ${projectId} and id = ${id}`.execute(tx)
+  await enqueue(tx, 'workflows.erase', { projectId, workflowId: id })
   return true
 }

@@ -3,6 +3,8 @@ import { readFacts } from '../conditions/facts.ts'
 import type { ContactFacts } from '../conditions/match.ts'
 import { readData } from '../contacts/data.ts'
 import type { Pool } from '../db/index.ts'
+import { findSubscribers, needsConsent } from '../delivery/outbox/sending-rules.ts'
+import { findVerified } from '../domains/verified.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 import { SECOND } from '../lib/units.ts'
@@ -15,7 +17,7 @@ import type { StartEvent } from './enrol.ts'
 import { ALL_STEP_TYPES, type Graph, type GraphStep, stepOf, transitionFor, triggerOf } from './graph.ts'
 import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from './step-condition.ts'
 import { delayMs, type StepConfigs } from './step-config.ts'
-import { executionVariables } from './steps/send-email.ts'
+import { executionVariables, findSuppressed } from './steps/send-email.ts'
 import { buildWebhookRequest } from './webhook-request.ts'
 import { readGraph, type WorkflowRow } from './workflow.ts'
 
@@ -88,6 +90,7 @@ async function simulateStep(db: Pool, { workflow, step, given }: StepInput): Pro
     }
     case 'CONDITION': {
       const branch = await simulateCondition(db, workflow.projectId, step.config as StepCondition, given)
+      if (!branch) return { ...goOn(), end: { end: 'FAILED', reason: 'segment_deleted' } }
       return goOn({ branch }, branch)
     }
     case 'UPDATE_CONTACT':
@@ -103,8 +106,11 @@ async function simulateStep(db: Pool, { workflow, step, given }: StepInput): Pro
   }
 }
 
+/** Undefined if a segment is gone. */
 async function simulateCondition(db: Pool, projectId: string, condition: StepCondition, { contact, isStored, event, at }: Simulated) {
-  const lookup = await loadLookup(db, projectId, referencesOfCondition(condition).segments)
+  const { segments } = referencesOfCondition(condition)
+  const lookup = await loadLookup(db, projectId, segments)
+  if (segments.some((id) => !lookup(id))) return undefined
   const compiled = compileCondition(condition, (id) => lookup(id) ?? { type: 'STATIC' })
   const expressions = compiled.cases.map(({ expression }) => expression)
   const [stored] = isStored ? await readFacts(db, { projectId, contactIds: [contact.id], expressions }) : []
@@ -128,9 +134,15 @@ async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { con
   if (!template) return failed('template_deleted')
   if (!template.from) return failed('no_sender')
   const to = recipient.type === 'CUSTOM' ? recipient.customEmail : contact.email
-  if (recipient.type === 'CONTACT' && template.type !== 'TRANSACTIONAL' && !contact.subscribed)
-    return { branch: null, result: { to, skipped: 'unsubscribed' }, at }
-  const reader: Recipient = {
+  const reader = recipient.type === 'CUSTOM' ? { projectId, email: to } : undefined
+  const isSubscribed = reader ? (await findSubscribers(db, [reader]))(reader) : contact.subscribed
+  const skipped = (reason: string): Taken => ({ branch: null, result: { to, skipped: reason }, at })
+  if (needsConsent(template.type) && !isSubscribed) return skipped('unsubscribed')
+  if ((await findSuppressed(db, projectId, [to])).has(to)) return skipped('suppressed')
+  const sender = { projectId, address: template.from }
+  const isVerified = (await findVerified(db, [sender]))(sender)
+  if (!isVerified) return { branch: null, result: { to }, at, end: { end: 'WAITING', reason: 'domain_not_verified' } }
+  const person: Recipient = {
     ...contact,
     createdAt: contact.createdAt.toISOString(),
     unsubscribeUrl: '',
@@ -138,7 +150,7 @@ async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { con
     manageUrl: '',
     data: { ...contact.data, ...executionVariables({ event, context: {} }, contact.data) },
   }
-  const rendered = await renderEmail({ subject: template.subject, body: '' }, reader, { projectId })
+  const rendered = await renderEmail({ subject: template.subject, body: '' }, person, { projectId })
   return {
     branch: null,
     at,

@@ -1,6 +1,9 @@
+import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Db } from '../db/index.ts'
+import { type Db, maybeOne } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
 import { readFigures } from './figures.ts'
+import { listFirings } from './fire.ts'
 import { ALL_STEP_TYPES } from './graph.ts'
 import { readGraph, type WorkflowRow } from './workflow.ts'
 
@@ -23,6 +26,18 @@ export const WorkflowStats = z.object({
   transitions: z.array(
     z.object({ transitionId: z.uuid(), fromStepId: z.uuid(), toStepId: z.uuid(), branch: z.string().nullable(), taken: z.int() }),
   ),
+  nextFiringAt: Timestamp.nullable().describe('Of a SCHEDULE that is enabled.'),
+  firings: z
+    .array(
+      z.object({
+        firedFor: Timestamp,
+        status: z.enum(['RUNNING', 'DONE', 'SKIPPED']),
+        reason: z.string().nullable().describe('`under_way`: the firing before had not ended. `too_late`: missed by more than an hour.'),
+        enrolled: z.int(),
+        endedAt: Timestamp.nullable(),
+      }),
+    )
+    .describe('The last firings of a SCHEDULE, newest first.'),
 })
 
 /** Figures of the current graph, over all versions that had the same steps and transitions. */
@@ -47,5 +62,15 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
       branch,
       taken: figure(transitionId, 'taken'),
     })),
+    nextFiringAt: (await readNextFiring(db, workflow))?.toISOString() ?? null,
+    firings: (await listFirings(db, workflow)).map(({ firedFor, endedAt, ...firing }) => ({
+      ...firing,
+      firedFor: firedFor.toISOString(),
+      endedAt: endedAt?.toISOString() ?? null,
+    })),
   }
 }
+
+const readNextFiring = async (db: Db, { projectId, id }: WorkflowRow) =>
+  (await maybeOne(db, sql<{ at: Date | null }>`select next_firing_at as at from workflows where project_id = ${projectId} and id = ${id}`))
+    ?.at

@@ -54,16 +54,22 @@ export type StepConfigs = {
 
 export const delayMs = ({ amount, unit }: StepConfigs['DELAY']) => Math.round(amount * UNIT_MS[unit])
 
-type Given = { type: StepType; config: unknown; templateId?: string | null | undefined }
+/** `storedTemplateId`: that of the step before the change. */
+type Given = {
+  type: StepType
+  config: unknown
+  templateId?: string | null | undefined
+  storedTemplateId?: string | null | undefined
+}
 type Reading = { path: string; target: WebhookTarget; projectId: string }
 
 /** Reads the config of a step that a caller sent. `path` is the place of the step in the request. */
-export async function readStepConfig({ type, config, templateId }: Given, { path, target, projectId }: Reading) {
+export async function readStepConfig({ type, config, templateId, storedTemplateId }: Given, { path, target, projectId }: Reading) {
   const given = parseAt(z.record(z.string(), z.unknown()), config ?? {}, `${path}config`)
   if (Buffer.byteLength(JSON.stringify(given)) > MAX_CONFIG_BYTES)
     invalid(`${path}config`, `At most ${MAX_CONFIG_BYTES / KB} KB.`, 'too_big')
   const at = `${path}config`
-  const read = type === 'SEND_EMAIL' ? readSendEmail(given, templateId, path) : READERS[type](given, at)
+  const read = type === 'SEND_EMAIL' ? readSendEmail(given, { templateId, storedTemplateId, path }) : READERS[type](given, at)
   if (type === 'WEBHOOK') await checkWebhook(read as StepConfigs['WEBHOOK'], { at, target, projectId })
   return {
     config: read as Record<string, unknown>,
@@ -91,9 +97,14 @@ const READERS: { [Type in Exclude<StepType, 'SEND_EMAIL'>]: (given: Record<strin
   EXIT: (given, at) => ({ reason: parseAt(ExitConfig, given, at).reason ?? null }),
 }
 
-function readSendEmail(given: Record<string, unknown>, own: string | null | undefined, path: string): StepConfigs['SEND_EMAIL'] {
+type TemplateIds = Pick<Given, 'templateId' | 'storedTemplateId'> & { path: string }
+
+function readSendEmail(
+  given: Record<string, unknown>,
+  { templateId: own, storedTemplateId, path }: TemplateIds,
+): StepConfigs['SEND_EMAIL'] {
   const { templateId, recipient } = parseAt(SendEmailConfig, given, `${path}config`)
-  const id = own ?? templateId ?? invalid(`${path}config.templateId`, 'Required.', 'required')
+  const id = own ?? templateId ?? storedTemplateId ?? invalid(`${path}config.templateId`, 'Required.', 'required')
   if (recipient?.type !== 'CUSTOM') return { templateId: id.toLowerCase(), recipient: { type: 'CONTACT' } }
   const customEmail = recipient.customEmail ?? invalid(`${path}config.recipient.customEmail`, 'Required.', 'required')
   return { templateId: id.toLowerCase(), recipient: { type: 'CUSTOM', customEmail } }

@@ -140,8 +140,7 @@ function follow({ execution, state, record, isNew, now, branch, figures }: Follo
   const transition = transitionFor(execution.graph, execution.step.id, branch)
   if (!transition) return { state: { ...state, status: 'COMPLETED' }, record, isNew, figures }
   const taken: Figure = { workflowId: execution.workflowId, subjectId: transition.id, kind: 'taken' }
-  if (state.visits >= MAX_VISITS)
-    return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: [...figures, taken] }
+  if (state.visits >= MAX_VISITS) return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures }
   const step = stepOf(execution.graph, transition.toStepId)!
   const arrivedAt = arrivalAfter(execution, now)
   const next: Running = {
@@ -164,16 +163,14 @@ const without = <Value>(values: Record<string, Value>, key: string | undefined) 
 
 /**
  * When the next step begins: at the end of a pause, even if a worker came to it later; at the time of the event that ended a wait; otherwise
- * when the step itself began. So no event between two steps is missed.
+ * when the step itself began. So no event between two steps is missed, not even one that the host of a webhook tracks before it answers.
  */
-function arrivalAfter({ step, status, dueAt, awaits, arrivedAt, seen }: Running, now: Date): Date {
-  if (step.type === 'WEBHOOK') return now
-  if (step.type === 'WAIT_FOR_EVENT' && awaits === null) {
-    const event = seen[(step.config as StepConfigs['WAIT_FOR_EVENT']).eventName]
-    return event ? new Date(event.createdAt) : now
-  }
-  if (status === 'WAITING') return dueAt && dueAt < now ? dueAt : now
-  return arrivedAt
+function arrivalAfter({ step, dueAt, awaits, arrivedAt, seen }: Running, now: Date): Date {
+  if (step.type !== 'DELAY' && step.type !== 'WAIT_FOR_EVENT') return arrivedAt
+  const event =
+    step.type === 'WAIT_FOR_EVENT' && awaits === null ? seen[(step.config as StepConfigs['WAIT_FOR_EVENT']).eventName] : undefined
+  if (event) return new Date(event.createdAt)
+  return dueAt && dueAt < now ? dueAt : now
 }
 
 function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome): StepRecord {

@@ -15,6 +15,7 @@ import { webhookHostOf } from './steps/webhook.ts'
 import { applyOutcomes } from './transition.ts'
 import { buildWebhookRequest, readWebhookContact } from './webhook-request.ts'
 import { getWebhookSecret, signWebhook } from './webhook-secret.ts'
+import { isBeingWiped } from './wiped.ts'
 
 type Deps = { db: Pool; secrets: Secrets; log: Log; isHeld: () => boolean; safeFetch: SafeFetch; pollMs?: number }
 
@@ -65,7 +66,7 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     count(perProject, execution.projectId, 1)
     count(perHost, hostKey, 1)
     const work = request(execution)
-      .catch((err) => warn({ err, projectId: execution.projectId, execution: execution.id }, 'could not make a webhook request; retrying'))
+      .catch((err) => warn({ err, projectId: execution.projectId, execution: execution.id }, 'could not settle a webhook request; retrying'))
       .finally(() => {
         inFlight.delete(work)
         count(perProject, execution.projectId, -1)
@@ -78,7 +79,10 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
 
   async function request({ projectId, host: _host, leasedUntil, ...claimed }: Leased) {
     const [execution] = await withGraphs(db, projectId, [claimed])
-    const result = await attempt(projectId, execution!)
+    const result = await attempt(projectId, execution!).catch((err): Attempted => {
+      warn({ err, projectId, execution: execution!.id }, 'could not make a webhook request; retrying')
+      return { is: 'failed', reason: 'The request could not be made.', ms: 0 }
+    })
     crash('webhook-answered')
     await transact(db, (tx) => settle(tx, projectId, { execution: execution!, leasedUntil, result }))
   }
@@ -138,7 +142,7 @@ async function leaseWebhooks(tx: Tx, { perProject, perHost, free }: Busy): Promi
       ), ranked as (
         select h.project_id, h.webhook_host, h.due_at, row_number() over (partition by h.project_id order by h.due_at) as rank
         from hosts h join projects p on p.id = h.project_id
-        where h.due_at <= now() and not p.disabled and p.deleted_at is null
+        where h.due_at <= now() and not p.disabled and p.deleted_at is null and not ${isBeingWiped(sql`p.id`)}
           and ${underWay(perHost, sql`h.project_id || ' ' || h.webhook_host`)} < ${MAX_OF_HOST}
       ), due as materialized (
         select project_id, webhook_host from ranked

@@ -90,6 +90,7 @@ const OWNERS: Record<string, string> = {
   user_tokens: 'auth',
   users: 'auth',
   webhook_secrets: 'workflows',
+  workflow_entries: 'workflows',
   workflow_executions: 'workflows',
   workflow_figures: 'workflows',
   workflow_firings: 'workflows',

@@ -55,7 +55,7 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
       ), open_streams as materialized (
         select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
         where (select not p.disabled from projects p where p.id = m."projectId")
-          -- Only campaigns have a row.
+          -- Only campaigns, and workflows of a project that is being reset, have a row.
           and case when (select true from streams t where t.project_id = m."projectId" and t.id = m."streamId") then (
             select true from streams t where t.project_id = m."projectId" and t.id = m."streamId" and not ${isStopped}
             for share skip locked) else true end

@@ -21,4 +21,4 @@ export function streamOf({ sourceType, campaignId, test }: EmailSource, projectI
 }
 
 /** The id of the project as a UUIDv8, which no campaign has. */
-const workflowStream = (projectId: string) => `${projectId.slice(0, 14)}8${projectId.slice(15)}`
+export const workflowStream = (projectId: string) => `${projectId.slice(0, 14)}8${projectId.slice(15)}`

@@ -3,7 +3,7 @@ import { countAffected, type Db, maybeOne, one, type Tx } from '../../db/index.t
 import { isProven } from '../../domains/proof.ts'
 import { NIL_ID } from '../../lib/id.ts'
 import { notifyQueued } from './queue-notifications.ts'
-import { PRIORITIES } from './stream-of.ts'
+import { PRIORITIES, workflowStream } from './stream-of.ts'
 
 /** The stream of a campaign has the id of the campaign. */
 export type StreamRef = { projectId: string; streamId: string }
@@ -53,6 +53,17 @@ export const cancelStream = async (tx: Tx, stream: StreamRef) =>
 /** Cancels all streams of a project, for its reset or deletion. */
 export const cancelStreamsOf = (tx: Tx, projectId: string) =>
   countAffected(tx, sql`update streams set cancelled_at = now() where project_id = ${projectId} and cancelled_at is null`)
+
+/**
+ * For the reset or deletion of a project: emails of its workflows do not leave any more. The row is wiped after the emails. Until then no
+ * execution goes on, so no email of a new workflow is cancelled.
+ */
+export const cancelWorkflowStream = (tx: Tx, projectId: string) =>
+  sql`
+    insert into streams (project_id, id, lane, from_domain, cancelled_at)
+    values (${projectId}, ${workflowStream(projectId)}, ${PRIORITIES.bulk}, '', now())
+    on conflict (project_id, id) do update set cancelled_at = excluded.cancelled_at
+  `.execute(tx)
 
 /** Takes effect with the next claim. */
 export async function setStreamRate(tx: Tx, stream: StreamRef, ratePerMinute: Rate) {

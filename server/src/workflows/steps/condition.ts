@@ -13,9 +13,14 @@ export const runCondition: StepRunner = async (tx, { projectId }, executions) =>
   const pause = createYield()
   for (const several of byStep.values()) {
     const condition = several[0]!.step.config as StepCondition
-    const known = await loadLookup(tx, projectId, referencesOfCondition(condition).segments)
-    // A segment that is gone, during a reset of the project, has no members.
-    const compiled = compileCondition(condition, (id) => known(id) ?? { type: 'STATIC' })
+    const { segments } = referencesOfCondition(condition)
+    const lookup = await loadLookup(tx, projectId, segments)
+    if (segments.some((id) => !lookup(id))) {
+      for (const { id } of several) outcomes.set(id, { is: 'failed', error: 'segment_deleted' })
+      continue
+    }
+    // Segments that these refer to, and that are gone, have no members: as for every other use of a segment.
+    const compiled = compileCondition(condition, (id) => lookup(id) ?? { type: 'STATIC' })
     const expressions = compiled.cases.map(({ expression }) => expression)
     const facts = await readFacts(tx, { projectId, contactIds: several.map(({ contactId }) => contactId), expressions })
     const context = await readContext(

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { NO_DATA } from '../../contacts/data.ts'
 import { mergeUpserts, toUpsert, upsertContacts } from '../../contacts/upsert.ts'
-import { many, type Tx } from '../../db/index.ts'
+import { type Db, many, type Tx } from '../../db/index.ts'
 import { enqueueEmails, insertContents, type NewEmail } from '../../delivery/outbox/enqueue.ts'
 import type { OwnVariables } from '../../delivery/outbox/own-variables.ts'
 import { notifyQueued } from '../../delivery/outbox/queue-notifications.ts'
@@ -29,7 +29,8 @@ type Recipient = { contactId: string; email: string; subscribed: boolean; isCust
 export const runSendEmail: StepRunner = async (tx, batch, executions) => {
   const templates = await readTemplates(tx, batch.projectId, executions)
   const recipients = await readRecipients(tx, batch, executions)
-  const suppressed = await findSuppressed(tx, batch.projectId, [...recipients.values()])
+  const addresses = [...recipients.values()].map(({ email }) => email)
+  const suppressed = await findSuppressed(tx, batch.projectId, addresses)
   const outcomes = executions.map((execution): StepOutcome | undefined => {
     const template = templates.get(templateIdOf(execution))
     const recipient = recipients.get(execution.id)
@@ -92,11 +93,12 @@ async function readRecipients(tx: Tx, { projectId, contacts }: StepBatch, execut
   return new Map(recipients)
 }
 
-async function findSuppressed(tx: Tx, projectId: string, recipients: Recipient[]): Promise<Set<string>> {
-  const emails = [...new Set(recipients.map(({ email }) => email))]
+/** Those of the addresses that get no email from the project. */
+export async function findSuppressed(db: Db, projectId: string, addresses: string[]): Promise<Set<string>> {
+  const emails = [...new Set(addresses)]
   if (!emails.length) return new Set()
   const rows = await many(
-    tx,
+    db,
     sql<{ email: string }>`
       select email from unnest(${emails}::text[]) as given(email) where ${isSuppressedSql(sql`${projectId}::uuid`, sql`given.email`)}
     `,
