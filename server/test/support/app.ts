@@ -189,6 +189,14 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   event_count_deltas: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,
+  workflow_figures: sql`
+    select (project_id, workflow_id, subject_id, kind, sum(n))::text as row
+    from (
+      select project_id, workflow_id, subject_id, kind, n from workflow_figures
+      union all select project_id, workflow_id, subject_id, kind, n from workflow_tallies) as f
+    group by project_id, workflow_id, subject_id, kind order by 1
+  `,
+  workflow_tallies: sql`select '' as row where false`,
 }
 
 const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`

@@ -51,6 +51,20 @@ export function useTwoProjects(sterna: Sterna) {
     const campaign = async ({ sk }: Project, from: string) =>
       (await sterna.call('POST', '/campaigns', { key: sk, body: { name: 'News', subject: 'Hi', body: 'Hi', from, audienceType: 'ALL' } }))
         .body.data.id as string
+    /** A workflow with a step, a transition to it, and an execution that waits at the step. */
+    const workflow = async ({ sk }: Project, contactId: string) => {
+      const post = async (path: string, body: object) => (await sterna.call('POST', path, { key: sk, body })).body
+      const { id, steps } = await post('/workflows', { name: 'Welcome', eventName: 'welcome' })
+      const step = await post(`/workflows/${id}/steps`, { type: 'DELAY', config: { amount: 1, unit: 'days' } })
+      const transition = await post(`/workflows/${id}/transitions`, { fromStepId: steps[0].id, toStepId: step.id })
+      await sterna.call('PATCH', `/workflows/${id}`, { key: sk, body: { enabled: true } })
+      const execution = await post(`/workflows/${id}/executions`, { contactId })
+      return { workflows: id, steps: step.id, transitions: transition.id, executions: execution.id } as Record<string, string>
+    }
+    const workflows = async () => {
+      const [own, foreign] = [await workflow(mine, contacts.own), await workflow(theirs, contacts.foreign)]
+      return Object.fromEntries(Object.keys(own).map((kind) => [kind, { own: own[kind]!, foreign: foreign[kind]! }]))
+    }
     const emails = async () => {
       const senders = { own: [mine, 'mine.example'], foreign: [theirs, 'theirs.example'] } as const
       const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
@@ -88,6 +102,7 @@ export function useTwoProjects(sterna: Sterna) {
       // Numbers of versions: those of a foreign template are behind its id.
       versions: { own: '1', foreign: '99' },
       ...(await emails()),
+      ...(await workflows()),
       suppressions: {
         own: await suppression(mine, 'own@suppressed.example'),
         foreign: await suppression(theirs, 'foreign@suppressed.example'),
@@ -99,6 +114,7 @@ export function useTwoProjects(sterna: Sterna) {
     await vi.waitFor(async () => {
       const open = await many(sterna.db, sql`select 1 from jobs where finished_at is null`)
       expect(open).toEqual([])
+      expect(await many(sterna.db, sql`select 1 from workflow_executions where status = 'RUNNING'`)).toEqual([])
     })
     Object.assign(setting, { mine, theirs, ids })
   })

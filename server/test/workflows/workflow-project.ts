@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect } from 'vitest'
 import type { Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
@@ -49,5 +50,24 @@ export async function newWorkflowProject(sterna: Sterna) {
       return execution(id, only.id)
     })
 
-  return { ...project, create, get, addStep, connect, line, executions, execution, ended, created }
+  const start = (id: string, contactId: string, context?: object) =>
+    call('POST', `/workflows/${id}/executions`, { contactId, ...(context ? { context } : {}) })
+
+  /** The only execution, once it waits. */
+  const waiting = (id: string) =>
+    eventually(async () => {
+      const [only] = await executions(id, '?status=WAITING')
+      expect(only).toBeDefined()
+      return execution(id, only.id)
+    })
+
+  /** Lets the time of a pause pass, or that until the next attempt. */
+  const elapse = (executionId: string) =>
+    sql`update workflow_executions set due_at = now() where project_id = ${project.id} and id = ${executionId}`.execute(sterna.db)
+
+  const explain = async (id: string, contactId: string): Promise<Answer['body']> =>
+    (await call('GET', `/workflows/${id}/explain/${contactId}`)).body
+  const stats = async (id: string): Promise<Answer['body']> => (await call('GET', `/workflows/${id}/stats`)).body
+
+  return { ...project, create, get, addStep, connect, line, executions, execution, ended, created, start, waiting, elapse, explain, stats }
 }

@@ -120,6 +120,27 @@ describe('updating a workflow', () => {
   })
 })
 
+describe('the problems of a workflow', () => {
+  test.each<[string, object]>([
+    ['a schedule whose date never comes', { triggerType: 'SCHEDULE', schedule: '0 0 31 2 *' }],
+    ['an event about emails that does not exist', { eventName: 'email.opened' }],
+    ['the events of a segment that is not tracked', { eventName: 'segment.nowhere.entry' }],
+  ])('name %s', async (_, { triggerType = 'EVENT', ...config }: { triggerType?: string }) => {
+    const { id, steps } = await project.create()
+    const { body: segment } = await project.call('POST', '/segments', { name: 'Scheduled', type: 'STATIC' })
+    const triggerConfig = { ...config, ...(triggerType === 'SCHEDULE' ? { segmentId: segment.id } : {}) }
+    const { status, body } = await project.call('PATCH', `/workflows/${id}`, { triggerType, triggerConfig })
+    expect(status).toBe(200)
+    expect(body.problems).toContainEqual({ stepId: steps[0].id, code: 'trigger_incomplete', message: expect.any(String) })
+  })
+
+  test('do not name the events of a tracked segment, or of emails', async () => {
+    const { body: segment } = await project.call('POST', '/segments', { name: 'Tracked', type: 'STATIC', trackMembership: true })
+    for (const eventName of [`segment.${segment.slug}.exit`, 'email.open', 'signup'])
+      expect((await project.create({ eventName })).problems).toMatchObject([{ code: 'no_steps' }])
+  })
+})
+
 describe('the config of a step', () => {
   const tree = (field: string) => ({ logic: 'AND', groups: [{ filters: [{ field, operator: 'equals', value: 'x' }] }] })
   test.each<[string, object, [string, string][]]>([
@@ -177,6 +198,23 @@ describe('the config of a step', () => {
     const answer = await project.call('POST', `/workflows/${id}/steps`, step)
     expect([answer.status, issues(answer)]).toEqual([422, expected])
     expect((await project.get(id)).version).toBe(1)
+  })
+
+  test('of an email keeps its template when only the recipient is changed', async () => {
+    const { id } = await project.create()
+    const templateId = await project.template({ from: `hello@${project.domain}` })
+    const step = await project.addStep(id, { type: 'SEND_EMAIL', templateId })
+    const recipient = { type: 'CUSTOM', customEmail: 'sales@example.com' }
+    const { body } = await project.call('PATCH', `/workflows/${id}/steps/${step.id}`, { config: { recipient } })
+    expect(body).toMatchObject({ templateId, config: { templateId, recipient } })
+    const other = await project.template({ from: `hello@${project.domain}` })
+    const changed = await project.call('PATCH', `/workflows/${id}/steps/${step.id}`, { config: { templateId: other } })
+    expect(changed.body).toMatchObject({ templateId: other, config: { recipient: { type: 'CONTACT' } } })
+    const { data } = (await project.call('GET', `/templates/usage?ids=${templateId},${other}`)).body
+    expect(Object.fromEntries(data.map((each: { id: string; workflowCount: number }) => [each.id, each.workflowCount]))).toEqual({
+      [templateId]: 0,
+      [other]: 1,
+    })
   })
 
   test('may ask about the contact, the event and the context in one tree', async () => {
