@@ -14,6 +14,15 @@ async function idsOf(items: AsyncIterable<unknown>) {
   return ids
 }
 
+test('the executions of a workflow are read to their end, with the filters on every page', async () => {
+  const { client, requests } = await serve([numberedPage([1, 2], 1, 2), numberedPage([3], 2, 2)])
+  expect(await idsOf(client.workflows.allExecutions('w1', { status: 'WAITING' }))).toEqual(['c1', 'c2', 'c3'])
+  expect(requests.map(({ line }) => line)).toEqual([
+    'GET /workflows/w1/executions?status=WAITING&pageSize=100&page=1',
+    'GET /workflows/w1/executions?status=WAITING&pageSize=100&page=2',
+  ])
+})
+
 describe('a list with cursors', () => {
   test('is read to its end, with the filters on every page', async () => {
     const { client, requests } = await serve([cursorPage([1, 2], 'x'), cursorPage([3, 4], 'y'), cursorPage([5], null)])

@@ -34,6 +34,18 @@ test.each<[string[], string[]]>([
     ['workflows.createStep', 'workflows.updateStep', 'workflows.deleteStep'],
   ],
   [
+    ['PUT /workflows/{id}/graph', 'POST /workflows/{id}/transitions', 'DELETE /workflows/{id}/transitions/{transitionId}'],
+    ['workflows.updateGraph', 'workflows.createTransition', 'workflows.deleteTransition'],
+  ],
+  [
+    ['POST /workflows/{id}/executions', 'DELETE /workflows/{id}/executions/{executionId}', 'POST /workflows/{id}/simulate'],
+    ['workflows.startExecution', 'workflows.cancelExecution', 'workflows.simulate'],
+  ],
+  [
+    ['GET /projects/{id}/webhook-secret', 'POST /projects/{id}/webhook-secret'],
+    ['projects.webhookSecret', 'projects.rotateWebhookSecret'],
+  ],
+  [
     ['GET /workflows/{id}/executions[]', 'GET /workflows/{id}/executions/{executionId}', 'POST /workflows/{id}/executions/cancel-all'],
     ['workflows.listExecutions', 'workflows.getExecution', 'workflows.cancelAllExecutions'],
   ],

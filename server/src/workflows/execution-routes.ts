@@ -69,7 +69,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'List executions',
-        description: 'Newest first. At most 10,000 are counted.',
+        description: 'Newest first. At most 10,000 are counted and listed: filters find the others.',
         params: WorkflowParam,
         querystring: ExecutionsQuery,
         response: {

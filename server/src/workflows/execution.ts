@@ -168,7 +168,7 @@ export const ExecutionsQuery = PageQuery.extend({
   contactId: z.uuid().optional(),
 })
 
-/** Rows that are counted and skipped at most: the list is for looking, not for exporting. */
+/** Executions that are counted and listed at most: the filters find the others. */
 const MAX_COUNTED = 10_000
 
 export async function listExecutions(db: Db, key: { projectId: string; workflowId: string }, query: z.output<typeof ExecutionsQuery>) {
@@ -178,9 +178,10 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
     ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
     ${contactId ? sql`and e.contact_id = ${contactId}` : sql``}`
   const offset = Math.min((page - 1) * pageSize, MAX_COUNTED)
+  const limit = Math.min(pageSize, MAX_COUNTED - offset)
   const rows = await many(
     db,
-    sql<Row>`select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${pageSize} offset ${offset}`,
+    sql<Row>`select ${COLUMNS} from workflow_executions e where ${where} order by e.id desc limit ${limit} offset ${offset}`,
   )
   const { total } = await one(
     db,
