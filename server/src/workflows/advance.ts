@@ -45,7 +45,7 @@ export async function claimExecutions(tx: Tx, projectId: string, limit: number, 
     sql<Claimed>`
       select ${RUNNING_COLUMNS} from workflow_executions e
       where e.project_id = ${projectId} and e.due_at <= now() and e.webhook_host is null ${only ? sql`and e.id = ${only}` : sql``}
-        and not ${isBeingWiped(sql`e.project_id`)}
+        and not ${isBeingWiped(sql`${projectId}`)}
       order by e.due_at limit ${limit} for update of e skip locked
     `,
   )

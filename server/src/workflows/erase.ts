@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
-import { type WipeScope, wipeRows, wipeSql } from '../db/wipe-rows.ts'
+import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from './workflow.ts'
@@ -13,31 +13,29 @@ export async function wipeWorkflows(tx: Tx, scope: WipeScope) {
   return deleted.length
 }
 
-const startedInScope = ({ before }: WipeScope) => sql`t.started_at <= ${before}::timestamptz`
+/** Rows of workflows that are gone: others write some of them after the wipe was requested. */
+const isOrphan = sql`not exists (select from workflows w where w.project_id = t.project_id and w.id = t.workflow_id)`
+const inScope = (scope: WipeScope) => sql`${createdInScope(scope)} or ${isOrphan}`
 
-/** Also of workflows that are already gone. */
-export const wipeExecutions = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_executions', scope)
+export const wipeExecutions = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_executions', scope, { which: inScope(scope) })
 export const wipeStepExecutions = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_step_executions', scope, { key: ['execution_id', 'visit'], which: startedInScope(scope) })
+  wipeRows(tx, 'workflow_step_executions', scope, { key: ['execution_id', 'visit'], which: isOrphan })
 export const wipeGraphs = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_graphs', scope, {
-    key: ['workflow_id', 'version'],
-    which: sql`not exists (select from workflows w where w.project_id = t.project_id and w.id = t.workflow_id)`,
-  })
+  wipeRows(tx, 'workflow_graphs', scope, { key: ['workflow_id', 'version'], which: isOrphan })
 export const wipeFigures = async (tx: Tx, scope: WipeScope) =>
-  (await wipeRows(tx, 'workflow_tallies', scope)) +
-  (await wipeRows(tx, 'workflow_figures', scope, { key: ['workflow_id', 'subject_id', 'kind'] }))
+  (await wipeRows(tx, 'workflow_tallies', scope, { which: inScope(scope) })) +
+  (await wipeRows(tx, 'workflow_figures', scope, { key: ['workflow_id', 'subject_id', 'kind'], which: inScope(scope) }))
 export const wipeRefusals = (tx: Tx, scope: WipeScope) =>
-  wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'] })
+  wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which: inScope(scope) })
+export const wipeEntries = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'workflow_entries', scope, { key: ['workflow_id', 'contact_id'], which: inScope(scope) })
+export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope, { which: inScope(scope) })
 /** A reset keeps the secret, as it keeps the keys. */
 export const wipeWebhookSecret = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'webhook_secrets', scope, {
     key: ['project_id'],
     which: sql`exists (select from projects p where p.id = t.project_id and p.deleted_at is not null)`,
   })
-export const wipeFirings = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_firings', scope)
-
-export const wipeEntries = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'workflow_entries', scope, { key: ['workflow_id', 'contact_id'] })
 
 type ErasedWorkflow = { projectId: string; workflowId: string }
 /** Rows deleted in one transaction. */

@@ -211,7 +211,7 @@ export function workflowGraphRoutes(app: App, { db, config: settings }: Deps) {
       const transitions = req.body.transitions.map((each) => ({ ...each, id: each.id?.toLowerCase(), branch: branchOf(each) }))
       const places: Places = {
         violation: ({ index, field }) => (index === undefined ? field : `transitions.${index}.${field}`),
-        step: ({ id: stepId }) => `steps.${req.body.steps.findIndex((step) => step.id?.toLowerCase() === stepId)}.`,
+        step: (index) => `steps.${index}.`,
       }
       const change = (graph: Graph) => replaceGraph(graph, { steps, transitions }, new Date().toISOString())
       const edit = { projectId, id, revisions: readIfMatch(req), version: req.body.version, places, change }

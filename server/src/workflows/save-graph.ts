@@ -4,7 +4,7 @@ import { failStale, nextRevision } from '../http/if-match.ts'
 import { type FieldIssue, fail, invalid } from '../lib/errors.ts'
 import { MB } from '../lib/units.ts'
 import { lockSegments } from '../segments/limits.ts'
-import { type Graph, type GraphStep, type Violation, violationsOf } from './graph.ts'
+import { type Graph, type Violation, violationsOf } from './graph.ts'
 import { listenForWorkflow } from './listeners.ts'
 import { checkGraphReferences, type GraphUses, usesOfGraph } from './uses.ts'
 import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type WorkflowRow } from './workflow.ts'
@@ -13,7 +13,7 @@ import { lockWorkflow, readGraph, WORKFLOW_COLUMNS, type WorkflowKey, type Workf
 const MAX_GRAPH_BYTES = MB
 
 /** Names the place in the request of what is wrong. */
-export type Places = { violation: (violation: Violation) => string; step: (step: GraphStep) => string }
+export type Places = { violation: (violation: Violation) => string; step: (index: number) => string }
 
 type Edit = WorkflowKey & {
   revisions: string[] | undefined
@@ -41,7 +41,7 @@ export async function editGraph(tx: Tx, edit: Edit): Promise<{ row: WorkflowRow;
   if (!graph) return undefined
   refuseViolations(graph, edit.places)
   const changed = graph.steps.filter((step) => !before.steps.includes(step))
-  await checkGraphReferences(tx, edit.projectId, changed, edit.places.step)
+  await checkGraphReferences(tx, edit.projectId, changed, (step) => edit.places.step(graph.steps.indexOf(step)))
   await refuseForeignIds(tx, stored, { before, graph })
   return { row: await storeVersion(tx, stored, graph), graph }
 }

@@ -299,6 +299,8 @@ describe('replacing the graph', () => {
     expect([foreign.status, issues(foreign)]).toEqual([422, [['steps.0.id', 'custom']]])
     const wrong = await put({ ...graph, version: 2, transitions: [{ fromStepId: a, toStepId: a }] })
     expect([wrong.status, issues(wrong)]).toEqual([422, [['transitions.0.toStepId', 'custom']]])
+    const missing = await put({ version: 2, steps: [exit, { type: 'SEND_EMAIL', config: { templateId: randomUUID() } }], transitions: [] })
+    expect([missing.status, issues(missing)]).toEqual([422, [['steps.1.config.templateId', 'custom']]])
     const twice = await put({ ...graph, version: 2, steps: [...graph.steps, { id: a, ...delay }] })
     expect([twice.status, issues(twice)]).toEqual([422, [['steps.2.id', 'custom']]])
   })
