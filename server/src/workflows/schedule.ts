@@ -21,8 +21,10 @@ export function nextFiringOf({ enabled, triggerType, triggerConfig }: Schedule, 
  * late. A schedule has at most 60 firings in an hour.
  */
 export function lastMissedFiring(workflow: Schedule, { due, now }: { due: Date; now: Date }): Date | undefined {
-  let last: Date | undefined
-  const from = new Date(Math.max(due.getTime(), now.getTime() - MAX_LATE_MS) - 1)
+  const earliest = now.getTime() - MAX_LATE_MS
+  const isRecent = due.getTime() >= earliest
+  let last = isRecent ? due : undefined
+  const from = isRecent ? due : new Date(earliest - 1)
   for (let at = nextFiringOf(workflow, from); at && at <= now; at = nextFiringOf(workflow, at)) last = at
   return last
 }

@@ -66,7 +66,9 @@ export function startWebhooks({ db, secrets, log, isHeld, safeFetch, pollMs = PO
     count(perProject, execution.projectId, 1)
     count(perHost, hostKey, 1)
     const work = request(execution)
-      .catch((err) => warn({ err, projectId: execution.projectId, execution: execution.id }, 'could not settle a webhook request; retrying'))
+      .catch((err) =>
+        warn({ err, projectId: execution.projectId, execution: execution.id }, 'could not settle a webhook request; retrying'),
+      )
       .finally(() => {
         inFlight.delete(work)
         count(perProject, execution.projectId, -1)
