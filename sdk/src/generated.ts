@@ -4314,7 +4314,7 @@ export interface Operations {
   /**
    * List executions
    *
-   * Newest first. At most 10,000 are counted.
+   * Newest first. At most 10,000 are counted and listed: filters find the others.
    */
   'GET /workflows/{id}/executions': {
     params: {
@@ -4574,6 +4574,17 @@ export interface Operations {
         toStepId: string
         branch: string | null
         taken: number
+      }[]
+      /** Of a SCHEDULE that is enabled. */
+      nextFiringAt: string | null
+      /** The last firings of a SCHEDULE, newest first. */
+      firings: {
+        firedFor: string
+        status: 'RUNNING' | 'DONE' | 'SKIPPED'
+        /** `under_way`: the firing before had not ended. `too_late`: missed by more than an hour. */
+        reason: string | null
+        enrolled: number
+        endedAt: string | null
       }[]
     }
   }
@@ -5494,7 +5505,7 @@ export class WorkflowsApi extends Resource {
   readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/duplicate'>> =>
     this.call('POST /workflows/{id}/duplicate', { params: { id } }, options)
 
-  /** List executions. Newest first. At most 10,000 are counted. */
+  /** List executions. Newest first. At most 10,000 are counted and listed: filters find the others. */
   readonly listExecutions = (id: string, query: Query<'GET /workflows/{id}/executions'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/executions'>> =>
     this.call('GET /workflows/{id}/executions', { params: { id }, query }, options)
 
