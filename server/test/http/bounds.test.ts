@@ -308,6 +308,9 @@ describe('slow reads', () => {
       '/templates',
       '/templates/:id/usage',
       '/templates/usage',
+      '/workflows',
+      '/workflows/:id/executions',
+      '/workflows/fields',
     ])
   })
 })

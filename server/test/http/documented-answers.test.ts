@@ -265,6 +265,8 @@ const KNOWN: Record<string, () => object> = {
   'POST /segments': () => ({ condition: CONDITION }),
   'POST /segments/preview': () => ({ condition: CONDITION }),
   'POST /contacts/bulk-add-to-segment': () => ({ segmentId: setting.ids.segments!.own }),
+  'POST /workflows/{id}/steps': () => ({ type: 'EXIT', config: {} }),
+  'POST /workflows/{id}/transitions': () => ({ fromStepId: setting.ids.steps!.own, toStepId: setting.ids.exits!.own, branch: null }),
 }
 const FORMS: Record<string, Sent> = {
   'POST /contacts/import': { body: multipart([{ content: 'email\nimported@example.com\n' }]), type: MULTIPART['content-type'] },
@@ -284,6 +286,9 @@ const UNREADABLE: [string, string | null][] = [
 
 /** Last, in this order: each removes data that the others need. */
 const LAST = [
+  'POST /workflows/{id}/executions/cancel-all',
+  'DELETE /workflows/{id}/steps/{stepId}',
+  'DELETE /workflows/{id}',
   'POST /users/@me/projects/{id}/regenerate-keys',
   'POST /users/@me/projects/{id}/reset',
   'GET /auth/logout',
@@ -330,6 +335,10 @@ describe('every response matches the document, for valid and invalid requests to
       'POST /campaigns/{id}/resend',
       'GET /campaigns/export/{jobId}',
       'GET /campaigns/export/{jobId}/file',
+      // The version grows with the requests before it.
+      'PUT /workflows/{id}/graph',
+      // The sample contact is in the workflow already.
+      'POST /workflows/{id}/executions',
     ]
     expect(api.operations.map(nameOf).filter((name) => !succeeded.has(name))).toEqual(NEVER)
   })

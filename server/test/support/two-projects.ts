@@ -51,15 +51,19 @@ export function useTwoProjects(sterna: Sterna) {
     const campaign = async ({ sk }: Project, from: string) =>
       (await sterna.call('POST', '/campaigns', { key: sk, body: { name: 'News', subject: 'Hi', body: 'Hi', from, audienceType: 'ALL' } }))
         .body.data.id as string
-    /** A workflow with a step, a transition to it, and an execution that waits at the step. */
+    /** A workflow with a step, a transition to it, an EXIT that nothing leads to, and an execution that waits at the step. */
     const workflow = async ({ sk }: Project, contactId: string) => {
       const post = async (path: string, body: object) => (await sterna.call('POST', path, { key: sk, body })).body
       const { id, steps } = await post('/workflows', { name: 'Welcome', eventName: 'welcome' })
       const step = await post(`/workflows/${id}/steps`, { type: 'DELAY', config: { amount: 1, unit: 'days' } })
+      const exit = await post(`/workflows/${id}/steps`, { type: 'EXIT' })
       const transition = await post(`/workflows/${id}/transitions`, { fromStepId: steps[0].id, toStepId: step.id })
       await sterna.call('PATCH', `/workflows/${id}`, { key: sk, body: { enabled: true } })
       const execution = await post(`/workflows/${id}/executions`, { contactId })
-      return { workflows: id, steps: step.id, transitions: transition.id, executions: execution.id } as Record<string, string>
+      return { workflows: id, steps: step.id, exits: exit.id, transitions: transition.id, executions: execution.id } as Record<
+        string,
+        string
+      >
     }
     const workflows = async () => {
       const [own, foreign] = [await workflow(mine, contacts.own), await workflow(theirs, contacts.foreign)]
