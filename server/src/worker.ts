@@ -2,6 +2,7 @@ import { addToMeters } from './billing/meters.ts'
 import { reportUsage } from './billing/reports.ts'
 import { syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
+import { continueCopyToSegment } from './campaigns/copy-to-segment.ts'
 import { continueCampaignExport } from './campaigns/export.ts'
 import { startCampaignWork } from './campaigns/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
@@ -63,6 +64,7 @@ const SENDER_CONNECTIONS = 4
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
   'billing.sync': async ({ customer }) => config.stripe && syncCustomer(db, config.stripe, customer),
+  'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
   'campaigns.export': (job) => continueCampaignExport(db, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),

@@ -8,9 +8,13 @@ import { findJob, JobView, Queued } from '../jobs/job.ts'
 import { readPiece } from '../jobs/pieces.ts'
 import { fail, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { AudienceContact, AudienceQuery, listAudience } from './audience-list.ts'
 import { getCampaign } from './campaign.ts'
+import { CopiedToSegment, CopyToSegmentBody, queueCopyToSegment } from './copy-to-segment.ts'
 import { ExcludedContact, ExcludedQuery, listExcluded } from './excluded.ts'
 import { CAMPAIGN_EXPORT_JOB, CampaignExportBody, queueCampaignExport } from './export.ts'
+import { CampaignHour, listHours } from './hours.ts'
+import { CampaignReason, listReasons } from './reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './recipients.ts'
 import { CampaignParam } from './routes.ts'
 
@@ -52,6 +56,72 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
       },
     },
     async (req) => listExcluded(db, secrets, await find(req), req.query),
+  )
+
+  app.get(
+    '/campaigns/:id/audience',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List the audience of a campaign',
+        description: 'The contacts behind the numbers of `preflight`: who would get it now, and who would not.',
+        params: CampaignParam,
+        querystring: AudienceQuery,
+        response: { 200: cursorList(AudienceContact) },
+      },
+    },
+    async (req) => listAudience(db, secrets, await find(req), req.query),
+  )
+
+  app.get(
+    '/campaigns/:id/reasons',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'Count the recipients of a campaign by reason',
+        description: 'Those that failed, were skipped or are open. Sent emails have no reason.',
+        params: CampaignParam,
+        response: { 200: z.object({ data: z.array(CampaignReason) }) },
+      },
+    },
+    async (req) => ({ data: await listReasons(db, await find(req)) }),
+  )
+
+  app.get(
+    '/campaigns/:id/hours',
+    {
+      config: slow,
+      schema: {
+        tags,
+        summary: 'List the first 48 hours of a campaign',
+        description: 'Emails sent, and recipients that opened or clicked, by hour. Empty before the start.',
+        params: CampaignParam,
+        response: { 200: z.object({ data: z.array(CampaignHour) }) },
+      },
+    },
+    async (req) => ({ data: await listHours(db, await find(req)) }),
+  )
+
+  app.post(
+    '/campaigns/:id/copy-to-segment',
+    {
+      config: { ...config, refusals: ['CONFLICT'] },
+      schema: {
+        tags,
+        summary: 'Copy recipients of a campaign to a new static segment',
+        description: 'By a job. The segment is there at once; recipients whose contact was deleted are left out.',
+        params: CampaignParam,
+        body: CopyToSegmentBody,
+        response: { 202: CopiedToSegment },
+      },
+    },
+    async (req, reply) => {
+      const campaign = await find(req)
+      const queued = await transact(db, (tx) => queueCopyToSegment(tx, campaign, req.body))
+      return reply.status(202).send({ message: 'The recipients are being copied.', ...queued })
+    },
   )
 
   app.post(

@@ -4,6 +4,8 @@ import { type Db, maybeOne, type Pool } from '../db/index.ts'
 import { STATUS, STATUSES } from '../delivery/emails/filter.ts'
 import { CONTACT } from '../delivery/outbox/contact-id.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../delivery/outbox/error-code.ts'
+import { TALLY_KINDS } from '../delivery/outbox/tallies.ts'
+import { CAUSED_BY_HUMAN } from '../events/last-events.ts'
 import { countWithin, searchWithin } from '../http/bounded-read.ts'
 import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -11,7 +13,16 @@ import { readAddress } from '../lib/address.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import type { CampaignKey, CampaignRow } from './campaign.ts'
 
-const OUTCOMES = ['sent', 'failed', 'skipped', 'open'] as const
+export const OUTCOMES = ['sent', 'failed', 'skipped', 'open'] as const
+
+/** What recipients did, or what happened to their email; `not…`: recipients that got the email and did not. */
+const { sent, failed: _failed, skipped: _skipped, ...FACTS } = TALLY_KINDS
+const ACTIVITIES = {
+  ...FACTS,
+  notOpened: sql`${sent} and e.opened_at is null`,
+  notClicked: sql`${sent} and e.clicked_at is null`,
+} satisfies Record<string, RawBuilder<unknown>>
+type Activity = keyof typeof ACTIVITIES
 
 export const CampaignRecipient = z
   .object({
@@ -33,6 +44,11 @@ export const RecipientFilter = {
   status: z.enum(STATUSES).optional(),
   outcome: z.enum(OUTCOMES).optional(),
   reason: z.enum(ERROR_CODE_LIST).optional(),
+  activity: z
+    .enum(Object.keys(ACTIVITIES) as [Activity, ...Activity[]])
+    .optional()
+    .describe('The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later.'),
+  link: z.string().max(2_000).optional().describe('Recipients that clicked this link, without machines.'),
   search: z.string().max(255).optional().describe('An address, or part of it.'),
 }
 export type RecipientSelection = z.output<z.ZodObject<typeof RecipientFilter>>
@@ -46,7 +62,7 @@ export type RecipientRow = Omit<z.output<typeof CampaignRecipient>, 'queuedAt' |
   deliveredAt: Date | null
 }
 
-const OUTCOME = sql`case e.state when 'sent' then 'sent' when 'failed' then 'failed' when 'skipped' then 'skipped' when 'cancelled' then 'skipped' else 'open' end`
+export const OUTCOME = sql`case e.state when 'sent' then 'sent' when 'failed' then 'failed' when 'skipped' then 'skipped' when 'cancelled' then 'skipped' else 'open' end`
 
 /** States of each outcome. Written out, so that an index of a rare state can be used. */
 const STATES: Record<(typeof OUTCOMES)[number], RawBuilder<unknown>> = {
@@ -78,15 +94,22 @@ export const ofCampaignSql = ({ projectId, id }: CampaignKey) => sql`e.project_i
 
 /** Condition on the email `e`. */
 export async function recipientMatchesSql(db: Db, projectId: string, filter: RecipientSelection): Promise<RawBuilder<unknown>> {
-  const { status, outcome, reason, search = '' } = filter
+  const { status, outcome, reason, activity, link, search = '' } = filter
   const conditions = [
     outcome && STATES[outcome],
     status && sql`${STATUS} = ${status}`,
     reason && sql`${ERROR_CODE} = ${reason}`,
+    activity && ACTIVITIES[activity],
+    link ? clickedSql(link) : undefined,
     search.trim() ? await bySearch(db, projectId, search.trim()) : undefined,
   ].filter((condition) => condition !== undefined)
   return conditions.length ? sql.join(conditions, sql` and `) : sql`true`
 }
+
+/** By contact and name, which have an index. */
+const clickedSql = (link: string) => sql`e.clicked_at is not null and exists (
+  select from events where events.project_id = e.project_id and events.contact_id = e.contact_id and events.name = 'email.click'
+    and events.email_id = e.id and events.data ->> 'link' = ${link} and ${CAUSED_BY_HUMAN})`
 
 /** A whole address is found by its contact, for which there is an index. */
 async function bySearch(db: Db, projectId: string, text: string) {
@@ -127,8 +150,8 @@ export async function listRecipients(db: Pool, secrets: Secrets, campaign: Campa
 }
 
 /** From the counters, which hold the total of each outcome. */
-function knownTotal(campaign: CampaignRow, { outcome, status, reason, search }: RecipientSelection): number | undefined {
-  if (status || reason || search?.trim()) return undefined
+function knownTotal(campaign: CampaignRow, { outcome, search, ...others }: RecipientSelection): number | undefined {
+  if (search?.trim() || Object.values(others).some(Boolean)) return undefined
   const { totalRecipients, sentCount, failedCount, skippedCount } = campaign
   if (!outcome) return totalRecipients
   const open = totalRecipients - sentCount - failedCount - skippedCount

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { sourceOf } from '../contacts/source.ts'
 import { PlainError } from '../http/errors.ts'
 import { sendPage } from '../http/page-stream.ts'
+import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { HistoryQuery, listMembershipChanges, MembershipChange } from './history.ts'
 import { listSegmentMembers, listSegmentMembersAfter, MemberList, MembersQuery } from './member-list.ts'
 import { addAddresses, MAX_ADDRESSES, removeAddresses } from './members.ts'
 import { findSegment } from './segment.ts'
@@ -47,6 +49,22 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
       if (req.query.cursor !== undefined) return listSegmentMembersAfter(db, secrets, segment, req.query)
       return sendPage(reply, await listSegmentMembers(db, secrets, segment, req.query), { alias: 'contacts' }) as never
     },
+  )
+
+  app.get(
+    '/segments/:id/history',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags,
+        summary: 'List entries and exits of a segment',
+        description: 'Newest first. They are recorded while the segment is tracked.',
+        params: SegmentParam,
+        querystring: HistoryQuery,
+        response: { 200: cursorList(MembershipChange) },
+      },
+    },
+    async (req) => listMembershipChanges(db, secrets, await find(req.project.id, req.params.id), req.query),
   )
 
   app.post(

@@ -16,6 +16,10 @@ export const listCampaignsWithEvent = (db: Db, projectId: string, name: string) 
 export const listCampaignsWithTemplate = (db: Db, projectId: string, templateId: string) =>
   listCampaignsThat(db, projectId, sql`template_id = ${templateId}`)
 
+/** Campaigns whose audience is a segment, or refers to it. */
+export const listCampaignsWithSegment = (db: Db, projectId: string, segmentId: string) =>
+  listCampaignsThat(db, projectId, sql`uses -> 'segments' ? ${segmentId}`)
+
 const listCampaignsThat = (db: Db, projectId: string, use: RawBuilder<unknown>): Promise<Named[]> =>
   many(
     db,

@@ -1,18 +1,25 @@
 import { z } from 'zod'
 import { countContacts } from '../contacts/counts.ts'
 import { countWithField, readFieldName } from '../contacts/fields.ts'
+import { workflowsUsingSql } from '../db/graphs-in-use.ts'
+import { many } from '../db/index.ts'
 import type { App, Deps } from '../http/server.ts'
+import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
+import { findSegment } from '../segments/segment.ts'
 import { templateNotFound } from '../templates/routes.ts'
 import { findTemplate } from '../templates/template.ts'
-import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithTemplate } from './campaigns.ts'
+import { listCampaignsWithEvent, listCampaignsWithField, listCampaignsWithSegment, listCampaignsWithTemplate } from './campaigns.ts'
 import { readEventUsage } from './event.ts'
-import { listSegmentsWithEvent, listSegmentsWithField } from './segments.ts'
+import { countSegmentUses, SegmentUses } from './segment.ts'
+import { listSegmentsWithEvent, listSegmentsWithField, listSegmentsWithSegment } from './segments.ts'
 import { countSentWith, countUsesOfEach, SENT_COUNTED_UP_TO } from './template.ts'
 import { listStepsWithTemplate, listWorkflowsWithEvent, listWorkflowsWithField } from './workflows.ts'
 
 const Named = z.object({ id: z.uuid(), name: z.string() })
 const UsedIn = { usedInSegments: z.array(Named), usedInCampaigns: z.array(Named), usedInWorkflows: z.array(Named) }
+/** Workflows that the usage of a segment names. */
+const MAX_WORKFLOWS = 1_000
 /** A page of templates. */
 const MAX_TEMPLATES = 100
 const TemplateIds = z.object({
@@ -76,6 +83,44 @@ export function usageRoutes(app: App, { db }: Deps) {
   // Otherwise the router would match the events of a contact with the id "usage".
   app.get('/events/contact/usage', { config, schema: { hide: true, response: { 200: EventUsage } } }, (req) =>
     usageOf(req.project.id, 'contact'),
+  )
+
+  app.get(
+    '/segments/usage',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Count the uses of all segments',
+        description:
+          'For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days.',
+        response: { 200: z.object({ data: z.array(SegmentUses) }) },
+      },
+    },
+    async (req) => ({ data: await countSegmentUses(db, req.project.id) }),
+  )
+
+  app.get(
+    '/segments/:id/usage',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get the usage of a segment',
+        params: z.object({ id: z.string() }),
+        response: { 200: z.object(UsedIn) },
+      },
+    },
+    async (req) => {
+      const projectId = req.project.id
+      const segment = (isId(req.params.id) && (await findSegment(db, projectId, req.params.id))) || notFound('segment', req.params.id)
+      const { id } = segment
+      return {
+        usedInSegments: await listSegmentsWithSegment(db, projectId, id),
+        usedInCampaigns: await listCampaignsWithSegment(db, projectId, id),
+        usedInWorkflows: await many(db, workflowsUsingSql({ projectId, kind: 'segments', id, limit: MAX_WORKFLOWS })),
+      }
+    },
   )
 
   app.get(

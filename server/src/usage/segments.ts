@@ -18,5 +18,9 @@ export const listSegmentsWithField = (db: Db, projectId: string, field: FieldNam
 export const listSegmentsWithEvent = (db: Db, projectId: string, name: string) =>
   listSegmentsThat(db, projectId, sql`uses -> 'events' ? ${name}`)
 
+/** Segments whose condition refers to another one. */
+export const listSegmentsWithSegment = (db: Db, projectId: string, segmentId: string) =>
+  listSegmentsThat(db, projectId, sql`uses -> 'segments' ? ${segmentId}`)
+
 const listSegmentsThat = (db: Db, projectId: string, use: RawBuilder<unknown>): Promise<Named[]> =>
   many(db, sql<Named>`select id, name from segments where project_id = ${projectId} and ${use} order by id desc limit 1000`)

@@ -57,6 +57,35 @@ describe('the preflight', () => {
   })
 })
 
+describe('the audience of a draft', () => {
+  const people = async (query: string) => {
+    const { id } = await project.create({})
+    const { body } = await project.call('GET', `/campaigns/${id}/audience${query}`)
+    return [body.total, body.data.map(({ email, reason }: { email: string; reason: string }) => [email.split('@')[0], reason]).sort()]
+  }
+
+  test.each([
+    ['', 4, ['ada null', 'bob null', 'dan unsubscribed', 'sue suppressed']],
+    ['?part=recipients', 2, ['ada null', 'bob null']],
+    ['?part=unsubscribed', 1, ['dan unsubscribed']],
+    ['?part=suppressed', 1, ['sue suppressed']],
+    ['?part=invalid', 0, []],
+    ['?part=recipients&search=DA@', 1, ['ada null']],
+  ])('lists the contacts behind the number %s', async (query, total, expected) => {
+    const [count, rows] = await people(query)
+    expect([count, rows.map(([name, reason]: string[]) => `${name} ${reason}`)]).toEqual([total, expected])
+  })
+
+  test('is listed in pages, and refuses the cursor of another part', async () => {
+    const { id } = await project.create({})
+    const read = async (query: string) => project.call('GET', `/campaigns/${id}/audience?limit=3${query}`)
+    const first = (await read('')).body
+    const rest = (await read(`&cursor=${first.cursor}`)).body
+    expect([first.data.length, first.hasMore, rest.data.length, rest.hasMore]).toEqual([3, true, 1, false])
+    expect(outcome(await read(`&part=recipients&cursor=${first.cursor}`))).toEqual([400, 'BAD_REQUEST'])
+  })
+})
+
 test('a test email is marked as one and is in no counts', async () => {
   const { id } = await project.create({ subject: 'Hi {{ plan }}' })
   const answer = await project.act(id, 'test', { email: 'ada@example.com' })
@@ -103,4 +132,11 @@ test('links have their clicks and people, without machines', async () => {
     { link: 'https://example.com/a', clicks: 3, people: 2 },
     { link: 'https://example.com/b', clicks: 1, people: 1 },
   ])
+  const clicked = async (link: string) =>
+    (await project.call('GET', `/campaigns/${id}/recipients?link=${encodeURIComponent(link)}`)).body.data.map(
+      (row: { id: string }) => row.id,
+    )
+  expect((await clicked('https://example.com/a')).sort()).toEqual([ada.id, bob.id].sort())
+  expect(await clicked('https://example.com/b')).toEqual([bob.id])
+  expect(await clicked('https://example.com/c')).toEqual([])
 })

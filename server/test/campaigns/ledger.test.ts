@@ -83,6 +83,67 @@ test('excluded contacts have a reason', async () => {
   expect(await list('excluded?reason=suppressed')).toMatchObject({ total: 1, data: [{ email: 'sue@example.com' }] })
 })
 
+describe('what recipients did', () => {
+  /** Facts of one email, and of nobody else. */
+  const mark = (name: string, column: string) =>
+    sql`
+      update emails set ${sql.ref(column)} = now() where project_id = ${project.id} and campaign_id = ${campaign.id}
+        and to_address = ${`${name}@example.com`}
+    `.execute(sterna.db)
+
+  beforeAll(async () => {
+    await mark('ada', 'opened_at')
+    await mark('ada', 'clicked_at')
+    await mark('bob', 'opened_at')
+    await mark('eve', 'unsubscribed_at')
+  })
+
+  test.each([
+    ['opened', ['ada', 'bob']],
+    ['clicked', ['ada']],
+    ['notOpened', ['eve']],
+    ['notClicked', ['bob', 'eve']],
+    ['unsubscribed', ['eve']],
+    ['bounced', ['refuse']],
+    ['delivered', []],
+    ['machineOpened', []],
+  ])('filters the recipients: %s', async (activity, expected) => {
+    expect(await project.recipients(campaign.id, `&activity=${activity}`)).toEqual(expected)
+    expect((await list(`recipients?activity=${activity}`)).total).toBe(expected.length)
+  })
+
+  test('is counted by hour, for the first 48 hours', async () => {
+    const { data } = await list('hours')
+    expect([data.length, data[0], data[47]]).toEqual([
+      48,
+      { from: campaign.startedAt, sent: 3, opened: 2, clicked: 1 },
+      { from: new Date(Date.parse(campaign.startedAt) + 47 * 3_600_000).toISOString(), sent: 0, opened: 0, clicked: 0 },
+    ])
+    const draft = await project.create()
+    expect((await project.call('GET', `/campaigns/${draft.id}/hours`)).body).toEqual({ data: [] })
+  })
+
+  test('becomes a static segment of those that did it', async () => {
+    const answer = await project.act(campaign.id, 'copy-to-segment', { name: 'Readers', filter: { activity: 'opened' } })
+    expect(answer.status).toBe(202)
+    const { jobId, segmentId } = answer.body
+    await eventually(async () =>
+      expect((await project.call('GET', `/jobs/${jobId}`)).body).toMatchObject({ state: 'completed', result: { addedCount: 2 } }),
+    )
+    const { contacts, total } = (await project.call('GET', `/segments/${segmentId}/contacts`)).body
+    expect([contacts.map(({ email }: { email: string }) => email).sort(), total]).toEqual([['ada@example.com', 'bob@example.com'], 2])
+    expect((await project.call('GET', `/segments/${segmentId}`)).body).toMatchObject({ name: 'Readers', type: 'STATIC', memberCount: 2 })
+    expect(outcome(await project.act(campaign.id, 'copy-to-segment', { name: 'X', filter: { activities: 'opened' } }))).toEqual([
+      422,
+      'VALIDATION_ERROR',
+    ])
+  })
+})
+
+test('the reasons add up to the failed and the skipped', async () => {
+  expect(await list('reasons')).toEqual({ data: [{ outcome: 'failed', reason: 'bounced', recipients: 1 }] })
+})
+
 describe('an export', () => {
   async function exported(body: object): Promise<string[]> {
     const { jobId } = (await project.call('POST', `/campaigns/${campaign.id}/export`, body)).body

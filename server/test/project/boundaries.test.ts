@@ -21,7 +21,7 @@ const LAYERS = [
 
 /** Lowest layer first, as above. */
 const DELIVERY_LAYERS = ['transport', 'outbox', 'message', 'feedback', 'emails', 'sender']
-const DASHBOARD_LAYERS = ['ui', 'session', 'projects', 'jobs', 'list', 'editor', 'features', 'shell']
+const DASHBOARD_LAYERS = ['ui', 'session', 'projects', 'jobs', 'list', 'editor', 'conditions', 'content', 'features', 'shell']
 
 /** Any folder may read any table. Only its owner writes it. */
 const OWNERS: Record<string, string> = {

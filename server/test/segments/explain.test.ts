@@ -129,3 +129,50 @@ describe('the segments of a contact', () => {
     expect(outcome(await project.call('GET', `/contacts/${foreign.id}/segments`))).toEqual([404, 'CONTACT_NOT_FOUND'])
   })
 })
+
+describe('the history of a segment', () => {
+  test('has the entries and exits of all contacts, newest first, in pages', async () => {
+    const project = await newProject()
+    const [ada, bob] = [await project.add('ada'), await project.add('bob')]
+    const segment = await project.fixed({ name: 'List', trackMembership: true })
+    const record = (name: string, contactId: string) =>
+      transact(sterna.db, (tx) => recordEvents(tx, [{ projectId: project.id, name, contactId }]))
+    await record('segment.list.entry', ada.id)
+    await record('segment.list.entry', bob.id)
+    await record('segment.list.exit', ada.id)
+    await record('segment.other.entry', ada.id)
+    const read = async (query: string) => (await project.call('GET', `/segments/${segment.id}/history?limit=2${query}`)).body
+    const first = await read('')
+    const rest = await read(`&cursor=${first.cursor}`)
+    const shown = ({ data }: { data: { type: string; contact: { email: string } }[] }) =>
+      data.map(({ type, contact }) => [type, contact.email])
+    expect([shown(first), first.total, first.hasMore]).toEqual([
+      [
+        ['exit', 'ada@example.com'],
+        ['entry', 'bob@example.com'],
+      ],
+      3,
+      true,
+    ])
+    expect([shown(rest), rest.hasMore]).toEqual([[['entry', 'ada@example.com']], false])
+    expect(shown(await read('&type=exit'))).toEqual([['exit', 'ada@example.com']])
+    expect((await project.call('GET', '/segments/usage')).body.data).toEqual([
+      { id: segment.id, segmentCount: 0, campaignCount: 0, workflowCount: 0, entered: 2, left: 1 },
+    ])
+  })
+})
+
+test('the usage of a segment names what refers to it', async () => {
+  const project = await newProject()
+  const inner = await project.fixed({ name: 'Inner' })
+  const outer = await project.dynamic(all(memberOf(inner)), { name: 'Outer' })
+  const usage = async (id: string) => (await project.call('GET', `/segments/${id}/usage`)).body
+  expect(await usage(inner.id)).toEqual({ usedInSegments: [{ id: outer.id, name: 'Outer' }], usedInCampaigns: [], usedInWorkflows: [] })
+  expect(await usage(outer.id)).toEqual({ usedInSegments: [], usedInCampaigns: [], usedInWorkflows: [] })
+  const counts = (await project.call('GET', '/segments/usage')).body.data
+  expect(counts.map(({ id, segmentCount, entered }: Record<string, unknown>) => [id, segmentCount, entered])).toEqual([
+    [outer.id, 0, null],
+    [inner.id, 1, null],
+  ])
+  expect(outcome(await project.call('GET', `/segments/${randomUUID()}/usage`))).toEqual([404, 'RESOURCE_NOT_FOUND'])
+})

@@ -103,6 +103,7 @@ export async function startSterna(env: Record<string, string> = {}) {
   const secrets = deriveSecrets(SECRET_KEY)
   return {
     url: node.url,
+    db,
     async accountEmails() {
       const emails = await listAccountEmails(db, 100)
       return Promise.all(emails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))
