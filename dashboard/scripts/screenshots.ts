@@ -44,7 +44,7 @@ try {
   const setup = await openPage(browser, sterna.url, errors)
   const empty = await signUp(setup, 'owner@example.com', 'Empty')
   const full = await newProject(setup, 'Acme')
-  const { ids } = await seedProject(setup, full)
+  const { ids } = await seedProject(setup, full, 60, { engaged: true })
   const storageState = await setup.context().storageState()
 
   for (const [screen, options] of Object.entries(SCREENS)) {

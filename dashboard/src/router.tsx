@@ -105,17 +105,80 @@ const templates = createRoute({
   component: lazyRouteComponent(() => import('./features/templates/templates-page.tsx'), 'TemplatesPage'),
   validateSearch: listSearch('type'),
 })
-type TemplateSearch = { tab?: 'versions'; version?: string; as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
+type PreviewSearch = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
+const previewSearch = ({ as, show, dark }: Search): PreviewSearch => ({
+  ...(text(as) && { as: text(as)! }),
+  ...((show === 'phone' || show === 'text' || show === 'source') && { show }),
+  ...(dark === 'on' && { dark }),
+})
+const campaigns = createRoute({
+  getParentRoute: inProject,
+  path: '/campaigns',
+  component: lazyRouteComponent(() => import('./features/campaigns/campaigns-page.tsx'), 'CampaignsPage'),
+  validateSearch: listSearch('status', 'segment'),
+})
+const campaign = createRoute({
+  getParentRoute: inProject,
+  path: '/campaigns/$campaignId',
+  component: lazyRouteComponent(() => import('./features/campaigns/campaign-page.tsx'), 'CampaignPage'),
+  validateSearch: previewSearch,
+})
+const campaignRecipients = createRoute({
+  getParentRoute: inProject,
+  path: '/campaigns/$campaignId/recipients',
+  component: lazyRouteComponent(() => import('./features/campaigns/recipients-page.tsx'), 'RecipientsPage'),
+  validateSearch: listSearch('outcome', 'reason', 'activity', 'link'),
+})
+const campaignExcluded = createRoute({
+  getParentRoute: inProject,
+  path: '/campaigns/$campaignId/excluded',
+  component: lazyRouteComponent(() => import('./features/campaigns/excluded-page.tsx'), 'ExcludedPage'),
+  validateSearch: listSearch('reason'),
+})
+const campaignAudience = createRoute({
+  getParentRoute: inProject,
+  path: '/campaigns/$campaignId/audience',
+  component: lazyRouteComponent(() => import('./features/campaigns/audience-page.tsx'), 'AudiencePage'),
+  validateSearch: listSearch('part'),
+})
+const segments = createRoute({
+  getParentRoute: inProject,
+  path: '/segments',
+  component: lazyRouteComponent(() => import('./features/segments/segments-page.tsx'), 'SegmentsPage'),
+  validateSearch: listSearch('kind', 'tracked', 'used'),
+})
+const segment = createRoute({
+  getParentRoute: inProject,
+  path: '/segments/$segmentId',
+  component: lazyRouteComponent(() => import('./features/segments/members-page.tsx'), 'MembersPage'),
+  validateSearch: listSearch('subscribed'),
+})
+const segmentSettings = createRoute({
+  getParentRoute: inProject,
+  path: '/segments/$segmentId/settings',
+  component: lazyRouteComponent(() => import('./features/segments/settings-page.tsx'), 'SegmentSettingsPage'),
+})
+const segmentHistory = createRoute({
+  getParentRoute: inProject,
+  path: '/segments/$segmentId/history',
+  component: lazyRouteComponent(() => import('./features/segments/history-page.tsx'), 'HistoryPage'),
+  validateSearch: listSearch('type'),
+})
+const segmentExplain = createRoute({
+  getParentRoute: inProject,
+  path: '/segments/$segmentId/explain',
+  component: lazyRouteComponent(() => import('./features/segments/explain-page.tsx'), 'ExplainPage'),
+  validateSearch: ({ contact }: Search): { contact?: string } => ({ ...(text(contact) && { contact: text(contact)! }) }),
+})
+type TemplateSearch = PreviewSearch & { tab?: 'versions'; version?: string }
 const template = createRoute({
   getParentRoute: inProject,
   path: '/templates/$templateId',
   component: lazyRouteComponent(() => import('./features/templates/template-page.tsx'), 'TemplatePage'),
-  validateSearch: ({ tab, version, as, show, dark }: Search): TemplateSearch => ({
+  validateSearch: ({ tab, version, ...view }: Search): TemplateSearch => ({
     ...(tab === 'versions' && { tab }),
     ...(text(version) && { version: text(version)! }),
-    ...(text(as) && { as: text(as)! }),
-    ...((show === 'phone' || show === 'text' || show === 'source') && { show }),
-    ...(dark === 'on' && { dark }),
+    ...previewSearch(view),
   }),
 })
 const workflows = createRoute({
@@ -248,6 +311,16 @@ export const router = createRouter({
         fields,
         importContacts,
         contact,
+        segments,
+        segment,
+        segmentSettings,
+        segmentHistory,
+        segmentExplain,
+        campaigns,
+        campaign,
+        campaignRecipients,
+        campaignExcluded,
+        campaignAudience,
         templates,
         template,
         workflows,

@@ -19,6 +19,8 @@ type EditorFrameProps<V extends object> = {
   /** Why saving is not possible yet; shown beside the button. */
   problem?: string
   saveLabel?: string
+  /** Changes are saved by themselves: there is no Save, and nothing to ask before leaving. */
+  autosaves?: boolean
   /** Further buttons of the header, before Save. */
   actions?: ReactNode
   children: ReactNode
@@ -26,7 +28,7 @@ type EditorFrameProps<V extends object> = {
 
 /** The frame of every editor: one explicit Save, the state of the work, conflicts, and a question before leaving unsaved work. */
 export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
-  const { title, parent, draft, consequence, problem, saveLabel = 'Save', actions, children } = props
+  const { title, parent, draft, consequence, problem, saveLabel = 'Save', autosaves = false, actions, children } = props
   const canSave = draft.isDirty && !problem && !draft.hasConflict
   useShortcuts([{ keys: 'mod+s', label: 'Save', group: 'Editor', run: () => void (canSave && draft.save()) }])
   return (
@@ -40,16 +42,18 @@ export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
               <SaveState draft={draft} problem={problem} />
             </span>
             {actions}
-            <Button
-              variant="primary"
-              size="sm"
-              busy={draft.isSaving}
-              disabled={!canSave}
-              title={`${consequence} (${showKeys('mod+s')})`}
-              onClick={() => draft.save()}
-            >
-              {saveLabel}
-            </Button>
+            {!autosaves && (
+              <Button
+                variant="primary"
+                size="sm"
+                busy={draft.isSaving}
+                disabled={!canSave}
+                title={`${consequence} (${showKeys('mod+s')})`}
+                onClick={() => draft.save()}
+              >
+                {saveLabel}
+              </Button>
+            )}
           </>
         }
       />
@@ -57,7 +61,7 @@ export function EditorFrame<V extends object>(props: EditorFrameProps<V>) {
         <Notices draft={draft} />
       </div>
       {children}
-      <LeaveGuard isDirty={draft.isDirty} />
+      {!autosaves && <LeaveGuard isDirty={draft.isDirty} />}
     </>
   )
 }

@@ -18,3 +18,5 @@ async function download(answer: FileOfJob, name: string) {
 export const downloadFailedRows = ({ id, projectId }: Job) => download(apiOf(projectId).contacts.importErrors(id), 'failed-rows.csv')
 
 export const downloadExport = ({ id, projectId }: Job) => download(apiOf(projectId).contacts.exportFile(id), 'contacts.csv')
+
+export const downloadCampaignExport = ({ id, projectId }: Job) => download(apiOf(projectId).campaigns.exportFile(id), 'recipients.csv')

@@ -4,6 +4,7 @@ import { formatCount } from '../ui/count.tsx'
 /** The counts that imports, exports and bulk jobs report, in the order they are read. */
 const COUNTS: [name: string, word: string][] = [
   ['exportedCount', 'exported'],
+  ['addedCount', 'added'],
   ['createdCount', 'created'],
   ['updatedCount', 'updated'],
   ['changedCount', 'changed'],
@@ -34,6 +35,8 @@ function withChanged(result: Record<string, unknown>): Record<string, unknown> {
 const LABELS: Record<string, string> = {
   import: 'Import contacts',
   export: 'Export contacts',
+  'campaign-export': 'Export recipients',
+  'campaign-copy-to-segment': 'Copy recipients to a segment',
   'bulk-subscribe': 'Subscribe contacts',
   'bulk-unsubscribe': 'Unsubscribe contacts',
   'bulk-delete': 'Delete contacts',

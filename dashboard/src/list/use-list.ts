@@ -22,6 +22,8 @@ type ListData<Row> = { data: Row[]; cursor: string | null; hasMore: boolean; tot
 type ListOptions<Row> = {
   /** Names the list in query keys and preferences: `contacts`. Invalidate `projectKey(projectId, name)` after a change. */
   name: string
+  /** What the list is of, if not of the project: the id of a campaign. */
+  scope?: string
   filters?: Filter[]
   load: (api: Sterna, request: ListRequest) => Promise<ListData<Row>>
   rowId: (row: Row) => string
@@ -34,7 +36,7 @@ type ListOptions<Row> = {
 const NO_FILTERS: Filter[] = []
 
 /** The state and the rows of a list page. The URL holds the state, the query the rows. */
-export function useList<Row>({ name, filters = NO_FILTERS, load, rowId, live, isEstimate }: ListOptions<Row>) {
+export function useList<Row>({ name, scope = '', filters = NO_FILTERS, load, rowId, live, isEstimate }: ListOptions<Row>) {
   const project = useProject()
   const api = useApi()
   const queries = useQueryClient()
@@ -43,11 +45,11 @@ export function useList<Row>({ name, filters = NO_FILTERS, load, rowId, live, is
   const { search } = url
   const request = readRequest(search, { filters: filters.map((filter) => filter.name), size })
 
-  const queryKey = projectKey(project.id, name, 'list', request)
+  const queryKey = projectKey(project.id, name, 'list', request, scope)
   const query = useQuery({ queryKey, queryFn: () => load(api, request), placeholderData: keepPreviousData })
   const isFirstPage = request.cursor === undefined
   const latest = useQuery({
-    queryKey: projectKey(project.id, name, 'latest', request),
+    queryKey: projectKey(project.id, name, 'latest', request, scope),
     queryFn: () => load(api, request),
     enabled: live !== undefined && isFirstPage && query.isSuccess && !query.isPlaceholderData,
     refetchInterval: live ?? false,
@@ -56,7 +58,7 @@ export function useList<Row>({ name, filters = NO_FILTERS, load, rowId, live, is
   })
   const shown = useMemo(() => mergeRows(query.data?.data, latest.data?.data, rowId), [query.data, latest.data, rowId])
 
-  const what = JSON.stringify([request.q, request.filters])
+  const what = JSON.stringify([request.q, request.filters, scope])
   const [selection, setSelection] = useSelection(what)
   const total = latest.data?.total ?? query.data?.total ?? 0
 

@@ -10,7 +10,14 @@ import { Page } from '../ui/page.tsx'
 import { useProject } from './current.ts'
 import { rememberRecent } from './recents.ts'
 
-const LISTS = { Contact: 'contacts', Email: 'emails', Template: 'templates', Workflow: 'workflows' } as const
+const LISTS = {
+  Campaign: 'campaigns',
+  Contact: 'contacts',
+  Email: 'emails',
+  Segment: 'segments',
+  Template: 'templates',
+  Workflow: 'workflows',
+} as const
 type Kind = keyof typeof LISTS
 
 type RecordPageProps<Row> = {
@@ -24,7 +31,7 @@ type RecordPageProps<Row> = {
   children: (row: Row) => ReactNode
 }
 
-/** The page of one contact, email or template: loading, not found, failed, and its entry among the recent pages. */
+/** The page of one contact, email, template, campaign or segment: loading, not found, failed, and its entry among the recent pages. */
 export function RecordPage<Row>({ kind, id, query, labelOf, missing, children }: RecordPageProps<Row>) {
   const project = useProject()
   const label = query.data && labelOf(query.data)

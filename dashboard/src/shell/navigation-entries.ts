@@ -1,11 +1,28 @@
-import { Ban, FileText, Globe, House, Inbox, type LucideIcon, Mails, Settings, Stethoscope, Users, Workflow, Zap } from 'lucide-react'
+import {
+  Ban,
+  FileText,
+  Globe,
+  House,
+  Inbox,
+  type LucideIcon,
+  Mails,
+  Megaphone,
+  Settings,
+  Shapes,
+  Stethoscope,
+  Users,
+  Workflow,
+  Zap,
+} from 'lucide-react'
 
 export type Entry = {
   to:
     | '/app/p/$projectId'
+    | '/app/p/$projectId/campaigns'
     | '/app/p/$projectId/workflows'
     | '/app/p/$projectId/templates'
     | '/app/p/$projectId/contacts'
+    | '/app/p/$projectId/segments'
     | '/app/p/$projectId/emails'
     | '/app/p/$projectId/events'
     | '/app/p/$projectId/doctor'
@@ -27,11 +44,18 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
   {
     label: 'Send',
     entries: [
+      { to: '/app/p/$projectId/campaigns', label: 'Campaigns', icon: Megaphone, keys: 'g m' },
       { to: '/app/p/$projectId/workflows', label: 'Workflows', icon: Workflow, keys: 'g w' },
       { to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t' },
     ],
   },
-  { label: 'People', entries: [{ to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' }] },
+  {
+    label: 'People',
+    entries: [
+      { to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' },
+      { to: '/app/p/$projectId/segments', label: 'Segments', icon: Shapes, keys: 'g s' },
+    ],
+  },
   {
     label: 'Watch',
     entries: [

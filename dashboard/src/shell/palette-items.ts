@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { Clock, FileText, type LucideIcon, Mail, User, Workflow } from 'lucide-react'
+import { Clock, FileText, type LucideIcon, Mail, Megaphone, Shapes, User, Workflow } from 'lucide-react'
 
 export type PaletteItem = {
   id: string
@@ -23,6 +23,30 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
     search: async (api, base, q) => {
       const found = ID.test(q) ? [await api.contacts.get(q)] : (await api.contacts.list({ search: q, limit: PER_KIND })).data
       return found.map(({ id, email }) => ({ id: `contact-${id}`, label: email, icon: User, path: `${base}/contacts/${id}` }))
+    },
+  },
+  {
+    heading: 'Campaigns',
+    search: async (api, base, q) => {
+      const found = ID.test(q) ? [await api.campaigns.get(q)] : (await api.campaigns.list({ search: q, pageSize: PER_KIND })).data
+      return found.map(({ id, name, subject }) => ({
+        id: `campaign-${id}`,
+        label: name,
+        hint: subject,
+        icon: Megaphone,
+        path: `${base}/campaigns/${id}`,
+      }))
+    },
+  },
+  {
+    // The API lists all of them at once.
+    heading: 'Segments',
+    search: async (api, base, q) => {
+      const wanted = q.toLowerCase()
+      const found = (await api.segments.list()).filter(({ id, name }) => id === wanted || name.toLowerCase().includes(wanted))
+      return found
+        .slice(0, PER_KIND)
+        .map(({ id, name }) => ({ id: `segment-${id}`, label: name, icon: Shapes, path: `${base}/segments/${id}` }))
     },
   },
   {

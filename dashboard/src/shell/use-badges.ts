@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { sendingCampaignsQuery } from '../features/campaigns/queries.ts'
 import { domainsQuery } from '../features/domains/queries.ts'
 import { newestMessagesQuery } from '../features/sandbox/queries.ts'
 import { useSeenUntil } from '../features/sandbox/seen.ts'
@@ -13,7 +14,9 @@ export function useBadges(): Partial<Record<Entry['to'], string>> {
   const domains = useQuery(domainsQuery(project.id))
   const pending = domains.data?.filter(({ status }) => status === 'pending').length ?? 0
   const unseen = useUnseenMessages()
+  const sending = useQuery(sendingCampaignsQuery(project.id)).data
   return {
+    ...(sending && { '/app/p/$projectId/campaigns': sending }),
     ...(pending > 0 && { '/app/p/$projectId/domains': `${pending} pending` }),
     ...(unseen && { '/app/p/$projectId/sandbox': unseen }),
   }

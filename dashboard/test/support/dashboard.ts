@@ -37,6 +37,8 @@ export function startDashboard() {
 
   return {
     url: () => sterna.url,
+    /** For facts that would take too long to come about. */
+    db: () => sterna.db,
     accountEmails: () => sterna.accountEmails(),
     open,
     /** Errors of pages and failed requests so far, for a test that provokes some. */

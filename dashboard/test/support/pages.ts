@@ -14,6 +14,8 @@ export const PAGES: Record<string, string> = {
   contacts: '/app/p/{p}/contacts',
   import: '/app/p/{p}/contacts/import',
   fields: '/app/p/{p}/contacts/fields',
+  segments: '/app/p/{p}/segments',
+  campaigns: '/app/p/{p}/campaigns',
   templates: '/app/p/{p}/templates',
   workflows: '/app/p/{p}/workflows',
   emails: '/app/p/{p}/emails',
@@ -33,7 +35,9 @@ export const PAGES: Record<string, string> = {
 
 /**
  * Need data: `{contact}` and `{email}` are of the full project, `{template}` is a template with two versions, `{job}` an import with a
- * failed row, `{workflow}` a workflow with branches and `{execution}` one of its executions. Two neighbours are never the same route: a test opens one after the other without loading the dashboard again.
+ * failed row, `{workflow}` a workflow with branches and `{execution}` one of its executions; `{campaign}` was sent, `{draft}` and
+ * `{scheduled}` were not; `{segment}` has a condition, `{list}` is static. Two neighbours are never the same route: a test opens one
+ * after the other without loading the dashboard again.
  */
 export const FULL_ONLY: Record<string, string> = {
   contact: '/app/p/{p}/contacts/{contact}',
@@ -57,6 +61,20 @@ export const FULL_ONLY: Record<string, string> = {
   'executions-peek': '/app/p/{p}/workflows/{workflow}/executions?peek={execution}',
   'workflow-settings': '/app/p/{p}/workflows/{workflow}/settings',
   'workflow-empty': '/app/p/{p}/workflows/{emptyWorkflow}/executions',
+  campaign: '/app/p/{p}/campaigns/{campaign}',
+  'campaign-recipients': '/app/p/{p}/campaigns/{campaign}/recipients',
+  'campaign-excluded': '/app/p/{p}/campaigns/{campaign}/excluded',
+  'campaign-draft': '/app/p/{p}/campaigns/{draft}',
+  'campaign-audience': '/app/p/{p}/campaigns/{draft}/audience?part=unsubscribed',
+  'campaigns-peek': '/app/p/{p}/campaigns?peek={campaign}',
+  'campaign-failed': '/app/p/{p}/campaigns/{campaign}/recipients?outcome=failed',
+  'campaign-scheduled': '/app/p/{p}/campaigns/{scheduled}',
+  segment: '/app/p/{p}/segments/{segment}',
+  'segment-condition': '/app/p/{p}/segments/{segment}/settings',
+  'segment-explain': '/app/p/{p}/segments/{segment}/explain?contact={contact}',
+  'segment-history': '/app/p/{p}/segments/{segment}/history',
+  'segments-peek': '/app/p/{p}/segments?peek={segment}',
+  'segment-static': '/app/p/{p}/segments/{list}',
 }
 
 /** `ids` are what `seedProject` made: a value for each placeholder. */

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { clickInMessage } from './read-email.ts'
 
 type Project = { id: string; public: string; secret: string }
 
@@ -16,8 +17,18 @@ async function inBatches(count: number, work: (index: number) => Promise<unknown
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => work(from + index)))
 }
 
-/** Contacts with data, events, emails in several states, a domain, templates, segments and an import, all made through the API. */
-export async function seedProject(page: Page, { id, public: publicKey, secret }: Project, contactCount = 60) {
+type Options = {
+  /** Some recipients of the campaign open it and click. Takes some seconds: nobody reads an email at once. */
+  engaged?: boolean
+}
+
+/** Contacts with data, events, emails in several states, a domain, templates, segments, campaigns and an import, all made through the API. */
+export async function seedProject(
+  page: Page,
+  { id, public: publicKey, secret }: Project,
+  contactCount = 60,
+  { engaged = false }: Options = {},
+) {
   const { request } = page.context()
   const post = async (path: string, data: object, headers: Record<string, string>) => {
     const response = await request.post(path, { data, headers })
@@ -43,12 +54,13 @@ export async function seedProject(page: Page, { id, public: publicKey, secret }:
   for (const suppressed of [{ address: 'someone@example.net' }, { domain: 'example.org' }]) await post('/suppressions', suppressed, asUser)
   const template = await seedTemplates(post, (path, data) => request.patch(path, { data, headers: asUser }), asUser)
   const contact = ((await post('/contacts', { email: nameOf(0) }, asUser)) as { id: string }).id
-  await post('/segments', { name: 'Newsletter', type: 'STATIC' }, asUser)
+  const segments = await seedSegments(post, asUser)
+  const campaigns = await seedCampaigns(page, post, { asUser, from: from.email, segment: segments.segment, engaged })
   const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from('email,plan\nedith@example.com,pro\nno address,free\n') }
   const job = (await (await request.post('/contacts/import', { multipart: { file }, headers: asUser })).json()).jobId as string
   const workflow = await seedWorkflows({ page, asUser, post, template, publicHeaders: withPublic })
   // The email is the one that bounces.
-  return { ids: { contact, template, job, email: sent.data.emails[12].email as string, ...workflow } }
+  return { ids: { contact, template, job, email: sent.data.emails[12].email as string, ...workflow, ...segments, ...campaigns } }
 }
 
 type Post = (path: string, data: object, headers: Record<string, string>) => Promise<unknown>
@@ -128,4 +140,65 @@ async function findExecution(page: Page, workflow: string, headers: Record<strin
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   throw new Error('nobody entered the workflow')
+}
+
+/** One by a condition, whose entries and exits are tracked, and a static one with members. */
+async function seedSegments(post: Post, asUser: Record<string, string>) {
+  const plan = { field: 'data.plan', operator: 'equals', value: 'pro' }
+  const active = { field: 'data.active', operator: 'equals', value: true }
+  const condition = { logic: 'AND', groups: [{ filters: [plan, active] }] }
+  const made = async (body: object) => ((await post('/segments', body, asUser)) as { id: string }).id
+  const segment = await made({ name: 'Active on the plan pro', condition, trackMembership: true })
+  const list = await made({ name: 'Newsletter', type: 'STATIC', description: 'People from the fair' })
+  await post(`/segments/${list}/members`, { emails: Array.from({ length: 8 }, (_, index) => nameOf(index)) }, asUser)
+  return { segment, list }
+}
+
+const NEWS = `<h1>Hello {{ firstName ?? "there" }}</h1>
+<p>Three things are new this month.</p>
+<p><a href="https://example.com/news">Read the news</a> or <a href="https://example.com/changes">see all changes</a>.</p>
+`
+
+type CampaignSeed = { asUser: Record<string, string>; from: string; segment: string; engaged: boolean }
+
+/** One that was sent, with a receiver that refused it; one for a later day; and a draft. */
+async function seedCampaigns(page: Page, post: Post, { asUser, from, segment, engaged }: CampaignSeed) {
+  const { request } = page.context()
+  const create = async (body: object) => {
+    const { data } = (await post('/campaigns', { from, fromName: 'Acme', body: NEWS, audienceType: 'ALL', ...body }, asUser)) as {
+      data: { id: string }
+    }
+    return data.id
+  }
+  for (const address of ['refuse@example.com', 'delivered@example.com']) await post('/contacts', { email: address }, asUser)
+  const campaign = await create({ name: 'May news', subject: 'What is new in May', previewText: 'Three things, in two minutes' })
+  await post(`/campaigns/${campaign}/send`, {}, asUser)
+  const scheduled = await create({ name: 'Offer for pro', subject: 'An offer for {{ plan }}', audienceType: 'SEGMENT', segmentId: segment })
+  await post(`/campaigns/${scheduled}/send`, { scheduledFor: new Date(Date.now() + 3 * 86_400_000).toISOString() }, asUser)
+  const draft = await create({ name: 'June news', subject: 'What is new, {{ plan }}', audienceType: 'ALL' })
+  const read = async () => (await request.get(`/campaigns/${campaign}`, { headers: asUser })).json()
+  await poll(async () => (await read()).status === 'SENT')
+  if (engaged) await readCampaign(page, asUser, async () => (await read()).clickedCount > 3)
+  return { campaign, scheduled, draft }
+}
+
+/** Clicks as people would, from the messages in the sandbox. */
+async function readCampaign(page: Page, asUser: Record<string, string>, isCounted: () => Promise<boolean>) {
+  const { request } = page.context()
+  // Sooner a click counts as one of a machine.
+  await new Promise((resolve) => setTimeout(resolve, 3_500))
+  const { data } = await (await request.get('/sandbox/messages?limit=40', { headers: asUser })).json()
+  const news = (data as { id: string; subject: string }[]).filter(({ subject }) => subject.startsWith('What is new in May'))
+  for (const { id } of news.slice(0, 12)) await clickInMessage(page, id, asUser)
+  await poll(isCounted)
+}
+
+const POLL_MS = 200
+const DEADLINE_MS = 30_000
+
+async function poll(isDone: () => Promise<boolean>) {
+  for (const deadline = Date.now() + DEADLINE_MS; !(await isDone()); ) {
+    if (Date.now() > deadline) throw new Error('the campaign was not sent in time')
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
 }

@@ -109,15 +109,23 @@ function ContactSegments({ contactId }: { contactId: string }) {
     <Card title="Segments">
       <ul className="flex flex-wrap gap-1">
         {segments.map(({ id, name }) => (
-          <li key={id}>
+          <li key={id} className="flex max-w-full items-center rounded-md bg-sunken text-ui">
             <Link
-              to="/app/p/$projectId/contacts"
-              params={{ projectId: project.id }}
-              search={{ segment: id }}
-              className="block max-w-60 truncate rounded-md bg-sunken px-2 py-0.5 text-ui hover:text-accent"
+              to="/app/p/$projectId/segments/$segmentId"
+              params={{ projectId: project.id, segmentId: id }}
+              className="block max-w-52 truncate rounded-md py-0.5 pl-2 hover:text-accent"
               title={`Everyone in ${name}`}
             >
               {name}
+            </Link>
+            <Link
+              to="/app/p/$projectId/segments/$segmentId/explain"
+              params={{ projectId: project.id, segmentId: id }}
+              search={{ contact: contactId }}
+              className="rounded-md px-2 py-0.5 text-muted text-xs hover:text-accent"
+              aria-label={`Why is this contact in ${name}?`}
+            >
+              Why?
             </Link>
           </li>
         ))}

@@ -48,7 +48,7 @@ export function EmailFacts({ email }: { email: Email }) {
       <IdFact label="Request id" value={email.requestId} />
       {email.campaignId && (
         <Fact label="Campaign">
-          <CampaignEmailsLink campaignId={email.campaignId} />
+          <CampaignLink campaignId={email.campaignId} />
         </Fact>
       )}
       <IdFact label="Execution id" value={email.workflowExecutionId} />
@@ -77,19 +77,13 @@ function IdFact({ label, value }: { label: string; value: string | null }) {
   )
 }
 
-/** Every number and every source opens its list. */
-function CampaignEmailsLink({ campaignId }: { campaignId: string }) {
+/** Every source is a link. */
+function CampaignLink({ campaignId }: { campaignId: string }) {
   const project = useProject()
   const names = useQuery(campaignNamesQuery(project.id)).data
   return (
-    <Link
-      to="/app/p/$projectId/emails"
-      params={{ projectId: project.id }}
-      search={{ campaign: campaignId }}
-      className="link"
-      title="All emails of this campaign"
-    >
-      {names?.[campaignId] ?? 'All emails of this campaign'}
+    <Link to="/app/p/$projectId/campaigns/$campaignId" params={{ projectId: project.id, campaignId }} className="link">
+      {names?.[campaignId] ?? 'The campaign'}
     </Link>
   )
 }

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { api, apiOf, projectKey } from '../../api.ts'
+import { apiOf, projectKey } from '../../api.ts'
 
 export const templateQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'templates', 'one', id), queryFn: () => apiOf(projectId).templates.get(id) })
@@ -32,25 +32,3 @@ export const versionQuery = (projectId: string, id: string, version: string) =>
     queryFn: () => apiOf(projectId).templates.getVersion(id, version),
     staleTime: Number.POSITIVE_INFINITY,
   })
-
-/** The fields of contacts, by the names they have in `data`. */
-export const contactFieldsQuery = (projectId: string) =>
-  queryOptions({
-    queryKey: projectKey(projectId, 'fields', 'for-templates'),
-    queryFn: async () => {
-      const { fields } = await apiOf(projectId).fields.list()
-      return fields.filter(({ isCustom }) => isCustom).map(({ field, coverage }) => ({ field: field.replace(/^data\./, ''), coverage }))
-    },
-  })
-
-export const personQuery = (projectId: string, id: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'contacts', 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })
-
-export const peopleQuery = (projectId: string, search: string) =>
-  queryOptions({
-    queryKey: projectKey(projectId, 'contacts', 'for-preview', search),
-    queryFn: async () => (await apiOf(projectId).contacts.list({ limit: 8, ...(search && { search }) })).data,
-  })
-
-export const memberAddressesQuery = (projectId: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'members'), queryFn: () => api.members.list(projectId) })

@@ -1,14 +1,8 @@
+import { TYPE_HINTS, TYPE_NAMES } from '../../content/content-values.ts'
 import type { Draft } from '../../editor/use-draft.ts'
 import { Field } from '../../ui/field.tsx'
 import { Input, Select } from '../../ui/input.tsx'
 import type { TemplateValues } from './template-values.ts'
-import { TYPE_NAMES } from './templates-query.ts'
-
-const TYPE_HINTS: Record<TemplateValues['type'], string> = {
-  TRANSACTIONAL: 'Sent to everyone, without a footer.',
-  MARKETING: 'Only to subscribed contacts, with an unsubscribe link: your own, or in a footer.',
-  HEADLESS: 'Only to subscribed contacts. No footer: write your own unsubscribe link.',
-}
 
 type TextName = Exclude<keyof TemplateValues, 'type' | 'body'>
 
@@ -38,6 +32,9 @@ export function TemplateFields({ draft }: { draft: Draft<TemplateValues> }) {
           />
         </Field>
       </div>
+      <Field name="previewText" label="Preview text" hint="Mailboxes show it after the subject. If empty, they show how the body begins.">
+        <Input {...text('previewText', 500)} />
+      </Field>
       <details>
         <summary className="w-fit rounded-sm text-muted text-ui hover:text-ink">{summaryOf(draft.values)}</summary>
         <div className="mt-3 grid grid-cols-1 gap-3 md:grid-cols-2 xl:grid-cols-4">

@@ -2,6 +2,7 @@ import type { Template } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { apiOf, projectKey } from '../../api.ts'
+import { TYPE_NAMES } from '../../content/content-values.ts'
 import { useProject } from '../../projects/current.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
@@ -10,7 +11,6 @@ import { MessageFrame } from '../../ui/message-frame.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
 import { templateQuery, usageQuery } from './queries.ts'
-import { TYPE_NAMES } from './templates-query.ts'
 import { UsageText } from './usage.tsx'
 
 /** A look at a template beside the list. */
@@ -39,6 +39,7 @@ export function TemplatePeek({ id, template: known }: { id: string; template: Te
       </Link>
       <Facts>
         <Fact label="Subject">{template.subject}</Fact>
+        {template.previewText && <Fact label="Preview text">{template.previewText}</Fact>}
         <Fact label="Type">{TYPE_NAMES[template.type]}</Fact>
         {template.description && <Fact label="Description">{template.description}</Fact>}
         <Fact label="Used in">{usage ? <UsageText usage={usage} /> : '…'}</Fact>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changesOf, consequenceOf, hasOpenTag, lineSeparatorOf, problemOf, type TemplateValues } from './template-values.ts'
+import { changesOf, consequenceOf, problemOf, type TemplateValues } from './template-values.ts'
 
 const saved: TemplateValues = {
   name: 'Receipt',
@@ -9,6 +9,7 @@ const saved: TemplateValues = {
   description: '',
   from: 'hello@acme.example',
   fromName: '',
+  previewText: '',
   replyTo: '',
 }
 
@@ -16,6 +17,7 @@ test('only fields that differ are sent, and an emptied field is null', () => {
   expect(changesOf(saved, saved)).toEqual({})
   expect(changesOf(saved, { ...saved, subject: 'New' })).toEqual({ subject: 'New' })
   expect(changesOf(saved, { ...saved, from: ' ' })).toEqual({ from: null })
+  expect(changesOf(saved, { ...saved, previewText: 'In short' })).toEqual({ previewText: 'In short' })
 })
 
 test('a template without name, subject or body, or with an error, cannot be saved', () => {
@@ -29,25 +31,4 @@ test('a template without name, subject or body, or with an error, cannot be save
 test('the consequence names the new version if emails change, and says so if they do not', () => {
   expect(consequenceOf(saved, { ...saved, body: '<p>Hi</p>' }, 3)).toMatch(/version 4/)
   expect(consequenceOf(saved, { ...saved, name: 'Bill', description: 'x' }, 3)).toMatch(/emails stay the same/)
-})
-
-test('the line separator never changes a text that is split and joined by it', () => {
-  for (const text of ['', 'a\nb', 'a\r\nb\r\n', 'a\r\nb\nc', '\n\r\n', 'a\rb']) {
-    const separator = lineSeparatorOf(text)
-    expect(text.split(separator).join(separator)).toBe(text)
-  }
-  expect(lineSeparatorOf('a\r\nb\r\n')).toBe('\r\n')
-  expect(lineSeparatorOf('a\r\nb\nc')).toBe('\n')
-})
-
-test.each([
-  ['<p>{{ pl', true],
-  ['{% if a', true],
-  ['{{ a }} {{ b', true],
-  ['{{ a }} {% if b %}', false],
-  ['{{ a }', true],
-  ['no tag } }', false],
-  ['', false],
-])('an unfinished tag in %j: %s', (text, isOpen) => {
-  expect(hasOpenTag(text)).toBe(isOpen)
 })

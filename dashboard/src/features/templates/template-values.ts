@@ -2,22 +2,23 @@ import type { Body, Template } from '@sterna/sdk'
 
 /** The fields of the editor. An empty text is a field that is not set. */
 export type TemplateValues = Pick<Template, 'name' | 'subject' | 'body' | 'type'> & {
-  [Key in 'description' | 'from' | 'fromName' | 'replyTo']: string
+  [Key in 'description' | 'previewText' | 'from' | 'fromName' | 'replyTo']: string
 }
 type Changes = Body<'PATCH /templates/{id}'>
 
-export const valuesOf = ({ name, subject, body, type, description, from, fromName, replyTo }: Template): TemplateValues => ({
+export const valuesOf = ({ name, subject, body, type, description, previewText, from, fromName, replyTo }: Template): TemplateValues => ({
   name,
   subject,
   body,
   type,
   description: description ?? '',
+  previewText: previewText ?? '',
   from: from ?? '',
   fromName: fromName ?? '',
   replyTo: replyTo ?? '',
 })
 
-const OPTIONAL = ['description', 'from', 'fromName', 'replyTo'] as const
+const OPTIONAL = ['description', 'previewText', 'from', 'fromName', 'replyTo'] as const
 
 /** Only what differs: a sender whose domain is no longer verified must not stop a change of the text. */
 export function changesOf(saved: TemplateValues, values: TemplateValues): Changes {
@@ -34,14 +35,8 @@ export function problemOf({ name, subject, body }: TemplateValues, syntaxErrors:
   return syntaxErrors.length > 0 ? 'the code has an error' : undefined
 }
 
-/** True while a tag is being typed: until it is closed, the server could only refuse the template. */
-export function hasOpenTag(text: string): boolean {
-  const rest = text.slice(Math.max(text.lastIndexOf('{{'), text.lastIndexOf('{%'), 0))
-  return (rest.startsWith('{{') && !rest.includes('}}')) || (rest.startsWith('{%') && !rest.includes('%}'))
-}
-
 /** Fields whose change makes a new version; name and description are not part of an email. */
-const VERSIONED = ['subject', 'body', 'type', 'from', 'fromName', 'replyTo'] as const
+const VERSIONED = ['subject', 'previewText', 'body', 'type', 'from', 'fromName', 'replyTo'] as const
 
 /** What saving does, in words. */
 export function consequenceOf(saved: TemplateValues, values: TemplateValues, version: number): string {
@@ -49,12 +44,4 @@ export function consequenceOf(saved: TemplateValues, values: TemplateValues, ver
   return isLive
     ? `Saving makes version ${version + 1}: every email sent with this template from then on, by /v1/send, campaigns and workflows.`
     : 'Saving changes what you see here; the emails stay the same.'
-}
-
-/**
- * The line separator that keeps every byte of the text: the editor writes it back between lines. A text that mixes separators is split
- * at `\n` only, so that its `\r` stay where they are.
- */
-export function lineSeparatorOf(text: string): '\r\n' | '\n' {
-  return /\r\n/.test(text) && !/(^|[^\r])\n/.test(text) ? '\r\n' : '\n'
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { templatesQuery, toCursorPage } from './templates-query.ts'
+import { templatesQuery } from './templates-query.ts'
 
 test('the newest edit comes first, and the cursor is the number of the page', () => {
   expect(templatesQuery({ limit: 25, filters: {} })).toEqual({ page: 1, pageSize: 25, sort: 'updatedAt', dir: 'desc' })
@@ -16,9 +16,4 @@ test('the newest edit comes first, and the cursor is the number of the page', ()
 test('a page and a type that do not exist are ignored', () => {
   expect(templatesQuery({ limit: 25, cursor: 'x', filters: { type: 'toString' } })).toMatchObject({ page: 1 })
   expect(templatesQuery({ limit: 25, cursor: '-1', filters: { type: 'toString' } })).not.toHaveProperty('type')
-})
-
-test('the last page has no cursor', () => {
-  expect(toCursorPage({ data: [1], total: 3, page: 1, totalPages: 2 })).toEqual({ data: [1], total: 3, hasMore: true, cursor: '2' })
-  expect(toCursorPage({ data: [1], total: 3, page: 2, totalPages: 2 })).toMatchObject({ hasMore: false, cursor: null })
 })

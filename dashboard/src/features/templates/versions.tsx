@@ -2,6 +2,7 @@ import type { Result, Template } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { projectKey } from '../../api.ts'
+import { TYPE_NAMES } from '../../content/content-values.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Banner } from '../../ui/banner.tsx'
@@ -13,7 +14,6 @@ import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { diffLines, foldDiff } from './line-diff.ts'
 import { templateQuery, versionQuery, versionsQuery } from './queries.ts'
-import { TYPE_NAMES } from './templates-query.ts'
 
 type VersionsProps = {
   template: Template
@@ -77,6 +77,7 @@ function VersionView({ template, version, isDirty }: { template: Template; versi
       </div>
       <Facts>
         <Fact label="Subject">{content.subject}</Fact>
+        {content.previewText && <Fact label="Preview text">{content.previewText}</Fact>}
         <Fact label="Type">{TYPE_NAMES[content.type]}</Fact>
         <Fact label="From">{[content.fromName, content.from].filter(Boolean).join(', ') || 'Each call names it'}</Fact>
         <Fact label="Reply to">{content.replyTo ?? 'The sender'}</Fact>

@@ -1,26 +1,27 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Monitor, Moon, Smartphone } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { projectKey } from '../../api.ts'
-import { useApi, useProject } from '../../projects/current.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { explain } from '../../ui/explain.ts'
-import { MessageFrame } from '../../ui/message-frame.tsx'
-import { useIsSlow } from '../../ui/use-is-slow.ts'
+import { projectKey } from '../api.ts'
+import { useApi, useProject } from '../projects/current.ts'
+import { Banner } from '../ui/banner.tsx'
+import { explain } from '../ui/explain.ts'
+import { MessageFrame } from '../ui/message-frame.tsx'
+import { useDebouncedValue } from '../ui/use-debounced-value.ts'
+import { useIsSlow } from '../ui/use-is-slow.ts'
+import { type ContentValues, hasOpenTag } from './content-values.ts'
 import { PersonPicker } from './person-picker.tsx'
+import type { FindPeople } from './queries.ts'
 import { readSample } from './sample-data.ts'
-import { hasOpenTag, type TemplateValues } from './template-values.ts'
-import { useDebouncedValue } from './use-debounced-value.ts'
 
 /** How the preview is shown; all of it in the URL. */
 export type PreviewView = { as?: string; show?: 'phone' | 'text' | 'source'; dark?: 'on' }
 
-type PreviewProps = { values: TemplateValues; view: PreviewView; onView: (view: PreviewView) => void }
+type PreviewProps = { values: ContentValues; view: PreviewView; onView: (view: PreviewView) => void; people: FindPeople }
 
 const PREVIEW_AFTER_MS = 300
 
-/** The unsaved template as the server would send it to a person. */
-export function Preview({ values, view, onView }: PreviewProps) {
+/** The unsaved content as the server would send it to a person. */
+export function Preview({ values, view, onView, people }: PreviewProps) {
   const [sample, setSample] = useState('')
   const data = readSample(sample)
   const preview = usePreview(values, view.as, data ?? {})
@@ -29,6 +30,7 @@ export function Preview({ values, view, onView }: PreviewProps) {
     <section aria-label="Preview" className="flex h-full min-h-0 min-w-0 flex-col bg-surface" aria-busy={preview.isPending}>
       <div className="flex min-h-11 flex-wrap items-center gap-2 border-line border-b px-3 py-1">
         <PersonPicker
+          people={people}
           person={view.as}
           onPerson={(as) => set({ as })}
           sample={sample}
@@ -68,13 +70,18 @@ export function Preview({ values, view, onView }: PreviewProps) {
   )
 }
 
-function usePreview({ subject, body, type, from, fromName }: TemplateValues, person: string | undefined, data: Record<string, unknown>) {
+function usePreview(
+  { subject, previewText, body, type, from, fromName }: ContentValues,
+  person: string | undefined,
+  data: Record<string, unknown>,
+) {
   const project = useProject()
   const api = useApi()
   const request = {
     subject,
     body,
     type,
+    ...(previewText && { previewText }),
     ...(fromName && { fromName }),
     ...(from.includes('@') && { from }),
     ...(person && { contactId: person }),
@@ -87,7 +94,9 @@ function usePreview({ subject, body, type, from, fromName }: TemplateValues, per
   return useQuery({
     queryKey: projectKey(project.id, 'templates', 'preview', settled),
     queryFn: () => api.templates.previewContent(shown),
-    enabled: [shown.subject, shown.body].every((text) => text.trim() !== '' && !hasOpenTag(text)),
+    enabled:
+      [shown.subject, shown.body].every((text) => text.trim() !== '') &&
+      [shown.subject, shown.body, shown.previewText ?? ''].every((text) => !hasOpenTag(text)),
     placeholderData: keepPreviousData,
     // The page in the frame expires, and a new one would scroll it to the top.
     gcTime: 0,

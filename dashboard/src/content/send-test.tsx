@@ -1,22 +1,22 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
 import { useId, useState } from 'react'
-import { useApi, useProject } from '../../projects/current.ts'
-import { meQuery } from '../../session/queries.ts'
-import { Banner } from '../../ui/banner.tsx'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { Input } from '../../ui/input.tsx'
-import { showKeys, useShortcuts } from '../../ui/shortcuts.ts'
-import { toast } from '../../ui/toast.tsx'
+import { useProject } from '../projects/current.ts'
+import { meQuery } from '../session/queries.ts'
+import { Banner } from '../ui/banner.tsx'
+import { Button } from '../ui/button.tsx'
+import { Dialog, DialogButtons } from '../ui/dialog.tsx'
+import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Input } from '../ui/input.tsx'
+import { showKeys, useShortcuts } from '../ui/shortcuts.ts'
+import { toast } from '../ui/toast.tsx'
 import { memberAddressesQuery, personQuery } from './queries.ts'
 
 type SendTestProps = {
-  templateId: string
-  /** The contact of the preview. */
-  person: string | undefined
+  send: (to: { email: string; contactId?: string }) => Promise<{ success: boolean; message: string }>
+  /** The contact of the preview, if a test can have its data. */
+  person?: string | undefined
   /** There are changes that a test would not show. */
   isDirty: boolean
 }
@@ -42,15 +42,14 @@ export function SendTest(props: SendTestProps) {
   )
 }
 
-function SendTestForm({ templateId, person, isDirty, onDone }: SendTestProps & { onDone: () => void }) {
+function SendTestForm({ send: sendTest, person, isDirty, onDone }: SendTestProps & { onDone: () => void }) {
   const project = useProject()
-  const api = useApi()
   const me = useQuery(meQuery).data
   const members = useQuery(memberAddressesQuery(project.id)).data ?? []
   const contact = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined }).data
   const addresses = useId()
   const send = useMutation({
-    mutationFn: (email: string) => api.templates.test(templateId, { email, ...(person && { contactId: person }) }),
+    mutationFn: (email: string) => sendTest({ email, ...(person && { contactId: person }) }),
     onSuccess: ({ success, message }, email) => {
       toast(success ? `A test is on its way to ${email}` : message, success ? {} : { tone: 'danger' })
       onDone()

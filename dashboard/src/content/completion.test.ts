@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FILTERS as KNOWN_FILTERS } from '../../../../server/src/templates/language/filters.ts'
+import { FILTERS as KNOWN_FILTERS } from '../../../server/src/templates/language/filters.ts'
 import { FILTERS, fieldWords, placeOf, writeField } from './completion.ts'
 
 test('variables are offered inside an output tag, and nothing outside of tags', () => {

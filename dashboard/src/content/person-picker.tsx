@@ -1,15 +1,17 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
 import { useState } from 'react'
-import { useProject } from '../../projects/current.ts'
-import { Button } from '../../ui/button.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Input, TextArea } from '../../ui/input.tsx'
-import { Popover } from '../../ui/popover.tsx'
-import { peopleQuery, personQuery } from './queries.ts'
-import { useDebouncedValue } from './use-debounced-value.ts'
+import { useProject } from '../projects/current.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { Input, TextArea } from '../ui/input.tsx'
+import { Popover } from '../ui/popover.tsx'
+import { useDebouncedValue } from '../ui/use-debounced-value.ts'
+import { type FindPeople, peopleQuery, personQuery } from './queries.ts'
 
 type PersonPickerProps = {
+  /** Whom it offers. */
+  people: FindPeople
   /** The id of a contact; undefined is a made-up person. */
   person: string | undefined
   onPerson: (id: string | undefined) => void
@@ -22,12 +24,12 @@ type PersonPickerProps = {
 const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
 
 /** For whom the preview is rendered. */
-export function PersonPicker({ person, onPerson, sample, onSample, sampleError }: PersonPickerProps) {
+export function PersonPicker({ people: offered, person, onPerson, sample, onSample, sampleError }: PersonPickerProps) {
   const project = useProject()
   const [open, setOpen] = useState(false)
   const [search, setSearch] = useState('')
   const settled = useDebouncedValue(search.trim(), 300)
-  const people = useQuery({ ...peopleQuery(project.id, settled), enabled: open, placeholderData: keepPreviousData })
+  const people = useQuery({ ...peopleQuery(project.id, offered, settled), enabled: open, placeholderData: keepPreviousData })
   const chosen = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined })
   const name = person === undefined ? 'Sample person' : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
 

@@ -1,0 +1,115 @@
+import { type Condition, SternaError } from '@sterna/sdk'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { ContactLink } from '../projects/contact-link.tsx'
+import { useProject } from '../projects/current.ts'
+import { Banner } from '../ui/banner.tsx'
+import { Count, formatCount } from '../ui/count.tsx'
+import { explain } from '../ui/explain.ts'
+import { Field } from '../ui/field.tsx'
+import { TextArea } from '../ui/input.tsx'
+import { useDebouncedValue } from '../ui/use-debounced-value.ts'
+import { ConditionSentence } from './condition-sentence.tsx'
+import { readConditionText } from './condition-text.ts'
+import { conditionPreviewQuery, segmentNamesQuery } from './queries.ts'
+import { describeFilter } from './sentence.ts'
+
+const PREVIEW_AFTER_MS = 400
+
+type ConditionEditorProps = { text: string; onText: (text: string) => void }
+
+/** A condition as JSON, beside it as a sentence, and the people that match it now. */
+export function ConditionEditor({ text, onText }: ConditionEditorProps) {
+  const project = useProject()
+  const settled = useDebouncedValue(text, PREVIEW_AFTER_MS)
+  const read = readConditionText(text)
+  const asked = readConditionText(settled)
+  const preview = useQuery({
+    ...conditionPreviewQuery(project.id, 'condition' in asked ? asked.condition : undefined),
+    placeholderData: keepPreviousData,
+  })
+  const problem = 'problem' in read ? read.problem : preview.error ? problemOf(preview.error) : undefined
+  return (
+    <div className="grid grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_20rem]">
+      <div className="min-w-0 space-y-2">
+        <Field
+          name="condition"
+          label="Condition"
+          hint={
+            <>
+              JSON: groups of filters, joined by <code className="font-mono">logic</code>; within a group every filter must hold.
+            </>
+          }
+        >
+          <TextArea
+            rows={12}
+            spellCheck={false}
+            className="font-mono"
+            value={text}
+            aria-invalid={problem !== undefined || undefined}
+            onChange={(event) => onText(event.target.value)}
+          />
+        </Field>
+        {problem && <Banner tone="danger">{problem}</Banner>}
+        {'condition' in read && !problem && (
+          <p className="text-ui">
+            <span className="text-muted">Everyone who</span> {/* The server has checked it. */}
+            <ConditionSentence condition={read.condition as Condition} />.
+          </p>
+        )}
+      </div>
+      <aside aria-label="Who matches" className="min-w-0 rounded-lg border border-line p-3 text-ui" aria-busy={preview.isFetching}>
+        {preview.data && !problem ? <Matches preview={preview.data} /> : <p className="text-muted">Who matches is shown here.</p>}
+      </aside>
+    </div>
+  )
+}
+
+/** Errors of a condition name its place: `condition.groups.0.filters.1.value`. */
+function problemOf(error: Error): string {
+  if (!(error instanceof SternaError) || error.errors.length === 0) return explain(error)
+  return error.errors.map(({ field, message }) => `${field}: ${message}`).join(' ')
+}
+
+type Preview = NonNullable<Awaited<ReturnType<NonNullable<ReturnType<typeof conditionPreviewQuery>['queryFn']>>>>
+
+function Matches({ preview: { count, estimated, mailable, perFilter, sample } }: { preview: Preview }) {
+  const project = useProject()
+  const names = useQuery(segmentNamesQuery(project.id)).data ?? {}
+  return (
+    <div className="space-y-3">
+      <p>
+        <span className="font-semibold text-base">
+          <Count value={count} about={estimated} /> {count === 1 ? 'contact' : 'contacts'}
+        </span>
+        <span className="block text-muted">{formatCount(mailable, { about: estimated })} may get marketing email</span>
+      </p>
+      {perFilter.length > 1 && (
+        <div>
+          <h3 className="text-muted text-xs">What each line leaves of its group</h3>
+          <ul className="mt-1 space-y-0.5">
+            {perFilter.map(({ path, remaining, ...filter }) => (
+              <li key={path} className="flex gap-2">
+                <span className="min-w-0 flex-1 truncate" title={describeFilter(filter, names)}>
+                  {describeFilter(filter, names)}
+                </span>
+                <Count value={remaining} about={estimated} className={remaining === 0 ? 'text-danger' : ''} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {sample.length > 0 && (
+        <div>
+          <h3 className="text-muted text-xs">For example</h3>
+          <ul className="mt-1">
+            {sample.map((contact) => (
+              <li key={contact.id} className="flex min-w-0">
+                <ContactLink contact={contact} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  )
+}

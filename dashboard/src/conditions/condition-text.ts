@@ -1,0 +1,53 @@
+import type { ConditionInput } from '@sterna/sdk'
+
+export type ReadCondition = { condition: ConditionInput } | { problem: string }
+
+/** Reads a condition that was typed as JSON. The server checks fields, operators and values. */
+export function readConditionText(text: string): ReadCondition {
+  if (!text.trim()) return { problem: 'A condition is needed: nothing never means everyone.' }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return { problem: `This is not JSON: ${(error as Error).message}` }
+  }
+  const problem = problemOfTree(value, 'condition')
+  // Has the shape of a condition, which was just checked.
+  return problem ? { problem } : { condition: value as ConditionInput }
+}
+
+type Raw = Record<string, unknown>
+const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function problemOfTree(value: unknown, path: string): string | undefined {
+  if (!isObject(value)) return `${path} must be an object with "logic" and "groups".`
+  if (value.logic !== 'AND' && value.logic !== 'OR') return `${path}.logic must be "AND" or "OR".`
+  if (!Array.isArray(value.groups) || value.groups.length === 0) return `${path}.groups must be a list with at least one group.`
+  return firstProblem(value.groups, (group, index) => problemOfGroup(group, `${path}.groups.${index}`))
+}
+
+function problemOfGroup(group: unknown, path: string): string | undefined {
+  if (!isObject(group)) return `${path} must be an object with "filters".`
+  const { filters = [], conditions } = group
+  if (!Array.isArray(filters)) return `${path}.filters must be a list.`
+  if (filters.length === 0 && conditions === undefined) return `${path} has no filter.`
+  const wrong = firstProblem(filters, (filter, index) => problemOfFilter(filter, `${path}.filters.${index}`))
+  return wrong ?? (conditions === undefined ? undefined : problemOfTree(conditions, `${path}.conditions`))
+}
+
+function problemOfFilter(filter: unknown, path: string): string | undefined {
+  if (!isObject(filter)) return `${path} must be an object with "field" and "operator".`
+  if (typeof filter.field !== 'string') return `${path}.field must be a text.`
+  return typeof filter.operator === 'string' ? undefined : `${path}.operator must be a text.`
+}
+
+function firstProblem(items: unknown[], problemOf: (item: unknown, index: number) => string | undefined): string | undefined {
+  for (const [index, item] of items.entries()) {
+    const problem = problemOf(item, index)
+    if (problem) return problem
+  }
+  return undefined
+}
+
+/** As it is shown in the editor. */
+export const printCondition = (condition: unknown): string => (condition ? JSON.stringify(condition, null, 2) : '')

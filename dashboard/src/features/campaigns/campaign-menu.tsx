@@ -1,0 +1,157 @@
+import type { Campaign } from '@sterna/sdk'
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Ban, Copy, CopyPlus, Pause, Play, Trash2 } from 'lucide-react'
+import { projectKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { copy } from '../../ui/copy.ts'
+import { countOf } from '../../ui/count.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { explain } from '../../ui/explain.ts'
+import { MenuItem, MenuSeparator } from '../../ui/menu.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { campaignQuery } from './queries.ts'
+import { needsResume, openCount } from './words.ts'
+
+const PEOPLE = { one: 'person', many: 'people' }
+
+/** Shows the new state of a campaign everywhere. */
+export function useShowCampaign() {
+  const project = useProject()
+  const queries = useQueryClient()
+  return async (campaign: Campaign) => {
+    queries.setQueryData(campaignQuery(project.id, campaign.id).queryKey, campaign)
+    await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'list') })
+    await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'sending') })
+  }
+}
+
+/** Pause and resume at once; the toast offers the opposite. */
+export function usePause(campaign: Pick<Campaign, 'id' | 'name'>) {
+  const api = useApi()
+  const show = useShowCampaign()
+  async function run(action: 'pause' | 'resume') {
+    try {
+      await show(await api.campaigns[action](campaign.id))
+      toast(action === 'pause' ? `${campaign.name} is paused: nothing more leaves` : `${campaign.name} goes on: nobody gets it twice`)
+    } catch (error) {
+      toast(explain(error), { tone: 'danger' })
+    }
+  }
+  return { pause: () => run('pause'), resume: () => run('resume') }
+}
+
+type CampaignMenuProps = { campaign: Campaign; onCancel: () => void; onDelete: () => void }
+
+export function CampaignMenu({ campaign, onCancel, onDelete }: CampaignMenuProps) {
+  const duplicate = useDuplicate(campaign)
+  const { pause, resume } = usePause(campaign)
+  const { status } = campaign
+  const isActive = status === 'SENDING' || status === 'SCHEDULED'
+  return (
+    <>
+      <MenuItem onSelect={() => copy(campaign.id, 'Id')}>
+        <Copy aria-hidden="true" />
+        Copy the id
+      </MenuItem>
+      <MenuItem onSelect={duplicate}>
+        <CopyPlus aria-hidden="true" />
+        Duplicate
+      </MenuItem>
+      {status === 'SENDING' && !needsResume(campaign) && (
+        <MenuItem onSelect={pause}>
+          <Pause aria-hidden="true" />
+          Pause
+        </MenuItem>
+      )}
+      {status === 'SENDING' && needsResume(campaign) && (
+        <MenuItem onSelect={resume}>
+          <Play aria-hidden="true" />
+          Resume
+        </MenuItem>
+      )}
+      <MenuSeparator />
+      {isActive ? (
+        <MenuItem onSelect={onCancel}>
+          <Ban aria-hidden="true" />
+          Cancel…
+        </MenuItem>
+      ) : (
+        <MenuItem onSelect={onDelete}>
+          <Trash2 aria-hidden="true" />
+          Delete…
+        </MenuItem>
+      )}
+    </>
+  )
+}
+
+/** Copies it and opens the copy. */
+function useDuplicate(campaign: Pick<Campaign, 'id' | 'name'>) {
+  const project = useProject()
+  const api = useApi()
+  const show = useShowCampaign()
+  const navigate = useNavigate()
+  return async () => {
+    try {
+      const created = await api.campaigns.duplicate(campaign.id)
+      await show(created)
+      toast(`${campaign.name} was duplicated`)
+      await navigate({ to: '/app/p/$projectId/campaigns/$campaignId', params: { projectId: project.id, campaignId: created.id } })
+    } catch (error) {
+      toast(explain(error), { tone: 'danger' })
+    }
+  }
+}
+
+type DialogProps = { campaign: Campaign; onClose: () => void }
+
+/** For good, so it asks, with the numbers. */
+export function CancelCampaign({ campaign, onClose }: DialogProps) {
+  const api = useApi()
+  const show = useShowCampaign()
+  const { status, name, sentCount } = campaign
+  return (
+    <Confirm
+      title={`Cancel ${name}?`}
+      description={
+        status === 'SCHEDULED'
+          ? 'It will not be sent. To send it later, make it a draft again instead.'
+          : `${countOf(sentCount, PEOPLE)} ${sentCount === 1 ? 'has' : 'have'} it already; nothing more leaves. ${countOf(openCount(campaign), PEOPLE)} will not get it. A cancelled campaign cannot go on: pause it instead if you are not sure.`
+      }
+      action="Cancel campaign"
+      onConfirm={async () => {
+        await show(await api.campaigns.cancel(campaign.id))
+        toast(`${name} was cancelled`)
+      }}
+      open
+      onOpenChange={(open) => !open && onClose()}
+    />
+  )
+}
+
+export function DeleteCampaign({ campaign, onClose, onDeleted }: DialogProps & { onDeleted?: () => unknown }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const { name, status, totalRecipients } = campaign
+  return (
+    <Confirm
+      title={`Delete ${name}?`}
+      description={
+        status === 'DRAFT'
+          ? 'The draft is deleted. Nothing was sent.'
+          : `Its results and its list of ${countOf(totalRecipients, { one: 'recipient', many: 'recipients' })} are deleted. The emails themselves stay in the log.`
+      }
+      action="Delete campaign"
+      onConfirm={async () => {
+        await api.campaigns.delete(campaign.id)
+        await onDeleted?.()
+        await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'list') })
+        toast(`${name} was deleted`)
+      }}
+      open
+      onOpenChange={(open) => !open && onClose()}
+    />
+  )
+}

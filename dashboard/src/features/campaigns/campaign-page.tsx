@@ -1,0 +1,18 @@
+import type { Campaign } from '@sterna/sdk'
+import { useParams } from '@tanstack/react-router'
+import { CampaignRecord } from './campaign-record.tsx'
+import { Composer } from './composer.tsx'
+import { Report } from './report.tsx'
+import { ScheduledCampaign } from './scheduled-campaign.tsx'
+
+/** A draft is written, a scheduled campaign waits, and of others the results are shown. */
+export function CampaignPage() {
+  const { campaignId } = useParams({ from: '/app/p/$projectId/campaigns/$campaignId' })
+  return <CampaignRecord id={campaignId}>{(campaign) => <CampaignView campaign={campaign} />}</CampaignRecord>
+}
+
+function CampaignView({ campaign }: { campaign: Campaign }) {
+  if (campaign.status === 'DRAFT') return <Composer key={campaign.id} campaign={campaign} />
+  if (campaign.status === 'SCHEDULED') return <ScheduledCampaign key={campaign.id} campaign={campaign} />
+  return <Report key={campaign.id} campaign={campaign} />
+}

@@ -1,0 +1,214 @@
+import type { Campaign } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Megaphone } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { toCursorPage } from '../../list/numbered-pages.ts'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { Count, formatCount } from '../../ui/count.tsx'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Progress } from '../../ui/progress.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { CampaignMenu, CancelCampaign, DeleteCampaign } from './campaign-menu.tsx'
+import { CampaignPeek } from './campaign-peek.tsx'
+import { audienceName, campaignsQuery, dateOf, STATUS_TABS } from './campaigns-query.ts'
+import { NewCampaign } from './new-campaign.tsx'
+import { isLive, LIVE_MS, segmentChoicesQuery } from './queries.ts'
+import { openCount, shownStatus } from './words.ts'
+
+const NOUN = { one: 'campaign', many: 'campaigns' }
+const rowId = ({ id }: Campaign) => id
+
+export function CampaignsPage() {
+  const project = useProject()
+  const [cancelling, setCancelling] = useState<Campaign>()
+  const [deleting, setDeleting] = useState<Campaign>()
+  const segments = useQuery(segmentChoicesQuery(project.id)).data ?? {}
+  const filters: Filter[] = [
+    { name: 'status', label: 'Status', kind: 'choice', options: STATUS_TABS },
+    { name: 'segment', label: 'Segment', kind: 'choice', options: segments },
+  ]
+  const list = useList<Campaign>({
+    name: 'campaigns',
+    filters,
+    load: async (api, request) => toCursorPage(await api.campaigns.list(campaignsQuery(request))),
+    rowId,
+  })
+  useRefresh(list.rows?.some(isLive) ?? false, list.retry)
+  return (
+    <>
+      <ListPage
+        title="Campaigns"
+        noun={NOUN}
+        list={list}
+        columns={columnsOf(project.id)}
+        rowLabel={({ name }) => name}
+        rowPath={({ id }) => `/app/p/${project.id}/campaigns/${id}`}
+        peek={(id, campaign) => <CampaignPeek key={id} id={id} campaign={campaign} />}
+        rowMenu={(campaign) => (
+          <CampaignMenu campaign={campaign} onCancel={() => setCancelling(campaign)} onDelete={() => setDeleting(campaign)} />
+        )}
+        searchHint="Search by name or subject"
+        defaultSort={{ sort: 'createdAt', dir: 'desc' }}
+        byTime={list.request.sort !== 'name'}
+        actions={<NewCampaign />}
+        above={<StatusTabs chosen={list.request.filters.status} />}
+        call={curl('GET', `/campaigns?pageSize=${list.request.limit}`)}
+        firstRun={
+          <FirstRun
+            icon={Megaphone}
+            title="No campaigns yet"
+            action={<NewCampaign label="Write your first campaign" />}
+            call={{
+              title: 'Or by the API',
+              code: curl('POST', '/campaigns', {
+                body: { name: 'May news', subject: 'What is new', body: '<p>…</p>', from: 'news@your-domain.com', audienceType: 'ALL' },
+              }),
+            }}
+          >
+            One email to many. Pick people, write, check, send; then see who got it, who did not, and why.
+          </FirstRun>
+        }
+      />
+      {cancelling && <CancelCampaign campaign={cancelling} onClose={() => setCancelling(undefined)} />}
+      {deleting && <DeleteCampaign campaign={deleting} onClose={() => setDeleting(undefined)} />}
+    </>
+  )
+}
+
+/** Loads the page again and again while a campaign on it is being sent. Rows keep their places. */
+function useRefresh(isOn: boolean, refresh: () => unknown) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new function on every render must not restart the timer
+  useEffect(() => {
+    if (!isOn) return
+    const timer = setInterval(() => !document.hidden && refresh(), LIVE_MS)
+    return () => clearInterval(timer)
+  }, [isOn])
+}
+
+const TAB =
+  'flex h-9 items-center whitespace-nowrap border-transparent border-b-2 font-medium text-muted text-ui hover:text-ink aria-[current=page]:border-accent aria-[current=page]:text-ink pointer-coarse:h-11'
+
+function StatusTabs({ chosen }: { chosen: string | undefined }) {
+  const project = useProject()
+  return (
+    <nav aria-label="Status" className="border-line border-b bg-surface px-4 sm:px-6 lg:px-8">
+      <ul className="-mb-px flex gap-4 overflow-x-auto">
+        {[[undefined, 'All'] as const, ...Object.entries(STATUS_TABS)].map(([status, label]) => (
+          <li key={label}>
+            <Link
+              to="/app/p/$projectId/campaigns"
+              params={{ projectId: project.id }}
+              search={status ? { status } : {}}
+              activeProps={{}}
+              activeOptions={{ exact: true }}
+              aria-current={chosen === status ? 'page' : undefined}
+              className={TAB}
+            >
+              {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+const columnsOf = (projectId: string): Column<Campaign>[] => [
+  {
+    id: 'name',
+    heading: 'Name',
+    sort: 'name',
+    cell: ({ name, subject }) => (
+      <span title={`${name}\n${subject}`}>
+        {name} <span className="font-normal text-muted">{subject}</span>
+      </span>
+    ),
+  },
+  { id: 'status', heading: 'Status', width: 'w-28', cell: (campaign) => <Status kind="campaign" status={shownStatus(campaign)} /> },
+  { id: 'audience', heading: 'Audience', width: 'w-36', from: 'lg', cell: audienceName },
+  { id: 'date', heading: 'When', sort: 'updatedAt', firstDir: 'desc', width: 'w-36', cell: (campaign) => <When campaign={campaign} /> },
+  { id: 'sent', heading: 'Sent', width: 'w-32', from: 'md', numeric: true, cell: (campaign) => <SentOfTotal campaign={campaign} /> },
+  {
+    id: 'clicked',
+    heading: 'Clicked',
+    width: 'w-20',
+    from: 'lg',
+    numeric: true,
+    cell: (campaign) => <Figure value={campaign.clickedCount} campaign={campaign} />,
+  },
+  {
+    id: 'delivered',
+    heading: 'Delivered',
+    width: 'w-24',
+    from: 'xl',
+    numeric: true,
+    optional: true,
+    cell: (campaign) => <Figure value={campaign.deliveredCount} campaign={campaign} />,
+  },
+  {
+    id: 'unsubscribed',
+    heading: 'Unsubscribed',
+    width: 'w-28',
+    from: 'xl',
+    numeric: true,
+    cell: (campaign) => <Figure value={campaign.unsubscribedCount} campaign={campaign} />,
+  },
+  {
+    id: 'failed',
+    heading: 'Failed',
+    width: 'w-20',
+    from: 'md',
+    numeric: true,
+    cell: ({ id, failedCount, status }) =>
+      failedCount > 0 ? (
+        <Link
+          to="/app/p/$projectId/campaigns/$campaignId/recipients"
+          params={{ projectId, campaignId: id }}
+          search={{ outcome: 'failed' }}
+          className="relative z-10 rounded-sm text-danger hover:underline"
+          aria-label={`${formatCount(failedCount)} failed recipients`}
+        >
+          <Count value={failedCount} />
+        </Link>
+      ) : (
+        <None when={status} />
+      ),
+  },
+]
+
+function None({ when }: { when: Campaign['status'] }) {
+  return when === 'DRAFT' || when === 'SCHEDULED' ? <span className="text-muted">–</span> : <Count value={0} />
+}
+
+function Figure({ value, campaign: { status } }: { value: number; campaign: Campaign }) {
+  return value > 0 ? <Count value={value} /> : <None when={status} />
+}
+
+function When({ campaign }: { campaign: Campaign }) {
+  const { word, at } = dateOf(campaign)
+  return (
+    <>
+      <span className="text-muted">{word}</span> <Time value={at} />
+    </>
+  )
+}
+
+/** The bar is for work under way: a part-full bar of a finished campaign would look unfinished. */
+function SentOfTotal({ campaign }: { campaign: Campaign }) {
+  const { status, sentCount, totalRecipients, name } = campaign
+  if (totalRecipients === 0) return <None when={status} />
+  const done = ((totalRecipients - openCount(campaign)) / totalRecipients) * 100
+  return (
+    <span className="block">
+      <Count value={sentCount} /> <span className="text-muted">of {formatCount(totalRecipients)}</span>
+      {status === 'SENDING' && <Progress value={done} label={`Progress of ${name}`} />}
+    </span>
+  )
+}

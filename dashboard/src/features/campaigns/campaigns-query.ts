@@ -1,0 +1,42 @@
+import type { Campaign, Query } from '@sterna/sdk'
+import type { ListRequest } from '../../list/list-search.ts'
+import { pageOf } from '../../list/numbered-pages.ts'
+
+/** The tabs of the list. */
+export const STATUS_TABS = { DRAFT: 'Drafts', SCHEDULED: 'Scheduled', SENDING: 'Sending', SENT: 'Sent', CANCELLED: 'Cancelled' } as const
+
+const isStatus = (value: string | undefined): value is Campaign['status'] => value !== undefined && Object.hasOwn(STATUS_TABS, value)
+
+export function campaignsQuery({
+  limit,
+  cursor,
+  q,
+  sort,
+  dir,
+  filters: { status, segment },
+}: ListRequest): NonNullable<Query<'GET /campaigns'>> {
+  return {
+    page: pageOf(cursor),
+    pageSize: limit,
+    sort: sort ?? 'createdAt',
+    dir: dir ?? 'desc',
+    ...(isStatus(status) && { status }),
+    ...(segment && { segmentId: segment }),
+    ...(q && { search: q }),
+  }
+}
+
+/** The one date that matters: when it sends, was sent, or was edited. */
+export function dateOf({ status, scheduledFor, startedAt, sentAt, updatedAt }: Campaign): { word: string; at: string } {
+  if (status === 'SCHEDULED' && scheduledFor) return { word: 'Sends', at: scheduledFor }
+  if (status === 'SENDING' && startedAt) return { word: 'Started', at: startedAt }
+  if (status === 'SENT' && (sentAt ?? startedAt)) return { word: 'Sent', at: (sentAt ?? startedAt)! }
+  if (status === 'CANCELLED') return { word: 'Cancelled', at: updatedAt }
+  return { word: 'Edited', at: updatedAt }
+}
+
+/** Whom it goes to, in a word. */
+export function audienceName({ audienceType, segment }: Pick<Campaign, 'audienceType' | 'segment'>): string {
+  if (audienceType === 'ALL') return 'Everyone'
+  return audienceType === 'SEGMENT' ? (segment?.name ?? 'Deleted segment') : 'A filter'
+}

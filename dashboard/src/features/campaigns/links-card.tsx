@@ -1,0 +1,65 @@
+import type { Campaign } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useProject } from '../../projects/current.ts'
+import { Card } from '../../ui/card.tsx'
+import { Count, countOf } from '../../ui/count.tsx'
+import { linksQuery } from './queries.ts'
+
+const PEOPLE = { one: 'person', many: 'people' }
+/** More are found by the API. */
+const MAX_SHOWN = 50
+
+/** Clicked links, with clicks and people. The number of people opens them. */
+export function LinksCard({ campaign }: { campaign: Campaign }) {
+  const project = useProject()
+  const links = useQuery(linksQuery(project.id, campaign.id)).data
+  if (!links) return null
+  return (
+    <Card title="Links" description="Clicks of people; those of machines do not count." flush>
+      {links.length === 0 ? (
+        <p className="px-4 py-3 text-muted text-ui">Nobody has clicked a link yet.</p>
+      ) : (
+        <table className="w-full table-fixed text-left text-ui">
+          <caption className="sr-only">Links</caption>
+          <thead className="text-muted text-xs">
+            <tr className="border-line border-b">
+              <th scope="col" className="h-9 px-4 font-medium">
+                Link
+              </th>
+              <th scope="col" className="w-20 px-2 text-right font-medium">
+                Clicks
+              </th>
+              <th scope="col" className="w-20 pr-4 pl-2 text-right font-medium">
+                People
+              </th>
+            </tr>
+          </thead>
+          <tbody className="divide-y divide-line">
+            {links.slice(0, MAX_SHOWN).map(({ link, clicks, people }) => (
+              <tr key={link} className="h-10">
+                <td className="truncate px-4" title={link}>
+                  {link}
+                </td>
+                <td className="px-2 text-right">
+                  <Count value={clicks} />
+                </td>
+                <td className="pr-4 pl-2 text-right">
+                  <Link
+                    to="/app/p/$projectId/campaigns/$campaignId/recipients"
+                    params={{ projectId: project.id, campaignId: campaign.id }}
+                    search={{ link }}
+                    className="link"
+                    aria-label={`${countOf(people, PEOPLE)} that clicked ${link}`}
+                  >
+                    <Count value={people} />
+                  </Link>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Card>
+  )
+}

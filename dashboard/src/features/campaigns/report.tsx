@@ -1,0 +1,79 @@
+import type { Campaign } from '@sterna/sdk'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { useProject } from '../../projects/current.ts'
+import { ListLink } from '../../projects/record-page.tsx'
+import { Card } from '../../ui/card.tsx'
+import { CopyText } from '../../ui/copy-field.tsx'
+import { PageHeader } from '../../ui/page.tsx'
+import { Fact, Facts } from '../../ui/peek-panel.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AuditCard } from './audit-card.tsx'
+import { CampaignContent } from './campaign-content.tsx'
+import { audienceName, dateOf } from './campaigns-query.ts'
+import { LinksCard } from './links-card.tsx'
+import { Progress } from './progress.tsx'
+import { hoursQuery } from './queries.ts'
+import { ReportActions, ReportTabs } from './report-header.tsx'
+import { Results } from './results.tsx'
+import { shownStatus } from './words.ts'
+
+const HoursChart = lazy(() => import('./hours-chart.tsx'))
+
+/** A campaign that has started: its progress, then its results. */
+export function Report({ campaign }: { campaign: Campaign }) {
+  const { word, at } = dateOf(campaign)
+  return (
+    <>
+      <PageHeader
+        title={campaign.name}
+        parent={<ListLink kind="Campaign" />}
+        count={<Status kind="campaign" status={shownStatus(campaign)} />}
+        actions={<ReportActions campaign={campaign} />}
+      />
+      <ReportTabs campaign={campaign} />
+      <div className="max-w-[1440px] space-y-4 px-4 py-6 sm:px-6 lg:px-8">
+        <Progress campaign={campaign} />
+        <Results campaign={campaign} />
+        <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+          <div className="min-w-0 space-y-4">
+            <FirstHours campaign={campaign} />
+            <LinksCard campaign={campaign} />
+            <AuditCard campaign={campaign} />
+          </div>
+          <div className="min-w-0 space-y-4">
+            <Card title="The email">
+              <Facts>
+                <Fact label="Subject">{campaign.subject}</Fact>
+                {campaign.previewText && <Fact label="Preview text">{campaign.previewText}</Fact>}
+                <Fact label="From">{[campaign.fromName, campaign.from].filter(Boolean).join(', ')}</Fact>
+                <Fact label="Audience">{audienceName(campaign)}</Fact>
+                <Fact label={word}>
+                  <Time value={at} />
+                </Fact>
+                <Fact label="Id">
+                  <CopyText value={campaign.id} label="Id" mono />
+                </Fact>
+              </Facts>
+            </Card>
+            <CampaignContent campaign={campaign} />
+          </div>
+        </div>
+      </div>
+    </>
+  )
+}
+
+function FirstHours({ campaign }: { campaign: Campaign }) {
+  const project = useProject()
+  const hours = useQuery(hoursQuery(project.id, campaign.id)).data
+  if (!hours?.length) return null
+  return (
+    <Card title="First 48 hours" description="People that opened or clicked, by the hour of their first time.">
+      <Suspense fallback={<div className="h-52" />}>
+        <HoursChart hours={hours} />
+      </Suspense>
+    </Card>
+  )
+}

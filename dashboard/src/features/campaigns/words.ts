@@ -1,0 +1,72 @@
+import type { Campaign, CampaignRecipient, Query } from '@sterna/sdk'
+
+export type Outcome = CampaignRecipient['outcome']
+export type Reason = NonNullable<CampaignRecipient['reason']>
+export type Activity = NonNullable<NonNullable<Query<'GET /campaigns/{id}/recipients'>>['activity']>
+export type Exclusion = 'unsubscribed' | 'suppressed' | 'invalid'
+
+export const OUTCOME_WORDS: Record<Outcome, string> = { sent: 'Sent', failed: 'Failed', skipped: 'Skipped', open: 'Open' }
+
+export const REASON_WORDS: Record<Reason, string> = {
+  unsubscribed: 'Unsubscribed meanwhile',
+  suppressed: 'Suppressed meanwhile',
+  contact_deleted: 'Contact deleted',
+  project_deleted: 'Project reset',
+  cancelled: 'Campaign cancelled',
+  bounced: 'Refused by the receiver',
+  rejected: 'Refused by the provider',
+  domain_not_verified: 'Domain not verified',
+  rendering: 'Could not be rendered',
+  too_large: 'Too large',
+  transient: 'Passing failure',
+  expired: 'Tried too long',
+  outcome_unknown: 'Outcome unknown',
+  crashed: 'Worker crashed',
+  provider_paused: 'Provider paused sending',
+  domain_paused: 'Domain paused',
+  throttled: 'Throttled',
+  project_disabled: 'Project disabled',
+}
+
+export const EXCLUSION_WORDS: Record<Exclusion, string> = {
+  unsubscribed: 'Unsubscribed',
+  suppressed: 'Suppressed',
+  invalid: 'Invalid address',
+}
+
+export const ACTIVITY_WORDS: Record<Activity, string> = {
+  delivered: 'Delivered',
+  opened: 'Opened',
+  clicked: 'Clicked',
+  machineOpened: 'Opened by a machine',
+  machineClicked: 'Clicked by a machine',
+  bounced: 'Bounced',
+  complained: 'Complained',
+  unsubscribed: 'Unsubscribed by a link of it',
+  notOpened: 'Did not open',
+  notClicked: 'Did not click',
+}
+
+/** Failures that may have passed: a resend takes these. */
+export const RESENDABLE: readonly Reason[] = ['transient', 'expired', 'domain_not_verified', 'provider_paused']
+
+/** Why nothing leaves, and what ends it. */
+export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
+  person: 'Paused by a member of the team.',
+  spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
+  billing_limit: 'Paused by itself: the sending limit is reached. Raise it, then resume.',
+  provider: 'Waiting: the provider accepts no email for now. It goes on by itself.',
+  domain: 'Waiting: the domain of the sender is not verified any more. It goes on by itself once it is.',
+  project_disabled: 'Waiting: the project is disabled. It goes on by itself once it is enabled.',
+}
+
+/** These need a resume; the others end by themselves. */
+export const needsResume = ({ pausedReason }: Pick<Campaign, 'pausedReason'>) =>
+  pausedReason === 'person' || pausedReason === 'spike' || pausedReason === 'billing_limit'
+
+/** The status on screen: a paused campaign is still SENDING. */
+export const shownStatus = ({ status, pausedReason }: Pick<Campaign, 'status' | 'pausedReason'>): string =>
+  status === 'SENDING' && pausedReason ? 'PAUSED' : status
+
+export const openCount = ({ totalRecipients, sentCount, failedCount, skippedCount }: Campaign): number =>
+  Math.max(0, totalRecipients - sentCount - failedCount - skippedCount)

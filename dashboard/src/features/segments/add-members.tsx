@@ -1,0 +1,129 @@
+import type { Segment } from '@sterna/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { projectKey } from '../../api.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { readAddresses } from '../../projects/pasted-addresses.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { Button } from '../../ui/button.tsx'
+import { CheckboxLine } from '../../ui/checkbox.tsx'
+import { countOf } from '../../ui/count.tsx'
+import { CreateDialog } from '../../ui/create-dialog.tsx'
+import { DialogButtons } from '../../ui/dialog.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Input, TextArea } from '../../ui/input.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { inChunks } from './chunks.ts'
+import { useInvalidateSegments } from './segment-menu.tsx'
+
+const NOUN = { one: 'address', many: 'addresses' }
+const MEMBERS = { one: 'member', many: 'members' }
+
+/** Adds people to a static segment, by paste or by file. */
+export function AddMembers({ segment, label = 'Add members' }: { segment: Segment; label?: string }) {
+  return (
+    <CreateDialog
+      label={label}
+      title={`Add members to ${segment.name}`}
+      description="Contacts that are in it already stay. Being added changes nobody's subscription."
+      shortcut="Add members"
+    >
+      {(close) => <AddForm segment={segment} onDone={close} />}
+    </CreateDialog>
+  )
+}
+
+function AddForm({ segment, onDone }: { segment: Segment; onDone: () => void }) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const invalidate = useInvalidateSegments()
+  const [text, setText] = useState('')
+  const [createMissing, setCreateMissing] = useState(false)
+  const [unknown, setUnknown] = useState<string[]>([])
+  const addresses = readAddresses(text)
+  const hasAdded = useRef(false)
+  // When the dialog closes: the list of the first member replaces the page that this dialog is on.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when it closes
+  useEffect(
+    () => () => {
+      if (!hasAdded.current) return
+      void invalidate()
+      void queries.invalidateQueries({ queryKey: projectKey(project.id, 'segment-members') })
+    },
+    [],
+  )
+  const add = useMutation({
+    mutationFn: async () => {
+      const notFound: string[] = []
+      let added = 0
+      for (const emails of inChunks(addresses)) {
+        const result = await api.segments.addMembers(segment.id, { emails, createMissing })
+        added += result.added
+        notFound.push(...result.notFound)
+      }
+      hasAdded.current = true
+      toast(`${countOf(added, MEMBERS)} added`)
+      setUnknown(notFound)
+      if (notFound.length === 0) onDone()
+    },
+  })
+  return (
+    <Form error={add.error} onSubmit={() => add.mutate()}>
+      {unknown.length > 0 && (
+        <Banner tone="warning">
+          {countOf(unknown.length, NOUN)} without a contact: {unknown.slice(0, 5).join(', ')}
+          {unknown.length > 5 ? ', …' : ''}
+        </Banner>
+      )}
+      <Field
+        name="addresses"
+        label="Addresses"
+        hint={
+          <>
+            Separated by lines, spaces, commas or semicolons. To bring more than addresses:{' '}
+            <Link
+              to="/app/p/$projectId/contacts/import"
+              params={{ projectId: project.id }}
+              search={{ segment: segment.id }}
+              className="link"
+            >
+              import a CSV into this segment
+            </Link>
+            .
+          </>
+        }
+      >
+        <TextArea
+          required
+          rows={5}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          spellCheck={false}
+          className="font-mono"
+        />
+      </Field>
+      <Field name="file" label="Or choose a file" hint="Every address in it is taken.">
+        <Input
+          type="file"
+          accept=".csv,.txt,text/csv,text/plain"
+          className="py-1.5"
+          onChange={async (event) => setText((await event.target.files?.[0]?.text()) ?? '')}
+        />
+      </Field>
+      <CheckboxLine
+        label="Create contacts for unknown addresses"
+        checked={createMissing}
+        onChange={() => setCreateMissing(!createMissing)}
+      />
+      <DialogButtons>
+        <Button onClick={onDone}>{unknown.length > 0 ? 'Close' : 'Cancel'}</Button>
+        <Button type="submit" variant="primary" busy={add.isPending} disabled={addresses.length === 0}>
+          Add {countOf(addresses.length, NOUN)}
+        </Button>
+      </DialogButtons>
+    </Form>
+  )
+}

@@ -1,0 +1,132 @@
+import type { Contact, Query, Segment } from '@sterna/sdk'
+import { useParams } from '@tanstack/react-router'
+import { UsersRound } from 'lucide-react'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import type { ListRequest } from '../../list/list-search.ts'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { ListLink } from '../../projects/record-page.tsx'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Time } from '../../ui/time.tsx'
+import { AddMembers } from './add-members.tsx'
+import { RemoveMembers } from './remove-members.tsx'
+import { SegmentActions, SegmentRecord, SegmentTabs } from './segment-record.tsx'
+
+const NOUN = { one: 'member', many: 'members' }
+const EXACT_UP_TO = 10_000
+const FILTERS: Filter[] = [
+  { name: 'subscribed', label: 'Subscription', kind: 'choice', options: { true: 'Subscribed', false: 'Unsubscribed' } },
+]
+const rowId = ({ id }: Contact) => id
+
+export function MembersPage() {
+  const { segmentId } = useParams({ from: '/app/p/$projectId/segments/$segmentId' })
+  return <SegmentRecord id={segmentId}>{(segment) => <Members key={segment.id} segment={segment} />}</SegmentRecord>
+}
+
+type MembersQuery = NonNullable<Query<'GET /contacts'>>
+
+export function membersQuery(segmentId: string, { q, sort, dir, filters: { subscribed } }: Omit<ListRequest, 'limit'>): MembersQuery {
+  return {
+    segmentId,
+    ...(q && { search: q }),
+    ...(sort && { sort }),
+    ...(dir && { dir }),
+    ...((subscribed === 'true' || subscribed === 'false') && { subscribed }),
+  }
+}
+
+/** The contacts of a segment: those that match now, or those that were added. */
+function Members({ segment }: { segment: Segment }) {
+  const project = useProject()
+  const isStatic = segment.type === 'STATIC'
+  const list = useList<Contact>({
+    name: 'segment-members',
+    scope: `${segment.id} ${segment.updatedAt}`,
+    filters: FILTERS,
+    load: async (api, request) => {
+      const query = membersQuery(segment.id, request)
+      const page = await api.contacts.list({ ...query, limit: request.limit, ...(request.cursor && { cursor: request.cursor }) })
+      // Only the first page is counted.
+      return request.cursor ? { ...page, total: (await api.contacts.list({ ...query, limit: 1 })).total } : page
+    },
+    rowId,
+    isEstimate: (total) => total >= EXACT_UP_TO,
+  })
+  return (
+    <ListPage
+      title={segment.name}
+      parent={<ListLink kind="Segment" />}
+      noun={NOUN}
+      list={list}
+      columns={COLUMNS}
+      rowLabel={({ email }) => email}
+      rowPath={({ id }) => `/app/p/${project.id}/contacts/${id}`}
+      {...(isStatic && {
+        bulk: (selection, count) => (
+          <RemoveMembers
+            segment={segment}
+            selection={selection}
+            count={count}
+            request={list.request}
+            rows={list.rows ?? []}
+            onDone={list.setSelection}
+          />
+        ),
+      })}
+      searchHint="Search by address"
+      defaultSort={{ sort: 'createdAt', dir: 'desc' }}
+      byTime={list.request.sort !== 'email'}
+      actions={
+        <>
+          <SegmentActions segment={segment} />
+          {isStatic && <AddMembers segment={segment} />}
+        </>
+      }
+      above={<SegmentTabs segment={segment} />}
+      call={curl('GET', `/segments/${segment.id}/contacts?pageSize=${list.request.limit}`)}
+      firstRun={
+        isStatic ? (
+          <FirstRun
+            icon={UsersRound}
+            title="Nobody is in it yet"
+            action={<AddMembers segment={segment} label="Add the first members" />}
+            call={{
+              title: 'Or by the API',
+              code: curl('POST', `/segments/${segment.id}/members`, { body: { emails: ['ada@example.com'], createMissing: true } }),
+            }}
+          >
+            Paste addresses or choose a file. You can also select contacts in their list, or copy recipients of a campaign.
+          </FirstRun>
+        ) : (
+          <FirstRun icon={UsersRound} title="Nobody matches">
+            No contact matches the condition now. Whoever matches later is in it at once; the page of the condition shows which line leaves
+            nobody.
+          </FirstRun>
+        )
+      }
+    />
+  )
+}
+
+const COLUMNS: Column<Contact>[] = [
+  { id: 'email', heading: 'Address', sort: 'email', cell: ({ email }) => <span title={email}>{email}</span> },
+  {
+    id: 'subscribed',
+    heading: 'Subscription',
+    width: 'w-36',
+    cell: ({ subscribed }) => <Status kind="contact" status={subscribed ? 'subscribed' : 'unsubscribed'} />,
+  },
+  {
+    id: 'createdAt',
+    heading: 'Created',
+    sort: 'createdAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+  },
+]

@@ -1,0 +1,64 @@
+import type { Contact, Segment } from '@sterna/sdk'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { projectKey } from '../../api.ts'
+import type { ListRequest } from '../../list/list-search.ts'
+import { NOTHING, type Selection } from '../../list/selection.ts'
+import { useApi, useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { countOf } from '../../ui/count.tsx'
+import { explain } from '../../ui/explain.ts'
+import { toast } from '../../ui/toast.tsx'
+import { inChunks } from './chunks.ts'
+import { membersQuery } from './members-page.tsx'
+import { useInvalidateSegments } from './segment-menu.tsx'
+
+const MEMBERS = { one: 'member', many: 'members' }
+
+type RemoveMembersProps = {
+  segment: Segment
+  selection: Selection
+  count: number
+  request: ListRequest
+  rows: Contact[]
+  onDone: (selection: Selection) => void
+}
+
+/** Takes the selected contacts out of a static segment. Reversible, so it offers Undo instead of asking. */
+export function RemoveMembers({ segment, selection, count, request, rows, onDone }: RemoveMembersProps) {
+  const project = useProject()
+  const api = useApi()
+  const queries = useQueryClient()
+  const invalidate = useInvalidateSegments()
+  // A selection outlives a change of page, and the API removes by address.
+  const seen = useRef(new Map<string, string>())
+  for (const { id, email } of rows) seen.current.set(id, email)
+
+  async function addressesOf(): Promise<string[]> {
+    if (selection.kind === 'ids') return [...selection.ids].flatMap((id) => seen.current.get(id) ?? [])
+    const addresses: string[] = []
+    for await (const { id, email } of api.contacts.all(membersQuery(segment.id, request)))
+      if (!selection.except.has(id)) addresses.push(email)
+    return addresses
+  }
+  const refresh = () => Promise.all([invalidate(), queries.invalidateQueries({ queryKey: projectKey(project.id, 'segment-members') })])
+  const remove = useMutation({
+    mutationFn: async () => {
+      const addresses = await addressesOf()
+      for (const emails of inChunks(addresses)) await api.segments.removeMembers(segment.id, { emails })
+      onDone(NOTHING)
+      await refresh()
+      const undo = async () => {
+        for (const emails of inChunks(addresses)) await api.segments.addMembers(segment.id, { emails })
+        await refresh()
+      }
+      toast(`${countOf(addresses.length, MEMBERS)} removed`, { action: { label: 'Undo', run: undo } })
+    },
+    onError: (error) => toast(explain(error), { tone: 'danger' }),
+  })
+  return (
+    <Button size="sm" busy={remove.isPending} onClick={() => remove.mutate()}>
+      Remove {countOf(count, MEMBERS)}
+    </Button>
+  )
+}

@@ -1,0 +1,45 @@
+import type { Body, Segment } from '@sterna/sdk'
+import { printCondition, readConditionText } from '../../conditions/condition-text.ts'
+
+export type SegmentValues = {
+  name: string
+  description: string
+  /** JSON; empty for a static segment. */
+  condition: string
+  trackMembership: boolean
+}
+
+export const valuesOf = ({ name, description, condition, trackMembership }: Segment): SegmentValues => ({
+  name,
+  description: description ?? '',
+  condition: printCondition(condition),
+  trackMembership,
+})
+
+/** Only what differs: an unchanged condition must not be computed again. */
+export function changesOf(saved: SegmentValues, values: SegmentValues): Body<'PATCH /segments/{id}'> {
+  const read = readConditionText(values.condition)
+  return {
+    ...(values.name !== saved.name && { name: values.name.trim() }),
+    ...(values.description !== saved.description && { description: values.description.trim() || null }),
+    ...(values.condition !== saved.condition && 'condition' in read && { condition: read.condition }),
+    ...(values.trackMembership !== saved.trackMembership && { trackMembership: values.trackMembership }),
+  }
+}
+
+/** Why this cannot be saved; undefined if it can. */
+export function problemOf({ name, condition }: SegmentValues, isStatic: boolean): string | undefined {
+  if (!name.trim()) return 'the segment needs a name'
+  return !isStatic && 'problem' in readConditionText(condition) ? 'the condition is not complete' : undefined
+}
+
+/** What saving does, in words. */
+export function consequenceOf(saved: SegmentValues, values: SegmentValues): string {
+  if (values.trackMembership && !saved.trackMembership) return 'Saving records an entry event for every member.'
+  if (values.condition !== saved.condition)
+    return values.trackMembership
+      ? 'Saving changes who is in the segment at once, and records an event for everyone who enters or leaves.'
+      : 'Saving changes who is in the segment at once, also for campaigns that have not started.'
+  if (!values.trackMembership && saved.trackMembership) return 'Saving ends the record of entries and exits.'
+  return 'Saving changes what you see here; the members stay the same.'
+}

@@ -1,0 +1,115 @@
+import { useQuery } from '@tanstack/react-query'
+import { Shapes } from 'lucide-react'
+import { useState } from 'react'
+import { CONDITION_EXAMPLES } from '../../conditions/examples.ts'
+import type { Filter } from '../../list/filters.ts'
+import { ListPage } from '../../list/list-page.tsx'
+import { useList } from '../../list/use-list.ts'
+import { useProject } from '../../projects/current.ts'
+import { Count } from '../../ui/count.tsx'
+import { curl } from '../../ui/curl.ts'
+import type { Column } from '../../ui/data-table.tsx'
+import { FirstRun } from '../../ui/first-run.tsx'
+import { Time } from '../../ui/time.tsx'
+import { NewSegment } from './new-segment.tsx'
+import { usageCountsQuery } from './queries.ts'
+import { DeleteSegment, SegmentMenu } from './segment-menu.tsx'
+import { SegmentPeek } from './segment-peek.tsx'
+import { changeOf, pageOfSegments, type SegmentRow, usedBy } from './segments-list.ts'
+
+const NOUN = { one: 'segment', many: 'segments' }
+export const KINDS = { DYNAMIC: 'By a condition', STATIC: 'Static' }
+const FILTERS: Filter[] = [
+  { name: 'kind', label: 'Kind', kind: 'choice', options: KINDS },
+  { name: 'tracked', label: 'Entries and exits', kind: 'choice', options: { true: 'Tracked', false: 'Not tracked' } },
+  { name: 'used', label: 'Use', kind: 'choice', options: { true: 'Used', false: 'Unused' } },
+]
+const rowId = ({ id }: SegmentRow) => id
+
+export function SegmentsPage() {
+  const project = useProject()
+  const [deleting, setDeleting] = useState<SegmentRow>()
+  const usage = useQuery(usageCountsQuery(project.id))
+  const list = useList<SegmentRow>({
+    name: 'segments',
+    // The filter "unused" needs the uses of all segments.
+    scope: String(usage.dataUpdatedAt),
+    filters: FILTERS,
+    load: async (api, request) => {
+      const all = await api.segments.list()
+      return pageOfSegments(
+        all.map((segment) => ({ ...segment, uses: usage.data?.get(segment.id) })),
+        request,
+      )
+    },
+    rowId,
+  })
+  return (
+    <>
+      <ListPage
+        title="Segments"
+        noun={NOUN}
+        list={list}
+        columns={COLUMNS}
+        rowLabel={({ name }) => name}
+        rowPath={({ id }) => `/app/p/${project.id}/segments/${id}`}
+        peek={(id, segment) => <SegmentPeek key={id} id={id} segment={segment} />}
+        rowMenu={(segment) => <SegmentMenu segment={segment} onDelete={() => setDeleting(segment)} />}
+        searchHint="Search by name"
+        defaultSort={{ sort: 'createdAt', dir: 'desc' }}
+        byTime={false}
+        actions={<NewSegment />}
+        call={curl('GET', '/segments')}
+        firstRun={
+          <FirstRun
+            icon={Shapes}
+            title="No segments yet"
+            action={<NewSegment label="Make your first segment" />}
+            call={{
+              title: 'Or by the API',
+              code: curl('POST', '/segments', { body: { name: CONDITION_EXAMPLES[0]!.name, condition: CONDITION_EXAMPLES[0]!.condition } }),
+            }}
+          >
+            Save a question about your people, such as “opened nothing for 90 days”. Whoever matches is in it, at any moment. Six to begin
+            with: {CONDITION_EXAMPLES.map(({ name }) => name.charAt(0).toLowerCase() + name.slice(1)).join('; ')}.
+          </FirstRun>
+        }
+      />
+      {deleting && <DeleteSegment segment={deleting} onClose={() => setDeleting(undefined)} />}
+    </>
+  )
+}
+
+const COLUMNS: Column<SegmentRow>[] = [
+  { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
+  { id: 'kind', heading: 'Kind', width: 'w-36', cell: ({ type }) => KINDS[type] },
+  {
+    id: 'members',
+    heading: 'Members',
+    sort: 'members',
+    firstDir: 'desc',
+    width: 'w-32',
+    numeric: true,
+    cell: ({ memberCount, countEstimated, countedAt }) => (
+      <Count value={memberCount} about={countEstimated} {...(countedAt && { asOf: countedAt })} />
+    ),
+  },
+  {
+    id: 'change',
+    heading: 'In 7 days',
+    width: 'w-28',
+    from: 'lg',
+    numeric: true,
+    cell: ({ uses }) => changeOf(uses) ?? <span className="text-muted">Not tracked</span>,
+  },
+  { id: 'usedBy', heading: 'Used by', width: 'w-48', from: 'md', cell: ({ uses }) => <span title={usedBy(uses)}>{usedBy(uses)}</span> },
+  {
+    id: 'updatedAt',
+    heading: 'Last edited',
+    sort: 'updatedAt',
+    firstDir: 'desc',
+    width: 'w-32',
+    from: 'sm',
+    cell: ({ updatedAt }) => <Time value={updatedAt} />,
+  },
+]

@@ -1,0 +1,51 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useProject } from '../../projects/current.ts'
+import { usageQuery } from './queries.ts'
+
+type Named = { id: string; name: string }
+
+/** Where a segment is used, as links. */
+export function Usage({ segmentId }: { segmentId: string }) {
+  const project = useProject()
+  const usage = useQuery(usageQuery(project.id, segmentId)).data
+  if (!usage) return null
+  const { usedInCampaigns, usedInSegments, usedInWorkflows } = usage
+  const isUnused = usedInCampaigns.length + usedInSegments.length + usedInWorkflows.length === 0
+  if (isUnused) return <p className="text-muted text-ui">No campaign, workflow or other segment uses it.</p>
+  return (
+    <div className="space-y-2 text-ui">
+      <Group label="Campaigns" things={usedInCampaigns} path={(id) => `/app/p/${project.id}/campaigns/${id}`} />
+      <Group label="Workflows" things={usedInWorkflows} path={() => undefined} />
+      <Group label="Segments" things={usedInSegments} path={(id) => `/app/p/${project.id}/segments/${id}`} />
+    </div>
+  )
+}
+
+const MAX_SHOWN = 20
+
+function Group({ label, things, path }: { label: string; things: Named[]; path: (id: string) => string | undefined }) {
+  if (things.length === 0) return null
+  return (
+    <div>
+      <h3 className="text-muted text-xs">{label}</h3>
+      <ul>
+        {things.slice(0, MAX_SHOWN).map(({ id, name }) => {
+          const to = path(id)
+          return (
+            <li key={id} className="truncate">
+              {to ? (
+                <Link to={to} className="link">
+                  {name}
+                </Link>
+              ) : (
+                name
+              )}
+            </li>
+          )
+        })}
+      </ul>
+      {things.length > MAX_SHOWN && <p className="text-muted">and {things.length - MAX_SHOWN} more</p>}
+    </div>
+  )
+}

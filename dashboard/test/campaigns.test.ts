@@ -1,0 +1,214 @@
+import { sql } from 'kysely'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { findPageProblems } from './support/checks.ts'
+import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
+import { clickInMessage } from './support/read-email.ts'
+
+const { openProject, db } = startDashboard()
+
+type Project = { id: string; secret: string }
+
+/** A project with a domain and contacts; `people` maps names to whether they are subscribed. */
+async function withPeople(page: Page, project: Project, people: Record<string, boolean>) {
+  const headers = { authorization: `Bearer ${project.secret}` }
+  const { request } = page.context()
+  const domain = `news-${project.id.slice(-6)}.example.com`
+  await request.post('/domains', { data: { domain }, headers })
+  await Promise.all(
+    Object.entries(people).map(([name, subscribed]) =>
+      request.post('/contacts', { data: { email: `${name}@example.com`, subscribed }, headers }),
+    ),
+  )
+  const post = async (path: string, data: object) => (await request.post(path, { data, headers })).json()
+  return { domain, post, get: async (path: string) => (await request.get(path, { headers })).json() }
+}
+
+const rows = (page: Page) => page.locator('[data-row]')
+/** The number on screen, and the rows of the list that it opens. */
+async function expectToAddUp(page: Page, link: string | RegExp, expected: number) {
+  await page
+    .getByRole('link', { name: link, exact: typeof link === 'string' })
+    .first()
+    .click()
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  if (expected === 0) await page.getByText('Nothing matches these filters').waitFor()
+  else await expect.poll(() => rows(page).count()).toBe(expected)
+}
+
+/** Marks an email as failed for a passing reason, with its counters: in truth that takes days. */
+async function failLater(projectId: string, campaignId: string, address: string) {
+  await sql`
+    with failed as (
+      update emails set state = 'failed', error = 'transient', error_code = 'transient', sent_at = null
+      where project_id = ${projectId} and campaign_id = ${campaignId} and to_address = ${address}
+    )
+    insert into email_tallies (project_id, campaign_id, kind, n)
+    values (${projectId}, ${campaignId}, 'failed', 1), (${projectId}, ${campaignId}, 'sent', -1)
+  `.execute(db())
+}
+
+test('a campaign is composed, checked, sent, watched, resent to the failed, and its clickers become a segment', async () => {
+  const { page, project } = await openProject()
+  const { domain, post, get } = await withPeople(page, project, { ada: true, bob: true, eve: true, dan: false, sue: true })
+  await post('/suppressions', { address: 'sue@example.com' })
+
+  await page.goto(`/app/p/${project.id}/campaigns`)
+  await heading(page, 'No campaigns yet')
+  await button(page, 'Write your first campaign').click()
+  await fillAndSubmit(page, { Name: 'May news', 'From address': `news@${domain}` }, 'Create draft')
+  await heading(page, 'May news')
+  await page.getByText('3 will get it', { exact: true }).waitFor()
+  await page.getByLabel('Subject', { exact: true }).fill('What is new')
+  await page.getByLabel('Preview text').fill('In two minutes')
+  await page.getByText(/^Saved \d/).waitFor()
+  await page.getByText(`news@${domain} may send: its domain is verified`).waitFor()
+  expect(await findPageProblems(page, 'composer')).toEqual([])
+
+  const draft = page.url()
+  for (const [link, count] of [
+    ['5 match', 5],
+    ['1 unsubscribed', 1],
+    ['1 suppressed', 1],
+    ['3 will get it', 3],
+  ] as const) {
+    await expectToAddUp(page, link, count)
+    await page.goBack()
+    await heading(page, 'May news')
+  }
+  expect(page.url()).toBe(draft)
+
+  await button(page, 'Send to 3 people').click()
+  await page.getByRole('dialog').getByText('What is new').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send to 3 people' }).click()
+  await page.getByText(/Nothing has left yet/).waitFor()
+  await button(page, 'Undo').click()
+  await button(page, 'Send to 3 people').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send to 3 people' }).click()
+  await button(page, 'Send now').click()
+  await page.getByRole('link', { name: '3 sent' }).waitFor()
+  await page.getByText('Sent', { exact: true }).first().waitFor()
+  const id = /campaigns\/([0-9a-f-]+)/.exec(page.url())![1]!
+  await expectToAddUp(page, '3 sent', 3)
+  await page.getByRole('link', { name: 'Results' }).click()
+  await expectToAddUp(page, '2 were left out', 2)
+  await page.getByRole('link', { name: 'Results' }).click()
+
+  // Three seconds after sending a click is that of a person.
+  const { data: messages } = await get('/sandbox/messages')
+  const message = messages.find(({ to }: { to: string }) => to === 'ada@example.com')
+  await expect
+    .poll(async () => Date.now() - Date.parse((await get(`/emails?campaignId=${id}`)).data[0].sentAt), { timeout: 10_000 })
+    .toBeGreaterThan(3_100)
+  await clickInMessage(page, message.id, { authorization: `Bearer ${project.secret}` })
+
+  await failLater(project.id, id, 'eve@example.com')
+  const counted = (counts: object) => expect.poll(() => get(`/campaigns/${id}`), { timeout: 20_000 }).toMatchObject(counts)
+  await counted({ failedCount: 1 })
+  await page.reload()
+  await expectToAddUp(page, '1 failed', 1)
+  await page.getByRole('link', { name: 'Failed: Passing failure 1' }).click()
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await button(page, 'Export as CSV').click()
+  await button(page, 'Download the file').waitFor()
+  await button(page, 'Resend to the 1 that failed').click()
+  await page.getByRole('dialog').getByText('Passing failure').waitFor()
+  await button(page, 'Resend to 1 person').click()
+  await page.getByText('Queued again for 1 person').first().waitFor()
+  await page.getByRole('link', { name: 'Results' }).click()
+  await page.getByRole('link', { name: '3 sent' }).waitFor()
+
+  await counted({ clickedCount: 1, status: 'SENT' })
+  await page.reload()
+  await page.getByRole('link', { name: '1 person that clicked https://example.com' }).click()
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.getByRole('link', { name: 'Results' }).click()
+  await expectToAddUp(page, 'Clicked: 1 recipient', 1)
+  await page.getByRole('link', { name: 'Results' }).click()
+  await button(page, 'Copy as segment…').click()
+  await fillAndSubmit(page, { 'Name of the segment': 'Clicked in May' }, 'Copy as segment')
+  await heading(page, 'Clicked in May')
+  await page.getByText('1 added').waitFor()
+  await page.getByRole('link', { name: 'ada@example.com' }).waitFor()
+}, 120_000)
+
+test('a running campaign is paused, resumed and cancelled, and says why it waits', async () => {
+  const { page, project } = await openProject()
+  const { domain, post } = await withPeople(page, project, { ada: true, bob: true, eve: true })
+  const body = { name: 'Slow news', subject: 'S', body: '<p>B</p>', from: `news@${domain}`, audienceType: 'ALL', ratePerMinute: 1 }
+  const { data } = await post('/campaigns', body)
+  await post(`/campaigns/${data.id}/send`, {})
+  await page.goto(`/app/p/${project.id}/campaigns/${data.id}`)
+  await page.getByRole('link', { name: '1 sent' }).waitFor()
+  await page.getByRole('link', { name: '2 open' }).waitFor()
+  await page
+    .getByText(/a minute/)
+    .first()
+    .waitFor()
+  await button(page, 'Pause').click()
+  await page.getByText('Paused by a member of the team. Nobody gets it twice.').waitFor()
+  await page.getByRole('navigation', { name: 'Project' }).getByText('1 paused').waitFor()
+  expect(await findPageProblems(page, 'paused campaign')).toEqual([])
+  await button(page, 'Resume').first().click()
+  await button(page, 'Pause').waitFor()
+  await expectToAddUp(page, '2 open', 2)
+  await button(page, 'More actions').click()
+  await page.getByRole('menuitem', { name: 'Cancel…' }).click()
+  await page.getByText('1 person has it already; nothing more leaves.').waitFor()
+  await button(page, 'Cancel campaign').click()
+  await page.getByRole('link', { name: '2 skipped' }).click()
+  await page.getByRole('link', { name: 'Skipped: Campaign cancelled 2' }).waitFor()
+  await expect.poll(() => rows(page).count()).toBe(2)
+})
+
+test('a segment is made, changed by its condition, explained for one person, filled by paste, and deleted', async () => {
+  const { page, project } = await openProject()
+  const { post, get } = await withPeople(page, project, { ada: true, bob: false, eve: true })
+  await page.goto(`/app/p/${project.id}/segments`)
+  await heading(page, 'No segments yet')
+  await button(page, 'Make your first segment').click()
+  await page.getByLabel('Begin with').selectOption('unsubscribed')
+  await fillAndSubmit(page, { Name: 'Gone' }, 'Create segment')
+  await heading(page, 'Condition')
+  await page.getByText('1 contact', { exact: true }).waitFor()
+  const condition = page.getByLabel('Condition', { exact: true })
+  await condition.fill('{ "logic": "AND" ')
+  await page.getByText(/This is not JSON/).waitFor()
+  await condition.fill('{"logic":"AND","groups":[{"filters":[{"field":"subscribed","operator":"equals","value":true}]}]}')
+  await page.getByText('2 contacts', { exact: true }).waitFor()
+  await page.getByText('is subscribed').first().waitFor()
+  await page.getByLabel('Track entries and exits').check()
+  expect(await findPageProblems(page, 'condition')).toEqual([])
+  await button(page, 'Save').click()
+  await page.getByText(/^Saved \d/).waitFor()
+  await page.getByRole('link', { name: 'Members' }).click()
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await page.getByRole('link', { name: 'Check someone' }).click()
+  await button(page, 'bob@example.com').click()
+  await page.getByText('is not in Gone.').waitFor()
+  await page.getByText('Actual value: false').waitFor()
+  const segment = /segments\/([0-9a-f-]+)/.exec(page.url())![1]!
+  await expect.poll(async () => (await get(`/segments/${segment}/history`)).total, { timeout: 20_000 }).toBe(2)
+  await page.getByRole('link', { name: 'History' }).click()
+  await expect.poll(() => rows(page).count()).toBe(2)
+
+  const list = await post('/segments', { name: 'Fair', type: 'STATIC' })
+  await page.goto(`/app/p/${project.id}/segments/${list.id}`)
+  await button(page, 'Add the first members').click()
+  await page.getByLabel('Addresses', { exact: true }).fill('ada@example.com, new@example.com')
+  await button(page, 'Add 2 addresses').click()
+  await page.getByText('1 address without a contact: new@example.com').waitFor()
+  await page.getByLabel('Create contacts for unknown addresses').check()
+  await button(page, 'Add 2 addresses').click()
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await page.getByLabel('Select new@example.com').check()
+  await button(page, 'Remove 1 member').click()
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await button(page, 'Undo').first().click()
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await button(page, 'More actions').click()
+  await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  await button(page, 'Delete segment').click()
+  await heading(page, 'Segments')
+  await page.getByRole('link', { name: 'Gone' }).waitFor()
+})
