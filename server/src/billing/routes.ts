@@ -39,7 +39,7 @@ const Consumption = z
     usage: z.object({
       total: z.int(),
       records: z
-        .array(z.object({ date: z.iso.date(), category: z.enum(USAGE_CATEGORIES), count: z.int() }))
+        .array(z.object({ date: z.string().describe('YYYY-MM-DD'), category: z.enum(USAGE_CATEGORIES), count: z.int() }))
         .describe('By UTC day and category, without zeros.'),
     }),
     credits: z.int().nullable().describe('In the smallest unit of the currency. Null without a customer.'),
