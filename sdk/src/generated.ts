@@ -35,6 +35,7 @@ export type BillingConsumption = {
     total: number
     /** By UTC day and category, without zeros. */
     records: {
+      /** YYYY-MM-DD */
       date: string
       category: 'workflows' | 'campaigns' | 'transactional' | 'inbound'
       count: number
