@@ -12,6 +12,7 @@ import { asTenant, seedAudience, seedReaders, timeBeside, timeFreeze, timeRealDr
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
+import { timeInsight } from './paths/insight.ts'
 import { timeLatency } from './paths/latency.ts'
 import { timeNotifications } from './paths/notifications.ts'
 import { ECHO_BODY, measurePlumbing } from './paths/plumbing.ts'
@@ -45,6 +46,7 @@ const PARTS = {
   requests: measureRequests,
   data: timeData,
   segments: timeSegmentParts,
+  insight: timeInsightParts,
   sending: timeSending,
   'campaign-drain': timeCampaigns,
   campaigns: timeRealCampaigns,
@@ -99,6 +101,10 @@ async function timeData() {
 
 async function timeSegmentParts() {
   await withProduct('all', {}, async (product) => void timings.push(...(await timeSegments(product, dataScale))))
+}
+
+async function timeInsightParts() {
+  await withProduct('api', {}, async (product) => void timings.push(...(await timeInsight(product, dataScale))))
 }
 
 async function databaseUrl() {

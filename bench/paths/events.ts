@@ -43,7 +43,7 @@ async function keptLedger(product: Product, total: number): Promise<Product> {
 }
 
 /** The partitions of the past months, which an installation of that age would have. */
-async function makePartitions(dataDir: string) {
+export async function makePartitions(dataDir: string) {
   const client = await connectToBench(dataDir)
   const log = createLog('warn')
   const { host, user, password, database } = client

@@ -5,6 +5,47 @@ import { type Bound, type Items, iterateByCursor, iterateByPage, iterateWhole } 
 import type { Body, Call, CallOptions, Query, Result, RevisionOptions } from './request.ts'
 import { Resource } from './resource.ts'
 
+export type Activity = {
+  id: string
+  type:
+    | 'event.triggered'
+    | 'email.sent'
+    | 'email.delivered'
+    | 'email.opened'
+    | 'email.clicked'
+    | 'email.bounced'
+    | 'email.complaint'
+    | 'email.failed'
+    | 'email.received'
+    | 'contact.subscribed'
+    | 'contact.unsubscribed'
+    | 'workflow.started'
+    | 'workflow.completed'
+    | 'workflow.failed'
+    | 'campaign.sent'
+    | 'email.skipped'
+    | 'contact.suppressed'
+  timestamp: string
+  contactId: string | null
+  contactEmail: string | null
+  /** What is known about it: the data of an event, or the ids and names of the workflow, campaign or email. An `event.triggered` has `eventName` and `data`. Bodies of emails are left out. */
+  metadata: Record<string, unknown>
+}
+
+export type ActivityStats = {
+  /** Events that were tracked, and entries and exits of segments. */
+  totalEvents: number
+  totalEmailsSent: number
+  /** Emails that people opened, each once. */
+  totalEmailsOpened: number
+  /** Emails in which people clicked, each once. */
+  totalEmailsClicked: number
+  totalWorkflowsStarted: number
+  /** Percent of the sent emails, with one decimal. */
+  openRate: number
+  clickRate: number
+}
+
 export type AddressVerification = {
   /** Normalised as it would be stored; unchanged if it is not an address. */
   email: string
@@ -24,6 +65,86 @@ export type AddressVerification = {
   suggestedEmail?: string
   /** Problems and remarks, including failed DNS lookups. */
   reasons: string[]
+}
+
+export type AnalyticsLeader = {
+  id: string
+  /** Null if it was deleted. */
+  name: string | null
+  /** Emails that were sent. */
+  emails: number
+  /** Emails reported as delivered. 0 if the transport reports none, as plain SMTP. */
+  delivered: number
+  /** Emails that a person opened, each at the time of its first open. */
+  opens: number
+  /** Emails in which a person clicked a link, each at the time of its first click. */
+  clicks: number
+  /** Emails that a machine opened, such as a privacy proxy. */
+  machineOpens: number
+  /** Emails in which a machine followed a link, such as a scanner. */
+  machineClicks: number
+  /** Hard bounces, with those refused during transmission. */
+  bounces: number
+  complaints: number
+  /** By a link of an email. */
+  unsubscribes: number
+  /** Percent of the sent emails, with one decimal. */
+  deliveryRate: number
+  /** Percent of the sent emails, with one decimal. */
+  openRate: number
+  /** Percent of the sent emails, with one decimal. */
+  clickRate: number
+}
+
+export type AnalyticsPoint = {
+  /** A day such as 2026-01-31; with `interval=hour` the time at which the hour begins. */
+  date: string
+  /** Emails that were sent. */
+  emails: number
+  /** Emails reported as delivered. 0 if the transport reports none, as plain SMTP. */
+  delivered: number
+  /** Emails that a person opened, each at the time of its first open. */
+  opens: number
+  /** Emails in which a person clicked a link, each at the time of its first click. */
+  clicks: number
+  /** Emails that a machine opened, such as a privacy proxy. */
+  machineOpens: number
+  /** Emails in which a machine followed a link, such as a scanner. */
+  machineClicks: number
+  /** Hard bounces, with those refused during transmission. */
+  bounces: number
+  complaints: number
+  /** By a link of an email. */
+  unsubscribes: number
+}
+
+export type AnalyticsTotals = {
+  from: string
+  to: string
+  /** Emails that were sent. */
+  emails: number
+  /** Emails reported as delivered. 0 if the transport reports none, as plain SMTP. */
+  delivered: number
+  /** Emails that a person opened, each at the time of its first open. */
+  opens: number
+  /** Emails in which a person clicked a link, each at the time of its first click. */
+  clicks: number
+  /** Emails that a machine opened, such as a privacy proxy. */
+  machineOpens: number
+  /** Emails in which a machine followed a link, such as a scanner. */
+  machineClicks: number
+  /** Hard bounces, with those refused during transmission. */
+  bounces: number
+  complaints: number
+  /** By a link of an email. */
+  unsubscribes: number
+  /** Contacts that were created. */
+  newContacts: number
+  /** Contacts that were created as subscribed, or became it. */
+  newSubscribers: number
+  /** Contacts that became unsubscribed, by whatever means. */
+  unsubscribed: number
+  deletedContacts: number
 }
 
 export type BillingConsumption = {
@@ -180,6 +301,29 @@ export type CampaignAuditEntry = {
   userId: string | null
   details: Record<string, unknown>
   createdAt: string
+}
+
+export type CampaignBreakdown = {
+  total: number
+  /** Scheduled or being sent. */
+  active: number
+  /** Sent. */
+  completed: number
+  drafts: number
+  scheduled: number
+  sending: number
+  cancelled: number
+  totalRecipients: number
+  sentCount: number
+  deliveredCount: number
+  openedCount: number
+  clickedCount: number
+  bouncedCount: number
+  complainedCount: number
+  unsubscribedCount: number
+  /** Opened of all sent emails of campaigns, in percent with one decimal. */
+  averageOpenRate: number
+  averageClickRate: number
 }
 
 export type CampaignExcludedContact = {
@@ -451,6 +595,46 @@ export type Contact = {
   updatedAt: string
 }
 
+export type ContactGrowth = {
+  days: {
+    date: string
+    /** Contacts that were created. */
+    newContacts: number
+    /** Contacts that were created as subscribed, or became it. */
+    newSubscribers: number
+    /** Contacts that became unsubscribed, by whatever means. */
+    unsubscribed: number
+    deletedContacts: number
+  }[]
+  sources: {
+    /** As in the consents of a contact; `unknown` for older contacts. */
+    source: string
+    /** Contacts that were created. */
+    newContacts: number
+    /** Contacts that were created as subscribed, or became it. */
+    newSubscribers: number
+    /** Contacts that became unsubscribed, by whatever means. */
+    unsubscribed: number
+    deletedContacts: number
+  }[]
+  /** Contacts now. */
+  total: number
+  /** Subscribed contacts now. */
+  subscribed: number
+}
+
+export type DeliveryTimes = {
+  /** Emails reported as delivered in the period. */
+  count: number
+  /** Half of them were delivered within this time. Estimated from the buckets. */
+  p50Seconds: number | null
+  p95Seconds: number | null
+  buckets: {
+    upToSeconds: number | null
+    count: number
+  }[]
+}
+
 export type Doctor = {
   /** The worst of the checks. */
   verdict: 'ok' | 'warn' | 'FAIL'
@@ -522,6 +706,39 @@ export type DomainCheck = {
   }[]
   lastCheckedAt: string | null
   lastError: string | null
+}
+
+export type DomainFigures = {
+  domain: string
+  /** True for all other domains together. */
+  isOther: boolean
+  /** Emails that were sent. */
+  emails: number
+  /** Emails reported as delivered. 0 if the transport reports none, as plain SMTP. */
+  delivered: number
+  /** Emails that a person opened, each at the time of its first open. */
+  opens: number
+  /** Emails in which a person clicked a link, each at the time of its first click. */
+  clicks: number
+  /** Emails that a machine opened, such as a privacy proxy. */
+  machineOpens: number
+  /** Emails in which a machine followed a link, such as a scanner. */
+  machineClicks: number
+  /** Hard bounces, with those refused during transmission. */
+  bounces: number
+  complaints: number
+  /** By a link of an email. */
+  unsubscribes: number
+  /** Percent of the sent emails, with one decimal. */
+  deliveryRate: number
+  /** Percent of the sent emails, with one decimal. */
+  openRate: number
+  /** Percent of the sent emails, with one decimal. */
+  clickRate: number
+  /** Percent of the sent or refused emails, with one decimal. */
+  bounceRate: number
+  /** Percent of the sent emails, with one decimal. */
+  complaintRate: number
 }
 
 export type Email = {
@@ -770,6 +987,8 @@ export type Project = {
   disabledReason: string | null
   tracking: 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
   language: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
+  /** IANA name of the zone in which figures are shown. */
+  timezone: string
   customer: string | null
   subscription: string | null
   billingLimitWorkflows: number | null
@@ -935,6 +1154,34 @@ export type TemplateVersion = {
   /** Address of the person who saved it. Null for an API key. */
   savedBy: string | null
   savedAt: string
+}
+
+export type TopCampaign = {
+  id: string
+  name: string
+  subject: string
+  sentCount: number
+  deliveredCount: number
+  openedCount: number
+  clickedCount: number
+  bouncedCount: number
+  complainedCount: number
+  unsubscribedCount: number
+  /** Percent of the sent emails, with one decimal. */
+  openRate: number
+  /** Percent of the sent emails, with one decimal. */
+  clickRate: number
+  startedAt: string | null
+}
+
+export type UpcomingActivity = {
+  id: string
+  type: 'campaign.scheduled' | 'workflow.email.scheduled'
+  /** When it is due. */
+  timestamp: string
+  contactId: string | null
+  contactEmail: string | null
+  metadata: Record<string, unknown>
 }
 
 export type Upload = {
@@ -1136,6 +1383,377 @@ export type WorkflowTransition = {
 
 /** The input and the 2xx response of every endpoint. */
 export interface Operations {
+  /**
+   * List activities, newest first
+   *
+   * Emails, events, subscriptions, suppressions, campaigns and workflows in one list. With `contactId` or dates `total` stops at 10,000.
+   */
+  'GET /activity': {
+    params: undefined
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      /** Types separated by commas, or the parameter several times. Unknown ones are ignored. */
+      types?: string
+      contactId?: string
+      /** A day or time. Days are those of UTC. */
+      startDate?: string
+      /** A day or time, included. */
+      endDate?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: Activity[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
+   * Count the activities of the last minutes
+   *
+   * Counts up to 100,000.
+   */
+  'GET /activity/recent-count': {
+    params: undefined
+    query: {
+      /** 1 to 1,440, default 5. A larger number counts as the maximum, any other value as the default. */
+      minutes?: number
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      count: number
+      minutes: number
+    }
+  }
+
+  /**
+   * Count activities
+   *
+   * Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time.
+   */
+  'GET /activity/stats': {
+    params: undefined
+    query: {
+      startDate?: string
+      endDate?: string
+    }
+    headers: undefined
+    body: undefined
+    response: ActivityStats
+  }
+
+  /** List the types of activities */
+  'GET /activity/types': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      types: (
+        | 'event.triggered'
+        | 'email.sent'
+        | 'email.delivered'
+        | 'email.opened'
+        | 'email.clicked'
+        | 'email.bounced'
+        | 'email.complaint'
+        | 'email.failed'
+        | 'email.received'
+        | 'contact.subscribed'
+        | 'contact.unsubscribed'
+        | 'workflow.started'
+        | 'workflow.completed'
+        | 'workflow.failed'
+        | 'campaign.sent'
+        | 'email.skipped'
+        | 'contact.suppressed')[]
+      /** Those that have happened in this project. */
+      seen: (
+        | 'event.triggered'
+        | 'email.sent'
+        | 'email.delivered'
+        | 'email.opened'
+        | 'email.clicked'
+        | 'email.bounced'
+        | 'email.complaint'
+        | 'email.failed'
+        | 'email.received'
+        | 'contact.subscribed'
+        | 'contact.unsubscribed'
+        | 'workflow.started'
+        | 'workflow.completed'
+        | 'workflow.failed'
+        | 'campaign.sent'
+        | 'email.skipped'
+        | 'contact.suppressed')[]
+    }
+  }
+
+  /**
+   * List what is due next
+   *
+   * Scheduled campaigns, and executions of workflows whose pause ends, the next first.
+   */
+  'GET /activity/upcoming': {
+    params: undefined
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      /** 1 to 366, default 30. A larger number counts as the maximum, any other value as the default. */
+      daysAhead?: number
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      activities: UpcomingActivity[]
+    }
+  }
+
+  /**
+   * Count campaigns by status, and their results
+   *
+   * With dates: of campaigns that began in the period.
+   */
+  'GET /analytics/campaign-stats': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+    }
+    headers: undefined
+    body: undefined
+    response: CampaignBreakdown
+  }
+
+  /**
+   * Get the time from acceptance to delivery
+   *
+   * Of emails whose delivery was reported on these UTC days.
+   */
+  'GET /analytics/delivery-times': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** `TRANSACTIONAL`, `CAMPAIGN` or `WORKFLOW`. Any other value counts as all of them, the default. */
+      source?: string
+      campaignId?: string
+      templateId?: string
+      workflowId?: string
+    }
+    headers: undefined
+    body: undefined
+    response: DeliveryTimes
+  }
+
+  /**
+   * Get figures of emails by domain of the recipient
+   *
+   * The 100 largest domains of a UTC day are counted apart, the others together.
+   */
+  'GET /analytics/domains': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+    }
+    headers: undefined
+    body: undefined
+    response: DomainFigures[]
+  }
+
+  /**
+   * Get new, unsubscribed and deleted contacts by day and source
+   *
+   * Of UTC days.
+   */
+  'GET /analytics/growth': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+    }
+    headers: undefined
+    body: undefined
+    response: ContactGrowth
+  }
+
+  /**
+   * List campaigns, templates or workflows by clicks
+   *
+   * By the share of emails that were clicked in the period. Those with fewer than 50 sent emails come last.
+   */
+  'GET /analytics/leaders': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** `campaign` or `template` or `workflow`. Any other value counts as `campaign`, the default. */
+      by?: string
+      /** 1 to 100, default 10. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+    }
+    headers: undefined
+    body: undefined
+    response: AnalyticsLeader[]
+  }
+
+  /**
+   * Get the figures of a period and of the one before
+   *
+   * Of UTC days.
+   */
+  'GET /analytics/summary': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      current: AnalyticsTotals
+      previous: AnalyticsTotals
+    }
+  }
+
+  /**
+   * Get figures of emails by day or hour
+   *
+   * One point per day or hour, also if nothing happened. Each figure counts at the time at which it happened, a few seconds later. At most 731 days, by the hour 31.
+   */
+  'GET /analytics/timeseries': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** `TRANSACTIONAL`, `CAMPAIGN` or `WORKFLOW`. Any other value counts as all of them, the default. */
+      source?: string
+      campaignId?: string
+      templateId?: string
+      workflowId?: string
+      /** `day` or `hour`. Any other value counts as `day`, the default. */
+      interval?: string
+      /** IANA name of a time zone, such as Europe/Berlin: days and hours are those of the zone. Default: UTC. */
+      timezone?: string
+    }
+    headers: undefined
+    body: undefined
+    response: AnalyticsPoint[]
+  }
+
+  /**
+   * List the best campaigns
+   *
+   * Of those that began in the period; without one of all campaigns.
+   */
+  'GET /analytics/top-campaigns': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** 1 to 100, default 10. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      /** `opens`, `clicks`, `sent`, `openRate` or `clickRate`. Any other value counts as `opens`, the default. By rate, campaigns with fewer than 50 sent emails come last. */
+      metric?: string
+    }
+    headers: undefined
+    body: undefined
+    response: TopCampaign[]
+  }
+
+  /**
+   * List the most frequent events
+   *
+   * Of events that API clients track, on UTC days.
+   */
+  'GET /analytics/top-events': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** 1 to 100, default 10. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      name: string
+      count: number
+      /** In the period of the same length before. */
+      previousCount: number
+      /** Change against the period before, in percent with one decimal. Null if there were none. */
+      trend: number | null
+    }[]
+  }
+
+  /** Get figures of emails by hour of the week */
+  'GET /analytics/weekday-hours': {
+    params: undefined
+    query: {
+      /** First day, included. Default: 29 days before the last one. */
+      startDate?: string
+      /** Last day, included. Default: today. */
+      endDate?: string
+      /** `TRANSACTIONAL`, `CAMPAIGN` or `WORKFLOW`. Any other value counts as all of them, the default. */
+      source?: string
+      campaignId?: string
+      templateId?: string
+      workflowId?: string
+      /** IANA name of a time zone, such as Europe/Berlin: days and hours are those of the zone. Default: UTC. */
+      timezone?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      /** 1 (Monday) to 7. */
+      weekday: number
+      hour: number
+      /** Emails that were sent. */
+      emails: number
+      /** Emails reported as delivered. 0 if the transport reports none, as plain SMTP. */
+      delivered: number
+      /** Emails that a person opened, each at the time of its first open. */
+      opens: number
+      /** Emails in which a person clicked a link, each at the time of its first click. */
+      clicks: number
+      /** Emails that a machine opened, such as a privacy proxy. */
+      machineOpens: number
+      /** Emails in which a machine followed a link, such as a scanner. */
+      machineClicks: number
+      /** Hard bounces, with those refused during transmission. */
+      bounces: number
+      complaints: number
+      /** By a link of an email. */
+      unsubscribes: number
+    }[]
+  }
+
   /** Accept an invitation */
   'POST /auth/accept-invitation': {
     params: undefined
@@ -4160,6 +4778,8 @@ export interface Operations {
       name?: string
       tracking?: 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
       language?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'nl' | 'pt' | 'pl' | 'ja' | 'zh'
+      /** IANA name of a time zone, such as Europe/Berlin. */
+      timezone?: string
     }
     response: Project
   }
@@ -4986,6 +5606,78 @@ export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
   'GET /suppressions/export',
   'GET /uploads/{key}',
 ])
+
+export class ActivityApi extends Resource {
+  /** List activities, newest first. Emails, events, subscriptions, suppressions, campaigns and workflows in one list. With `contactId` or dates `total` stops at 10,000. */
+  readonly list = (query: Query<'GET /activity'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity'>> =>
+    this.call('GET /activity', { query }, options)
+
+  /** Iterates over all items of `list`, page by page. */
+  readonly all = (query: Omit<Query<'GET /activity'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /activity'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.list({ ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
+  /** Count the activities of the last minutes. Counts up to 100,000. */
+  readonly recentCount = (query: Query<'GET /activity/recent-count'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity/recent-count'>> =>
+    this.call('GET /activity/recent-count', { query }, options)
+
+  /** Count activities. Of whole UTC days, including those of `startDate` and `endDate`; without dates of all time. */
+  readonly stats = (query: Query<'GET /activity/stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity/stats'>> =>
+    this.call('GET /activity/stats', { query }, options)
+
+  /** List the types of activities */
+  readonly types = (options: CallOptions = {}): Promise<Result<'GET /activity/types'>> =>
+    this.call('GET /activity/types', {}, options)
+
+  /** List what is due next. Scheduled campaigns, and executions of workflows whose pause ends, the next first. */
+  readonly upcoming = (query: Query<'GET /activity/upcoming'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity/upcoming'>> =>
+    this.call('GET /activity/upcoming', { query }, options)
+}
+
+export class AnalyticsApi extends Resource {
+  /** Count campaigns by status, and their results. With dates: of campaigns that began in the period. */
+  readonly campaignStats = (query: Query<'GET /analytics/campaign-stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/campaign-stats'>> =>
+    this.call('GET /analytics/campaign-stats', { query }, options)
+
+  /** Get the time from acceptance to delivery. Of emails whose delivery was reported on these UTC days. */
+  readonly deliveryTimes = (query: Query<'GET /analytics/delivery-times'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/delivery-times'>> =>
+    this.call('GET /analytics/delivery-times', { query }, options)
+
+  /** Get figures of emails by domain of the recipient. The 100 largest domains of a UTC day are counted apart, the others together. */
+  readonly domains = (query: Query<'GET /analytics/domains'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/domains'>> =>
+    this.call('GET /analytics/domains', { query }, options)
+
+  /** Get new, unsubscribed and deleted contacts by day and source. Of UTC days. */
+  readonly growth = (query: Query<'GET /analytics/growth'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/growth'>> =>
+    this.call('GET /analytics/growth', { query }, options)
+
+  /** List campaigns, templates or workflows by clicks. By the share of emails that were clicked in the period. Those with fewer than 50 sent emails come last. */
+  readonly leaders = (query: Query<'GET /analytics/leaders'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/leaders'>> =>
+    this.call('GET /analytics/leaders', { query }, options)
+
+  /** Get the figures of a period and of the one before. Of UTC days. */
+  readonly summary = (query: Query<'GET /analytics/summary'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/summary'>> =>
+    this.call('GET /analytics/summary', { query }, options)
+
+  /** Get figures of emails by day or hour. One point per day or hour, also if nothing happened. Each figure counts at the time at which it happened, a few seconds later. At most 731 days, by the hour 31. */
+  readonly timeseries = (query: Query<'GET /analytics/timeseries'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/timeseries'>> =>
+    this.call('GET /analytics/timeseries', { query }, options)
+
+  /** List the best campaigns. Of those that began in the period; without one of all campaigns. */
+  readonly topCampaigns = (query: Query<'GET /analytics/top-campaigns'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/top-campaigns'>> =>
+    this.call('GET /analytics/top-campaigns', { query }, options)
+
+  /** List the most frequent events. Of events that API clients track, on UTC days. */
+  readonly topEvents = (query: Query<'GET /analytics/top-events'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/top-events'>> =>
+    this.call('GET /analytics/top-events', { query }, options)
+
+  /** Get figures of emails by hour of the week */
+  readonly weekdayHours = (query: Query<'GET /analytics/weekday-hours'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/weekday-hours'>> =>
+    this.call('GET /analytics/weekday-hours', { query }, options)
+}
 
 export class AuthApi extends Resource {
   /** Accept an invitation */
@@ -5905,6 +6597,8 @@ export class WorkflowsApi extends Resource {
 
 /** All resources of the API. */
 export class Resources {
+  readonly activity: ActivityApi
+  readonly analytics: AnalyticsApi
   readonly auth: AuthApi
   readonly campaigns: CampaignsApi
   readonly config: ConfigApi
@@ -5929,6 +6623,8 @@ export class Resources {
   readonly workflows: WorkflowsApi
 
   constructor(call: Call) {
+    this.activity = new ActivityApi(call)
+    this.analytics = new AnalyticsApi(call)
     this.auth = new AuthApi(call)
     this.campaigns = new CampaignsApi(call)
     this.config = new ConfigApi(call)

@@ -27,6 +27,7 @@ const TYPES: Record<string, string> = {
   date: 'Timestamp',
   uuid: 'string',
   _text: 'string[]',
+  _uuid: 'string[]',
 }
 
 /** Row types, read from the migrated database, so that they always match it. */

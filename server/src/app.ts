@@ -1,3 +1,5 @@
+import { activityRoutes } from './activity/routes.ts'
+import { analyticsRoutes } from './analytics/routes.ts'
 import type { Passwords } from './auth/passwords.ts'
 import { authRoutes } from './auth/routes.ts'
 import { billingRoutes } from './billing/routes.ts'
@@ -105,6 +107,8 @@ export async function buildApp(
   billingRoutes(app, deps)
   await stripeWebhookRoutes(app, deps)
   doctorRoutes(app, deps)
+  activityRoutes(app, deps)
+  analyticsRoutes(app, deps)
   extend?.(app, deps)
   if (dashboard) await serveDashboard(app, dashboard)
   else refuseUnknown(app)

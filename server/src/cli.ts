@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { listAccountEmails, readAccountEmail } from './account-emails/account-email.ts'
+import { recountRollups } from './analytics/recount.ts'
 import { createUser, setOperator } from './auth/accounts.ts'
 import { createPasswords, NewPassword } from './auth/passwords.ts'
 import { resolveReport } from './billing/reports.ts'
@@ -44,6 +45,7 @@ const USAGE = `Usage: npm run sterna -- <command>
   events recount <project id>                         recount the events of a project
   usage recount <project id>                          compare the counts of emails with the emails of the last 30 days
   usage resolve <identifier> sent|again               settle a usage report that doctor lists as unknown
+  analytics recount <project id>                      recount the figures of a project
   migrate                                             apply pending migrations
   doctor                                              check configuration, database, disk and ports`
 
@@ -60,6 +62,7 @@ const COMMANDS: Record<string, (context: Context) => Promise<string>> = {
   'events recount': eventsRecount,
   'usage recount': usageRecount,
   'usage resolve': usageResolve,
+  'analytics recount': analyticsRecount,
 }
 
 /** Runs one command and returns the exit code. */
@@ -249,6 +252,13 @@ async function usageResolve({ db, args: [identifier = '', outcome = ''] }: Conte
   const resolved = await transact(db, (tx) => resolveReport(tx, identifier, outcome === 'sent'))
   if (!resolved) usage('no usage report with this identifier has an unknown outcome; see: npm run sterna -- doctor')
   return outcome === 'sent' ? 'settled as sent' : 'will be sent again'
+}
+
+async function analyticsRecount(context: Context) {
+  const outcome = await recountRollups(context.db, await existingProject(context))
+  if (!outcome) return 'The figures of this project are being changed by another process; try again.'
+  const { hours, days, domains, contacts } = outcome.wrong
+  return `corrected  ${hours} hours, ${days} days, ${domains} days of domains, ${contacts} days of contacts`
 }
 
 async function contactsRecount(context: Context) {

@@ -1,8 +1,11 @@
+import { wipeRollups } from './analytics/wipe.ts'
 import { wipeBilling } from './billing/meters.ts'
 import { wipeCampaignAudit, wipeCampaignExcluded, wipeCampaignMinutes, wipeCampaigns } from './campaigns/erase.ts'
+import { wipeContactChanges, wipeContactDays } from './contacts/days.ts'
 import { wipeContactFacts, wipeContacts } from './contacts/wipe.ts'
 import {
   wipeContents,
+  wipeEmailFacts,
   wipeEmails,
   wipeNotifications,
   wipePauses,
@@ -14,6 +17,7 @@ import {
   wipeTallies,
 } from './delivery/emails/wipe.ts'
 import { wipeDomains } from './domains/wipe.ts'
+import { wipeActivities, wipeActivityCounts } from './events/activities.ts'
 import { wipeEventCounts, wipeEvents, wipeListeners, wipeReactions } from './events/remove.ts'
 import { wipeKeys } from './http/idempotency.ts'
 import { wipeKeyUsage } from './http/key-usage.ts'
@@ -62,6 +66,8 @@ export const WIPERS: Wiper[] = [
   wipeSegments,
   wipeContacts,
   wipeContactFacts,
+  wipeContactChanges,
+  wipeContactDays,
   wipeEvents,
   wipeReactions,
   wipeEventCounts,
@@ -74,6 +80,10 @@ export const WIPERS: Wiper[] = [
   wipeStreams,
   wipeStreamRates,
   wipeTallies,
+  wipeEmailFacts,
+  wipeRollups,
+  wipeActivities,
+  wipeActivityCounts,
   wipeOpensAndClicks,
   wipeContents,
   wipeSandbox,

@@ -1,3 +1,6 @@
+import { startRollups } from './analytics/fold.ts'
+import { recountDueProjects } from './analytics/recount.ts'
+import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
 import { reportUsage } from './billing/reports.ts'
 import { syncCustomer } from './billing/sync.ts'
@@ -23,6 +26,7 @@ import { createSmtpTransport } from './delivery/transport/smtp.ts'
 import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { removeIdentity } from './domains/remove-identity.ts'
+import { compactActivityCounts, dropOldActivities } from './events/activities.ts'
 import { mergeDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { type ReactionHandler, startDispatcher } from './events/dispatch.ts'
@@ -97,6 +101,9 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => mergeDeltas(tx)) },
   { name: 'cron.add-up-workflows', match: '* * * * *', run: () => addUpFigures(db) },
+  { name: 'cron.add-up-activities', match: '* * * * *', run: () => transact(db, (tx) => compactActivityCounts(tx)) },
+  { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
+  { name: 'cron.recount-rollups', match: '23 * * * *', run: () => recountDueProjects(db, log) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
   {
@@ -126,6 +133,7 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
   const notifications = startNotifications(deps)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   const campaignWork = startCampaignWork({ ...deps, isHeld })
+  const rollups = startRollups({ ...deps, isHeld })
   const workflows = startWorkflowEngine({ ...deps, url, isHeld })
   const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
   const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
@@ -138,6 +146,7 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
         dispatcher.stop(),
         segmentSweep.stop(),
         campaignWork.stop(),
+        rollups.stop(),
         workflows.stop(),
         webhooks.stop(),
         firings.stop(),
@@ -202,6 +211,7 @@ const sendAccountEmails = ({ config, ...deps }: Deps, transport: Transport, { ke
 async function keepPartitions(db: Pool, log: Log, months: number) {
   await createPartitions(db, log)
   await dropOldEvents(db, log, { months })
+  while ((await transact(db, (tx) => dropOldActivities(tx, { months, limit: 5_000 }))) > 0);
 }
 
 async function addUpFigures(db: Pool) {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Pool, type Tx, transact } from '../db/index.ts'
 import { hasOpenEmails, removeStream } from '../delivery/outbox/streams.ts'
+import { recordActivities } from '../events/activities.ts'
 import { nextRevision } from '../http/if-match.ts'
 import type { Log } from '../lib/log.ts'
 import { recordAction, SYSTEM } from './audit.ts'
@@ -62,7 +63,10 @@ async function finishCampaign(tx: Tx, key: CampaignKey, log: Log) {
   )
   if (!ended.length) return
   await removeStream(tx, { projectId: key.projectId, streamId: key.id })
-  if (ended[0]!.status === 'SENT') await recordAction(tx, key, { action: 'sent', actor: SYSTEM })
+  if (ended[0]!.status !== 'SENT') return
+  await recordAction(tx, key, { action: 'sent', actor: SYSTEM })
+  const data = { campaignId: key.id, totalRecipients: recount.total, sentCount: recount.counted.sent }
+  await recordActivities(tx, [{ projectId: key.projectId, type: 'campaign.sent', data }])
 }
 
 /** Every recipient has an end, and none is missing. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, one } from '../db/index.ts'
 import { lowestId } from '../lib/id.ts'
+import { percent } from '../lib/percent.ts'
 import { DAY } from '../lib/units.ts'
 import type { CampaignRow } from './campaign.ts'
 
@@ -55,9 +56,6 @@ export function statsOf(campaign: Counters, { refusedCount, deliveryReported }: 
     deliveryReported,
   }
 }
-
-/** One decimal. Feedback may arrive before the outcome of sending is counted, so it is bounded. */
-const percent = (part: number, whole: number) => (whole > 0 ? Math.min(100, Math.round((part / whole) * 1_000) / 10) : 0)
 
 /** Emails that a receiver refused during transmission. Failed emails have an index by id, and ids begin with the time. */
 export async function countRefused(db: Db, { projectId, id, startedAt, failedCount }: CampaignRow): Promise<number> {

@@ -7,6 +7,7 @@ import { failPlainly } from '../lib/errors.ts'
 import { CONTACT_COLUMNS, type ContactRow } from './contact.ts'
 import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
+import { countDeleted, type DeletedContact } from './days.ts'
 import { registerFields } from './fields.ts'
 import { recordSubscriptionChanges, type Source } from './subscription.ts'
 
@@ -109,12 +110,14 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   await sql`select 1 from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) order by email for update`.execute(tx)
   const deleted = await many(
     tx,
-    sql<{ id: string; subscribed: boolean }>`
-      delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[]) returning id, subscribed
+    sql<DeletedContact>`
+      delete from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+      returning id, subscribed, created_at as "createdAt", created_by as "createdBy"
     `,
   )
   if (!deleted.length) return []
   const contactIds = deleted.map(({ id }) => id)
+  await countDeleted(tx, projectId, deleted)
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
   await countChanges(
     tx,

@@ -6,6 +6,7 @@ import { type CursorQuery, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { TODAY } from './counts.ts'
 
 /** Documented in docs/contacts.md. */
 export const SOURCES = [
@@ -38,10 +39,16 @@ export async function recordSubscriptionChanges(tx: Tx, changes: SubscriptionCha
   )
   const rows = changes.map(({ source: { by, details = {} }, ...change }) => ({ id: newId(), ...change, by, details }))
   await sql`
+    with changes as materialized (
+      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as c("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
+    ), counted as (
+      insert into contact_counts (project_id, total, subscribed, day, source, opted_in, opted_out)
+      select "projectId", 0, 0, ${TODAY}, by, count(*) filter (where subscribed), count(*) filter (where not subscribed)
+      from changes group by "projectId", by
+    )
     insert into consents (project_id, contact_id, id, subscribed, source, details)
-    select "projectId", "contactId", id, subscribed, by, details
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as c("projectId" uuid, "contactId" uuid, id uuid, subscribed boolean, by text, details jsonb)
+    select "projectId", "contactId", id, subscribed, by, details from changes
   `.execute(tx)
 }
 

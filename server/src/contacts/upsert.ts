@@ -3,6 +3,7 @@ import { many, prepared, type Tx } from '../db/index.ts'
 import { insertReactionsSql } from '../events/listen.ts'
 import { recordEventsCte } from '../events/record.ts'
 import { newId } from '../lib/id.ts'
+import { TODAY } from './counts.ts'
 import { type DataPatch, mergePatches } from './data.ts'
 import { REVIVED_FIELDS, registerFieldsSql } from './fields.ts'
 import { recordSubscriptionChanges, type Source, type SubscriptionChange } from './subscription.ts'
@@ -15,6 +16,8 @@ export type ContactUpsert = {
   /** State of a new contact before `choices`; each choice that differs from the state before it is a change. */
   subscribedIfNew: boolean
   choices: Choice[]
+  /** Origin of a new contact. */
+  createdBy: Source['by']
   patch: DataPatch
   /** Fields stored only if the contact does not have them yet. Shares no key with `patch`. */
   fill: Record<string, unknown>
@@ -37,6 +40,7 @@ export const toUpsert = ({ projectId, email, subscribed, subscribedIfNew, patch,
   email,
   subscribedIfNew: subscribed ?? subscribedIfNew,
   choices: subscribed === undefined ? [] : [{ subscribed, source }],
+  createdBy: source.by,
   patch,
   fill: fill ? withoutKeys(fill, [...Object.keys(patch.set), ...patch.unset, ...Object.keys(patch.transient)]) : {},
 })
@@ -120,6 +124,9 @@ function upsertSql<Result = Row>(
     id: newId(),
     email: contact.email,
     new: lastChoice(contact) ?? contact.subscribedIfNew,
+    // Several requests of one batch may have changed it at once.
+    first: contact.choices.length > 1 ? contact.subscribedIfNew : undefined,
+    by: contact.createdBy,
     set: isFilled(contact) ? { ...contact.fill, ...contact.patch.set } : contact.patch.set,
     special: needsMerge(contact) || undefined,
     unset: contact.patch.unset.length ? contact.patch.unset : undefined,
@@ -128,9 +135,9 @@ function upsertSql<Result = Row>(
 
   return sql<Result>`${prepared}
     with input as materialized (
-      select n, "projectId", id, email, new, set, special, unset
+      select n, "projectId", id, email, new, first, by, set, special, unset
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as i(n int, "projectId" uuid, id uuid, email text, new boolean, set jsonb, special boolean, unset jsonb)
+        as i(n int, "projectId" uuid, id uuid, email text, new boolean, first boolean, by text, set jsonb, special boolean, unset jsonb)
       order by "projectId", email collate "C" -- consistent lock order: avoids deadlocks
     ), unchanged as materialized (
       -- Most known contacts bring no new data. Locking such a row costs half as much as writing it again.
@@ -140,8 +147,8 @@ function upsertSql<Result = Row>(
         for key share
       ) as c
     ), written as (
-      insert into contacts as c (project_id, id, email, subscribed, data)
-      select "projectId", id, email, new, set from input where n not in (select n from unchanged)
+      insert into contacts as c (project_id, id, email, subscribed, data, created_by)
+      select "projectId", id, email, new, set, by from input where n not in (select n from unchanged)
       order by "projectId", email collate "C"
       on conflict (project_id, email) do update set
         data = ${update.data},
@@ -152,14 +159,16 @@ function upsertSql<Result = Row>(
         -- now() is fixed for the whole transaction, so equality means: changed by this transaction.
         xmax <> 0 and subscription_changed_at = now() as flipped
     ), seen as (${registerFieldsSql(rows)}
-    ), counted as (
-      insert into contact_counts (project_id, total, subscribed)
-      select project_id, count(*) filter (where is_new),
-        count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new)
-      from written where is_new or flipped group by project_id
     ), upserted as materialized (
-      select i.n, w.*, i.set, i.unset from written w join input i on i."projectId" = w.project_id and i.email = w.email
-      union all select n, project_id, id, email, subscribed, false, false, null, null from unchanged
+      select i.n, w.*, i.set, i.unset, i.by, coalesce(i.first, i.new) as first
+      from written w join input i on i."projectId" = w.project_id and i.email = w.email
+      union all select n, project_id, id, email, subscribed, false, false, null, null, null, null from unchanged
+    ), counted as (
+      insert into contact_counts (project_id, total, subscribed, day, source, created, created_subscribed)
+      select project_id, count(*) filter (where is_new),
+        count(*) filter (where subscribed) - count(*) filter (where not subscribed and not is_new),
+        ${TODAY}, by, count(*) filter (where is_new), count(*) filter (where is_new and first)
+      from upserted where is_new or flipped group by project_id, by
     ), reacted as (${insertReactionsSql(sql`(${CHANGED_CONTACTS} union all ${REVIVED_FIELDS})`)}
     )${events.length ? sql`, ${recordContactEventsCte(positions ?? positionsOf(contacts), events)}` : sql``}${moreCtes ? sql`, ${moreCtes(sql`upserted`)}` : sql``}
     ${result}

@@ -22,6 +22,21 @@ export interface Schema {
     error: string | null
     link_expires_at: Generated<Timestamp>
   }
+  activities: {
+    project_id: string
+    id: string
+    type: string
+    contact_id: string | null
+    data: Generated<Json>
+    created_at: Generated<Timestamp>
+  }
+  activity_counts: {
+    project_id: string
+    id: string
+    type: string
+    day: Timestamp
+    count: string
+  }
   attachments: {
     project_id: string
     content_id: string
@@ -138,6 +153,27 @@ export interface Schema {
     id: string
     total: number
     subscribed: number
+    created_at: Generated<Timestamp>
+    day: Timestamp | null
+    source: string | null
+    created: Generated<number>
+    created_subscribed: Generated<number>
+    opted_in: Generated<number>
+    opted_out: Generated<number>
+  }
+  contact_days: {
+    project_id: string
+    day: Timestamp
+    source: string
+    created: Generated<number>
+    created_subscribed: Generated<number>
+    opted_in: Generated<number>
+    opted_out: Generated<number>
+    deleted: Generated<number>
+    gone_created: Generated<number>
+    gone_created_subscribed: Generated<number>
+    gone_opted_in: Generated<number>
+    gone_opted_out: Generated<number>
   }
   contact_fields: {
     project_id: string
@@ -155,6 +191,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     subscription_changed_at: Generated<Timestamp>
+    created_by: string | null
   }
   contents: {
     project_id: string
@@ -213,6 +250,55 @@ export interface Schema {
     hour: Timestamp
     count: string
   }
+  email_days: {
+    project_id: string
+    day: Timestamp
+    source: string
+    campaign_id: string
+    template_id: string
+    workflow_id: string
+    sent: Generated<number>
+    delivered: Generated<number>
+    opened: Generated<number>
+    clicked: Generated<number>
+    machine_opened: Generated<number>
+    machine_clicked: Generated<number>
+    bounced: Generated<number>
+    complained: Generated<number>
+    unsubscribed: Generated<number>
+    within_1s: Generated<number>
+    within_2s: Generated<number>
+    within_5s: Generated<number>
+    within_10s: Generated<number>
+    within_30s: Generated<number>
+    within_1m: Generated<number>
+    within_5m: Generated<number>
+    within_15m: Generated<number>
+    within_1h: Generated<number>
+    within_6h: Generated<number>
+    later: Generated<number>
+  }
+  email_domain_days: {
+    project_id: string
+    day: Timestamp
+    domain: string
+    sent: Generated<number>
+    delivered: Generated<number>
+    opened: Generated<number>
+    clicked: Generated<number>
+    machine_opened: Generated<number>
+    machine_clicked: Generated<number>
+    bounced: Generated<number>
+    complained: Generated<number>
+    unsubscribed: Generated<number>
+  }
+  email_facts: {
+    project_id: string
+    id: string
+    kind: string
+    email_ids: string[]
+    created_at: Generated<Timestamp>
+  }
   email_hits: {
     project_id: string
     email_id: string
@@ -221,6 +307,36 @@ export interface Schema {
     recent: Generated<Json>
     machine_opened: Generated<boolean>
     machine_clicked: Generated<boolean>
+    machine_opened_at: Timestamp | null
+    machine_clicked_at: Timestamp | null
+  }
+  email_hours: {
+    project_id: string
+    hour: Timestamp
+    source: string
+    campaign_id: string
+    template_id: string
+    workflow_id: string
+    sent: Generated<number>
+    delivered: Generated<number>
+    opened: Generated<number>
+    clicked: Generated<number>
+    machine_opened: Generated<number>
+    machine_clicked: Generated<number>
+    bounced: Generated<number>
+    complained: Generated<number>
+    unsubscribed: Generated<number>
+    within_1s: Generated<number>
+    within_2s: Generated<number>
+    within_5s: Generated<number>
+    within_10s: Generated<number>
+    within_30s: Generated<number>
+    within_1m: Generated<number>
+    within_5m: Generated<number>
+    within_15m: Generated<number>
+    within_1h: Generated<number>
+    within_6h: Generated<number>
+    later: Generated<number>
   }
   email_tallies: {
     project_id: string
@@ -274,6 +390,7 @@ export interface Schema {
     requeued_at: Timestamp | null
     unsubscribed_at: Timestamp | null
     only_vars: Generated<boolean>
+    workflow_id: string | null
     metered: boolean | null
   }
   event_count_deltas: {
@@ -398,6 +515,7 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     deleted_at: Timestamp | null
+    timezone: Generated<string>
     customer: string | null
     subscription: string | null
     currency: string | null
@@ -454,6 +572,10 @@ export interface Schema {
     acknowledged_at: Timestamp | null
     acknowledged_by: string | null
     due: Generated<boolean>
+  }
+  rollup_recounts: {
+    project_id: string
+    recounted_at: Generated<Timestamp>
   }
   sandbox_messages: {
     project_id: string

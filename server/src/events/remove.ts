@@ -5,6 +5,7 @@ import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { lowestId } from '../lib/id.ts'
 import { HOUR } from '../lib/units.ts'
+import { removeActivities } from './activities.ts'
 import { lockEventCounts } from './counts.ts'
 
 /**
@@ -45,14 +46,16 @@ type DeletedContacts = { projectId: string; contactIds: string[]; since?: string
 const RECHECK_SECONDS = 1
 
 /**
- * Removes the events of deleted contacts, one chunk per job. The last job runs after every transaction that may have seen the contacts
+ * Removes the events and activities of deleted contacts, one chunk per job. The last job runs after every transaction that may have seen the contacts
  * has ended, because those may still record events of them.
  */
 export async function removeContactEvents(db: Pool, { projectId, contactIds, since }: DeletedContacts) {
   const payload = { projectId, contactIds, since: since ?? (await databaseTime(db)) }
   const mayGrow = !(await olderTransactionsEnded(db, payload.since))
   await transact(db, async (tx) => {
-    const removed = await removeEvents(tx, { projectId, which: sql`contact_id = any(${contactIds}::uuid[])`, limit: CHUNK })
+    const which = sql`contact_id = any(${contactIds}::uuid[])`
+    const removed =
+      (await removeEvents(tx, { projectId, which, limit: CHUNK })) + (await removeActivities(tx, { projectId, which, limit: CHUNK }))
     if (removed) await enqueue(tx, 'events.forget-contacts', payload)
     else if (mayGrow) await enqueue(tx, 'events.forget-contacts', payload, { delaySeconds: RECHECK_SECONDS })
   })

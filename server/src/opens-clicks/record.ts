@@ -25,6 +25,9 @@ type Memory = OpenedEmail & {
   machineEvents: number
   machineOpened: boolean
   machineClicked: boolean
+  /** Of the first one. */
+  machineOpenedAt: Date | string | null
+  machineClickedAt: Date | string | null
   recent: RecentInteraction[]
 }
 
@@ -58,6 +61,7 @@ export async function recordOpensAndClicks(tx: Tx, collected: CollectedInteracti
 function evaluate(email: TrackedEmail, interactions: Interaction[], memory: Memory | undefined) {
   const { projectId, id } = email
   const { events: written = 0, machineEvents = 0, machineOpened = false, machineClicked = false, recent = [] } = memory ?? {}
+  const { machineOpenedAt = null, machineClickedAt = null } = memory ?? {}
   const sorted = interactions.sort((a, b) => a.at - b.at)
   const counted = judgeInteractions(sorted, { recent, leftAt: email.leftAt.getTime() }).filter(({ isRepeat }) => !isRepeat)
   const opensAndClicks = counted.filter(({ kind }) => kind !== 'trap')
@@ -70,6 +74,8 @@ function evaluate(email: TrackedEmail, interactions: Interaction[], memory: Memo
     machineEvents: Math.min(MAX_MACHINE_EVENTS, machineEvents + byMachines.length),
     machineOpened: machineOpened || byMachines.some(({ kind }) => kind === 'open'),
     machineClicked: machineClicked || byMachines.some(({ kind }) => kind === 'click'),
+    machineOpenedAt: machineOpened ? machineOpenedAt : timeOf(byMachines.find(({ kind }) => kind === 'open')),
+    machineClickedAt: machineClicked ? machineClickedAt : timeOf(byMachines.find(({ kind }) => kind === 'click')),
     recent: [...recent, ...counted.map(toRecent)].filter(({ at }) => at > email.now.getTime() - SUSPECT_MS).slice(-MAX_RECENT),
   }
   const left = { people: MAX_EVENTS - written, machines: MAX_MACHINE_EVENTS - machineEvents }
@@ -130,7 +136,7 @@ const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
     tx,
     sql<Memory>`
       select project_id as "projectId", email_id as "emailId", events, machine_events as "machineEvents", machine_opened as "machineOpened",
-        machine_clicked as "machineClicked", recent
+        machine_clicked as "machineClicked", machine_opened_at as "machineOpenedAt", machine_clicked_at as "machineClickedAt", recent
       from email_hits
       where (project_id, email_id) in (
         select "projectId", id from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id }) => ({ projectId, id })))}::jsonb)
@@ -142,12 +148,15 @@ const readMemories = (tx: Tx, emails: TrackedEmail[]) =>
 async function writeMemories(tx: Tx, memories: Memory[]) {
   if (!memories.length) return
   await sql`
-    insert into email_hits (project_id, email_id, events, machine_events, machine_opened, machine_clicked, recent)
-    select "projectId", "emailId", events, "machineEvents", "machineOpened", "machineClicked", recent
+    insert into email_hits (project_id, email_id, events, machine_events, machine_opened, machine_clicked, machine_opened_at,
+      machine_clicked_at, recent)
+    select "projectId", "emailId", events, "machineEvents", "machineOpened", "machineClicked", "machineOpenedAt", "machineClickedAt", recent
     from jsonb_to_recordset(${JSON.stringify(memories)}::jsonb) as m(
-      "projectId" uuid, "emailId" uuid, events int, "machineEvents" int, "machineOpened" boolean, "machineClicked" boolean, recent jsonb)
+      "projectId" uuid, "emailId" uuid, events int, "machineEvents" int, "machineOpened" boolean, "machineClicked" boolean,
+      "machineOpenedAt" timestamptz, "machineClickedAt" timestamptz, recent jsonb)
     on conflict (project_id, email_id) do update set
       events = excluded.events, machine_events = excluded.machine_events, machine_opened = excluded.machine_opened,
-      machine_clicked = excluded.machine_clicked, recent = excluded.recent
+      machine_clicked = excluded.machine_clicked,
+      machine_opened_at = excluded.machine_opened_at, machine_clicked_at = excluded.machine_clicked_at, recent = excluded.recent
   `.execute(tx)
 }

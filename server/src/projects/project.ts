@@ -7,6 +7,7 @@ import { enqueue } from '../jobs/enqueue.ts'
 import { stopJobs } from '../jobs/job.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { isTimezone } from '../lib/timezone.ts'
 import { newKeys, openKeys, storeKeys } from './keys.ts'
 
 const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
@@ -26,6 +27,7 @@ export const Project = z
     disabledReason: z.string().nullable(),
     tracking: z.enum(TRACKING),
     language: z.enum(LANGUAGES),
+    timezone: z.string().describe('IANA name of the zone in which figures are shown.'),
     customer: z.string().nullable(),
     subscription: z.string().nullable(),
     billingLimitWorkflows: limit,
@@ -51,6 +53,12 @@ export const ProjectChanges = z.object({
   name: ProjectName.optional(),
   tracking: z.enum(TRACKING).optional(),
   language: z.enum(LANGUAGES).optional(),
+  timezone: z
+    .string()
+    .max(64)
+    .refine(isTimezone, 'Must be the IANA name of a time zone, such as Europe/Berlin.')
+    .optional()
+    .describe('IANA name of a time zone, such as Europe/Berlin.'),
 })
 
 export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson {
@@ -65,6 +73,7 @@ export function showProject(secrets: Secrets, row: Row, role: Role): ProjectJson
     // Constrained by the table and by ProjectChanges; the generated row type has only `string`.
     tracking: row.tracking as ProjectJson['tracking'],
     language: row.language as ProjectJson['language'],
+    timezone: row.timezone,
     customer: row.customer,
     subscription: row.subscription,
     billingLimitWorkflows: showLimit(row.billing_limit_workflows),

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { addFigures } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
+import { recordExecutionEnds } from './record-ends.ts'
 
 /** Executions cancelled by one statement. */
 const CHUNK = 1_000
@@ -15,7 +16,7 @@ type End = { status: 'CANCELLED' | 'FAILED'; reason: string }
 async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknown>, { status, reason }: End) {
   const ended = await many(
     tx,
-    sql<{ id: string; workflowId: string; stepId: string | null; visits: number; wasOpen: boolean }>`
+    sql<{ id: string; workflowId: string; contactId: string; stepId: string | null; visits: number; wasOpen: boolean }>`
       with chosen as materialized (
         select e.id, e.status = 'WAITING' as was_open from workflow_executions e
         where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
@@ -23,7 +24,8 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
       update workflow_executions e set status = ${status}, exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
         awaits = null, deadline_at = null, webhook_host = null, seen = '{}'
       from chosen c where e.project_id = ${projectId} and e.id = c.id
-      returning e.id, e.workflow_id as "workflowId", e.current_step_id as "stepId", e.visits, c.was_open as "wasOpen"
+      returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.current_step_id as "stepId", e.visits,
+        c.was_open as "wasOpen"
     `,
   )
   const open = ended.filter(({ wasOpen, stepId }) => wasOpen && stepId)
@@ -37,6 +39,11 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
     tx,
     projectId,
     open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind })),
+  )
+  await recordExecutionEnds(
+    tx,
+    projectId,
+    ended.map((execution) => ({ ...execution, status, exitReason: reason })),
   )
   return ended.length
 }

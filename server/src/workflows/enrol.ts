@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../db/index.ts'
+import { recordActivities } from '../events/activities.ts'
 import { newId } from '../lib/id.ts'
 import { addFigures } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
@@ -94,6 +95,10 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
     tx,
     projectId,
     started.map(() => ({ workflowId, subjectId: workflowId, kind: 'started' })),
+  )
+  await recordActivities(
+    tx,
+    started.map(({ id, contactId }) => ({ projectId, type: 'workflow.started', contactId, data: { workflowId, executionId: id } })),
   )
   if (started.length) await notifyDue(tx)
   return new Map(started.map(({ id, contactId }) => [contactId, id!]))

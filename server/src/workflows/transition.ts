@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
-import type { Tx } from '../db/index.ts'
+import { many, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { addFigures, type Figure } from './figures.ts'
 import { stepOf, transitionFor } from './graph.ts'
+import { type EndedExecution, recordExecutionEnds } from './record-ends.ts'
 import type { StepConfigs } from './step-config.ts'
 import type { Running, StepOutcome } from './steps/step.ts'
 
@@ -235,7 +236,9 @@ const ENDED = sql`n.status not in ('RUNNING', 'WAITING')`
 
 async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
   if (!states.length) return
-  await sql`
+  const ended = await many(
+    tx,
+    sql<EndedExecution>`
     update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits, arrived_at = n."arrivedAt",
       due_at = n."dueAt", awaits = n.awaits, deadline_at = n."deadlineAt", attempts = n.attempts, webhook_host = n."webhookHost",
       exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end,
@@ -244,5 +247,8 @@ async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
       id uuid, status text, "currentStepId" uuid, visits int, "arrivedAt" timestamptz, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
       attempts int, "webhookHost" text, "exitReason" text, context jsonb, seen jsonb)
     where e.project_id = ${projectId} and e.id = n.id
-  `.execute(tx)
+    returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
+  `,
+  )
+  await recordExecutionEnds(tx, projectId, ended)
 }

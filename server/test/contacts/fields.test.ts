@@ -346,6 +346,7 @@ describe('deleting a field', () => {
         email: 'grace@example.com',
         subscribedIfNew: true,
         choices: [],
+        createdBy: 'secret-key' as const,
         fill: {},
         patch: readData({ plan: 'max' }),
       }
@@ -382,6 +383,7 @@ describe('deleting a field', () => {
         email: 'grace@example.com',
         subscribedIfNew: true,
         choices: [],
+        createdBy: 'secret-key' as const,
         fill: {},
         patch: readData({ other: 1 }),
       }

@@ -187,6 +187,14 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   usage_periods: sql`select '' as row where false`,
   reputations: sql`select '' as row where false`,
   event_count_deltas: sql`select '' as row where false`,
+  activity_counts: sql`
+    select (project_id, type, day, sum(count))::text as row from activity_counts group by project_id, type, day having sum(count) <> 0 order by 1
+  `,
+  contact_days: sql`select '' as row where false`,
+  email_days: sql`select '' as row where false`,
+  email_domain_days: sql`select '' as row where false`,
+  email_facts: sql`select '' as row where false`,
+  email_hours: sql`select '' as row where false`,
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,
   workflow_figures: sql`

@@ -28,6 +28,12 @@ export const wipeTallies = (tx: Tx, scope: WipeScope) =>
       or not exists (select from emails e where e.project_id = t.project_id and e.campaign_id = t.campaign_id)`,
   })
 
+/** Also those of deleted emails, written when they were settled. */
+export const wipeEmailFacts = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'email_facts', scope, {
+    which: sql`${createdInScope(scope)} or not exists (select from emails e where e.project_id = t.project_id and e.id = any(t.email_ids))`,
+  })
+
 /** Rows about an email that were written after the wipe was requested, while the email was being sent, are deleted with it. */
 const isOrphan = sql`not exists (select from emails e where e.project_id = t.project_id and e.id = t.email_id)`
 const orOrphan = (condition: RawBuilder<unknown>) => sql`${condition} or ${isOrphan}`

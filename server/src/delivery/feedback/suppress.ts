@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { setSubscription } from '../../contacts/change.ts'
-import { countAffected, one, type Tx } from '../../db/index.ts'
+import { countAffected, many, one, type Tx } from '../../db/index.ts'
+import { recordActivities, recordActivitiesCte } from '../../events/activities.ts'
 import { readAddress, readDomain } from '../../lib/address.ts'
 import { groupBy } from '../../lib/group-by.ts'
+import { newId } from '../../lib/id.ts'
 import { clearSoftBounces } from './soft-bounce.ts'
 
 export const SUPPRESSION_REASONS = ['BOUNCE', 'COMPLAINT', 'MANUAL'] as const
@@ -18,13 +20,27 @@ type SuppressedRecipient = { projectId: string; id: string; contactId: string | 
 /** Suppresses the addresses and unsubscribes the contacts. */
 export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', recipients: SuppressedRecipient[]) {
   if (!recipients.length) return
-  const rows = recipients.map(({ projectId, address }) => ({ projectId, address }))
+  const rows = recipients.map(({ projectId, address, contactId, id }) => ({
+    projectId,
+    address,
+    contactId,
+    emailId: id,
+    activityId: newId(),
+  }))
   await sql`
-    insert into suppressions (project_id, address, reason)
-    select distinct "projectId", address, ${by}
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as m("projectId" uuid, address text)
-    order by 1, 2 -- consistent lock order: avoids deadlocks
-    on conflict do nothing
+    with given as materialized (
+      select distinct on ("projectId", address) * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as m("projectId" uuid, address text, "contactId" uuid, "emailId" uuid, "activityId" uuid)
+      order by "projectId", address -- consistent lock order: avoids deadlocks
+    ), added as (
+      insert into suppressions (project_id, address, reason) select "projectId", address, ${by} from given order by 1, 2
+      on conflict do nothing returning project_id, address
+    ), new_activities as materialized (
+      select a.project_id, g."activityId" as id, 'contact.suppressed' as type, g."contactId" as contact_id,
+        jsonb_build_object('address', a.address, 'reason', ${by}::text, 'emailId', g."emailId") as data
+      from added a join given g on g."projectId" = a.project_id and g.address = a.address
+    ), ${recordActivitiesCte(sql`new_activities`)}
+    select
   `.execute(tx)
   for (const [projectId, ofProject] of groupBy(recipients, (recipient) => recipient.projectId)) {
     const emailOfContact = new Map(ofProject.flatMap(({ contactId, id }) => (contactId ? [[contactId, id] as const] : [])))
@@ -37,8 +53,8 @@ export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', rec
 export const wholeDomain = (domain: string) => `@${domain}`
 
 /** An existing suppression keeps its reason, which says why the address was suppressed first. */
-export const suppressManually = (tx: Tx, projectId: string, address: string) =>
-  one(
+export async function suppressManually(tx: Tx, projectId: string, address: string) {
+  const row = await one(
     tx,
     sql<SuppressionRow & { isNew: boolean }>`
       insert into suppressions as s (project_id, address, reason) values (${projectId}, ${address}, 'manual')
@@ -46,17 +62,34 @@ export const suppressManually = (tx: Tx, projectId: string, address: string) =>
       returning ${SUPPRESSION_COLUMNS}, xmax = 0 as "isNew"
     `,
   )
+  if (row.isNew) await recordManual(tx, projectId, [address])
+  return row
+}
 
 /** Returns how many are new. The others keep their reasons. */
-export const suppressManyManually = (tx: Tx, projectId: string, addresses: string[]) =>
-  countAffected(
+export async function suppressManyManually(tx: Tx, projectId: string, addresses: string[]): Promise<number> {
+  const added = await many(
     tx,
-    sql`
+    sql<{ address: string }>`
       insert into suppressions (project_id, address, reason)
       select ${projectId}, address, 'manual' from unnest(${addresses}::text[]) as a(address)
       order by 2 -- consistent lock order: avoids deadlocks
-      on conflict do nothing
+      on conflict do nothing returning address
     `,
+  )
+  await recordManual(
+    tx,
+    projectId,
+    added.map(({ address }) => address),
+  )
+  return added.length
+}
+
+/** Without the contact: the feed shows the address. */
+const recordManual = (tx: Tx, projectId: string, addresses: string[]) =>
+  recordActivities(
+    tx,
+    addresses.map((address) => ({ projectId, type: 'contact.suppressed', data: { address, reason: 'manual' } })),
   )
 
 /** False when there was none. Earlier soft bounces no longer count. */

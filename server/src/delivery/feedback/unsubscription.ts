@@ -8,10 +8,10 @@ type Unsubscription = { projectId: string; contactId: string; emailId: string }
 export async function countUnsubscription(tx: Tx, { projectId, contactId, emailId }: Unsubscription) {
   const emails = await many(
     tx,
-    sql<{ projectId: string; campaignId: string | null; test: boolean }>`
+    sql<{ projectId: string; id: string; campaignId: string | null; test: boolean }>`
       update emails set unsubscribed_at = now(), updated_at = now()
       where project_id = ${projectId} and id = ${emailId} and contact_id = ${contactId} and unsubscribed_at is null
-      returning project_id as "projectId", campaign_id as "campaignId", test
+      returning project_id as "projectId", id, campaign_id as "campaignId", test
     `,
   )
   await addTallies(

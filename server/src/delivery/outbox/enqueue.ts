@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { prepared, type Tx } from '../../db/index.ts'
+import { recordActivities } from '../../events/activities.ts'
 import { randomDigits } from '../../lib/id.ts'
 import { categorySql, hourSql, insertCountsSql, METERED } from '../../projects/email-counts.ts'
 import { type EmailSource, PRIORITIES, streamOf } from './stream-of.ts'
@@ -85,7 +86,10 @@ export function emailOfMessageId(messageId: string): string | undefined {
 }
 
 /** Emails of a request, whose contacts are found by their addresses. */
-type RequestedEmail = Omit<NewEmail, 'contactId' | 'skipped' | 'test' | 'onlyVars' | 'campaignId' | 'workflowExecutionId' | 'sourceType'>
+type RequestedEmail = Omit<
+  NewEmail,
+  'contactId' | 'skipped' | 'test' | 'onlyVars' | 'campaignId' | 'workflowExecutionId' | 'workflowId' | 'sourceType'
+>
 
 /**
  * A CTE that enqueues emails of requests to contacts of the same statement, given as rows of (project_id, id, email) and matched by address.
@@ -115,14 +119,14 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   await sql`${prepared}
     with queued as (
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
-      message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, metered)
+      workflow_id, message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, metered)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
-      "workflowExecutionId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
+      "workflowExecutionId", "workflowId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
       coalesce(test, false), "requestId", coalesce("onlyVars", false),
       case when skipped is null and test is not true then ${METERED} end
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
-      "campaignId" uuid, "workflowExecutionId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
+      "campaignId" uuid, "workflowExecutionId" uuid, "workflowId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
       "requestId" text, "onlyVars" boolean)
     returning project_id, source_type, metered
     )
@@ -130,7 +134,18 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
       select project_id, ${categorySql(sql`source_type`)} as kind, ${hourSql(sql`now()`)} as hour, count(*) as n
       from queued where metered group by 1, 2`)}
   `.execute(tx)
+  await recordSkips(tx, emails)
 }
+
+const recordSkips = (tx: Tx, emails: NewEmail[]) =>
+  recordActivities(
+    tx,
+    emails.flatMap(({ projectId, id, contactId, skipped, test, sourceType }) =>
+      skipped && !test
+        ? [{ projectId, type: 'email.skipped' as const, contactId, data: { emailId: id, sourceType, reason: skipped } }]
+        : [],
+    ),
+  )
 
 type AudiencePage = {
   projectId: string

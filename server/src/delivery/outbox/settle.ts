@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { many, type Pool, prepared, transact } from '../../db/index.ts'
 import { isPermanent } from '../../db/sql-state.ts'
+import { recordActivitiesCte } from '../../events/activities.ts'
 import { recordEventsCte } from '../../events/record.ts'
 import { createBatcher } from '../../lib/batch.ts'
 import { newId } from '../../lib/id.ts'
@@ -11,6 +12,7 @@ import type { ClaimedEmail } from './claim.ts'
 import { END_COLUMNS, isoTime, OPEN_TO_EVIDENCE } from './ended.ts'
 import type { EmailErrorCode } from './error-code.ts'
 import { settleByEvidence } from './evidence.ts'
+import { insertFactsSql } from './facts.ts'
 import { insertRefusalsSql } from './refusal.ts'
 import { insertTalliesSql } from './tallies.ts'
 
@@ -124,7 +126,16 @@ function settleSql(settlements: Settlement[]) {
           case state when 'sent' then ${hourSql(sql`"sentAt"`)} else ${hourSql(sql`created_at`)} end as hour,
           case state when 'sent' then 1 else -1 end as n
         from settled where metered and state in ('sent', 'skipped')`)}
-    )
+    ), noted as (
+      ${insertFactsSql('sent', sql`select "projectId", id from settled where state = 'sent' and not test`)}
+    )${settlements.some(({ state }) => state === 'skipped') ? recordSkippedCte : sql``}
     select id from settled
   `
 }
+
+/** Only for batches with such emails, which are few: an empty part of a statement costs time too. */
+const recordSkippedCte = sql`, new_activities as materialized (
+      select "projectId" as project_id, "eventId" as id, 'email.skipped' as type, "contactId" as contact_id,
+        facts || jsonb_build_object('reason', error) as data
+      from settled where state = 'skipped' and not test
+    ), ${recordActivitiesCte(sql`new_activities`)}`

@@ -6,6 +6,7 @@ export type EmailSource = {
   sourceType: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW'
   campaignId?: string | null
   workflowExecutionId?: string | null
+  workflowId?: string | null
   /** Sent by a person to see it. */
   test?: boolean
 }

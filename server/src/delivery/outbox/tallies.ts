@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../../db/index.ts'
+import { groupBy } from '../../lib/group-by.ts'
+import { isNewFact } from './facts.ts'
 
 /**
  * Facts about the emails of a campaign that are counted, each at most once per email, with the condition on an email `e` that holds for the
@@ -26,10 +28,29 @@ export type TallyKind = keyof typeof TALLY_KINDS
 /** A change of a counter. Negative when a fact was corrected. */
 export type Tally = { projectId: string; campaignId: string; kind: TallyKind; n: number }
 
-type CountedEmail = { projectId: string; campaignId: string | null; test: boolean }
+type CountedEmail = { projectId: string; id: string; campaignId: string | null; test: boolean }
+type Change = CountedEmail & { kind: TallyKind; n?: number }
 
-/** Writes one row per campaign and kind, for emails that belong to a campaign; nothing for others. */
-export async function addTallies(tx: Tx, changes: (CountedEmail & { kind: TallyKind; n?: number })[]) {
+/**
+ * Writes what happened to emails, in one statement: a row per campaign and kind for its counters, and a row per project and kind for the
+ * roll-ups of analytics.
+ */
+export async function addTallies(tx: Tx, changes: Change[]) {
+  const tallies = talliesOf(changes)
+  const facts = factsOf(changes)
+  if (!tallies.length && !facts.length) return
+  await sql`
+    with facts as (
+      insert into email_facts (project_id, kind, email_ids)
+      select "projectId", kind, ids from jsonb_to_recordset(${JSON.stringify(facts)}::jsonb) as f("projectId" uuid, kind text, ids uuid[])
+    )
+    insert into email_tallies (project_id, campaign_id, kind, n)
+    select "projectId", "campaignId", kind, n
+    from jsonb_to_recordset(${JSON.stringify(tallies)}::jsonb) as t("projectId" uuid, "campaignId" uuid, kind text, n int)
+  `.execute(tx)
+}
+
+function talliesOf(changes: Change[]): Tally[] {
   const sums = new Map<string, Tally>()
   for (const { projectId, campaignId, test, kind, n = 1 } of changes) {
     if (!campaignId || test) continue
@@ -37,13 +58,12 @@ export async function addTallies(tx: Tx, changes: (CountedEmail & { kind: TallyK
     const sum = sums.get(key) ?? { projectId, campaignId, kind, n: 0 }
     sums.set(key, { ...sum, n: sum.n + n })
   }
-  const rows = [...sums.values()].filter(({ n }) => n !== 0)
-  if (!rows.length) return
-  await sql`
-    insert into email_tallies (project_id, campaign_id, kind, n)
-    select "projectId", "campaignId", kind, n
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t("projectId" uuid, "campaignId" uuid, kind text, n int)
-  `.execute(tx)
+  return [...sums.values()].filter(({ n }) => n !== 0)
+}
+
+function factsOf(changes: Change[]) {
+  const byKind = groupBy(changes.filter(isNewFact), ({ projectId, kind }) => `${projectId} ${kind}`)
+  return [...byKind.values()].map((same) => ({ projectId: same[0]!.projectId, kind: same[0]!.kind, ids: same.map(({ id }) => id) }))
 }
 
 /** The same as a statement, for rows of ("projectId", "campaignId", test, kind, n) of the same statement. */

@@ -123,6 +123,7 @@ async function send(tx: Tx, projectId: string, executions: Running[], { template
     return {
       sourceType: 'WORKFLOW',
       workflowExecutionId: execution.id,
+      workflowId: execution.workflowId,
       projectId,
       id: newId(),
       ...contents.get(templateIdOf(execution))!,

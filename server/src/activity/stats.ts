@@ -1,0 +1,79 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { countRows, type Db, many } from '../db/index.ts'
+import { countActivities } from '../events/activities.ts'
+import { allCounts } from '../events/counts.ts'
+import { lowestId } from '../lib/id.ts'
+import { percent } from '../lib/percent.ts'
+import { MINUTE } from '../lib/units.ts'
+import { ACTIVITY_TYPES, IS_TRIGGERED, typeOfEvent } from './type.ts'
+
+export const ActivityStats = z
+  .object({
+    totalEvents: z.int().describe('Events that were tracked, and entries and exits of segments.'),
+    totalEmailsSent: z.int(),
+    totalEmailsOpened: z.int().describe('Emails that people opened, each once.'),
+    totalEmailsClicked: z.int().describe('Emails in which people clicked, each once.'),
+    totalWorkflowsStarted: z.int(),
+    openRate: z.number().describe('Percent of the sent emails, with one decimal.'),
+    clickRate: z.number(),
+  })
+  .meta({ id: 'ActivityStats' })
+
+type Days = { from?: string | undefined; to?: string | undefined }
+
+const within = ({ from, to }: Days) => sql`${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}`
+
+/** Between two UTC days, both included; without them of all time. */
+export async function readActivityStats(db: Db, projectId: string, days: Days): Promise<z.output<typeof ActivityStats>> {
+  const [emails] = await many(
+    db,
+    sql<{ sent: number; opened: number; clicked: number }>`
+      select coalesce(sum(sent), 0)::int as sent, coalesce(sum(opened), 0)::int as opened, coalesce(sum(clicked), 0)::int as clicked
+      from email_days where project_id = ${projectId} ${within(days)}
+    `,
+  )
+  const [events] = await many(
+    db,
+    sql<{ count: number }>`
+      select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, sql`and ${IS_TRIGGERED} ${within(days)}`)}
+    `,
+  )
+  const { sent, opened, clicked } = emails!
+  return {
+    totalEvents: events!.count,
+    totalEmailsSent: sent,
+    totalEmailsOpened: opened,
+    totalEmailsClicked: clicked,
+    totalWorkflowsStarted: await countActivities(db, projectId, ['workflow.started'], days),
+    openRate: percent(opened, sent),
+    clickRate: percent(clicked, sent),
+  }
+}
+
+/** Counting stops here. */
+export const MAX_RECENT = 100_000
+
+/** Events and activities of the last minutes. */
+export async function countRecent(db: Db, projectId: string, minutes: number): Promise<number> {
+  const since = lowestId(new Date(Date.now() - minutes * MINUTE))
+  const recent = (table: string) =>
+    countRows(db, sql`select 1 from ${sql.table(table)} where project_id = ${projectId} and id >= ${since} limit ${MAX_RECENT}`)
+  return Math.min(MAX_RECENT, (await recent('events')) + (await recent('activities')))
+}
+
+/** The types that have happened in the project. */
+export async function listSeenTypes(db: Db, projectId: string) {
+  const events = await many(
+    db,
+    sql<{ name: string }>`
+      select distinct case when ${IS_TRIGGERED} then 'triggered' else name end as name from ${allCounts(projectId)} where count > 0
+    `,
+  )
+  const recorded = await many(
+    db,
+    sql<{ type: string }>`select type from activity_counts where project_id = ${projectId} group by type having sum(count) > 0`,
+  )
+  const seen = new Set<string>([...events.map(({ name }) => typeOfEvent(name)), ...recorded.map(({ type }) => type)])
+  return ACTIVITY_TYPES.filter((type) => seen.has(type))
+}

@@ -1,0 +1,135 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { type Db, many, one } from '../db/index.ts'
+import { Timestamp } from '../http/validate.ts'
+import { percent } from '../lib/percent.ts'
+import type { Period } from './period.ts'
+
+const Rate = z.number().describe('Percent of the sent emails, with one decimal.')
+
+export const TopCampaign = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    subject: z.string(),
+    sentCount: z.int(),
+    deliveredCount: z.int(),
+    openedCount: z.int(),
+    clickedCount: z.int(),
+    bouncedCount: z.int(),
+    complainedCount: z.int(),
+    unsubscribedCount: z.int(),
+    openRate: Rate,
+    clickRate: Rate,
+    startedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'TopCampaign' })
+
+/** A rate of fewer emails says little: such campaigns come last. */
+const FEW_EMAILS = 50
+const rate = (column: string) =>
+  sql`case when sent_count >= ${sql.lit(FEW_EMAILS)} then ${sql.ref(column)}::float8 / sent_count else ${sql.ref(column)}::float8 / greatest(sent_count, 1) - 1 end`
+
+const ORDERS = {
+  opens: sql`opened_count`,
+  clicks: sql`clicked_count`,
+  sent: sql`sent_count`,
+  openRate: rate('opened_count'),
+  clickRate: rate('clicked_count'),
+}
+export type CampaignMetric = keyof typeof ORDERS
+
+/** Other spellings. */
+const METRIC_ALIASES: Record<string, CampaignMetric> = {
+  openedCount: 'opens',
+  opened: 'opens',
+  clickedCount: 'clicks',
+  clicked: 'clicks',
+  sentCount: 'sent',
+  emails: 'sent',
+}
+
+export const CampaignMetricParam = z
+  .unknown()
+  .optional()
+  .transform(
+    (given): CampaignMetric =>
+      typeof given === 'string' && Object.hasOwn(ORDERS, given)
+        ? (given as CampaignMetric)
+        : (typeof given === 'string' && Object.hasOwn(METRIC_ALIASES, given) && METRIC_ALIASES[given]) || 'opens',
+  )
+  .meta({
+    type: 'string',
+    description: `\`opens\`, \`clicks\`, \`sent\`, \`openRate\` or \`clickRate\`. Any other value counts as \`opens\`, the default. By rate, campaigns with fewer than ${FEW_EMAILS} sent emails come last.`,
+  })
+
+type Top = { metric: CampaignMetric; limit: number; period: Partial<Period> }
+
+/** Campaigns that began in the period, the best first. */
+export async function listTopCampaigns(db: Db, projectId: string, { metric, limit, period }: Top) {
+  type Row = Omit<z.output<typeof TopCampaign>, 'openRate' | 'clickRate' | 'startedAt'> & { startedAt: Date | null }
+  const rows = await many(
+    db,
+    sql<Row>`
+      select id, name, subject, sent_count as "sentCount", delivered_count as "deliveredCount", opened_count as "openedCount",
+        clicked_count as "clickedCount", bounced_count as "bouncedCount", complained_count as "complainedCount",
+        unsubscribed_count as "unsubscribedCount", started_at as "startedAt"
+      from campaigns where project_id = ${projectId} and deleted_at is null and sent_count > 0 ${startedIn(period)}
+      order by ${ORDERS[metric]} desc, id desc limit ${limit}
+    `,
+  )
+  return rows.map(({ startedAt, ...row }) => ({
+    ...row,
+    openRate: percent(row.openedCount, row.sentCount),
+    clickRate: percent(row.clickedCount, row.sentCount),
+    startedAt: startedAt?.toISOString() ?? null,
+  }))
+}
+
+const startedIn = ({ from, to }: Partial<Period>) => sql`
+  ${from ? sql`and started_at >= (${from}::timestamp at time zone 'utc')` : sql``}
+  ${to ? sql`and started_at < ((${to}::date + 1)::timestamp at time zone 'utc')` : sql``}`
+
+export const CampaignBreakdown = z
+  .object({
+    total: z.int(),
+    active: z.int().describe('Scheduled or being sent.'),
+    completed: z.int().describe('Sent.'),
+    drafts: z.int(),
+    scheduled: z.int(),
+    sending: z.int(),
+    cancelled: z.int(),
+    totalRecipients: z.int(),
+    sentCount: z.int(),
+    deliveredCount: z.int(),
+    openedCount: z.int(),
+    clickedCount: z.int(),
+    bouncedCount: z.int(),
+    complainedCount: z.int(),
+    unsubscribedCount: z.int(),
+    averageOpenRate: z.number().describe('Opened of all sent emails of campaigns, in percent with one decimal.'),
+    averageClickRate: z.number(),
+  })
+  .meta({ id: 'CampaignBreakdown' })
+
+export async function readCampaignBreakdown(db: Db, projectId: string, period: Partial<Period>) {
+  const sum = (column: string, name: string) => sql`coalesce(sum(${sql.ref(column)}), 0)::int as ${sql.ref(name)}`
+  const counts = await one(
+    db,
+    sql<Omit<z.output<typeof CampaignBreakdown>, 'averageOpenRate' | 'averageClickRate'>>`
+      select count(*)::int as total, count(*) filter (where status in ('SCHEDULED', 'SENDING'))::int as active,
+        count(*) filter (where status = 'SENT')::int as completed, count(*) filter (where status = 'DRAFT')::int as drafts,
+        count(*) filter (where status = 'SCHEDULED')::int as scheduled, count(*) filter (where status = 'SENDING')::int as sending,
+        count(*) filter (where status = 'CANCELLED')::int as cancelled,
+        ${sum('total_recipients', 'totalRecipients')}, ${sum('sent_count', 'sentCount')}, ${sum('delivered_count', 'deliveredCount')},
+        ${sum('opened_count', 'openedCount')}, ${sum('clicked_count', 'clickedCount')}, ${sum('bounced_count', 'bouncedCount')},
+        ${sum('complained_count', 'complainedCount')}, ${sum('unsubscribed_count', 'unsubscribedCount')}
+      from campaigns where project_id = ${projectId} and deleted_at is null ${startedIn(period)}
+    `,
+  )
+  return {
+    ...counts,
+    averageOpenRate: percent(counts.openedCount, counts.sentCount),
+    averageClickRate: percent(counts.clickedCount, counts.sentCount),
+  }
+}

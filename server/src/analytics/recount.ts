@@ -1,0 +1,174 @@
+import { sql } from 'kysely'
+import { recountContactDays } from '../contacts/days.ts'
+import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { recountActivities } from '../events/activities.ts'
+import { NIL_ID } from '../lib/id.ts'
+import type { Log } from '../lib/log.ts'
+import { foldProject, tryLockRollups } from './fold.ts'
+import { addToRollupsCte, columnList, DOMAIN_METRICS, FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, IS_COUNTED, METRICS } from './rollup.ts'
+
+/** Emails read by one statement. */
+const PAGE = 10_000
+/** Time to replace the rows. */
+const REPLACE_MS = 14_000
+/** Facts that happen this long after the creation of an email are few. */
+const LATE_DAYS = 30
+
+export type RecountOutcome = {
+  /** Rows of each roll-up that were wrong, missing or too many. */
+  wrong: { hours: number; days: number; domains: number; contacts: number }
+}
+
+/**
+ * Counts the roll-ups of a project anew, from its emails and contacts. Undefined if another process changes them now.
+ *
+ * The lock keeps facts from being added for as long as it takes: in each page, a fact counts unless it still waits in `email_facts`, so the
+ * pages together are what was added before. The new rows are collected under another id and take the place of the old ones in one
+ * transaction. The lock belongs to a transaction without a snapshot, which holds up nothing else, and dies with the process.
+ */
+export async function recountRollups(db: Pool, projectId: string): Promise<RecountOutcome | undefined> {
+  await foldProject(db, projectId)
+  return transact(db, async (tx) => {
+    if (!(await tryLockRollups(tx, projectId)) || (await isBeingWiped(tx, projectId))) return undefined
+    const collected = collectedUnder(projectId)
+    await transact(db, (other) => deleteRows(other, collected))
+    for (let after: string | undefined = NIL_ID; after; ) {
+      const from: string = after
+      after = await transact(db, (other) => countPage(other, { projectId, collected, after: from }))
+      // The transaction with the lock must not seem idle.
+      await sql`select 1`.execute(tx)
+    }
+    const wrong = await replaceRows(tx, { projectId, collected })
+    const contacts = await recountContactDays(tx, projectId)
+    await recountActivities(tx, projectId)
+    await sql`
+      insert into rollup_recounts (project_id) values (${projectId})
+      on conflict (project_id) do update set recounted_at = now()
+    `.execute(tx)
+    return { wrong: { ...wrong, contacts } }
+  })
+}
+
+/** The id under which the new rows of a project are collected: that of the project with a version that no id has. */
+export const collectedUnder = (projectId: string) => `${projectId.slice(0, 14)}9${projectId.slice(15)}`
+
+const isBeingWiped = (tx: Tx, projectId: string) => maybeOne(tx, sql`select 1 from project_wipes where project_id = ${projectId}`)
+
+/** All rows of a recount that did not end. */
+async function deleteRows(tx: Tx, collected: string) {
+  await sql`delete from email_hours where project_id = ${collected}`.execute(tx)
+  await sql`delete from email_days where project_id = ${collected}`.execute(tx)
+  await sql`delete from email_domain_days where project_id = ${collected}`.execute(tx)
+}
+
+type Page = { projectId: string; collected: string; after: string }
+
+/** Returns the last email of the page; undefined after the last page. */
+async function countPage(tx: Tx, { projectId, collected, after }: Page): Promise<string | undefined> {
+  const { last } = await one(
+    tx,
+    sql<{ last: string | null }>`
+      with page as materialized (
+        select * from emails where project_id = ${projectId} and id > ${after} order by id limit ${PAGE}
+      ), waiting as materialized (
+        select kind, unnest(email_ids) as email_id from email_facts where project_id = ${projectId}
+      ), facts as materialized (
+        select ${FACT_COLUMNS}
+        from page e
+        join contents c on c.project_id = e.project_id and c.id = e.content_id
+        left join email_hits h on h.project_id = e.project_id and h.email_id = e.id
+        cross join unnest(${METRICS}::text[]) as k(kind)
+        cross join lateral (select k.kind, ${factTimeSql(sql`k.kind`)} as at) as f
+        where ${IS_COUNTED} and f.at is not null
+          and not exists (select from waiting w where w.kind = f.kind and w.email_id = e.id)
+      ), ${addToRollupsCte(sql`facts`, { projectId, rowsOf: collected })}
+      select case when count(*) = ${PAGE} then (array_agg(id order by id desc))[1] end as last from page
+    `,
+  )
+  return last ?? undefined
+}
+
+/**
+ * Puts the collected rows in place. Rows from before the first email are those of emails deleted by their age; then the first days after it may
+ * have facts of such emails too, and are left as they are.
+ */
+async function replaceRows(tx: Tx, { projectId, collected }: Omit<Page, 'after'>) {
+  await sql`set local statement_timeout = ${sql.lit(REPLACE_MS)}`.execute(tx)
+  const { since } = await one(
+    tx,
+    sql<{ since: string | null }>`
+      with first as (select created_at from emails where project_id = ${projectId} order by id limit 1)
+      select case when exists (select from email_days where project_id = ${projectId} and day < (first.created_at at time zone 'utc')::date)
+        then ((first.created_at at time zone 'utc')::date + ${LATE_DAYS}::int)::text end as since
+      from (select) as one_row left join first on true
+    `,
+  )
+  const fromDay = since ?? '0001-01-01'
+  // A day keeps its list of domains, also if none of the others has a fact.
+  await sql`
+    insert into email_domain_days (project_id, day, domain)
+    select ${collected}, day, '' from email_domain_days where project_id = ${projectId} and domain = '' on conflict do nothing
+  `.execute(tx)
+  const fromHour = sql`(${fromDay}::timestamp at time zone 'utc')`
+  const countWrong = async (table: string, key: string[], columns: readonly string[]) => {
+    const since = key[0] === 'hour' ? sql`hour >= ${fromHour}` : sql`day >= ${fromDay}::date`
+    const rows = (id: string) => sql`
+      select ${columnList([...key, ...columns])} from ${sql.table(table)} where project_id = ${id} and ${since}`
+    const { wrong } = await one(
+      tx,
+      sql<{ wrong: number }>`
+        select count(*)::int as wrong from (
+          select distinct ${columnList(key)} from (
+            ((${rows(projectId)}) except (${rows(collected)})) union all ((${rows(collected)}) except (${rows(projectId)}))
+          ) as different
+        ) as keys
+      `,
+    )
+    return wrong
+  }
+  const wrong = {
+    hours: await countWrong('email_hours', ['hour', 'source', 'campaign_id', 'template_id', 'workflow_id'], HOUR_COLUMNS),
+    days: await countWrong('email_days', ['day', 'source', 'campaign_id', 'template_id', 'workflow_id'], HOUR_COLUMNS),
+    domains: await countWrong('email_domain_days', ['day', 'domain'], DOMAIN_METRICS),
+  }
+  await sql`delete from email_hours where project_id = ${collected} and hour < ${fromHour}`.execute(tx)
+  await sql`delete from email_hours where project_id = ${projectId} and hour >= ${fromHour}`.execute(tx)
+  await sql`update email_hours set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
+  await sql`delete from email_days where project_id = ${collected} and day < ${fromDay}::date`.execute(tx)
+  await sql`delete from email_days where project_id = ${projectId} and day >= ${fromDay}::date`.execute(tx)
+  await sql`update email_days set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
+  await sql`delete from email_domain_days where project_id = ${collected} and day < ${fromDay}::date`.execute(tx)
+  await sql`delete from email_domain_days where project_id = ${projectId} and day >= ${fromDay}::date`.execute(tx)
+  await sql`update email_domain_days set project_id = ${projectId} where project_id = ${collected}`.execute(tx)
+  return wrong
+}
+
+/** A project is counted anew once after its roll-ups came into being, and then this often. */
+const RECOUNT_DAYS = 7
+/** Projects of one run. */
+const MAX_RECOUNTS = 200
+/** Time of one run. */
+const RECOUNTS_MS = 60_000
+
+/**
+ * Counts projects anew that were not for a week. That fills the roll-ups with what happened before they existed, and with what nodes of an
+ * older version did during a deploy; later it finds mistakes.
+ */
+export async function recountDueProjects(db: Pool, log: Log) {
+  const due = await many(
+    db,
+    sql<{ id: string }>`
+      select p.id from projects p left join rollup_recounts r on r.project_id = p.id
+      where p.deleted_at is null and (r.recounted_at is null or r.recounted_at < now() - make_interval(days => ${RECOUNT_DAYS}))
+      order by r.recounted_at nulls first limit ${MAX_RECOUNTS}
+    `,
+  )
+  const deadline = performance.now() + RECOUNTS_MS
+  for (const { id } of due) {
+    if (performance.now() > deadline) return
+    const isFirst = !(await maybeOne(db, sql`select 1 from rollup_recounts where project_id = ${id}`))
+    const outcome = await recountRollups(db, id)
+    const isWrong = outcome && Object.values(outcome.wrong).some((rows) => rows > 0)
+    if (isWrong && !isFirst) log.warn({ projectId: id, ...outcome }, 'roll-ups of a project were wrong and are corrected')
+  }
+}

@@ -1,0 +1,238 @@
+import { z } from 'zod'
+import { choiceParam, integerParam } from '../http/paging.ts'
+import type { App, Deps } from '../http/server.ts'
+import { CampaignBreakdown, CampaignMetricParam, listTopCampaigns, readCampaignBreakdown, TopCampaign } from './campaigns.ts'
+import { readDeliveryTimes } from './delivery-times.ts'
+import { listRecipientDomains } from './domains.ts'
+import { FigureFields, RollupFilterQuery } from './figures.ts'
+import { GrowthFields, readGrowth } from './growth.ts'
+import { LEADERBOARDS, listLeaders } from './leaderboard.ts'
+import { PeriodQuery, readOptionalPeriod, readPeriod, readTimezone, TimezoneParam } from './period.ts'
+import { MAX_HOURLY_DAYS, readDaily, readHourly, readWeek } from './timeseries.ts'
+import { listTopEvents } from './top-events.ts'
+import { readSummary } from './totals.ts'
+
+const Rate = z.number().describe('Percent of the sent emails, with one decimal.')
+const rates = { deliveryRate: Rate, openRate: Rate, clickRate: Rate }
+
+const Point = z
+  .object({
+    date: z.string().describe('A day such as 2026-01-31; with `interval=hour` the time at which the hour begins.'),
+    ...FigureFields,
+  })
+  .meta({ id: 'AnalyticsPoint' })
+const Totals = z.object({ from: z.string(), to: z.string(), ...FigureFields, ...GrowthFields }).meta({ id: 'AnalyticsTotals' })
+const DomainFigures = z
+  .object({
+    domain: z.string(),
+    isOther: z.boolean().describe('True for all other domains together.'),
+    ...FigureFields,
+    ...rates,
+    bounceRate: z.number().describe('Percent of the sent or refused emails, with one decimal.'),
+    complaintRate: Rate,
+  })
+  .meta({ id: 'DomainFigures' })
+const Leader = z
+  .object({ id: z.uuid(), name: z.string().nullable().describe('Null if it was deleted.'), ...FigureFields, ...rates })
+  .meta({ id: 'AnalyticsLeader' })
+const Growth = z
+  .object({
+    days: z.array(z.object({ date: z.string(), ...GrowthFields })),
+    sources: z.array(
+      z.object({ source: z.string().describe('As in the consents of a contact; `unknown` for older contacts.'), ...GrowthFields }),
+    ),
+    total: z.int().describe('Contacts now.'),
+    subscribed: z.int().describe('Subscribed contacts now.'),
+  })
+  .meta({ id: 'ContactGrowth' })
+const DeliveryTimes = z
+  .object({
+    count: z.int().describe('Emails reported as delivered in the period.'),
+    p50Seconds: z.number().nullable().describe('Half of them were delivered within this time. Estimated from the buckets.'),
+    p95Seconds: z.number().nullable(),
+    buckets: z.array(z.object({ upToSeconds: z.number().nullable(), count: z.int() })),
+  })
+  .meta({ id: 'DeliveryTimes' })
+const TopEvent = z.object({
+  name: z.string(),
+  count: z.int(),
+  previousCount: z.int().describe('In the period of the same length before.'),
+  trend: z.number().nullable().describe('Change against the period before, in percent with one decimal. Null if there were none.'),
+})
+
+export function analyticsRoutes(app: App, { db }: Deps) {
+  const tags = ['Analytics']
+  const config = { caller: 'project' as const, slowRead: true }
+
+  app.get(
+    '/analytics/timeseries',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get figures of emails by day or hour',
+        description: `One point per day or hour, also if nothing happened. Each figure counts at the time at which it happened, a few seconds later. At most 731 days, by the hour ${MAX_HOURLY_DAYS}.`,
+        querystring: PeriodQuery.extend({ ...RollupFilterQuery, interval: choiceParam(['day', 'hour'], 'day'), timezone: TimezoneParam }),
+        response: { 200: z.array(Point) },
+      },
+    },
+    (req) => {
+      const { interval, timezone, startDate, endDate, ...filter } = req.query
+      const period = readPeriod({ startDate, endDate }, interval === 'hour' ? { maxDays: MAX_HOURLY_DAYS } : {})
+      const series = { ...period, ...filter, timezone: readTimezone(timezone) }
+      return interval === 'hour' ? readHourly(db, req.project.id, series) : readDaily(db, req.project.id, series)
+    },
+  )
+
+  app.get(
+    '/analytics/summary',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get the figures of a period and of the one before',
+        description: 'Of UTC days.',
+        querystring: PeriodQuery,
+        response: { 200: z.object({ current: Totals, previous: Totals }) },
+      },
+    },
+    (req) => readSummary(db, req.project.id, readPeriod(req.query)),
+  )
+
+  app.get(
+    '/analytics/weekday-hours',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get figures of emails by hour of the week',
+        querystring: PeriodQuery.extend({ ...RollupFilterQuery, timezone: TimezoneParam }),
+        response: { 200: z.array(z.object({ weekday: z.int().describe('1 (Monday) to 7.'), hour: z.int(), ...FigureFields })) },
+      },
+    },
+    (req) => {
+      const { timezone, startDate, endDate, ...filter } = req.query
+      return readWeek(db, req.project.id, { ...readPeriod({ startDate, endDate }), ...filter, timezone: readTimezone(timezone) })
+    },
+  )
+
+  app.get(
+    '/analytics/top-campaigns',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List the best campaigns',
+        description: 'Of those that began in the period; without one of all campaigns.',
+        querystring: PeriodQuery.extend({ limit: integerParam(10, 100), metric: CampaignMetricParam }),
+        response: { 200: z.array(TopCampaign) },
+      },
+    },
+    (req) => {
+      const { limit, metric, ...dates } = req.query
+      return listTopCampaigns(db, req.project.id, { limit, metric, period: readOptionalPeriod(dates) })
+    },
+  )
+
+  app.get(
+    '/analytics/campaign-stats',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Count campaigns by status, and their results',
+        description: 'With dates: of campaigns that began in the period.',
+        querystring: PeriodQuery,
+        response: { 200: CampaignBreakdown },
+      },
+    },
+    (req) => readCampaignBreakdown(db, req.project.id, readOptionalPeriod(req.query)),
+  )
+
+  app.get(
+    '/analytics/leaders',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List campaigns, templates or workflows by clicks',
+        description: 'By the share of emails that were clicked in the period. Those with fewer than 50 sent emails come last.',
+        querystring: PeriodQuery.extend({ by: choiceParam(LEADERBOARDS, 'campaign'), limit: integerParam(10, 100) }),
+        response: { 200: z.array(Leader) },
+      },
+    },
+    (req) => {
+      const { by, limit, ...dates } = req.query
+      return listLeaders(db, req.project.id, { by, limit, period: readPeriod(dates) })
+    },
+  )
+
+  app.get(
+    '/analytics/top-events',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List the most frequent events',
+        description: 'Of events that API clients track, on UTC days.',
+        querystring: PeriodQuery.extend({ limit: integerParam(10, 100) }),
+        response: { 200: z.array(TopEvent) },
+      },
+    },
+    (req) => {
+      const { limit, ...dates } = req.query
+      return listTopEvents(db, req.project.id, { limit, period: readPeriod(dates) })
+    },
+  )
+
+  app.get(
+    '/analytics/domains',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get figures of emails by domain of the recipient',
+        description: 'The 100 largest domains of a UTC day are counted apart, the others together.',
+        querystring: PeriodQuery.extend({ limit: integerParam(20, 100) }),
+        response: { 200: z.array(DomainFigures) },
+      },
+    },
+    (req) => {
+      const { limit, ...dates } = req.query
+      return listRecipientDomains(db, req.project.id, { limit, period: readPeriod(dates) })
+    },
+  )
+
+  app.get(
+    '/analytics/delivery-times',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get the time from acceptance to delivery',
+        description: 'Of emails whose delivery was reported on these UTC days.',
+        querystring: PeriodQuery.extend(RollupFilterQuery),
+        response: { 200: DeliveryTimes },
+      },
+    },
+    (req) => {
+      const { startDate, endDate, ...filter } = req.query
+      return readDeliveryTimes(db, req.project.id, { ...readPeriod({ startDate, endDate }), ...filter })
+    },
+  )
+
+  app.get(
+    '/analytics/growth',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Get new, unsubscribed and deleted contacts by day and source',
+        description: 'Of UTC days.',
+        querystring: PeriodQuery,
+        response: { 200: Growth },
+      },
+    },
+    (req) => readGrowth(db, req.project.id, readPeriod(req.query)),
+  )
+}

@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import { many, type Pool, type Tx, transact } from '../db/index.ts'
+import { NIL_ID } from '../lib/id.ts'
+import { tryLockRollups } from './fold.ts'
+import { columnList, DOMAIN_METRICS } from './rollup.ts'
+
+/** Domains of a day that are kept apart once the day is over; the others are one row. */
+export const LISTED_DOMAINS = 100
+/** Days for which late facts of new domains still get rows of their own. */
+const OPEN_DAYS = 2
+/** A day with more domains is trimmed at once, so that no day is slow to read. */
+const MAX_OPEN_DOMAINS = 10_000
+const KEPT_OPEN_DOMAINS = 1_000
+/** Days looked at: the trimming may have been off for a while. */
+const LOOK_BACK_DAYS = 30
+const MAX_PROJECTS = 100_000
+
+type Trim = { projectId: string; day: string; keep: number }
+
+/** Adds the small domains of days with too many domains up to one row. */
+export async function trimDomains(db: Pool) {
+  let after = NIL_ID
+  for (let seen = 0; seen < MAX_PROJECTS; seen++) {
+    const [next] = await many(
+      db,
+      sql<{ projectId: string }>`
+        select project_id as "projectId" from email_domain_days where project_id > ${after} order by project_id limit 1
+      `,
+    )
+    if (!next) return
+    after = next.projectId
+    for (const trim of await listTrims(db, after)) await transact(db, (tx) => trimDay(tx, trim))
+  }
+}
+
+const listTrims = (db: Pool, projectId: string) =>
+  many(
+    db,
+    sql<Trim>`
+      select project_id as "projectId", day::text as day, keep from (
+        select project_id, day, count(*) as domains,
+          case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${KEPT_OPEN_DOMAINS}::int end as keep,
+          case when day < (now() at time zone 'utc')::date - ${OPEN_DAYS}::int then ${LISTED_DOMAINS}::int else ${MAX_OPEN_DOMAINS}::int end as allowed
+        from email_domain_days
+        where project_id = ${projectId} and day >= (now() at time zone 'utc')::date - ${LOOK_BACK_DAYS}::int and domain <> ''
+        group by 1, 2
+      ) as days where domains > allowed
+    `,
+  )
+
+/** Keeps the domains with the most emails. A later run does a day whose roll-ups are locked. */
+async function trimDay(tx: Tx, { projectId, day, keep }: Trim) {
+  if (!(await tryLockRollups(tx, projectId))) return
+  const sums = sql.join(DOMAIN_METRICS.map((column) => sql`sum(${sql.ref(column)})`))
+  const adding = sql.join(
+    DOMAIN_METRICS.map((column) => sql`${sql.ref(column)} = ${sql.ref(`r.${column}`)} + ${sql.ref(`excluded.${column}`)}`),
+  )
+  await sql`
+    with small as (
+      delete from email_domain_days where project_id = ${projectId} and day = ${day}::date and domain in (
+        select domain from email_domain_days where project_id = ${projectId} and day = ${day}::date and domain <> ''
+        order by sent desc, delivered desc, domain offset ${keep})
+      returning *
+    )
+    insert into email_domain_days as r (project_id, day, domain, ${columnList(DOMAIN_METRICS)})
+    select ${projectId}, ${day}::date, '', ${sums} from small having count(*) > 0
+    on conflict (project_id, day, domain) do update set ${adding}
+  `.execute(tx)
+}

@@ -1,0 +1,143 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, one, prepared, type Tx } from '../db/index.ts'
+import { createdInScope, type WipeScope, wipeRows } from '../db/wipe-rows.ts'
+import { lowestId, newId } from '../lib/id.ts'
+
+/** What happens and is no event. The activity feed has both. */
+export const RECORDED_ACTIVITIES = [
+  'workflow.started',
+  'workflow.completed',
+  'workflow.failed',
+  'campaign.sent',
+  'email.skipped',
+  'contact.suppressed',
+] as const
+export type RecordedActivity = (typeof RECORDED_ACTIVITIES)[number]
+
+export type NewActivity = { projectId: string; type: RecordedActivity; contactId?: string | null; data?: object }
+
+/** Records any number of activities in one statement, in the transaction that caused them. */
+export async function recordActivities(tx: Tx, activities: NewActivity[]) {
+  if (!activities.length) return
+  const rows = activities.map((activity) => ({ id: newId(), ...activity }))
+  await sql`${prepared}
+    with new_activities as materialized (
+      select "projectId" as project_id, id, type, "contactId" as contact_id, coalesce(data, '{}') as data
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as a("projectId" uuid, id uuid, type text, "contactId" uuid, data jsonb)
+    ), ${recordActivitiesCte(sql`new_activities`)}
+    select
+  `.execute(tx)
+}
+
+/** CTEs that record activities given as rows of (project_id, id, type, contact_id, data), and count them. */
+export const recordActivitiesCte = (activities: RawBuilder<unknown>) => sql`
+    recorded_activities as (
+      insert into activities (project_id, id, type, contact_id, data)
+      select project_id, id, type, contact_id, data from ${activities}
+    ), counted_activities as (
+      insert into activity_counts (project_id, type, day, count)
+      select project_id, type, id_day(id), count(*) from ${activities} group by 1, 2, 3
+    )`
+
+type Days = { from?: string | undefined; to?: string | undefined }
+
+/** Counts activities of these types between two UTC days, both included. */
+export async function countActivities(db: Db, projectId: string, types: readonly string[], { from, to }: Days = {}): Promise<number> {
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`
+      select coalesce(sum(count), 0)::float8 as count from activity_counts
+      where project_id = ${projectId} and type = any(${types}::text[])
+        ${from ? sql`and day >= ${from}::date` : sql``} ${to ? sql`and day <= ${to}::date` : sql``}
+    `,
+  )
+  return count
+}
+
+const ACTIVITY_COUNTS_LOCK = 7_357_100
+/** Rows added up per run; the next run, a minute later, takes the rest. */
+const MAX_ROWS_PER_RUN = 50_000
+
+/** Replaces the rows of a project, type and day by their sum. Rows of uncommitted transactions are not visible, and stay. */
+export async function compactActivityCounts(tx: Tx) {
+  await lockActivityCounts(tx)
+  await sql`
+    with several as (
+      select project_id, type, day from activity_counts group by 1, 2, 3 having count(*) > 1 or sum(count) = 0 limit 1000
+    ), deleted as (
+      delete from activity_counts where ctid = any(array(
+        select c.ctid from activity_counts c join several using (project_id, type, day) limit ${MAX_ROWS_PER_RUN}))
+      returning project_id, type, day, count
+    )
+    insert into activity_counts (project_id, type, day, count)
+    select project_id, type, day, sum(count) from deleted group by 1, 2, 3 having sum(count) <> 0
+  `.execute(tx)
+}
+
+const lockActivityCounts = (tx: Tx) => sql`select pg_advisory_xact_lock(${ACTIVITY_COUNTS_LOCK})`.execute(tx)
+
+/** Recounts in the same snapshot as the rows it replaces. */
+export async function recountActivities(tx: Tx, projectId: string) {
+  await lockActivityCounts(tx)
+  await sql`
+    with deleted as (delete from activity_counts where project_id = ${projectId})
+    insert into activity_counts (project_id, type, day, count)
+    select ${projectId}, type, id_day(id), count(*) from activities where project_id = ${projectId} group by 2, 3
+  `.execute(tx)
+}
+
+/** Removes activities on the alias `t`, at most `limit`, and subtracts them from the counts. Returns their number. */
+export const removeActivities = (tx: Tx, { projectId, which, limit }: { projectId: string; which: RawBuilder<unknown>; limit: number }) =>
+  remove(tx, sql`select t.project_id, t.id from activities t where t.project_id = ${projectId} and (${which}) order by t.id limit ${limit}`)
+
+async function remove(tx: Tx, keys: RawBuilder<unknown>): Promise<number> {
+  const { count } = await one(
+    tx,
+    sql<{ count: number }>`
+      with deleted as (
+        delete from activities where (project_id, id) in (${keys}) returning project_id, type, id
+      ), counted as (
+        insert into activity_counts (project_id, type, day, count)
+        select project_id, type, id_day(id), -count(*) from deleted group by 1, 2, 3
+      )
+      select count(*)::int as count from deleted
+    `,
+  )
+  return count
+}
+
+/** Deletes activities older than the retention of events, project by project. Returns their number. */
+export async function dropOldActivities(tx: Tx, { months, limit, now = new Date() }: { months: number; limit: number; now?: Date }) {
+  if (months === 0) return 0
+  const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months))
+  return remove(
+    tx,
+    sql`
+      select a.project_id, a.id from projects p cross join lateral (
+        select t.project_id, t.id from activities t where t.project_id = p.id and t.id < ${lowestId(first)} order by t.id limit ${limit}
+      ) as a limit ${limit}
+    `,
+  )
+}
+
+/** What an activity is about, if it was deleted. Activities written after the wipe was requested go with it. */
+const isGone = (key: string, table: string) => sql`t.data ? ${key} and not exists (
+  select from ${sql.table(table)} o where o.project_id = t.project_id and o.id = (t.data ->> ${key})::uuid)`
+
+/** For a project reset or deletion, after contacts, emails, campaigns and workflows. */
+export const wipeActivities = (tx: Tx, scope: WipeScope) =>
+  removeActivities(tx, {
+    projectId: scope.projectId,
+    which: sql`${createdInScope(scope)} or ${isGone('emailId', 'emails')} or ${isGone('campaignId', 'campaigns')}
+      or ${isGone('workflowId', 'workflows')}
+      or t.contact_id is not null and not exists (select from contacts c where c.project_id = t.project_id and c.id = t.contact_id)`,
+    limit: scope.limit,
+  })
+
+/** Deletes the counts once no activity is left; until then they are still correct. */
+export async function wipeActivityCounts(tx: Tx, scope: WipeScope) {
+  await lockActivityCounts(tx)
+  const noneLeft = sql`not exists (select from activities a where a.project_id = t.project_id)`
+  await wipeRows(tx, 'activity_counts', { ...scope, limit: MAX_ROWS_PER_RUN }, { which: noneLeft })
+  return 0
+}
