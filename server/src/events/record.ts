@@ -32,13 +32,14 @@ export const recordEventsCte = (events: RawBuilder<unknown>) => sql`
     ), counted_events as (
       insert into event_count_deltas (project_id, name, day, count)
       select project_id, name, id_day(id), count(*) from ${events} group by 1, 2, 3
+    ), heard_events as materialized (
+      -- Once per name: most requests of a batch record the same few events.
+      select project_id, name, heard_topics(project_id, array['event:*', 'event:' || name]) as heard
+      from (select distinct project_id, name from ${events}) as new where ${hasListenersSql(sql`new.project_id`)} offset 0
     ), reacted_to_events as (
       insert into reactions (project_id, id, contact_id, event_id, event_name, topics)
-      select project_id, id, contact_id, id, name, heard
-      from (
-        select project_id, id, contact_id, name, heard_topics(project_id, array['event:*', 'event:' || name]) as heard
-        from ${events} as new where ${hasListenersSql(sql`new.project_id`)} offset 0
-      ) as happened
+      select new.project_id, new.id, new.contact_id, new.id, new.name, heard
+      from ${events} as new join heard_events as h on h.project_id = new.project_id and h.name = new.name
       where heard <> '{}'
       returning ${NOTIFY_REACTION}
     )`
