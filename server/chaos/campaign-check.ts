@@ -29,8 +29,6 @@ export const LOST = 'a recipient that neither got the email nor has a reason why
 export const TWICE = 'arrived more than once'
 
 const UNKNOWN = 'outcome_unknown'
-/** A mark reads the subscription when its statement begins, and locks no contact. */
-const MARK_MS = 1_000
 /** Longest age of a mark at the last byte of a message (2 s), and time for a busy machine to note the arrival. */
 const WIRE_MS = 6_000
 
@@ -87,9 +85,7 @@ function checkEmails(rows: Row[], { sent, halts, received, evidence }: Known) {
     { rule: 'an email to a contact created after the start', cases: rows.filter(({ address }) => address.includes('+new')).map(tell) },
     {
       rule: 'marked, or arrived, after the answer to the request that unsubscribed the contact',
-      cases: rows
-        .filter((row) => isMarkedAfter(row, leftBy(row) + MARK_MS) || arrivals(row).some((at) => at > leftBy(row) + WIRE_MS))
-        .map(tell),
+      cases: rows.filter((row) => isMarkedAfter(row, leftBy(row)) || arrivals(row).some((at) => at > leftBy(row) + WIRE_MS)).map(tell),
     },
     {
       rule: 'marked after the answer to a pause or cancellation',

@@ -16,6 +16,8 @@ import { countFields } from './contacts/fields.ts'
 import { continueImport } from './contacts/import.ts'
 import { connect, type Pool, transact } from './db/index.ts'
 import type { Presence } from './db/presence.ts'
+import { emailExport } from './delivery/emails/export.ts'
+import { suppressionExport } from './delivery/emails/export-suppressions.ts'
 import { startNotifications } from './delivery/feedback/ses/apply.ts'
 import { countUnsubscription } from './delivery/feedback/unsubscription.ts'
 import { startAccountEmails } from './delivery/sender/account-emails.ts'
@@ -27,6 +29,7 @@ import type { Transport } from './delivery/transport/transport.ts'
 import { checkDueDomains } from './domains/check-due.ts'
 import { removeIdentity } from './domains/remove-identity.ts'
 import { compactActivityCounts, dropOldActivities } from './events/activities.ts'
+import { removeOldEmails } from './email-retention.ts'
 import { mergeDeltas } from './events/counts.ts'
 import { continueDeleteName } from './events/delete-name.ts'
 import { type ReactionHandler, startDispatcher } from './events/dispatch.ts'
@@ -42,6 +45,7 @@ import { every } from './lib/every.ts'
 import type { Log } from './lib/log.ts'
 import { createSafeFetch } from './lib/safe-fetch.ts'
 import { mergeEmailCounts } from './projects/email-counts.ts'
+import { continueCsvExport } from './projects/csv-export.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { addToReputations } from './reputation/figures.ts'
 import { judgeDueProjects } from './reputation/judge-due.ts'
@@ -78,6 +82,8 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   'contacts.delete-field': (job) => continueDeleteField(db, job),
   'contacts.count-fields': ({ projectId }) => countFields(db, projectId),
   'delivery.count-unsubscription': (unsubscription) => transact(db, (tx) => countUnsubscription(tx, unsubscription)),
+  'delivery.export-emails': (job) => continueCsvExport(db, emailExport, job),
+  'delivery.export-suppressions': (job) => continueCsvExport(db, suppressionExport, job),
   'domains.check-due': () => checkDueDomains({ db, config, log }),
   'domains.remove-identity': ({ domain }) => removeIdentity({ db, config }, domain),
   'events.delete-name': (job) => continueDeleteName(db, job),
@@ -105,6 +111,7 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
   { name: 'cron.recount-rollups', match: '23 * * * *', run: () => recountDueProjects(db, log) },
   { name: 'cron.check-domains', match: '* * * * *', run: () => checkDueDomains({ db, config, log }) },
+  { name: 'cron.email-retention', match: '23 * * * *', run: () => removeOldEmails(db, log, { months: config.emailRetentionMonths }) },
   { name: 'cron.event-partitions', match: '3 * * * *', run: () => keepPartitions(db, log, config.eventRetentionMonths) },
   {
     name: 'cron.judge-reputations',

@@ -67,6 +67,9 @@ export const Campaign = z
     unsubscribedCount: z.int().describe('Unsubscribed by a link of this campaign.'),
     failedCount: z.int(),
     skippedCount: z.int().describe('Recipients that lost eligibility after the start, or were cancelled.'),
+    countersClosedAt: time.describe(
+      'When its emails were first removed by age. The counters stay as they were; lists of its emails get shorter.',
+    ),
     excludedCounts: ExcludedCounts.describe('Contacts of the audience that may not get the email; not among the recipients.'),
     projectId: z.uuid(),
     createdAt: Timestamp,
@@ -76,7 +79,7 @@ export const Campaign = z
 
 type CampaignJson = z.output<typeof Campaign>
 
-const TIMES = ['scheduledFor', 'startedAt', 'sentAt', 'pausedAt', 'createdAt', 'updatedAt'] as const
+const TIMES = ['scheduledFor', 'startedAt', 'sentAt', 'pausedAt', 'countersClosedAt', 'createdAt', 'updatedAt'] as const
 
 /** A campaign as read from the database: the answer, and what the rest of the feature needs. */
 export type CampaignRow = Omit<CampaignJson, (typeof TIMES)[number] | 'audienceCondition'> & {
@@ -99,7 +102,7 @@ export const CAMPAIGN_COLUMNS = sql`
   c.complained_count as "complainedCount", c.unsubscribed_count as "unsubscribedCount", c.failed_count as "failedCount",
   c.skipped_count as "skippedCount",
   jsonb_build_object('unsubscribed', c.excluded_unsubscribed, 'suppressed', c.excluded_suppressed, 'invalid', c.excluded_invalid)
-    as "excludedCounts",
+    as "excludedCounts", c.counters_closed_at as "countersClosedAt",
   c.project_id as "projectId", c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
 export function showCampaign(row: CampaignRow): CampaignJson {

@@ -64,8 +64,10 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
       config: { ...config, slowRead: true },
       schema: {
         tags,
-        summary: 'List the clicked links of a campaign',
-        description: 'Clicks and people, without machines.',
+        summary: 'List the links of a campaign',
+        description:
+          'Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is ' +
+          'listed as it was clicked, or as it is written if nobody clicked it.',
         params: CampaignParam,
         response: { 200: z.object({ data: z.array(CampaignLink) }) },
       },

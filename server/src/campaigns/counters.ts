@@ -87,7 +87,7 @@ export type Recount = { total: number; counted: Counters; pending: number }
 /**
  * Counts the emails of a campaign anew and corrects its counters by the difference. What is counted, the counters and the tallies that are
  * not yet added to them are read in one statement: their sum is the same, whatever other workers add meanwhile. One recount of a campaign at a
- * time.
+ * time. Counters that are closed stay as they are: their emails are being removed.
  */
 export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): Promise<Recount & { wrong: Partial<Counters> }> {
   await sql`set local statement_timeout = ${sql.lit(RECOUNT_MS)}`.execute(tx)
@@ -95,8 +95,8 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
   const stored = KINDS.map((kind) => sql`${sql.lit(kind)}::text, ${sql.ref(`c.${COLUMN_OF[kind]}`)}`)
   const read = await one(
     tx,
-    sql<{ total: number; counted: Counters; stored: Counters; waiting: Partial<Counters>; pending: number }>`
-      select c.total_recipients as total, jsonb_build_object(${sql.join(stored)}) as stored,
+    sql<{ total: number; counted: Counters; stored: Counters; waiting: Partial<Counters>; pending: number; closed: boolean }>`
+      select c.total_recipients as total, c.counters_closed_at is not null as closed, jsonb_build_object(${sql.join(stored)}) as stored,
         (select to_jsonb(counted) from (${recountSql({ projectId, campaignId: id })}) as counted) as counted,
         (select coalesce(jsonb_object_agg(kind, n), '{}') from (
           select kind, sum(n)::int as n from email_tallies t where t.project_id = ${projectId} and t.campaign_id = ${id} group by kind
@@ -105,6 +105,7 @@ export async function recountCampaign(tx: Tx, { projectId, id }: CampaignKey): P
       from campaigns c where c.project_id = ${projectId} and c.id = ${id}
     `,
   )
+  if (read.closed) return { total: read.total, counted: { ...read.stored, total: read.total }, pending: read.pending, wrong: {} }
   const wrong: Partial<Counters> = {}
   for (const kind of KINDS) {
     const difference = read.counted[kind] - read.stored[kind] - (read.waiting[kind] ?? 0)

@@ -151,7 +151,8 @@ export async function listRecipients(db: Pool, secrets: Secrets, campaign: Campa
 
 /** From the counters, which hold the total of each outcome. */
 function knownTotal(campaign: CampaignRow, { outcome, search, ...others }: RecipientSelection): number | undefined {
-  if (search?.trim() || Object.values(others).some(Boolean)) return undefined
+  // Once the counters are closed, the recipients are fewer.
+  if (campaign.countersClosedAt || search?.trim() || Object.values(others).some(Boolean)) return undefined
   const { totalRecipients, sentCount, failedCount, skippedCount } = campaign
   if (!outcome) return totalRecipients
   const open = totalRecipients - sentCount - failedCount - skippedCount

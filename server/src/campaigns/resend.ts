@@ -20,6 +20,7 @@ export async function resendCampaign(tx: Tx, key: CampaignKey, { includeUnknown,
   const { status } = (await lockCampaign(tx, key)) ?? campaignNotFound(id)
   if (status !== 'SENT') failByStatus(status, 'resent')
   const campaign = (await findCampaign(tx, key))!
+  if (campaign.countersClosedAt) fail('CONFLICT', { message: 'Emails of this campaign are removed by age. It cannot be resent any more.' })
   await holdSender(tx, projectId, campaign)
   const queued = await requeueFailed(tx, { projectId, campaignId: id, includeUnknown, limit: PAGE })
   if (!queued) fail('BAD_REQUEST', { message: 'No email of this campaign failed in a way that a resend may overcome.' })

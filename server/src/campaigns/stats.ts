@@ -57,15 +57,19 @@ export function statsOf(campaign: Counters, { refusedCount, deliveryReported }: 
   }
 }
 
-/** Emails that a receiver refused during transmission. Failed emails have an index by id, and ids begin with the time. */
+/**
+ * Emails that a receiver refused during transmission. Failed emails have an index by id, and ids begin with the time. Once the counters are
+ * closed, as it was then.
+ */
 export async function countRefused(db: Db, { projectId, id, startedAt, failedCount }: CampaignRow): Promise<number> {
   if (!startedAt || !failedCount) return 0
   const { count } = await one(
     db,
     sql<{ count: number }>`
-      select count(*)::int as count from emails e
-      where e.project_id = ${projectId} and e.state = 'failed' and e.id >= ${lowestId(new Date(startedAt.getTime() - DAY))}
-        and e.campaign_id = ${id} and e.error_code = 'bounced'
+      select coalesce((select closed_refused_count from campaigns where project_id = ${projectId} and id = ${id}), (
+        select count(*)::int from emails e
+        where e.project_id = ${projectId} and e.state = 'failed' and e.id >= ${lowestId(new Date(startedAt.getTime() - DAY))}
+          and e.campaign_id = ${id} and e.error_code = 'bounced')) as count
     `,
   )
   return count

@@ -138,6 +138,9 @@ export interface Schema {
     deleted_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    counters_closed_at: Timestamp | null
+    closed_refused_count: number | null
+    closed_links: Json | null
   }
   consents: {
     project_id: string

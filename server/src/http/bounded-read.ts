@@ -9,15 +9,22 @@ export const searchWithin = <T>(db: Pool, { ms, advice }: { ms: number; advice: 
     fail('SERVICE_UNAVAILABLE', { message: `The search took longer than ${ms / 1_000} s. ${advice}`, retryAfter: 1 }),
   )
 
+type Bounds = {
+  upTo: number
+  ms: number
+  /** Selects the same rows without a limit of its own, if the query has one. */
+  estimated?: RawBuilder<unknown>
+}
+
 /** The number of rows of a query, exact up to `upTo`, and the planner's estimate beyond it or when counting takes too long. */
-export async function countWithin(db: Pool, rows: RawBuilder<unknown>, { upTo, ms }: { upTo: number; ms: number }): Promise<number> {
+export async function countWithin(db: Pool, rows: RawBuilder<unknown>, { upTo, ms, estimated = rows }: Bounds): Promise<number> {
   const count = await withStatementTimeout(
     db,
     ms,
-    (tx) => countRows(tx, sql`${rows} limit ${upTo}`),
+    (tx) => countRows(tx, sql`select from (${rows}) as counted limit ${upTo}`),
     () => undefined,
   )
-  return count !== undefined && count < upTo ? count : Math.max(count ?? 0, await estimateRows(db, rows))
+  return count !== undefined && count < upTo ? count : Math.max(count ?? 0, await estimateRows(db, estimated))
 }
 
 async function estimateRows(db: Db, rows: RawBuilder<unknown>) {

@@ -14,6 +14,8 @@ export type Jobs = {
   'contacts.delete-field': { projectId: string; jobId: string }
   'contacts.count-fields': { projectId: string }
   'delivery.count-unsubscription': { projectId: string; contactId: string; emailId: string }
+  'delivery.export-emails': { projectId: string; jobId: string }
+  'delivery.export-suppressions': { projectId: string; jobId: string }
   'domains.check-due': Record<string, never>
   'domains.remove-identity': { domain: string }
   'projects.wipe': { projectId: string; since?: string }

@@ -35,10 +35,10 @@ export type JobRow = Pick<Rows['jobs'], 'id' | 'type' | 'progress'> & {
 }
 export type JobId = { projectId: string; jobId: string }
 /** Jobs that a customer can watch: those with a row in `jobs`. */
-type Watched = { [Name in keyof Jobs]: Jobs[Name] extends JobId ? Name : never }[keyof Jobs]
+export type WatchedJob = { [Name in keyof Jobs]: Jobs[Name] extends JobId ? Name : never }[keyof Jobs]
 
 /** Inserts the row to watch and enqueues its job, in one commit. */
-export async function queueJob(tx: Tx, name: Watched, { projectId, type, input }: { projectId: string; type: string; input: object }) {
+export async function queueJob(tx: Tx, name: WatchedJob, { projectId, type, input }: { projectId: string; type: string; input: object }) {
   const jobId = newId()
   await sql`insert into jobs (project_id, id, type, input) values (${projectId}, ${jobId}, ${type}, ${JSON.stringify(input)}::jsonb)`.execute(
     tx,

@@ -54,6 +54,7 @@ const Environment = z.object({
   REQUEST_BODY_BUDGET_MB: wholeNumber(1, 1_000_000).default(128),
   IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8760).default(24),
   EVENT_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
+  EMAIL_RETENTION_MONTHS: wholeNumber(0, 1200).default(0),
   DISABLE_SIGNUPS: flag.default(false),
   TRUST_PROXY: z
     .string()
@@ -171,6 +172,7 @@ export function loadConfig(source: Record<string, string | undefined>) {
     bodyBudgetMb: env.REQUEST_BODY_BUDGET_MB,
     idempotencyTtlHours: env.IDEMPOTENCY_TTL_HOURS,
     eventRetentionMonths: env.EVENT_RETENTION_MONTHS,
+    emailRetentionMonths: env.EMAIL_RETENTION_MONTHS,
     signupsDisabled: env.DISABLE_SIGNUPS,
     trustProxy: env.TRUST_PROXY,
     transportKind: readTransportKind(env),

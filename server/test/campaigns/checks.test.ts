@@ -102,8 +102,9 @@ test('a test email is marked as one and is in no counts', async () => {
   expect((await project.act(id, 'test', { email: 'sue@example.com' })).body.success).toBe(false)
 })
 
-test('links have their clicks and people, without machines', async () => {
-  const { id } = await project.sent({ body: '<a href="https://example.com/a">a</a>' })
+test('links have their clicks and people, without machines; those without clicks too', async () => {
+  const body = '<a href="https://example.com/a">a</a><a href="https://example.com/c?x=1&amp;y">c</a><a href="{{ unsubscribeUrl }}">u</a>'
+  const { id } = await project.sent({ body })
   const { data } = (await project.call('GET', `/campaigns/${id}/recipients`)).body
   const click = (recipient: { id: string; contactId: string }, link: string, machine = false) => ({
     projectId: project.id,
@@ -131,6 +132,7 @@ test('links have their clicks and people, without machines', async () => {
   expect((await project.call('GET', `/campaigns/${id}/links`)).body.data).toEqual([
     { link: 'https://example.com/a', clicks: 3, people: 2 },
     { link: 'https://example.com/b', clicks: 1, people: 1 },
+    { link: 'https://example.com/c?x=1&y', clicks: 0, people: 0 },
   ])
   const clicked = async (link: string) =>
     (await project.call('GET', `/campaigns/${id}/recipients?link=${encodeURIComponent(link)}`)).body.data.map(

@@ -191,6 +191,44 @@ describe('the mark of an email', () => {
     })
   })
 
+  test.each([
+    [
+      'an unsubscription',
+      'MARKETING',
+      ({ contactId }: ClaimedEmail) => sql`update contacts set subscribed = false where id = ${contactId}`,
+    ],
+    [
+      'the disabling of its project',
+      'TRANSACTIONAL',
+      ({ projectId }: ClaimedEmail) => sql`update projects set disabled = true where id = ${projectId}`,
+    ],
+  ] as const)('sees %s that is not committed when it begins, and does not wait for it', async (_, type, change) => {
+    const other = await newProject()
+    const campaign = await newCampaign({ type, projectId: other.id, fromDomain: other.domain })
+    const email = await claimOne(campaign)
+    const toMark = { ...markable(email), needsConsent: type === 'MARKETING' }
+    await inTx(async (tx) => {
+      await change(email).execute(tx)
+      expect(await worker.mark(toMark)).toBeUndefined()
+    })
+    expect(await worker.mark(toMark)).toBeUndefined()
+    expect((await rowsOf(campaign)).filter(({ marked }) => marked)).toEqual([])
+  })
+
+  test('of a marketing email needs a subscribed contact that is not suppressed', async () => {
+    const campaign = await newCampaign({ type: 'MARKETING' })
+    const [first, second, third] = (await claimedOf(campaign)).map((email) => ({ ...email, ...markable(email), needsConsent: true }))
+    await sql`update contacts set subscribed = false where id = ${second!.contactId}`.execute(sterna.db)
+    await sql`insert into suppressions (project_id, address, reason) values (${third!.projectId}, ${third!.toAddress}, 'manual')`.execute(
+      sterna.db,
+    )
+    expect((await Promise.all([first!, second!, third!].map(worker.mark))).map((permit) => permit !== undefined)).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+
   test('under way keeps a pause waiting until it is committed', async () => {
     const campaign = await newCampaign()
     const email = await claimOne(campaign)

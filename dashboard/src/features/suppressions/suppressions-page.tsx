@@ -156,7 +156,7 @@ function SuppressionPeek({ suppression, onLift }: { suppression: Suppression; on
 function ExportButton() {
   const api = useApi()
   const download = useMutation({
-    mutationFn: async () => saveFile(await (await api.suppressions.export()).blob(), 'suppressions.csv'),
+    mutationFn: async () => saveFile(await (await api.suppressions.download()).blob(), 'suppressions.csv'),
     onError: (error) => toast(explain(error), { tone: 'danger' }),
   })
   return (

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Pool } from '../../db/index.ts'
 import { countWithin, searchWithin } from '../../http/bounded-read.ts'
@@ -7,7 +7,8 @@ import { Timestamp } from '../../http/validate.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../outbox/error-code.ts'
-import { type EmailFilter, type EmailsQuery, emailMatchesSql, SOURCE_TYPES, STATUS, STATUSES } from './filter.ts'
+import { type EmailSelection, selectEmailIds, selectEmails } from './email-ids.ts'
+import { type EmailsQuery, SOURCE_TYPES, STATUS, STATUSES } from './filter.ts'
 
 const time = Timestamp.nullable()
 
@@ -89,32 +90,33 @@ const SEARCH = { ms: 3_000, advice: 'Narrow it by time, status or recipient.' }
 /** Newest first. */
 export async function listEmails(db: Pool, secrets: Secrets, projectId: string, query: z.output<typeof EmailsQuery>) {
   const { limit: _limit, cursor, ...filter } = query
-  const where = await emailMatchesSql(db, projectId, filter)
-  const from = sql`from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id where ${where}`
+  const selection = await selectEmails(db, projectId, filter)
   const page = await searchWithin(db, SEARCH, (tx) =>
     readKeysetPage(tx, secrets, {
       scope: JSON.stringify(['emails', projectId, filter]),
       query,
       select: ({ after, limit }) => sql<Row>`
-        select ${COLUMNS} ${from} ${after ? sql`and e.id < ${after[0]}` : sql``} order by e.id desc limit ${limit}
+        with found as materialized (${selectEmailIds(selection, { before: after?.[0] as string | undefined, limit })})
+        select ${COLUMNS} from found join emails e on e.project_id = ${projectId} and e.id = found.id
+        join contents c on c.project_id = e.project_id and c.id = e.content_id
+        order by e.id desc
       `,
       positionOf: ({ id }) => [id],
       show: showEmail,
       count: async () => 0,
     }),
   )
-  return { ...page, total: cursor === undefined ? await countEmails(db, where, filter) : 0 }
+  return { ...page, total: cursor === undefined ? await countEmails(db, selection) : 0 }
 }
 
-/** Without its content, which costs as much again, if the filter does not need it. */
-const countEmails = (db: Pool, where: RawBuilder<unknown>, { q, templateId }: EmailFilter) =>
-  countWithin(
-    db,
-    q || templateId !== undefined
-      ? sql`select 1 from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id where ${where}`
-      : sql`select 1 from emails e where ${where}`,
-    COUNT,
-  )
+/** Counts the same ids as the list. An estimate is that of the conditions as a whole. */
+const countEmails = (db: Pool, selection: EmailSelection) =>
+  countWithin(db, selectEmailIds(selection, { limit: COUNT.upTo }), {
+    ...COUNT,
+    estimated: selection.readsContent
+      ? sql`select 1 from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id where ${selection.matches}`
+      : sql`select 1 from emails e where ${selection.matches}`,
+  })
 
 export async function findEmail(db: Db, projectId: string, id: string) {
   const row = await maybeOne(

@@ -20,6 +20,7 @@ export const STATUSES = [
   'FAILED',
   'SKIPPED',
 ] as const
+export type EmailStatus = (typeof STATUSES)[number]
 export const SOURCE_TYPES = ['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW', 'INBOUND'] as const
 
 /** `status=FAILED&status=BOUNCED`, or `status=FAILED,BOUNCED`. */
@@ -28,22 +29,28 @@ const Statuses = z.preprocess(
   z.array(z.enum(STATUSES)).min(1).max(STATUSES.length).optional(),
 )
 
-export const EmailsQuery = CursorQuery.extend({
+/** Filters of the list and of its export, without the status: that is written differently in a query and in a body. */
+export const EMAIL_FILTERS = {
   contactId: z.string().max(100).optional(),
   campaignId: z.string().max(100).optional(),
   templateId: z.string().max(100).optional(),
-  status: Statuses.describe('One or several, also separated by commas.'),
   sourceType: z.enum(SOURCE_TYPES).optional(),
   domain: z.string().max(255).optional().describe('Domain of the recipient, without its subdomains.'),
   createdFrom: FilterTime.optional(),
   createdTo: FilterTime.optional(),
-  q: z
+  search: z
     .string()
     .max(255)
     .optional()
     .describe(
       'An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it.',
     ),
+}
+
+export const EmailsQuery = CursorQuery.extend({
+  ...EMAIL_FILTERS,
+  status: Statuses.describe('One or several, also separated by commas.'),
+  q: z.string().max(255).optional().describe('The same as `search`, which counts if both are given.'),
 })
 export type EmailFilter = Omit<z.output<typeof EmailsQuery>, 'limit' | 'cursor'>
 
@@ -60,32 +67,29 @@ export const STATUS = sql`case
   when e.state in ('sending', 'unknown') then 'SENDING'
   else 'PENDING' end`
 
-/** Conditions of partial indexes. Without one, a rare status would be searched among all emails of the project. */
-const INDEX_CONDITIONS: Partial<Record<string, RawBuilder<unknown>>> = {
-  FAILED: sql`e.state = 'failed'`,
-  SKIPPED: sql`e.state in ('skipped', 'cancelled')`,
-  BOUNCED: sql`(e.bounced_at is not null or e.state = 'failed')`,
-  COMPLAINED: sql`e.complained_at is not null`,
-  CLICKED: sql`e.clicked_at is not null`,
-  OPENED: sql`e.opened_at is not null`,
-}
-
 /** True for filters that an index may not answer: they run under a time limit, and few at a time. */
 export const isSearch = ({ contactId: _contact, ...others }: EmailFilter) =>
   Object.values(others).some((value) => value !== undefined && value !== '')
 
+export const textOf = ({ search, q }: EmailFilter) => (search ?? q ?? '').trim()
+
+/** Whether the conditions mention the content `c`. */
+export const readsContent = (filter: EmailFilter) => filter.templateId !== undefined || textOf(filter) !== ''
+
 /** Conditions on the email `e` and its content `c`. */
 export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFilter): Promise<RawBuilder<unknown>> {
+  const text = textOf(filter)
   const conditions = [
     sql`e.project_id = ${projectId}`,
     byId(sql`e.contact_id`, filter.contactId),
     byId(sql`e.campaign_id`, filter.campaignId),
     byId(sql`c.template_id`, filter.templateId),
-    filter.status && byStatus(filter.status),
+    filter.status && sql`${STATUS} = any(${filter.status}::text[])`,
     filter.sourceType && sql`e.source_type = ${filter.sourceType}`,
     filter.domain ? byDomain(filter.domain) : undefined,
     ...byTime(filter),
-    filter.q?.trim() ? await matchesText(db, projectId, filter.q.trim()) : undefined,
+    emailRangeSql(filter),
+    text ? await matchesText(db, projectId, text) : undefined,
   ].filter((condition) => condition !== undefined)
   return sql.join(conditions, sql` and `)
 }
@@ -93,24 +97,36 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
 const byId = (column: RawBuilder<unknown>, id: string | undefined) =>
   id === undefined ? undefined : isId(id) ? sql`${column} = ${id}` : sql`false`
 
-function byStatus(statuses: readonly string[]) {
-  const indexed = statuses.map((status) => INDEX_CONDITIONS[status])
-  const condition = indexed.every((each) => each !== undefined) ? sql`(${sql.join(indexed, sql` or `)})` : sql`true`
-  return sql`${condition} and ${STATUS} = any(${statuses}::text[])`
-}
-
+/** By the expression of an index. */
 function byDomain(given: string) {
   const domain = readDomain(given.replace(/^@/, ''))
-  return domain ? sql`right(e.to_address, ${domain.length + 1}) = ${`@${domain}`}` : sql`false`
+  return domain ? sql`split_part(e.to_address, '@', 2) = ${domain}` : sql`false`
 }
 
-/** Also as a range of ids, which is that of the primary key. Ids have the time of a node: the range is a day wider on both sides. */
 function byTime({ createdFrom, createdTo }: EmailFilter) {
   const [from, to] = [readMoment(createdFrom), readMoment(createdTo)]
-  return [
-    from && sql`e.created_at >= ${new Date(from.start)} and e.id >= ${lowestId(new Date(Math.max(0, from.start - DAY)))}`,
-    to && sql`e.created_at < ${new Date(to.end)} and e.id < ${lowestId(new Date(to.end + DAY))}`,
+  return [from && sql`e.created_at >= ${new Date(from.start)}`, to && sql`e.created_at < ${new Date(to.end)}`]
+}
+
+/** Ids have the time of a node: a range of ids is a day wider than the range of times. */
+const RANGE_MARGIN_MS = DAY
+
+/**
+ * The range of the primary key that has all emails of a filter; undefined without one. By time, and by the campaign, whose id has a time too: no
+ * email is older than its campaign.
+ */
+export function emailRangeSql({ createdFrom, createdTo, campaignId }: EmailFilter): RawBuilder<unknown> | undefined {
+  const starts = [
+    readMoment(createdFrom)?.start,
+    campaignId && isId(campaignId) && campaignId[14] === '7' ? idTime(campaignId).getTime() : 0,
   ]
+  const start = Math.max(...starts.map((at = 0) => at))
+  const end = readMoment(createdTo)?.end
+  const bounds = [
+    ...(start ? [sql`e.id >= ${lowestId(new Date(Math.max(0, start - RANGE_MARGIN_MS)))}`] : []),
+    ...(end === undefined ? [] : [sql`e.id < ${lowestId(new Date(end + RANGE_MARGIN_MS))}`]),
+  ]
+  return bounds.length ? sql.join(bounds, sql` and `) : undefined
 }
 
 /** How long a request may take from its id to the ids of its emails, and how far the clocks of two nodes may be apart. */
@@ -120,14 +136,16 @@ const REQUEST_MS = HOUR
 async function matchesText(db: Db, projectId: string, text: string): Promise<RawBuilder<unknown>> {
   // Not narrowed: a text that is no id is still a string.
   const isUuid: boolean = isId(text)
-  if (isUuid) return matchesId(text.toLowerCase())
+  if (isUuid && text[14] === '7') return matchesId(text.toLowerCase())
+  if (await isGivenRequest(db, projectId, text)) return givenRequest(text)
+  if (isUuid) return sql`e.id = ${text}`
   const bare = text.replace(/^<(.*)>$/, '$1')
   const emailId = emailOfMessageId(bare)
   if (emailId) return sql`e.id = ${emailId} and e.message_id = ${bare}`
   const address = readAddress(bare)
   const contact = address === null ? undefined : await findContactId(db, projectId, address)
   if (contact) return sql`e.contact_id = ${contact.id}`
-  const isReference = sql`e.message_id = ${bare} or e.provider_id = ${bare} or e.request_id = ${text}`
+  const isReference = sql`e.message_id = ${bare} or e.provider_id = ${bare}`
   if (address) return sql`(e.to_address = ${address} or ${isReference})`
   const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
   return sql`(e.to_address like ${pattern.normalize('NFC').toLowerCase()} or coalesce(e.subject, c.subject) ilike ${pattern} or ${isReference})`
@@ -136,9 +154,14 @@ async function matchesText(db: Db, projectId: string, text: string): Promise<Raw
 const findContactId = (db: Db, projectId: string, email: string) =>
   maybeOne(db, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${email}`)
 
+/** The condition of the index of request ids that callers gave. */
+const givenRequest = (text: string) => sql`e.request_id = ${text} and e.request_id !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7'`
+
+const isGivenRequest = async (db: Db, projectId: string, text: string) =>
+  (await maybeOne(db, sql`select 1 from emails e where e.project_id = ${projectId} and ${givenRequest(text)} limit 1`)) !== undefined
+
 /** An email, or the call that sent it. The ids of our own requests have a time, near which its emails are. */
 function matchesId(id: string) {
-  if (id[14] !== '7') return sql`(e.id = ${id} or e.request_id = ${id})`
   const at = idTime(id).getTime()
   const [from, to] = [new Date(Math.max(0, at - MINUTE)), new Date(at + REQUEST_MS)]
   return sql`(e.id = ${id} or e.id >= ${lowestId(from)} and e.id < ${lowestId(to)} and e.request_id = ${id})`

@@ -5,8 +5,11 @@ import { cursorList } from '../../http/paging.ts'
 import { frameSchema, readFrameToken, sendFrame } from '../../http/preview-frame.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Id } from '../../http/validate.ts'
+import { Queued } from '../../jobs/job.ts'
 import { notFound } from '../../lib/errors.ts'
+import { csvExportRoutes } from '../../projects/csv-export-routes.ts'
 import { Email, findEmail, listEmails } from './email.ts'
+import { EmailExportBody, emailExport, queueEmailExport } from './export.ts'
 import { EmailsQuery, isSearch } from './filter.ts'
 import { EmailPreview, previewEmail, previewSandboxMessage, SandboxPreview } from './preview.ts'
 import { resendEmail } from './resend.ts'
@@ -31,13 +34,32 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       schema: {
         tags: ['Emails'],
         summary: 'List emails, newest first',
-        description: 'A search that takes longer than 3 s is a 503.',
+        description: 'A search that takes longer than 3 s is a 503: narrow it by time, status or recipient.',
         querystring: EmailsQuery,
         response: { 200: cursorList(Email) },
       },
     },
     (req) => listEmails(db, secrets, req.project.id, req.query),
   )
+
+  app.post(
+    '/emails/export',
+    {
+      config,
+      schema: {
+        tags: ['Emails'],
+        summary: 'Export emails as CSV',
+        description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+        body: EmailExportBody,
+        response: { 202: Queued },
+      },
+    },
+    async (req, reply) => {
+      const jobId = await transact(db, (tx) => queueEmailExport(tx, req.project.id, req.body.filter))
+      return reply.status(202).send({ message: 'The export is queued.', jobId })
+    },
+  )
+  csvExportRoutes(app, { db }, { path: '/emails', tags: ['Emails'], type: emailExport.type, file: 'emails' })
 
   app.get(
     '/emails/:id',

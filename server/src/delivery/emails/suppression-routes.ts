@@ -4,7 +4,9 @@ import { DomainName } from '../../domains/name.ts'
 import { cursorList } from '../../http/paging.ts'
 import type { App, Deps } from '../../http/server.ts'
 import { Address } from '../../http/validate.ts'
+import { Queued } from '../../jobs/job.ts'
 import { notFound } from '../../lib/errors.ts'
+import { csvExportRoutes } from '../../projects/csv-export-routes.ts'
 import {
   parseEntry,
   parseSuppressed,
@@ -13,6 +15,7 @@ import {
   suppressManyManually,
   wholeDomain,
 } from '../feedback/suppress.ts'
+import { queueSuppressionExport, SuppressionExportBody, suppressionExport } from './export-suppressions.ts'
 import { checkAddress, SuppressionCheck } from './suppression-check.ts'
 import { listSuppressions, Suppression, SuppressionsQuery, showSuppression, streamSuppressions } from './suppressions.ts'
 
@@ -106,6 +109,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       schema: {
         tags,
         summary: 'Download all suppressions as CSV',
+        description: 'At once, without a job.',
         response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
       },
     },
@@ -115,6 +119,25 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
         .header('content-disposition', 'attachment; filename="suppressions.csv"')
         .send(streamSuppressions(db, req.project.id) as never), // a stream is not JSON
   )
+
+  app.post(
+    '/suppressions/export',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Export suppressions as CSV',
+        description: 'Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.',
+        body: SuppressionExportBody,
+        response: { 202: Queued },
+      },
+    },
+    async (req, reply) => {
+      const jobId = await transact(db, (tx) => queueSuppressionExport(tx, req.project.id, req.body.filter))
+      return reply.status(202).send({ message: 'The export is queued.', jobId })
+    },
+  )
+  csvExportRoutes(app, { db }, { path: '/suppressions', tags, type: suppressionExport.type, file: 'suppressions' })
 
   app.delete(
     '/suppressions/:address',

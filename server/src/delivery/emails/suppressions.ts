@@ -27,15 +27,21 @@ export const SuppressionsQuery = CursorQuery.extend({
   q: z.string().max(255).optional().describe('Part of the address or domain.'),
 })
 
+export type SuppressionFilter = Omit<z.output<typeof SuppressionsQuery>, 'limit' | 'cursor'>
+
+/** Condition on a suppression. */
+export function suppressionMatchesSql({ reason, q = '' }: SuppressionFilter) {
+  const byReason = reason === undefined ? sql`true` : sql`reason = ${reason.toLowerCase()}`
+  return q.trim() === '' ? byReason : sql`${byReason} and position(${q.trim().toLowerCase()} in address) > 0`
+}
+
 /** Totals are exact up to this number, and stop there. */
 const COUNT_UP_TO = 10_000
 
 /** Newest first. */
 export function listSuppressions(db: Db, secrets: Secrets, projectId: string, query: z.output<typeof SuppressionsQuery>) {
   const { reason, q = '' } = query
-  const byReason = reason === undefined ? sql`` : sql`and reason = ${reason.toLowerCase()}`
-  const byText = q.trim() === '' ? sql`` : sql`and position(${q.trim().toLowerCase()} in address) > 0`
-  const where = sql`project_id = ${projectId} ${byReason} ${byText}`
+  const where = sql`project_id = ${projectId} and ${suppressionMatchesSql(query)}`
   return readKeysetPage(db, secrets, {
     scope: JSON.stringify(['suppressions', projectId, reason, ...(q.trim() === '' ? [] : [q])]),
     query,

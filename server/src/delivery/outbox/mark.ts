@@ -21,8 +21,10 @@ type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
  * twice: the mark is durably committed before the last byte; only the worker that still has the email gets it; and it must be fresh when the
  * last byte is written, or a process that was suspended meanwhile would send an email that others have sent already.
  *
- * A pause that has been answered is not followed by a mark. The lock on the row of the stream makes the statement see its latest version, and a
- * pause wait for marks under way. A row that is being changed is skipped, so that no mark waits for a request: its emails are queued again.
+ * A pause, an unsubscription or the disabling of a project that has been answered is not followed by a mark. Shared locks on the rows of stream,
+ * contact and project make the statement see their latest versions, not those of its snapshot, and make requests that change them wait for marks
+ * under way. A row that is being changed is skipped, so that no mark waits for a request: its emails are queued again. Contacts are locked last,
+ * after which the statement waits for nothing: others lock an email first and then its contact.
  */
 export function createMark(db: Pool, worker: number) {
   const { submit } = createBatcher<EmailToMark, boolean>({
@@ -54,22 +56,27 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
           as m("projectId" uuid, id uuid, attempts int, "needsConsent" boolean, "streamId" uuid, subject text)
       ), open_streams as materialized (
         select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
-        where (select not p.disabled from projects p where p.id = m."projectId")
+        where (select true from projects p where p.id = m."projectId" and not p.disabled for share skip locked)
           -- Only campaigns, and workflows of a project that is being reset, have a row.
           and case when (select true from streams t where t.project_id = m."projectId" and t.id = m."streamId") then (
             select true from streams t where t.project_id = m."projectId" and t.id = m."streamId" and not ${isStopped}
             for share skip locked) else true end
-      )
-      update emails e set handed_over_at = clock_timestamp(), subject = coalesce(m.subject, e.subject)
-      from emails_to_mark m
-      where e.project_id = m."projectId" and e.id = m.id and e.attempts = m.attempts
-        -- One expression, or the planner scans the index of everything this worker has held lately.
-        and case when e.state = 'sending' then e.worker end = ${worker}
-        and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
+      ), held as materialized (
+        select e.project_id, e.id, e.contact_id, e.to_address, m."needsConsent", m.subject
+        from emails_to_mark m join emails e on e.project_id = m."projectId" and e.id = m.id
+        where e.attempts = m.attempts
+          -- One expression, or the planner scans the index of everything this worker has held lately.
+          and case when e.state = 'sending' then e.worker end = ${worker}
+          and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
+        order by e.project_id, e.id for no key update of e -- consistent lock order: avoids deadlocks
+      ), allowed as materialized (
         -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed.
-        and case when m."needsConsent" then
-          exists (select from contacts c where c.project_id = e.project_id and c.id = e.contact_id and c.subscribed)
-          and not ${isSuppressedSql(sql`e.project_id`, sql`e.to_address`)} else true end
+        select h.* from held h where case when h."needsConsent" then
+          (select true from contacts c where c.project_id = h.project_id and c.id = h.contact_id and c.subscribed for share skip locked)
+          and not ${isSuppressedSql(sql`h.project_id`, sql`h.to_address`)} else true end
+      )
+      update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject)
+      from allowed a where e.project_id = a.project_id and e.id = a.id
       returning e.id
     `,
   )
