@@ -1,6 +1,9 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { selectEmailIds, selectEmails } from '../../src/delivery/emails/email-ids.ts'
+import type { EmailFilter } from '../../src/delivery/emails/filter.ts'
 import { countWithin, searchWithin } from '../../src/http/bounded-read.ts'
+import { newId } from '../../src/lib/id.ts'
 import { issues, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { newSendingProject } from '../support/sending-project.ts'
@@ -75,8 +78,12 @@ describe('emails are found by', () => {
     ['an unknown id of another version', () => '0199a000-0000-4000-8000-000000000000', []],
     ['an unknown address', () => 'nobody@example.com', []],
     ['spaces, which match everything', () => '  ', ['Refused', 'Bounces', 'Receipt', 'Welcome']],
-  ])('%s', async (_, q, found) => {
-    expect(await find({ q: q() })).toEqual(found)
+  ])('%s', async (_, search, found) => {
+    expect(await find({ search: search() })).toEqual(found)
+  })
+
+  test('the older name of the search, which counts less', async () => {
+    expect([await find({ q: 'me ada' }), await find({ q: 'me ada', search: 'refuse' })]).toEqual([['Welcome'], ['Refused']])
   })
 
   test('the request id that a caller gave', async () => {
@@ -103,9 +110,88 @@ test.each([
   ['sourceType=MAIL', 'sourceType'],
   ['createdFrom=yesterday', 'createdFrom'],
   [`q=${'x'.repeat(256)}`, 'q'],
+  [`search=${'x'.repeat(256)}`, 'search'],
 ])('the filter %s is a 422', async (query, field) => {
   const answer = await project.call('GET', `/emails?${query}`)
   expect([answer.status, issues(answer).map(([name]) => name)]).toEqual([422, [field]])
+})
+
+describe('a project with many emails', () => {
+  /** Three emails in each state among thousands that are sent, of which every tenth is a campaign's. */
+  let many: typeof project
+  const campaignId = newId()
+  const STATES = ['queued', 'deferred', 'sending', 'unknown', 'failed', 'skipped', 'cancelled']
+  const TIMES = ['bounced_at', 'complained_at', 'clicked_at', 'opened_at']
+  beforeAll(async () => {
+    many = await newSendingProject(sterna)
+    const insert = (rows: RawBuilder<unknown>) =>
+      sql`
+        insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id, state, worker, due_at,
+          unknown_since, campaign_id, test, request_id, ${sql.join(TIMES.map((time) => sql.ref(time)))})
+        select ${many.id}, ('0199a000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid, ${many.id}, contact_id, address, 'TRANSACTIONAL', number || 'm',
+          0, ${many.id}, state, -1, 'infinity', 'infinity', campaign_id, test, request_id,
+          ${sql.join(TIMES.map((time) => sql`case when time = ${time} then now() end`))}
+        from (${rows}) as rows (number, contact_id, address, state, campaign_id, test, request_id, time)
+      `.execute(sterna.db)
+    await sql`
+      insert into contents (project_id, id, type, subject, body, from_address)
+      values (${many.id}, ${many.id}, 'TRANSACTIONAL', 'Many', 'x', 'a@example.com')
+    `.execute(sterna.db)
+    await insert(sql`
+      select n, gen_random_uuid(), n || '@common.example', 'sent', case when n % 10 = 0 then ${campaignId}::uuid end, false, null, ''
+      from generate_series(1, 4000) as n`)
+    await insert(sql`
+      select 5000 + row_number() over (), gen_random_uuid(), 'x@rare.example', state, null::uuid, false, 'given-' || state, ''
+      from unnest(${STATES}::text[]) as state, generate_series(1, 3)`)
+    await insert(sql`
+      select 6000 + row_number() over (), null::uuid, 'x@rare.example', 'sent', ${campaignId}::uuid, true, null, time
+      from unnest(${TIMES}::text[]) as time, generate_series(1, 3)`)
+    await sql`analyze emails`.execute(sterna.db)
+  })
+
+  test.each<[EmailFilter, string[], number]>([
+    [{ status: ['PENDING'] }, ['emails_queue', 'emails_waiting'], 6],
+    [{ status: ['SENDING'] }, ['emails_held', 'emails_waiting'], 6],
+    [{ status: ['FAILED'] }, ['emails_failed'], 3],
+    [{ status: ['SKIPPED'] }, ['emails_skipped'], 6],
+    [{ status: ['BOUNCED', 'FAILED'] }, ['emails_bounced', 'emails_failed'], 6],
+    [{ status: ['COMPLAINED'] }, ['emails_complained'], 3],
+    [{ status: ['CLICKED', 'OPENED'] }, ['emails_clicked', 'emails_opened'], 6],
+    [{ domain: 'rare.example' }, ['emails_by_domain'], 20],
+    [{ search: 'given-failed' }, ['emails_by_given_request'], 3],
+    [{}, ['emails_pkey'], 20],
+    [{ status: ['SENT'] }, ['emails_pkey'], 20],
+    [{ campaignId, status: ['OPENED'] }, ['emails_of_campaign'], 3],
+  ])('finds those of %j by indexes', async (filter, indexes, count) => {
+    const ids = selectEmailIds(await selectEmails(sterna.db, many.id, filter), { limit: 20 })
+    const plan = JSON.stringify((await sql`explain (format json) ${ids}`.execute(sterna.db)).rows)
+    expect([
+      plan.match(/"Node Type":"Seq Scan","[^}]*?"Relation Name":"emails"/),
+      indexes.filter((index) => !plan.includes(`"${index}"`)),
+    ]).toEqual([null, []])
+    const { rows } = await ids.execute(sterna.db)
+    expect([rows.length, rows.map(({ id }) => id)]).toEqual([
+      count,
+      rows
+        .map(({ id }) => id)
+        .sort()
+        .reverse(),
+    ])
+  })
+
+  test('has the emails of a campaign and its tests on pages of one list', async () => {
+    const listed: string[] = []
+    for (let cursor = ''; ; ) {
+      const { body } = await many.call(
+        'GET',
+        `/emails?campaignId=${campaignId}&status=OPENED,SENT&limit=100${cursor && `&cursor=${cursor}`}`,
+      )
+      listed.push(...body.data.map(({ id }: Email) => id))
+      if (!body.hasMore) break
+      cursor = body.cursor
+    }
+    expect([listed.length, new Set(listed).size, listed]).toEqual([403, 403, listed.toSorted().reverse()])
+  })
 })
 
 test('a cursor is that of its filter', async () => {

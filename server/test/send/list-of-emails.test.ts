@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { findEmail } from '../../src/delivery/emails/email.ts'
+import { selectEmailIds, selectEmails } from '../../src/delivery/emails/email-ids.ts'
 import { emailMatchesSql } from '../../src/delivery/emails/filter.ts'
 import { outcome } from '../support/answers.ts'
 import type { Answer } from '../support/app.ts'
@@ -83,5 +84,7 @@ async function readInside(tx: Parameters<typeof findEmail>[0], project: Project,
   const where = await emailMatchesSql(tx, project.id, { status: [status] })
   const listed = await many(tx, sql<{ id: string }>`select e.id from emails e where ${where}`)
   expect(listed.map((each) => each.id)).toEqual([id])
+  const selection = await selectEmails(tx, project.id, { status: [status] })
+  expect(await many(tx, selectEmailIds(selection, { limit: 10 }))).toEqual([{ id }])
   return { emailStatus: status, error, outcomeUnknownSince }
 }

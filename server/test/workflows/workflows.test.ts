@@ -360,6 +360,8 @@ describe('what a workflow uses', () => {
     expect((await usage(`/templates/${templateId}`)).workflowSteps).toEqual([
       { id: steps[0], name: 'Send email', workflowId: id, workflowName: 'User' },
     ])
+    const counts = (await project.call('GET', `/templates/usage?ids=${templateId}`)).body.data
+    expect(counts).toEqual([{ id: templateId, campaignCount: 0, workflowCount: 1, emailsSent: 0 }])
     expect((await usage('/contacts/fields/usedField')).usedInWorkflows).toEqual([named])
     expect((await usage('/events/used-event')).usedInWorkflows).toEqual([named])
     const usedBy = { details: { usedBy: [{ type: 'workflow', ...named }] } }

@@ -1,0 +1,113 @@
+import { sql } from 'kysely'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { freezeNextPage } from '../../src/campaigns/freeze.ts'
+import { startDueCampaigns } from '../../src/campaigns/schedule.ts'
+import { many, one, transact } from '../../src/db/index.ts'
+import { createLog, type Log } from '../../src/lib/log.ts'
+import { outcome } from '../support/answers.ts'
+import { useApp } from '../support/app.ts'
+import { whileSleeping } from '../support/sleeping-writes.ts'
+import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
+
+// Without a worker: the tests write the pages of recipients themselves.
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, withWorker: false })
+
+/** Contacts of the smallest page, as in freeze.ts. */
+const SMALLEST_PAGE = 100
+const silent = createLog('silent')
+
+beforeAll(async () => {
+  await sql`
+    create function page_too_slow() returns trigger language plpgsql as
+    ${sql.lit(`begin raise exception 'too slow' using errcode = '57014'; end`)}
+  `.execute(sterna.db)
+})
+
+/** While `work` runs, every page of recipients ends like one that takes too long. */
+async function whileSlow(work: () => Promise<void>) {
+  await sql`create trigger page_too_slow before insert on emails for each statement execute function page_too_slow()`.execute(sterna.db)
+  try {
+    await work()
+  } finally {
+    await sql`drop trigger page_too_slow on emails`.execute(sterna.db)
+  }
+}
+
+describe('the pages of recipients', () => {
+  let project: CampaignProject
+  let key: { projectId: string; id: string }
+  beforeEach(async () => {
+    project = await newCampaignProject(sterna)
+  })
+
+  async function start(contacts: number) {
+    await sql`
+      insert into contacts (project_id, id, email, subscribed)
+      select ${project.id}, gen_random_uuid(), n || '@example.com', true from generate_series(1, ${contacts}::int) as n
+    `.execute(sterna.db)
+    const { id } = await project.create()
+    expect(outcome(await project.act(id, 'send'))).toEqual([200])
+    key = { projectId: project.id, id }
+  }
+
+  /** Sizes of the pages that took too long. */
+  const sizes: number[] = []
+  const noting = { ...silent, warn: vi.fn(({ size }: { size: number }) => void sizes.push(size)) } as unknown as Log
+  const next = () => freezeNextPage(sterna.db, key, noting)
+
+  test('stay small after one took too long, also when the row is locked in between', async () => {
+    await start(1)
+    sizes.length = 0
+    await whileSlow(async () => {
+      expect([await next(), await next()]).toEqual([true, true])
+      await transact(sterna.db, async (tx) => {
+        await sql`select 1 from campaigns where project_id = ${key.projectId} and id = ${key.id} for update`.execute(tx)
+        expect(await next()).toBe(false)
+      })
+      expect(await next()).toBe(true)
+    })
+    expect(sizes).toEqual([5_000, 1_250, 312])
+  })
+
+  test.each([2 * SMALLEST_PAGE, 2 * SMALLEST_PAGE + 50])('have each of %i contacts once, as recipient or excluded', async (contacts) => {
+    await start(contacts)
+    const byPosition = await many(sterna.db, sql<{ id: string }>`select id from contacts where project_id = ${project.id} order by id`)
+    // The last of the first page, and the first of the second.
+    const excluded = [byPosition[SMALLEST_PAGE - 1]!.id, byPosition[SMALLEST_PAGE]!.id]
+    await sql`update contacts set subscribed = false where id = any(${excluded}::uuid[])`.execute(sterna.db)
+    await whileSlow(async () => {
+      for (const _ of [1, 2, 3]) await next()
+    })
+    expect([await next(), await next(), await next(), await next()]).toEqual([true, true, false, false])
+    const ledger = await one(
+      sterna.db,
+      sql`
+        select c.total_recipients as total, c.excluded_unsubscribed as excluded, c.frozen_at is not null as frozen,
+          (select count(*)::int from emails e where e.campaign_id = c.id) as emails,
+          (select count(*)::int from contacts p where p.project_id = c.project_id
+            and not exists (select from emails e where e.campaign_id = c.id and e.contact_id = p.id)
+            and not exists (select from campaign_excluded x where x.campaign_id = c.id and x.contact_id = p.id)) as missing
+        from campaigns c where c.project_id = ${key.projectId} and c.id = ${key.id}
+      `,
+    )
+    expect(ledger).toEqual({ total: contacts - 2, excluded: 2, frozen: true, emails: contacts - 2, missing: 0 })
+  })
+})
+
+test('a schedule that one worker is starting is not started by another', async () => {
+  const project = await newCampaignProject(sterna)
+  await project.subscribe('ada')
+  const { id } = await project.create()
+  await project.act(id, 'send', { scheduledFor: '2040-01-01T00:00:00Z' })
+  await sql`update campaigns set scheduled_for = now() where project_id = ${project.id}`.execute(sterna.db)
+  const { starting } = await whileSleeping(sterna.db, { table: 'campaigns', when: sql`new.status = 'SENDING'` }, async () => ({
+    started: { starting: startDueCampaigns(sterna.db, silent) },
+    meanwhile: () => startDueCampaigns(sterna.db, silent),
+  }))
+  await starting
+  expect(await project.audit(id)).toEqual([
+    ['scheduled', 'key'],
+    ['started', 'system'],
+  ])
+  expect(await many(sterna.db, sql`select 1 from contents where project_id = ${project.id}`)).toHaveLength(1)
+})
