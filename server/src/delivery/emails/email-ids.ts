@@ -45,8 +45,8 @@ type Conditions = Pick<EmailSelection, 'matches' | 'readsContent'>
 type Sources = { projectId: string; streamId: string | undefined }
 type Index = (conditions: Conditions, sources: Sources) => Branch
 
-const fromSql = ({ readsContent: withContent }: Conditions) =>
-  withContent ? sql`from emails e join contents c on c.project_id = e.project_id and c.id = e.content_id` : sql`from emails e`
+const fromSql = ({ readsContent: withContent }: Conditions, emails = sql`emails e`) =>
+  withContent ? sql`from ${emails} join contents c on c.project_id = e.project_id and c.id = e.content_id` : sql`from ${emails}`
 
 const isBefore = ({ before }: Page) => (before === undefined ? sql`true` : sql`e.id < ${before}`)
 
@@ -67,8 +67,8 @@ const waiting = where(sql`e.state in ('deferred', 'unknown')`)
 const held: Index = (conditions) => (page) =>
   sql`
   with held as materialized (select project_id, id from emails where state = 'sending')
-  select e.id ${fromSql(conditions)} where ${conditions.matches} and ${isBefore(page)}
-    and e.id in (select id from held where project_id = e.project_id)
+  select e.id ${fromSql(conditions, sql`held join emails e on e.project_id = held.project_id and e.id = held.id`)}
+  where ${conditions.matches} and ${isBefore(page)}
   order by e.id desc limit ${page.limit}`
 
 /**
