@@ -6,7 +6,7 @@ import { reportUsage } from './billing/reports.ts'
 import { syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
 import { continueCopyToSegment } from './campaigns/copy-to-segment.ts'
-import { continueCampaignExport } from './campaigns/export.ts'
+import { campaignExport } from './campaigns/export.ts'
 import { startCampaignWork } from './campaigns/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
 import { compactCounts } from './contacts/counts.ts'
@@ -44,8 +44,8 @@ import { createDns } from './lib/dns.ts'
 import { every } from './lib/every.ts'
 import type { Log } from './lib/log.ts'
 import { createSafeFetch } from './lib/safe-fetch.ts'
-import { mergeEmailCounts } from './projects/email-counts.ts'
 import { continueCsvExport } from './projects/csv-export.ts'
+import { mergeEmailCounts } from './projects/email-counts.ts'
 import { wipeProject } from './projects/wipe.ts'
 import { addToReputations } from './reputation/figures.ts'
 import { judgeDueProjects } from './reputation/judge-due.ts'
@@ -73,7 +73,7 @@ const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => (
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
   'billing.sync': async ({ customer }) => config.stripe && syncCustomer(db, config.stripe, customer),
   'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
-  'campaigns.export': (job) => continueCampaignExport(db, job),
+  'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),
   'contacts.bulk': (job) => continueBulk(db, segmentAccess, job),
   'contacts.bulk-with-segment': (job) => continueBulk(db, segmentAccess, job),
   'contacts.import': (job) => continueImport({ db, segments: segmentAccess }, job),

@@ -1,24 +1,18 @@
 import type { FastifyRequest } from 'fastify'
-import { z } from 'zod'
-import { streamExport } from '../contacts/export.ts'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
-import { findJob, JobView, Queued } from '../jobs/job.ts'
-import { readPiece } from '../jobs/pieces.ts'
-import { fail, notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
+import { Queued } from '../jobs/job.ts'
+import { csvExportRoutes } from '../projects/csv-export-routes.ts'
 import { AudienceContact, AudienceQuery, listAudience } from './audience-list.ts'
 import { getCampaign } from './campaign.ts'
 import { CopiedToSegment, CopyToSegmentBody, queueCopyToSegment } from './copy-to-segment.ts'
 import { ExcludedContact, ExcludedQuery, listExcluded } from './excluded.ts'
-import { CAMPAIGN_EXPORT_JOB, CampaignExportBody, queueCampaignExport } from './export.ts'
+import { CampaignExportBody, campaignExport, queueCampaignExport } from './export.ts'
 import { CampaignHour, listHours } from './hours.ts'
 import { CampaignReason, listReasons } from './reasons.ts'
 import { CampaignRecipient, listRecipients, RecipientsQuery } from './recipients.ts'
 import { CampaignParam } from './routes.ts'
-
-const ExportParam = z.object({ jobId: z.string() })
 
 /** Who gets a campaign, who does not, and why. */
 export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
@@ -144,39 +138,7 @@ export function campaignLedgerRoutes(app: App, { db, secrets }: Deps) {
     },
   )
 
-  app.get(
-    '/campaigns/export/:jobId',
-    { config, schema: { tags, summary: 'Get the status of an export of a campaign', params: ExportParam, response: { 200: JobView } } },
-    async (req) => (await findExport(req)) ?? notFound('job', req.params.jobId),
-  )
-
-  app.get(
-    '/campaigns/export/:jobId/file',
-    {
-      config: { ...config, refusals: ['CONFLICT'] },
-      schema: {
-        tags,
-        summary: 'Download the file of an export of a campaign',
-        params: ExportParam,
-        response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
-      },
-    },
-    async (req, reply) => {
-      const found = (await findExport(req)) ?? notFound('job', req.params.jobId)
-      if (found.state !== 'completed') fail('CONFLICT', { message: 'The export has not been completed.', details: { state: found.state } })
-      const job = { projectId: req.project.id, jobId: found.id }
-      const first = (await readPiece(db, job, 0)) ?? notFound('file', found.id)
-      return reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename="campaign-${found.createdAt.slice(0, 10)}.csv"`)
-        .send(streamExport(db, job, first) as never) // a stream is not JSON
-    },
-  )
+  csvExportRoutes(app, { db }, { path: '/campaigns', tags, type: campaignExport.type, noun: 'a campaign', file: 'campaign' })
 
   const find = (req: FastifyRequest) => getCampaign(db, { projectId: req.project.id, id: (req.params as { id: string }).id })
-
-  const findExport = async (req: FastifyRequest) => {
-    const { jobId } = req.params as { jobId: string }
-    return isId(jobId) ? findJob(db, { projectId: req.project.id, jobId }, [CAMPAIGN_EXPORT_JOB]) : undefined
-  }
 }

@@ -19,7 +19,7 @@ export const CampaignLink = z
 export type CampaignLinkJson = z.output<typeof CampaignLink>
 
 /** Links that are listed; those with the fewest clicks are left out. */
-export const MAX_LINKS = 1_000
+const MAX_LINKS = 1_000
 
 /** The links of a campaign, most people first, then those that were not clicked. Clicks of machines do not count. */
 export async function listLinks(db: Pool, campaign: CampaignRow): Promise<CampaignLinkJson[]> {

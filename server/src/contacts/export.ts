@@ -1,11 +1,10 @@
-import { Readable } from 'node:stream'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { readPage } from '../http/paging.ts'
 import { enqueue } from '../jobs/enqueue.ts'
 import { advanceJob, completeJob, countUnfinished, failJob, type JobId, lockJob, queueJob } from '../jobs/job.ts'
-import { dropPiecesBeyond, readPiece, savePiece } from '../jobs/pieces.ts'
+import { dropPiecesBeyond, savePiece } from '../jobs/pieces.ts'
 import { csvCell } from '../lib/csv-cell.ts'
 import { fail } from '../lib/errors.ts'
 import { NIL_ID } from '../lib/id.ts'
@@ -134,13 +133,3 @@ function printValue(value: unknown) {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return csvCell(typeof value === 'string' ? value : JSON.stringify(value))
 }
-
-/** Piece by piece, as fast as the client reads, without holding a database connection in between. */
-export const streamExport = (db: Db, job: JobId, first: string) =>
-  Readable.from(
-    (async function* () {
-      for (let piece = 0, content: string | undefined = first; content !== undefined; content = await readPiece(db, job, ++piece))
-        yield content
-    })(),
-    { objectMode: false },
-  )

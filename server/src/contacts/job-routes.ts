@@ -9,12 +9,13 @@ import { readPiece } from '../jobs/pieces.ts'
 import { AppError, fail, failPlainly, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
 import { MB } from '../lib/units.ts'
+import { streamPieces } from '../projects/csv-export-routes.ts'
 import { AddToSegmentBody, BulkBody, OPERATIONS, queueBulk, readSelection } from './bulk.ts'
 import { checkImport, ImportCheck } from './check-import.ts'
 import { readMapping } from './csv-mapping.ts'
 import { CsvUnreadable } from './csv-records.ts'
 import { printErrors } from './errors-csv.ts'
-import { EXPORT_JOB, ExportBody, queueExport, streamExport } from './export.ts'
+import { EXPORT_JOB, ExportBody, queueExport } from './export.ts'
 import { queueImport } from './import.ts'
 import type { SegmentAccess } from './segment-access.ts'
 import { sourceOf } from './source.ts'
@@ -151,7 +152,7 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
       return reply
         .type('text/csv; charset=utf-8')
         .header('content-disposition', `attachment; filename="contacts-${found.createdAt.slice(0, 10)}.csv"`)
-        .send(streamExport(db, job, first) as never) // a stream is not JSON
+        .send(streamPieces(db, job, first) as never) // a stream is not JSON
     },
   )
 

@@ -14,6 +14,8 @@ type ExportedList = {
   tags: string[]
   /** Type of its rows in `jobs`. */
   type: string
+  /** `emails`, `a campaign`. */
+  noun: string
   /** Beginning of the name of the file. */
   file: string
 }
@@ -21,12 +23,12 @@ type ExportedList = {
 const ExportParam = z.object({ jobId: z.string() })
 
 /** The status and the file of an export that `queueCsvExport` has queued. */
-export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, file }: ExportedList) {
+export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags, type, noun, file }: ExportedList) {
   const config = { caller: 'project' as const }
 
   app.get(
     `${path}/export/:jobId`,
-    { config, schema: { tags, summary: `Get the status of an export of ${file}`, params: ExportParam, response: { 200: JobView } } },
+    { config, schema: { tags, summary: `Get the status of an export of ${noun}`, params: ExportParam, response: { 200: JobView } } },
     (req) => find(req),
   )
 
@@ -36,7 +38,7 @@ export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags
       config: { ...config, refusals: ['CONFLICT'] },
       schema: {
         tags,
-        summary: `Download the file of an export of ${file}`,
+        summary: `Download the file of an export of ${noun}`,
         params: ExportParam,
         response: { 200: { description: 'CSV', content: { 'text/csv': { schema: z.string() } } } },
       },
@@ -61,7 +63,7 @@ export function csvExportRoutes(app: App, { db }: Pick<Deps, 'db'>, { path, tags
 }
 
 /** Piece by piece, as fast as the client reads, without holding a database connection in between. */
-const streamPieces = (db: Db, job: JobId, first: string) =>
+export const streamPieces = (db: Db, job: JobId, first: string) =>
   Readable.from(
     (async function* () {
       for (let piece = 0, content: string | undefined = first; content !== undefined; content = await readPiece(db, job, ++piece))

@@ -28,7 +28,7 @@ export type CsvExport<Input> = {
   job: WatchedJob
   /** Type of its rows in `jobs`. */
   type: string
-  columns: readonly string[]
+  columns: (input: Input) => readonly string[]
   /** Selects rows behind a position, in the order of their positions; at most one more than `limit`. Undefined: from the first. */
   select: (db: Db, page: { projectId: string; input: Input; after: string | undefined; limit: number }) => Promise<RawBuilder<ExportedRow>>
   /** The share of the list up to a row, 0 to 1. */
@@ -62,9 +62,10 @@ async function exportChunk<Input>(tx: Tx, list: CsvExport<Input>, job: JobId, { 
   const before = (taken.result as Result | null) ?? { exportedCount: 0, bytes: 0 }
   const query = await list.select(tx, { projectId: job.projectId, input, after: position?.after, limit: SCANNED_ROWS })
   const { rows, hasMore } = await readPage(tx, query, SCANNED_ROWS)
+  const columns = list.columns(input)
   const matching = rows.filter(({ matches }) => matches)
-  const header = position ? '' : `${BYTE_ORDER_MARK}${list.columns.join(',')}\r\n`
-  const content = header + matching.map((row) => printRow(row, list.columns)).join('')
+  const header = position ? '' : `${BYTE_ORDER_MARK}${columns.join(',')}\r\n`
+  const content = header + matching.map((row) => printRow(row, columns)).join('')
   if (content) await savePiece(tx, job, { piece: position?.piece ?? 0, content })
   const result: Result = { exportedCount: before.exportedCount + matching.length, bytes: before.bytes + Buffer.byteLength(content) }
   if (result.bytes > MAX_BYTES) return failJob(tx, job, TOO_LARGE).then(() => false)

@@ -124,7 +124,11 @@ const anyCommands = fc.commands(
 )
 
 /** Runs each sequence on a campaign of its own, all at the same time. */
-async function runAll(sequences: Iterable<fc.AsyncCommand<Model, Real>>[], meanwhile: () => Promise<unknown> = async () => {}, isReset = false) {
+async function runAll(
+  sequences: Iterable<fc.AsyncCommand<Model, Real>>[],
+  meanwhile: () => Promise<unknown> = async () => {},
+  isReset = false,
+) {
   await project.subscribe(...times(CONTACTS, (index) => `person${index}`))
   const campaigns = await Promise.all(sequences.map(() => project.create({ ratePerMinute: RATE_PER_MINUTE })))
   const running = sequences.map(async (commands, index) => {

@@ -18,7 +18,7 @@ type Input = { filter: SuppressionFilter; total: number }
 export const suppressionExport: CsvExport<Input> = {
   job: 'delivery.export-suppressions',
   type: 'suppression-export',
-  columns: ['address', 'domain', 'reason', 'createdAt'],
+  columns: () => ['address', 'domain', 'reason', 'createdAt'],
   select: async (_db, { projectId, input: { filter }, after = '', limit }) => sql<ExportedRow>`
     select address as position, ${suppressionMatchesSql(filter)} as matches,
       case when address like '@%' then null else address end as address,

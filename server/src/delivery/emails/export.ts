@@ -21,7 +21,7 @@ type Input = { filter: EmailFilter; first: string; last: string }
 export const emailExport: CsvExport<Input> = {
   job: 'delivery.export-emails',
   type: 'email-export',
-  columns: [
+  columns: () => [
     ...['id', 'to', 'status', 'subject', 'from', 'sourceType', 'type', 'contactId', 'templateId', 'campaignId', 'workflowExecutionId'],
     ...['createdAt', 'sentAt', 'deliveredAt', 'openedAt', 'clickedAt', 'bouncedAt', 'complainedAt', 'opens', 'clicks', 'attempts'],
     ...['errorCode', 'error', 'messageId', 'requestId', 'test'],

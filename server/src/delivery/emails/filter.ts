@@ -71,7 +71,7 @@ export const STATUS = sql`case
 export const isSearch = ({ contactId: _contact, ...others }: EmailFilter) =>
   Object.values(others).some((value) => value !== undefined && value !== '')
 
-export const textOf = ({ search, q }: EmailFilter) => (search ?? q ?? '').trim()
+const textOf = ({ search, q }: EmailFilter) => (search ?? q ?? '').trim()
 
 /** Whether the conditions mention the content `c`. */
 export const readsContent = (filter: EmailFilter) => filter.templateId !== undefined || textOf(filter) !== ''

@@ -59,7 +59,7 @@ export function emailRoutes(app: App, { db, secrets, config: { publicUrl } }: De
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
-  csvExportRoutes(app, { db }, { path: '/emails', tags: ['Emails'], type: emailExport.type, file: 'emails' })
+  csvExportRoutes(app, { db }, { path: '/emails', tags: ['Emails'], type: emailExport.type, noun: 'emails', file: 'emails' })
 
   app.get(
     '/emails/:id',

@@ -137,7 +137,7 @@ export function suppressionRoutes(app: App, { db, secrets }: Deps) {
       return reply.status(202).send({ message: 'The export is queued.', jobId })
     },
   )
-  csvExportRoutes(app, { db }, { path: '/suppressions', tags, type: suppressionExport.type, file: 'suppressions' })
+  csvExportRoutes(app, { db }, { path: '/suppressions', tags, type: suppressionExport.type, noun: 'suppressions', file: 'suppressions' })
 
   app.delete(
     '/suppressions/:address',
