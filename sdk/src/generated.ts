@@ -156,7 +156,6 @@ export type BillingConsumption = {
     total: number
     /** By UTC day and category, without zeros. */
     records: {
-      /** YYYY-MM-DD */
       date: string
       category: 'workflows' | 'campaigns' | 'transactional' | 'inbound'
       count: number
@@ -276,6 +275,8 @@ export type Campaign = {
   failedCount: number
   /** Recipients that lost eligibility after the start, or were cancelled. */
   skippedCount: number
+  /** When its emails were first removed by age. The counters stay as they were; lists of its emails get shorter. */
+  countersClosedAt: string | null
   /** Contacts of the audience that may not get the email; not among the recipients. */
   excludedCounts: {
     unsubscribed: number
@@ -285,13 +286,6 @@ export type Campaign = {
   projectId: string
   createdAt: string
   updatedAt: string
-}
-
-export type CampaignAudienceContact = {
-  contactId: string
-  email: string
-  /** Why the contact would not get the email; null if it would. */
-  reason: 'unsubscribed' | 'suppressed' | 'invalid' | null
 }
 
 export type CampaignAuditEntry = {
@@ -331,15 +325,6 @@ export type CampaignExcludedContact = {
   contactId: string | null
   email: string
   reason: 'unsubscribed' | 'suppressed' | 'invalid'
-}
-
-export type CampaignHour = {
-  /** Start of the hour, counted from the start of the campaign. */
-  from: string
-  sent: number
-  /** Recipients that opened the email first in this hour, without machines. */
-  opened: number
-  clicked: number
 }
 
 export type CampaignLink = {
@@ -390,30 +375,6 @@ export type CampaignPreflight = {
   ratePerMinute: number | null
   /** Duration at that rate. */
   estimatedSeconds: number | null
-}
-
-export type CampaignReason = {
-  outcome: 'sent' | 'failed' | 'skipped' | 'open'
-  reason:
-    | 'unsubscribed'
-    | 'suppressed'
-    | 'contact_deleted'
-    | 'project_deleted'
-    | 'cancelled'
-    | 'bounced'
-    | 'rejected'
-    | 'domain_not_verified'
-    | 'rendering'
-    | 'too_large'
-    | 'transient'
-    | 'expired'
-    | 'outcome_unknown'
-    | 'crashed'
-    | 'provider_paused'
-    | 'domain_paused'
-    | 'throttled'
-    | 'project_disabled' | null
-  recipients: number
 }
 
 export type CampaignRecipient = {
@@ -962,18 +923,6 @@ export type Member = {
   createdAt: string
 }
 
-export type MembershipChange = {
-  /** The id of the event. */
-  id: string
-  type: 'entry' | 'exit'
-  at: string
-  /** Null if the contact was deleted. */
-  contact: {
-    id: string
-    email: string
-  } | null
-}
-
 export type Project = {
   id: string
   name: string
@@ -1089,16 +1038,6 @@ export type Segment = {
   projectId: string
   createdAt: string
   updatedAt: string
-}
-
-export type SegmentUses = {
-  id: string
-  segmentCount: number
-  campaignCount: number
-  workflowCount: number
-  /** Entries of the last seven days. Null if the segment is not tracked. */
-  entered: number | null
-  left: number | null
 }
 
 export type Session = {
@@ -2067,34 +2006,6 @@ export interface Operations {
   }
 
   /**
-   * List the audience of a campaign
-   *
-   * The contacts behind the numbers of `preflight`: who would get it now, and who would not.
-   */
-  'GET /campaigns/{id}/audience': {
-    params: {
-      id: string
-    }
-    query: {
-      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
-      limit?: number
-      cursor?: string
-      /** One part of the sum of `preflight`. Without it, all contacts that match. */
-      part?: 'recipients' | 'unsubscribed' | 'suppressed' | 'invalid'
-      /** Part of an address. */
-      search?: string
-    }
-    headers: undefined
-    body: undefined
-    response: {
-      data: CampaignAudienceContact[]
-      cursor: string | null
-      hasMore: boolean
-      total: number
-    }
-  }
-
-  /**
    * List what was done to a campaign
    *
    * Who started, scheduled, paused, resumed, cancelled or resent it, newest first.
@@ -2131,78 +2042,6 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: Campaign
-  }
-
-  /**
-   * Copy recipients of a campaign to a new static segment
-   *
-   * By a job. The segment is there at once; recipients whose contact was deleted are left out.
-   */
-  'POST /campaigns/{id}/copy-to-segment': {
-    params: {
-      id: string
-    }
-    query: undefined
-    headers: undefined
-    body: {
-      /** Name of the new segment. */
-      name: string
-      /** As in the list of recipients. */
-      filter?: {
-        status?:
-          | 'PENDING'
-          | 'SENDING'
-          | 'SENT'
-          | 'DELIVERED'
-          | 'OPENED'
-          | 'CLICKED'
-          | 'BOUNCED'
-          | 'COMPLAINED'
-          | 'FAILED'
-          | 'SKIPPED'
-        outcome?: 'sent' | 'failed' | 'skipped' | 'open'
-        reason?:
-          | 'unsubscribed'
-          | 'suppressed'
-          | 'contact_deleted'
-          | 'project_deleted'
-          | 'cancelled'
-          | 'bounced'
-          | 'rejected'
-          | 'domain_not_verified'
-          | 'rendering'
-          | 'too_large'
-          | 'transient'
-          | 'expired'
-          | 'outcome_unknown'
-          | 'crashed'
-          | 'provider_paused'
-          | 'domain_paused'
-          | 'throttled'
-          | 'project_disabled'
-        /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
-        activity?:
-          | 'delivered'
-          | 'bounced'
-          | 'complained'
-          | 'opened'
-          | 'clicked'
-          | 'machineOpened'
-          | 'machineClicked'
-          | 'unsubscribed'
-          | 'notOpened'
-          | 'notClicked'
-        /** Recipients that clicked this link, without machines. */
-        link?: string
-        /** An address, or part of it. */
-        search?: string
-      }
-    }
-    response: {
-      message: string
-      jobId: string
-      segmentId: string
-    }
   }
 
   /**
@@ -2292,20 +2131,6 @@ export interface Operations {
           | 'throttled'
           | 'project_disabled'
           | 'invalid'
-        /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
-        activity?:
-          | 'delivered'
-          | 'bounced'
-          | 'complained'
-          | 'opened'
-          | 'clicked'
-          | 'machineOpened'
-          | 'machineClicked'
-          | 'unsubscribed'
-          | 'notOpened'
-          | 'notClicked'
-        /** Recipients that clicked this link, without machines. */
-        link?: string
         /** An address, or part of it. */
         search?: string
       }
@@ -2317,26 +2142,9 @@ export interface Operations {
   }
 
   /**
-   * List the first 48 hours of a campaign
+   * List the links of a campaign
    *
-   * Emails sent, and recipients that opened or clicked, by hour. Empty before the start.
-   */
-  'GET /campaigns/{id}/hours': {
-    params: {
-      id: string
-    }
-    query: undefined
-    headers: undefined
-    body: undefined
-    response: {
-      data: CampaignHour[]
-    }
-  }
-
-  /**
-   * List the clicked links of a campaign
-   *
-   * Clicks and people, without machines.
+   * Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is listed as it was clicked, or as it is written if nobody clicked it.
    */
   'GET /campaigns/{id}/links': {
     params: {
@@ -2394,23 +2202,6 @@ export interface Operations {
   }
 
   /**
-   * Count the recipients of a campaign by reason
-   *
-   * Those that failed, were skipped or are open. Sent emails have no reason.
-   */
-  'GET /campaigns/{id}/reasons': {
-    params: {
-      id: string
-    }
-    query: undefined
-    headers: undefined
-    body: undefined
-    response: {
-      data: CampaignReason[]
-    }
-  }
-
-  /**
    * List the recipients of a campaign
    *
    * With the outcome of each and its reason. Recipients are fixed when the campaign starts.
@@ -2454,20 +2245,6 @@ export interface Operations {
         | 'domain_paused'
         | 'throttled'
         | 'project_disabled'
-      /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
-      activity?:
-        | 'delivered'
-        | 'bounced'
-        | 'complained'
-        | 'opened'
-        | 'clicked'
-        | 'machineOpened'
-        | 'machineClicked'
-        | 'unsubscribed'
-        | 'notOpened'
-        | 'notClicked'
-      /** Recipients that clicked this link, without machines. */
-      link?: string
       /** An address, or part of it. */
       search?: string
     }
@@ -3156,7 +2933,7 @@ export interface Operations {
   /**
    * List emails, newest first
    *
-   * A search that takes longer than 3 s is a 503.
+   * A search that takes longer than 3 s is a 503: narrow it by time, status or recipient.
    */
   'GET /emails': {
     params: undefined
@@ -3167,6 +2944,15 @@ export interface Operations {
       contactId?: string
       campaignId?: string
       templateId?: string
+      sourceType?: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+      /** Domain of the recipient, without its subdomains. */
+      domain?: string
+      /** A time, or a date, which means the whole day in UTC. */
+      createdFrom?: string
+      /** A time, or a date, which means the whole day in UTC. */
+      createdTo?: string
+      /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
+      search?: string
       /** One or several, also separated by commas. */
       status?: (
         | 'PENDING'
@@ -3179,14 +2965,7 @@ export interface Operations {
         | 'COMPLAINED'
         | 'FAILED'
         | 'SKIPPED')[]
-      sourceType?: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
-      /** Domain of the recipient, without its subdomains. */
-      domain?: string
-      /** A time, or a date, which means the whole day in UTC. */
-      createdFrom?: string
-      /** A time, or a date, which means the whole day in UTC. */
-      createdTo?: string
-      /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
+      /** The same as `search`, which counts if both are given. */
       q?: string
     }
     headers: undefined
@@ -3197,6 +2976,71 @@ export interface Operations {
       hasMore: boolean
       total: number
     }
+  }
+
+  /**
+   * Export emails as CSV
+   *
+   * Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.
+   */
+  'POST /emails/export': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      /** As in the list. Without it, every email is exported. */
+      filter?: {
+        contactId?: string
+        campaignId?: string
+        templateId?: string
+        sourceType?: 'TRANSACTIONAL' | 'CAMPAIGN' | 'WORKFLOW' | 'INBOUND'
+        /** Domain of the recipient, without its subdomains. */
+        domain?: string
+        /** A time, or a date, which means the whole day in UTC. */
+        createdFrom?: string
+        /** A time, or a date, which means the whole day in UTC. */
+        createdTo?: string
+        /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
+        search?: string
+        status?: (
+          | 'PENDING'
+          | 'SENDING'
+          | 'SENT'
+          | 'DELIVERED'
+          | 'OPENED'
+          | 'CLICKED'
+          | 'BOUNCED'
+          | 'COMPLAINED'
+          | 'FAILED'
+          | 'SKIPPED')[]
+      }
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Get the status of an export of emails */
+  'GET /emails/export/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Job
+  }
+
+  /** Download the file of an export of emails */
+  'GET /emails/export/{jobId}/file': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Download
   }
 
   /** Get an email with its timeline */
@@ -3961,21 +3805,6 @@ export interface Operations {
     }
   }
 
-  /**
-   * Count the uses of all segments
-   *
-   * For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days.
-   */
-  'GET /segments/usage': {
-    params: undefined
-    query: undefined
-    headers: undefined
-    body: undefined
-    response: {
-      data: SegmentUses[]
-    }
-  }
-
   /** Get a segment */
   'GET /segments/{id}': {
     params: {
@@ -4125,31 +3954,6 @@ export interface Operations {
     }
   }
 
-  /**
-   * List entries and exits of a segment
-   *
-   * Newest first. They are recorded while the segment is tracked.
-   */
-  'GET /segments/{id}/history': {
-    params: {
-      id: string
-    }
-    query: {
-      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
-      limit?: number
-      cursor?: string
-      type?: 'entry' | 'exit'
-    }
-    headers: undefined
-    body: undefined
-    response: {
-      data: MembershipChange[]
-      cursor: string | null
-      hasMore: boolean
-      total: number
-    }
-  }
-
   /** Add contacts to a static segment */
   'POST /segments/{id}/members': {
     params: {
@@ -4207,30 +4011,6 @@ export interface Operations {
     body: undefined
     response: {
       memberCount: number
-    }
-  }
-
-  /** Get the usage of a segment */
-  'GET /segments/{id}/usage': {
-    params: {
-      id: string
-    }
-    query: undefined
-    headers: undefined
-    body: undefined
-    response: {
-      usedInSegments: {
-        id: string
-        name: string
-      }[]
-      usedInCampaigns: {
-        id: string
-        name: string
-      }[]
-      usedInWorkflows: {
-        id: string
-        name: string
-      }[]
     }
   }
 
@@ -4318,9 +4098,57 @@ export interface Operations {
     }
   }
 
-  /** Download all suppressions as CSV */
+  /**
+   * Download all suppressions as CSV
+   *
+   * At once, without a job.
+   */
   'GET /suppressions/export': {
     params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Download
+  }
+
+  /**
+   * Export suppressions as CSV
+   *
+   * Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept.
+   */
+  'POST /suppressions/export': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: {
+      /** As in the list. Without it, every suppression is exported. */
+      filter?: {
+        reason?: 'BOUNCE' | 'COMPLAINT' | 'MANUAL'
+        q?: string
+      }
+    }
+    response: {
+      message: string
+      jobId: string
+    }
+  }
+
+  /** Get the status of an export of suppressions */
+  'GET /suppressions/export/{jobId}': {
+    params: {
+      jobId: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: Job
+  }
+
+  /** Download the file of an export of suppressions */
+  'GET /suppressions/export/{jobId}/file': {
+    params: {
+      jobId: string
+    }
     query: undefined
     headers: undefined
     body: undefined
@@ -5603,7 +5431,9 @@ export const DOWNLOADS: ReadonlySet<string> = /* @__PURE__ */ new Set<string>([
   'GET /campaigns/export/{jobId}/file',
   'GET /contacts/export/{jobId}/file',
   'GET /contacts/import/{jobId}/errors',
+  'GET /emails/export/{jobId}/file',
   'GET /suppressions/export',
+  'GET /suppressions/export/{jobId}/file',
   'GET /uploads/{key}',
 ])
 
@@ -5762,18 +5592,6 @@ export class CampaignsApi extends Resource {
   readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /campaigns/{id}'>> =>
     this.call('DELETE /campaigns/{id}', { params: { id } }, options)
 
-  /** List the audience of a campaign. The contacts behind the numbers of `preflight`: who would get it now, and who would not. */
-  readonly audience = (id: string, query: Query<'GET /campaigns/{id}/audience'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/audience'>> =>
-    this.call('GET /campaigns/{id}/audience', { params: { id }, query }, options)
-
-  /** Iterates over all items of `audience`, page by page. */
-  readonly allAudience = (id: string, query: Omit<Query<'GET /campaigns/{id}/audience'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/audience'>['data'][number]> =>
-    iterateByCursor(
-      (limit, cursor) => this.audience(id, { ...query, limit, cursor }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
   /** List what was done to a campaign. Who started, scheduled, paused, resumed, cancelled or resent it, newest first. */
   readonly audit = (id: string, query: Query<'GET /campaigns/{id}/audit'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/audit'>> =>
     this.call('GET /campaigns/{id}/audit', { params: { id }, query }, options)
@@ -5789,10 +5607,6 @@ export class CampaignsApi extends Resource {
   /** Cancel a campaign. The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire. */
   readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/cancel'>> =>
     this.call('POST /campaigns/{id}/cancel', { params: { id } }, options)
-
-  /** Copy recipients of a campaign to a new static segment. By a job. The segment is there at once; recipients whose contact was deleted are left out. */
-  readonly copyToSegment = (id: string, body: Body<'POST /campaigns/{id}/copy-to-segment'>, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/copy-to-segment'>> =>
-    this.call('POST /campaigns/{id}/copy-to-segment', { params: { id }, body }, options)
 
   /** Duplicate a campaign. Copies content and audience into a new draft. */
   readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/duplicate'>> =>
@@ -5814,11 +5628,7 @@ export class CampaignsApi extends Resource {
   readonly export = (id: string, body: Body<'POST /campaigns/{id}/export'>, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/export'>> =>
     this.call('POST /campaigns/{id}/export', { params: { id }, body }, options)
 
-  /** List the first 48 hours of a campaign. Emails sent, and recipients that opened or clicked, by hour. Empty before the start. */
-  readonly hours = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/hours'>> =>
-    this.call('GET /campaigns/{id}/hours', { params: { id } }, options)
-
-  /** List the clicked links of a campaign. Clicks and people, without machines. */
+  /** List the links of a campaign. Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is listed as it was clicked, or as it is written if nobody clicked it. */
   readonly links = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/links'>> =>
     this.call('GET /campaigns/{id}/links', { params: { id } }, options)
 
@@ -5833,10 +5643,6 @@ export class CampaignsApi extends Resource {
   /** Change the rate of a campaign. Also while it is being sent. */
   readonly changeRate = (id: string, body: Body<'PUT /campaigns/{id}/rate'>, options: CallOptions = {}): Promise<Result<'PUT /campaigns/{id}/rate'>> =>
     this.call('PUT /campaigns/{id}/rate', { params: { id }, body }, options)
-
-  /** Count the recipients of a campaign by reason. Those that failed, were skipped or are open. Sent emails have no reason. */
-  readonly reasons = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/reasons'>> =>
-    this.call('GET /campaigns/{id}/reasons', { params: { id } }, options)
 
   /** List the recipients of a campaign. With the outcome of each and its reason. Recipients are fixed when the campaign starts. */
   readonly recipients = (id: string, query: Query<'GET /campaigns/{id}/recipients'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/recipients'>> =>
@@ -6000,7 +5806,7 @@ export class DomainsApi extends Resource {
 }
 
 export class EmailsApi extends Resource {
-  /** List emails, newest first. A search that takes longer than 3 s is a 503. */
+  /** List emails, newest first. A search that takes longer than 3 s is a 503: narrow it by time, status or recipient. */
   readonly list = (query: Query<'GET /emails'> = {}, options: CallOptions = {}): Promise<Result<'GET /emails'>> =>
     this.call('GET /emails', { query }, options)
 
@@ -6011,6 +5817,18 @@ export class EmailsApi extends Resource {
       (page) => page.data,
       { max, pageSize: query.limit },
     )
+
+  /** Export emails as CSV. Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept. */
+  readonly export = (body: Body<'POST /emails/export'> = {}, options: CallOptions = {}): Promise<Result<'POST /emails/export'>> =>
+    this.call('POST /emails/export', { body }, options)
+
+  /** Get the status of an export of emails */
+  readonly exportStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /emails/export/{jobId}'>> =>
+    this.call('GET /emails/export/{jobId}', { params: { jobId } }, options)
+
+  /** Download the file of an export of emails */
+  readonly exportFile = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /emails/export/{jobId}/file'>> =>
+    this.call('GET /emails/export/{jobId}/file', { params: { jobId } }, options)
 
   /** Get an email with its timeline */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /emails/{id}'>> =>
@@ -6284,10 +6102,6 @@ export class SegmentsApi extends Resource {
   readonly preview = (body: Body<'POST /segments/preview'>, options: CallOptions = {}): Promise<Result<'POST /segments/preview'>> =>
     this.call('POST /segments/preview', { body }, options)
 
-  /** Count the uses of all segments. For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days. */
-  readonly usageCounts = (options: CallOptions = {}): Promise<Result<'GET /segments/usage'>> =>
-    this.call('GET /segments/usage', {}, options)
-
   /** Get a segment */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}'>> =>
     this.call('GET /segments/{id}', { params: { id } }, options)
@@ -6324,18 +6138,6 @@ export class SegmentsApi extends Resource {
   readonly explain = (id: string, contactId: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/explain/{contactId}'>> =>
     this.call('GET /segments/{id}/explain/{contactId}', { params: { id, contactId } }, options)
 
-  /** List entries and exits of a segment. Newest first. They are recorded while the segment is tracked. */
-  readonly history = (id: string, query: Query<'GET /segments/{id}/history'> = {}, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/history'>> =>
-    this.call('GET /segments/{id}/history', { params: { id }, query }, options)
-
-  /** Iterates over all items of `history`, page by page. */
-  readonly allHistory = (id: string, query: Omit<Query<'GET /segments/{id}/history'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/{id}/history'>['data'][number]> =>
-    iterateByCursor(
-      (limit, cursor) => this.history(id, { ...query, limit, cursor }, options),
-      (page) => page.data,
-      { max, pageSize: query.limit },
-    )
-
   /** Add contacts to a static segment */
   readonly addMembers = (id: string, body: Body<'POST /segments/{id}/members'>, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/members'>> =>
     this.call('POST /segments/{id}/members', { params: { id }, body }, options)
@@ -6347,10 +6149,6 @@ export class SegmentsApi extends Resource {
   /** Count the members of a segment. Refreshes `memberCount`. Changes no membership and records no event. */
   readonly refresh = (id: string, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/refresh'>> =>
     this.call('POST /segments/{id}/refresh', { params: { id } }, options)
-
-  /** Get the usage of a segment */
-  readonly usage = (id: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/usage'>> =>
-    this.call('GET /segments/{id}/usage', { params: { id } }, options)
 }
 
 export class SuppressionsApi extends Resource {
@@ -6378,9 +6176,21 @@ export class SuppressionsApi extends Resource {
   readonly check = (body: Body<'POST /suppressions/check'>, options: CallOptions = {}): Promise<Result<'POST /suppressions/check'>> =>
     this.call('POST /suppressions/check', { body }, options)
 
-  /** Download all suppressions as CSV */
-  readonly export = (options: CallOptions = {}): Promise<Result<'GET /suppressions/export'>> =>
+  /** Download all suppressions as CSV. At once, without a job. */
+  readonly download = (options: CallOptions = {}): Promise<Result<'GET /suppressions/export'>> =>
     this.call('GET /suppressions/export', {}, options)
+
+  /** Export suppressions as CSV. Queues a job. Its file can be downloaded for 7 days; the newest five of a project are kept. */
+  readonly export = (body: Body<'POST /suppressions/export'> = {}, options: CallOptions = {}): Promise<Result<'POST /suppressions/export'>> =>
+    this.call('POST /suppressions/export', { body }, options)
+
+  /** Get the status of an export of suppressions */
+  readonly exportStatus = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /suppressions/export/{jobId}'>> =>
+    this.call('GET /suppressions/export/{jobId}', { params: { jobId } }, options)
+
+  /** Download the file of an export of suppressions */
+  readonly exportFile = (jobId: string, options: CallOptions = {}): Promise<Result<'GET /suppressions/export/{jobId}/file'>> =>
+    this.call('GET /suppressions/export/{jobId}/file', { params: { jobId } }, options)
 
   /** Remove a suppression. Of an address or a domain. A contact that the suppression unsubscribed stays unsubscribed. */
   readonly remove = (address: string, options: CallOptions = {}): Promise<Result<'DELETE /suppressions/{address}'>> =>

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { transact } from '../db/index.ts'
 import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'

@@ -24,14 +24,14 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('a reset of a project while its campaign is being sent: nothing is handed over after the answer', async () => {
+test('a reset of a project while its campaign is being sent: nothing is handed over any more', async () => {
   const { db } = node.sterna
   const project = await newCampaignProject(node.sterna as Parameters<typeof newCampaignProject>[0])
   await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity'`.execute(db)
   await project.subscribe('ada', 'bob', 'eve')
   const { id } = await project.create()
 
-  // The relay answers no recipient before the reset was answered: until then every message is on the wire without its end.
+  // The relay answers no recipient before the campaign was cancelled: until then every message is on the wire without its end.
   let answerRecipients = () => {}
   const held = new Promise<undefined>((resolve) => {
     answerRecipients = () => resolve(undefined)
@@ -43,18 +43,15 @@ test('a reset of a project while its campaign is being sent: nothing is handed o
   const states = () => many(db, sql<{ state: string }>`select state from emails where project_id = ${project.id}`)
   // The rows of the emails are still there when the relay answers, because the removal of the contacts before them takes a while.
   const removing = { on: 'delete' as const, table: 'contacts', when: sql`old.project_id = ${sql.lit(project.id)}` }
-  await whileSleeping(db, removing, async () => {
-    const answer = await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
-    expect(outcome(answer)).toEqual([200])
-    expect(await states()).toHaveLength(3)
-    return {
-      started: {},
-      meanwhile: async () => {
-        answerRecipients()
-        await eventually(async () => expect((await states()).filter(({ state }) => state === 'sending')).toEqual([]))
-      },
-    }
-  })
+  const { resetting } = await whileSleeping(db, removing, async () => ({
+    started: { resetting: project.owner.call('POST', `/users/@me/projects/${project.id}/reset`) },
+    meanwhile: async () => {
+      expect(await states()).toHaveLength(3)
+      answerRecipients()
+      await eventually(async () => expect((await states()).filter(({ state }) => state === 'sending')).toEqual([]))
+    },
+  }))
+  expect(outcome(await resetting)).toEqual([200])
   await eventually(async () => expect(await many(db, sql`select 1 from project_wipes`)).toEqual([]))
   expect([await states(), sink.messages]).toEqual([[], []])
 })

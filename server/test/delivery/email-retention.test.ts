@@ -10,6 +10,7 @@ import { preferenceLinks } from '../../src/preferences/link.ts'
 import { type Campaign, type CampaignProject, newCampaignProject } from '../campaigns/campaign-project.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
+import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
@@ -21,17 +22,16 @@ function removeOld({ monthsLater = 3 } = {}) {
   return removeOldEmails(sterna.db, createLog('silent'), { months: 1, now })
 }
 
-let project: CampaignProject
-beforeAll(async () => {
-  project = await newCampaignProject(sterna)
-  await project.subscribe('ada', 'bob', 'refuse')
-})
-
-const exists = async (id: string) => (await project.call('GET', `/emails/${id}`)).status === 200
-const countIn = async (table: string, column: string, id: string) =>
-  (await many(sterna.db, sql`select 1 from ${sql.table(table)} where project_id = ${project.id} and ${sql.ref(column)} = ${id}`)).length
-
 describe('emails older than the retention', () => {
+  let project: Awaited<ReturnType<typeof newSendingProject>>
+  beforeAll(async () => {
+    project = await newSendingProject(sterna)
+  })
+
+  const exists = async (id: string) => (await project.call('GET', `/emails/${id}`)).status === 200
+  const countIn = async (table: string, column: string, id: string) =>
+    (await many(sterna.db, sql`select 1 from ${sql.table(table)} where project_id = ${project.id} and ${sql.ref(column)} = ${id}`)).length
+
   test('are removed with their contents, attachments and messages; younger ones stay', async () => {
     const attachments = [{ filename: 'a.txt', content: 'aGVsbG8=', contentType: 'text/plain' }]
     const { id } = await project.sent({ to: 'ada@example.com', attachments })
@@ -90,6 +90,12 @@ describe('emails older than the retention', () => {
 })
 
 describe('the counters of a campaign', () => {
+  let project: CampaignProject
+  beforeAll(async () => {
+    project = await newCampaignProject(sterna)
+    await project.subscribe('ada', 'bob', 'refuse')
+  })
+
   const read = async (id: string) => ({
     campaign: await project.get(id),
     stats: (await project.call('GET', `/campaigns/${id}/stats`)).body,

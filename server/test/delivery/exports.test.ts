@@ -69,7 +69,7 @@ describe('an export of emails', () => {
 
   test('refuses a misspelt filter, which would export every email', async () => {
     const answer = await project.call('POST', '/emails/export', { filter: { statuses: ['SENT'] } })
-    expect([answer.status, issues(answer).map(([field]) => field)]).toEqual([422, ['filter']])
+    expect([answer.status, issues(answer).map(([field]) => field)]).toEqual([422, ['filter.statuses']])
   })
 })
 

@@ -129,7 +129,7 @@ describe('a project with many emails', () => {
         insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id, state, worker, due_at,
           unknown_since, crashes, campaign_id, test, request_id, ${sql.join(TIMES.map((time) => sql.ref(time)))})
         select ${many.id}, ('0199a000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid, ${many.id}, contact_id, address, 'TRANSACTIONAL', number || 'm',
-          0, ${many.id}, state, -1, 'infinity', 'infinity', 30, campaign_id, test, request_id,
+          0, ${many.id}, state, -1, 'infinity', case when state = 'unknown' then 'infinity'::timestamptz end, 30, campaign_id, test, request_id,
           ${sql.join(TIMES.map((time) => sql`case when time = ${time} then now() end`))}
         from (${rows}) as rows (number, contact_id, address, state, campaign_id, test, request_id, time)
       `.execute(sterna.db)
@@ -164,7 +164,6 @@ describe('a project with many emails', () => {
     [{ domain: 'rare.example' }, ['emails_by_domain'], 20],
     [{ search: 'given-failed' }, ['emails_by_given_request'], 3],
     [{}, ['emails_pkey'], 20],
-    [{ status: ['SENT'] }, ['emails_pkey'], 20],
     [{ campaignId, status: ['OPENED'] }, ['emails_of_campaign'], 3],
   ])('finds those of %j by indexes', async (filter, indexes, count) => {
     const ids = selectEmailIds(await selectEmails(sterna.db, many.id, filter), { limit: 20 })
@@ -190,6 +189,7 @@ describe('a project with many emails', () => {
         'GET',
         `/emails?campaignId=${campaignId}&status=OPENED,SENT&limit=100${cursor && `&cursor=${cursor}`}`,
       )
+      expect(body.error).toBeUndefined()
       listed.push(...body.data.map(({ id }: Email) => id))
       if (!body.hasMore) break
       cursor = body.cursor

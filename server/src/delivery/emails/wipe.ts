@@ -5,18 +5,25 @@ import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../../db/wipe
 /** Queued emails are deleted too: they are not sent any more. */
 export const wipeEmails = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'emails', scope)
 
-/** After the emails: contents that no email uses any more. */
+/**
+ * After the emails and campaigns: contents that no email uses any more. Those written later too, unless a campaign has them: a campaign that was
+ * started during the wipe is deleted with the others. Any other content is written together with its emails.
+ */
 export async function wipeContents(tx: Tx, scope: WipeScope) {
   const isUnused = sql`not exists (select from emails e where e.project_id = t.project_id and e.content_id = t.id)`
-  const which = sql`${createdInScope(scope)} and ${isUnused}`
+  const isOfCampaign = sql`exists (select from campaigns c where c.project_id = t.project_id and c.content_id = t.id)`
+  const which = sql`${isUnused} and (${createdInScope(scope)} or not ${isOfCampaign})`
   const deleted = await many(tx, sql<{ id: string }>`${wipeSql('contents', scope, { which })} returning id`)
   const ids = deleted.map(({ id }) => id)
   await sql`delete from attachments where project_id = ${scope.projectId} and content_id = any(${ids}::uuid[])`.execute(tx)
   return ids.length
 }
 
-/** After the emails: a stream without a row is not paused, and its emails would be sent. */
-export const wipeStreams = (tx: Tx, scope: WipeScope) => wipeRows(tx, 'streams', scope)
+/** After the emails: a stream without a row is not paused, and its emails would be sent. Also those of campaigns that were deleted. */
+export const wipeStreams = (tx: Tx, scope: WipeScope) =>
+  wipeRows(tx, 'streams', scope, {
+    which: sql`${createdInScope(scope)} or not exists (select from campaigns c where c.project_id = t.project_id and c.id = t.id)`,
+  })
 
 export const wipeStreamRates = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'stream_rates', scope, { which: sql`not exists (select from streams s where s.project_id = t.project_id and s.id = t.id)` })
