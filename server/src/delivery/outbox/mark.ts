@@ -68,7 +68,7 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
           -- One expression, or the planner scans the index of everything this worker has held lately.
           and case when e.state = 'sending' then e.worker end = ${worker}
           and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
-        order by e.project_id, e.id for no key update of e -- consistent lock order: avoids deadlocks
+        order by e.project_id, e.id for no key update -- consistent lock order: avoids deadlocks
       ), allowed as materialized (
         -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed.
         select h.* from held h where case when h."needsConsent" then
