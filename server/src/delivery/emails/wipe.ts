@@ -19,10 +19,14 @@ export async function wipeContents(tx: Tx, scope: WipeScope) {
   return ids.length
 }
 
-/** After the emails: a stream without a row is not paused, and its emails would be sent. Also those of campaigns that were deleted. */
+/**
+ * After the emails: a stream without a row is not paused, and its emails would be sent. Also those of campaigns that were started during the wipe
+ * and deleted with the others; only campaigns have a domain here.
+ */
 export const wipeStreams = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'streams', scope, {
-    which: sql`${createdInScope(scope)} or not exists (select from campaigns c where c.project_id = t.project_id and c.id = t.id)`,
+    which: sql`${createdInScope(scope)}
+      or t.from_domain <> '' and not exists (select from campaigns c where c.project_id = t.project_id and c.id = t.id)`,
   })
 
 export const wipeStreamRates = (tx: Tx, scope: WipeScope) =>
