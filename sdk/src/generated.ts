@@ -156,6 +156,7 @@ export type BillingConsumption = {
     total: number
     /** By UTC day and category, without zeros. */
     records: {
+      /** YYYY-MM-DD */
       date: string
       category: 'workflows' | 'campaigns' | 'transactional' | 'inbound'
       count: number
@@ -288,6 +289,13 @@ export type Campaign = {
   updatedAt: string
 }
 
+export type CampaignAudienceContact = {
+  contactId: string
+  email: string
+  /** Why the contact would not get the email; null if it would. */
+  reason: 'unsubscribed' | 'suppressed' | 'invalid' | null
+}
+
 export type CampaignAuditEntry = {
   id: string
   action: 'started' | 'scheduled' | 'unscheduled' | 'paused' | 'resumed' | 'cancelled' | 'resent' | 'rate_changed' | 'sent'
@@ -325,6 +333,15 @@ export type CampaignExcludedContact = {
   contactId: string | null
   email: string
   reason: 'unsubscribed' | 'suppressed' | 'invalid'
+}
+
+export type CampaignHour = {
+  /** Start of the hour, counted from the start of the campaign. */
+  from: string
+  sent: number
+  /** Recipients that opened the email first in this hour, without machines. */
+  opened: number
+  clicked: number
 }
 
 export type CampaignLink = {
@@ -375,6 +392,30 @@ export type CampaignPreflight = {
   ratePerMinute: number | null
   /** Duration at that rate. */
   estimatedSeconds: number | null
+}
+
+export type CampaignReason = {
+  outcome: 'sent' | 'failed' | 'skipped' | 'open'
+  reason:
+    | 'unsubscribed'
+    | 'suppressed'
+    | 'contact_deleted'
+    | 'project_deleted'
+    | 'cancelled'
+    | 'bounced'
+    | 'rejected'
+    | 'domain_not_verified'
+    | 'rendering'
+    | 'too_large'
+    | 'transient'
+    | 'expired'
+    | 'outcome_unknown'
+    | 'crashed'
+    | 'provider_paused'
+    | 'domain_paused'
+    | 'throttled'
+    | 'project_disabled' | null
+  recipients: number
 }
 
 export type CampaignRecipient = {
@@ -923,6 +964,18 @@ export type Member = {
   createdAt: string
 }
 
+export type MembershipChange = {
+  /** The id of the event. */
+  id: string
+  type: 'entry' | 'exit'
+  at: string
+  /** Null if the contact was deleted. */
+  contact: {
+    id: string
+    email: string
+  } | null
+}
+
 export type Project = {
   id: string
   name: string
@@ -1038,6 +1091,16 @@ export type Segment = {
   projectId: string
   createdAt: string
   updatedAt: string
+}
+
+export type SegmentUses = {
+  id: string
+  segmentCount: number
+  campaignCount: number
+  workflowCount: number
+  /** Entries of the last seven days. Null if the segment is not tracked. */
+  entered: number | null
+  left: number | null
 }
 
 export type Session = {
@@ -2006,6 +2069,34 @@ export interface Operations {
   }
 
   /**
+   * List the audience of a campaign
+   *
+   * The contacts behind the numbers of `preflight`: who would get it now, and who would not.
+   */
+  'GET /campaigns/{id}/audience': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      /** One part of the sum of `preflight`. Without it, all contacts that match. */
+      part?: 'recipients' | 'unsubscribed' | 'suppressed' | 'invalid'
+      /** Part of an address. */
+      search?: string
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignAudienceContact[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
+  /**
    * List what was done to a campaign
    *
    * Who started, scheduled, paused, resumed, cancelled or resent it, newest first.
@@ -2042,6 +2133,78 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: Campaign
+  }
+
+  /**
+   * Copy recipients of a campaign to a new static segment
+   *
+   * By a job. The segment is there at once; recipients whose contact was deleted are left out.
+   */
+  'POST /campaigns/{id}/copy-to-segment': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: {
+      /** Name of the new segment. */
+      name: string
+      /** As in the list of recipients. */
+      filter?: {
+        status?:
+          | 'PENDING'
+          | 'SENDING'
+          | 'SENT'
+          | 'DELIVERED'
+          | 'OPENED'
+          | 'CLICKED'
+          | 'BOUNCED'
+          | 'COMPLAINED'
+          | 'FAILED'
+          | 'SKIPPED'
+        outcome?: 'sent' | 'failed' | 'skipped' | 'open'
+        reason?:
+          | 'unsubscribed'
+          | 'suppressed'
+          | 'contact_deleted'
+          | 'project_deleted'
+          | 'cancelled'
+          | 'bounced'
+          | 'rejected'
+          | 'domain_not_verified'
+          | 'rendering'
+          | 'too_large'
+          | 'transient'
+          | 'expired'
+          | 'outcome_unknown'
+          | 'crashed'
+          | 'provider_paused'
+          | 'domain_paused'
+          | 'throttled'
+          | 'project_disabled'
+        /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
+        activity?:
+          | 'delivered'
+          | 'bounced'
+          | 'complained'
+          | 'opened'
+          | 'clicked'
+          | 'machineOpened'
+          | 'machineClicked'
+          | 'unsubscribed'
+          | 'notOpened'
+          | 'notClicked'
+        /** Recipients that clicked this link, without machines. */
+        link?: string
+        /** An address, or part of it. */
+        search?: string
+      }
+    }
+    response: {
+      message: string
+      jobId: string
+      segmentId: string
+    }
   }
 
   /**
@@ -2131,6 +2294,20 @@ export interface Operations {
           | 'throttled'
           | 'project_disabled'
           | 'invalid'
+        /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
+        activity?:
+          | 'delivered'
+          | 'bounced'
+          | 'complained'
+          | 'opened'
+          | 'clicked'
+          | 'machineOpened'
+          | 'machineClicked'
+          | 'unsubscribed'
+          | 'notOpened'
+          | 'notClicked'
+        /** Recipients that clicked this link, without machines. */
+        link?: string
         /** An address, or part of it. */
         search?: string
       }
@@ -2138,6 +2315,23 @@ export interface Operations {
     response: {
       message: string
       jobId: string
+    }
+  }
+
+  /**
+   * List the first 48 hours of a campaign
+   *
+   * Emails sent, and recipients that opened or clicked, by hour. Empty before the start.
+   */
+  'GET /campaigns/{id}/hours': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignHour[]
     }
   }
 
@@ -2202,6 +2396,23 @@ export interface Operations {
   }
 
   /**
+   * Count the recipients of a campaign by reason
+   *
+   * Those that failed, were skipped or are open. Sent emails have no reason.
+   */
+  'GET /campaigns/{id}/reasons': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: CampaignReason[]
+    }
+  }
+
+  /**
    * List the recipients of a campaign
    *
    * With the outcome of each and its reason. Recipients are fixed when the campaign starts.
@@ -2245,6 +2456,20 @@ export interface Operations {
         | 'domain_paused'
         | 'throttled'
         | 'project_disabled'
+      /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
+      activity?:
+        | 'delivered'
+        | 'bounced'
+        | 'complained'
+        | 'opened'
+        | 'clicked'
+        | 'machineOpened'
+        | 'machineClicked'
+        | 'unsubscribed'
+        | 'notOpened'
+        | 'notClicked'
+      /** Recipients that clicked this link, without machines. */
+      link?: string
       /** An address, or part of it. */
       search?: string
     }
@@ -3805,6 +4030,21 @@ export interface Operations {
     }
   }
 
+  /**
+   * Count the uses of all segments
+   *
+   * For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days.
+   */
+  'GET /segments/usage': {
+    params: undefined
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      data: SegmentUses[]
+    }
+  }
+
   /** Get a segment */
   'GET /segments/{id}': {
     params: {
@@ -3954,6 +4194,31 @@ export interface Operations {
     }
   }
 
+  /**
+   * List entries and exits of a segment
+   *
+   * Newest first. They are recorded while the segment is tracked.
+   */
+  'GET /segments/{id}/history': {
+    params: {
+      id: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      type?: 'entry' | 'exit'
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: MembershipChange[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
+  }
+
   /** Add contacts to a static segment */
   'POST /segments/{id}/members': {
     params: {
@@ -4011,6 +4276,30 @@ export interface Operations {
     body: undefined
     response: {
       memberCount: number
+    }
+  }
+
+  /** Get the usage of a segment */
+  'GET /segments/{id}/usage': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: {
+      usedInSegments: {
+        id: string
+        name: string
+      }[]
+      usedInCampaigns: {
+        id: string
+        name: string
+      }[]
+      usedInWorkflows: {
+        id: string
+        name: string
+      }[]
     }
   }
 
@@ -5592,6 +5881,18 @@ export class CampaignsApi extends Resource {
   readonly delete = (id: string, options: CallOptions = {}): Promise<Result<'DELETE /campaigns/{id}'>> =>
     this.call('DELETE /campaigns/{id}', { params: { id } }, options)
 
+  /** List the audience of a campaign. The contacts behind the numbers of `preflight`: who would get it now, and who would not. */
+  readonly audience = (id: string, query: Query<'GET /campaigns/{id}/audience'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/audience'>> =>
+    this.call('GET /campaigns/{id}/audience', { params: { id }, query }, options)
+
+  /** Iterates over all items of `audience`, page by page. */
+  readonly allAudience = (id: string, query: Omit<Query<'GET /campaigns/{id}/audience'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/audience'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.audience(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
   /** List what was done to a campaign. Who started, scheduled, paused, resumed, cancelled or resent it, newest first. */
   readonly audit = (id: string, query: Query<'GET /campaigns/{id}/audit'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/audit'>> =>
     this.call('GET /campaigns/{id}/audit', { params: { id }, query }, options)
@@ -5607,6 +5908,10 @@ export class CampaignsApi extends Resource {
   /** Cancel a campaign. The campaign must be scheduled or being sent. No further email is sent, except for messages that are on the wire. */
   readonly cancel = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/cancel'>> =>
     this.call('POST /campaigns/{id}/cancel', { params: { id } }, options)
+
+  /** Copy recipients of a campaign to a new static segment. By a job. The segment is there at once; recipients whose contact was deleted are left out. */
+  readonly copyToSegment = (id: string, body: Body<'POST /campaigns/{id}/copy-to-segment'>, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/copy-to-segment'>> =>
+    this.call('POST /campaigns/{id}/copy-to-segment', { params: { id }, body }, options)
 
   /** Duplicate a campaign. Copies content and audience into a new draft. */
   readonly duplicate = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/duplicate'>> =>
@@ -5628,6 +5933,10 @@ export class CampaignsApi extends Resource {
   readonly export = (id: string, body: Body<'POST /campaigns/{id}/export'>, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/export'>> =>
     this.call('POST /campaigns/{id}/export', { params: { id }, body }, options)
 
+  /** List the first 48 hours of a campaign. Emails sent, and recipients that opened or clicked, by hour. Empty before the start. */
+  readonly hours = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/hours'>> =>
+    this.call('GET /campaigns/{id}/hours', { params: { id } }, options)
+
   /** List the links of a campaign. Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is listed as it was clicked, or as it is written if nobody clicked it. */
   readonly links = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/links'>> =>
     this.call('GET /campaigns/{id}/links', { params: { id } }, options)
@@ -5643,6 +5952,10 @@ export class CampaignsApi extends Resource {
   /** Change the rate of a campaign. Also while it is being sent. */
   readonly changeRate = (id: string, body: Body<'PUT /campaigns/{id}/rate'>, options: CallOptions = {}): Promise<Result<'PUT /campaigns/{id}/rate'>> =>
     this.call('PUT /campaigns/{id}/rate', { params: { id }, body }, options)
+
+  /** Count the recipients of a campaign by reason. Those that failed, were skipped or are open. Sent emails have no reason. */
+  readonly reasons = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/reasons'>> =>
+    this.call('GET /campaigns/{id}/reasons', { params: { id } }, options)
 
   /** List the recipients of a campaign. With the outcome of each and its reason. Recipients are fixed when the campaign starts. */
   readonly recipients = (id: string, query: Query<'GET /campaigns/{id}/recipients'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/recipients'>> =>
@@ -6102,6 +6415,10 @@ export class SegmentsApi extends Resource {
   readonly preview = (body: Body<'POST /segments/preview'>, options: CallOptions = {}): Promise<Result<'POST /segments/preview'>> =>
     this.call('POST /segments/preview', { body }, options)
 
+  /** Count the uses of all segments. For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days. */
+  readonly usageCounts = (options: CallOptions = {}): Promise<Result<'GET /segments/usage'>> =>
+    this.call('GET /segments/usage', {}, options)
+
   /** Get a segment */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}'>> =>
     this.call('GET /segments/{id}', { params: { id } }, options)
@@ -6138,6 +6455,18 @@ export class SegmentsApi extends Resource {
   readonly explain = (id: string, contactId: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/explain/{contactId}'>> =>
     this.call('GET /segments/{id}/explain/{contactId}', { params: { id, contactId } }, options)
 
+  /** List entries and exits of a segment. Newest first. They are recorded while the segment is tracked. */
+  readonly history = (id: string, query: Query<'GET /segments/{id}/history'> = {}, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/history'>> =>
+    this.call('GET /segments/{id}/history', { params: { id }, query }, options)
+
+  /** Iterates over all items of `history`, page by page. */
+  readonly allHistory = (id: string, query: Omit<Query<'GET /segments/{id}/history'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/{id}/history'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.history(id, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
+
   /** Add contacts to a static segment */
   readonly addMembers = (id: string, body: Body<'POST /segments/{id}/members'>, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/members'>> =>
     this.call('POST /segments/{id}/members', { params: { id }, body }, options)
@@ -6149,6 +6478,10 @@ export class SegmentsApi extends Resource {
   /** Count the members of a segment. Refreshes `memberCount`. Changes no membership and records no event. */
   readonly refresh = (id: string, options: CallOptions = {}): Promise<Result<'POST /segments/{id}/refresh'>> =>
     this.call('POST /segments/{id}/refresh', { params: { id } }, options)
+
+  /** Get the usage of a segment */
+  readonly usage = (id: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}/usage'>> =>
+    this.call('GET /segments/{id}/usage', { params: { id } }, options)
 }
 
 export class SuppressionsApi extends Resource {
