@@ -229,6 +229,21 @@ const events = createRoute({
   component: lazyRouteComponent(() => import('./features/events/events-page.tsx'), 'EventsPage'),
   validateSearch: listSearch('event'),
 })
+const activity = createRoute({
+  getParentRoute: inProject,
+  path: '/activity',
+  component: lazyRouteComponent(() => import('./features/activity/activity-page.tsx'), 'ActivityPage'),
+  validateSearch: listSearch('kind', 'person', 'time'),
+})
+const ANALYTICS_SEARCH = ['days', 'source', 'tab', 'by'] as const
+type AnalyticsSearch = { [Name in (typeof ANALYTICS_SEARCH)[number]]?: string }
+const analytics = createRoute({
+  getParentRoute: inProject,
+  path: '/analytics',
+  component: lazyRouteComponent(() => import('./features/analytics/analytics-page.tsx'), 'AnalyticsPage'),
+  validateSearch: (search: Search): AnalyticsSearch =>
+    Object.fromEntries(ANALYTICS_SEARCH.flatMap((name) => (text(search[name]) ? [[name, text(search[name])]] : []))),
+})
 const doctor = createRoute({
   getParentRoute: inProject,
   path: '/doctor',
@@ -331,6 +346,8 @@ export const router = createRouter({
         emails,
         email,
         events,
+        activity,
+        analytics,
         doctor,
         domains,
         suppressions,

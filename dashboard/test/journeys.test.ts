@@ -5,7 +5,7 @@ import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, OWNER, startDashboard } from './support/dashboard.ts'
 import { seedProject } from './support/seed.ts'
 
-const { open, openProject, takeErrors } = startDashboard()
+const { open, openProject, takeErrors, countEmails } = startDashboard()
 
 test('a new user gets from signing up to a tested template: first email, domain, import with a mapping, preview as a person, timeline', async () => {
   const page = await open()
@@ -587,4 +587,68 @@ test('steps that somebody else has changed are a conflict, and what the server r
   await button(page, 'Load theirs').click()
   await heading(page, 'Nobody comes to these steps')
   await page.getByText('Theirs').first().waitFor()
+})
+
+test('a cap is set, reached and raised; rates, figures and activity are shown', async () => {
+  const { page, project } = await openProject()
+  const { request } = page.context()
+  const headers = { authorization: `Bearer ${project.secret}` }
+  await request.post('/domains', { data: { domain: 'cap.example.com' }, headers })
+  const data = { to: 'bounce@example.com', subject: 'Capped', body: '<p>Hello</p>', from: 'hello@cap.example.com' }
+  await request.post('/v1/send', { data, headers })
+
+  await page.goto(`/app/p/${project.id}/settings/billing`)
+  await button(page, 'Set a cap… for transactional').click()
+  await page.getByLabel('Emails per period').fill('none')
+  expect(await button(page, 'Save the cap').isDisabled()).toBe(true)
+  await fillAndSubmit(page, { 'Emails per period': '10' }, 'Save the cap')
+  await page.getByText('of 10 (0 %)').waitFor()
+  await countEmails(project.id, 'transactional', 10)
+  await page.keyboard.press('g')
+  await page.keyboard.press('o')
+  await page.getByText('The cap of transactional emails is reached.').waitFor()
+  await page.getByRole('link', { name: 'Raise the cap' }).click()
+  await page.getByText('Reached. /v1/send answers 402.').waitFor()
+  expect(await findPageProblems(page, 'a cap that is reached')).toEqual([])
+  await button(page, 'Raise the cap… for transactional').click()
+  await fillAndSubmit(page, { 'Emails per period': '1,000' }, 'Save the cap')
+  await page.getByText('of 1,000 (1 %)').waitFor()
+  await page.getByText('Reached.').waitFor({ state: 'detached' })
+
+  await page.getByRole('link', { name: 'Security' }).click()
+  await page.getByText('All rates are healthy.').waitFor()
+  await page.getByText('This project was never stopped.').waitFor()
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('a')
+  await heading(page, 'Activity')
+  await button(page, 'Filter').click()
+  await button(page, 'Kind').click()
+  await page.getByLabel('Email bounced').check()
+  await button(page, 'Apply').click()
+  await page.waitForURL(/kind=email\.bounced/)
+  await expect.poll(() => page.locator('[data-row]').count(), { timeout: 15_000 }).toBe(1)
+  await button(page, 'Email bounced').click()
+  await page.getByRole('link', { name: 'Open what it is about' }).click()
+  await heading(page, 'Capped')
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('n')
+  await heading(page, 'Analytics')
+  await button(page, '7 days').click()
+  await page.waitForURL(/days=7/)
+  await page.getByRole('tab', { name: 'Deliverability' }).click()
+  // Figures are counted a few seconds later.
+  await expect
+    .poll(
+      async () => {
+        await page.reload()
+        return page.getByText('1 of sent or refused').count()
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(1)
+  await page.getByRole('link', { name: 'Open the list behind bounced' }).click()
+  await page.waitForURL(/status=BOUNCED/)
+  await expect.poll(() => page.locator('[data-row]').count()).toBe(1)
 })

@@ -1,5 +1,7 @@
 import {
   Ban,
+  Activity,
+  ChartLine,
   FileText,
   Globe,
   House,
@@ -25,6 +27,8 @@ export type Entry = {
     | '/app/p/$projectId/segments'
     | '/app/p/$projectId/emails'
     | '/app/p/$projectId/events'
+    | '/app/p/$projectId/activity'
+    | '/app/p/$projectId/analytics'
     | '/app/p/$projectId/doctor'
     | '/app/p/$projectId/domains'
     | '/app/p/$projectId/suppressions'
@@ -60,7 +64,9 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
     label: 'Watch',
     entries: [
       { to: '/app/p/$projectId/emails', label: 'Emails', icon: Mails, keys: 'g e' },
+      { to: '/app/p/$projectId/activity', label: 'Activity', icon: Activity, keys: 'g a' },
       { to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v' },
+      { to: '/app/p/$projectId/analytics', label: 'Analytics', icon: ChartLine, keys: 'g n' },
     ],
   },
   {

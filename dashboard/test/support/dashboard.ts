@@ -40,6 +40,7 @@ export function startDashboard() {
     /** For facts that would take too long to come about. */
     db: () => sterna.db,
     accountEmails: () => sterna.accountEmails(),
+    countEmails: (...counted: Parameters<typeof sterna.countEmails>) => sterna.countEmails(...counted),
     open,
     /** Errors of pages and failed requests so far, for a test that provokes some. */
     takeErrors: () => pageErrors.splice(0),

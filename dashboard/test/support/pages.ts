@@ -20,6 +20,8 @@ export const PAGES: Record<string, string> = {
   workflows: '/app/p/{p}/workflows',
   emails: '/app/p/{p}/emails',
   events: '/app/p/{p}/events',
+  activity: '/app/p/{p}/activity',
+  analytics: '/app/p/{p}/analytics',
   domains: '/app/p/{p}/domains',
   suppressions: '/app/p/{p}/suppressions',
   sandbox: '/app/p/{p}/sandbox',
@@ -60,6 +62,9 @@ export const FULL_ONLY: Record<string, string> = {
   'workflow-try': '/app/p/{p}/workflows/{workflow}/try?person={contact}',
   'executions-peek': '/app/p/{p}/workflows/{workflow}/executions?peek={execution}',
   'workflow-settings': '/app/p/{p}/workflows/{workflow}/settings',
+  'analytics-engagement': '/app/p/{p}/analytics?tab=engagement&by=template',
+  'activity-peek': '/app/p/{p}/activity?kind=email.bounced',
+  'analytics-deliverability': '/app/p/{p}/analytics?tab=deliverability',
   'workflow-empty': '/app/p/{p}/workflows/{emptyWorkflow}/executions',
   campaign: '/app/p/{p}/campaigns/{campaign}',
   'campaign-recipients': '/app/p/{p}/campaigns/{campaign}/recipients',
@@ -75,6 +80,7 @@ export const FULL_ONLY: Record<string, string> = {
   'segment-history': '/app/p/{p}/segments/{segment}/history',
   'segments-peek': '/app/p/{p}/segments?peek={segment}',
   'segment-static': '/app/p/{p}/segments/{list}',
+  'analytics-people': '/app/p/{p}/analytics?tab=people',
 }
 
 /** `ids` are what `seedProject` made: a value for each placeholder. */

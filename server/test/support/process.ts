@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { sql } from 'kysely'
 import { listAccountEmails, readAccountEmail } from '../../src/account-emails/account-email.ts'
 import { connect } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -104,6 +105,11 @@ export async function startSterna(env: Record<string, string> = {}) {
   return {
     url: node.url,
     db,
+    /** Counts emails as an installation that really sends does: those of the sandbox are not counted. */
+    countEmails: (projectId: string, kind: 'transactional' | 'campaigns', n: number) =>
+      sql`
+        insert into email_count_deltas (project_id, kind, hour, n) values (${projectId}, ${kind}, date_trunc('hour', now(), 'UTC'), ${n})
+      `.execute(db),
     async accountEmails() {
       const emails = await listAccountEmails(db, 100)
       return Promise.all(emails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))

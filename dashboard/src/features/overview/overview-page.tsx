@@ -1,106 +1,296 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { ContactLink } from '../../projects/contact-link.tsx'
+import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../projects/activity.ts'
 import { useProject } from '../../projects/current.ts'
+import { Figure, Figures } from '../../projects/figure.tsx'
+import { type Period, periodOf, readDays, sumOf } from '../../projects/period.ts'
+import { PeriodPicker } from '../../projects/period-picker.tsx'
+import { meQuery } from '../../session/queries.ts'
+import { Banner } from '../../ui/banner.tsx'
+import { buttonClass } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
-import { Count } from '../../ui/count.tsx'
+import { Chart, SparkLine } from '../../ui/chart.tsx'
+import { Count, formatCount, Percent } from '../../ui/count.tsx'
 import { Page } from '../../ui/page.tsx'
+import { PathLink } from '../../ui/path-link.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
+import { alertsOf, PAUSE_WORDS } from './alerts.ts'
 import { Onboarding, useSteps } from './onboarding.tsx'
-import { latestEmailsQuery, latestEventsQuery, setupStateQuery } from './queries.ts'
+import {
+  domainsQuery,
+  growthQuery,
+  latestEmailsQuery,
+  limitsQuery,
+  newestActivityQuery,
+  securityQuery,
+  seriesQuery,
+  topCampaignsQuery,
+  underWayQuery,
+  upcomingQuery,
+  verdictQuery,
+} from './queries.ts'
 
 const LIVE_MS = 30_000
 
+/** Is all well, and what needs me. */
 export function OverviewPage() {
-  const { id } = useProject()
+  const project = useProject()
+  const { days } = useSearch({ from: '/app/p/$projectId/' })
   const steps = useSteps()
-  const emails = useQuery({ ...latestEmailsQuery(id), refetchInterval: LIVE_MS }).data
+  const emails = useQuery({ ...latestEmailsQuery(project.id), refetchInterval: LIVE_MS }).data
   const isNew = steps?.some(({ isDone }) => !isDone)
+  const hasSent = emails !== undefined && emails.total > 0
+  const period = periodOf(readDays(days), project.timezone, Date.now())
   return (
-    <Page title="Overview" width="full" loading={!steps || !emails}>
+    <Page
+      title="Overview"
+      width="full"
+      loading={!steps || !emails}
+      actions={
+        hasSent && (
+          <>
+            <PeriodPicker days={period.days} />
+            <PathLink to={`/app/p/${project.id}/campaigns`} className={`${buttonClass('primary', 'sm')} max-sm:hidden`}>
+              New campaign
+            </PathLink>
+          </>
+        )
+      }
+    >
+      <Alerts />
       {steps && isNew && <Onboarding steps={steps} />}
-      {emails && emails.total > 0 && <RecentFacts />}
+      {hasSent && <Facts period={period} />}
     </Page>
   )
 }
 
-function RecentFacts() {
-  const { id: projectId } = useProject()
-  const contactCount = useQuery(setupStateQuery(projectId)).data?.contactCount
-  const emails = useQuery(latestEmailsQuery(projectId)).data
-  const events = useQuery({ ...latestEventsQuery(projectId), refetchInterval: LIVE_MS }).data
+/** Nothing when all is well. */
+function Alerts() {
+  const project = useProject()
+  const live = { refetchInterval: LIVE_MS }
+  const domains = useQuery(domainsQuery(project.id)).data ?? []
+  const security = useQuery({ ...securityQuery(project.id), ...live }).data
+  const limits = useQuery({ ...limitsQuery(project.id), ...live }).data
+  const campaigns = useQuery({ ...underWayQuery(project.id), ...live }).data ?? []
+  const paused = campaigns.flatMap(({ id, name, pausedReason }) => (pausedReason ? [{ id, name, reason: PAUSE_WORDS[pausedReason] }] : []))
+  const isOperator = useQuery(meQuery).data?.operator ?? false
+  const doctor = useQuery({ ...verdictQuery, enabled: isOperator }).data
+  const alerts = alertsOf({ domains, security, limits, paused, doctor })
+  if (alerts.length === 0) return null
+  return (
+    <div className="space-y-2">
+      {alerts.map(({ id, tone, text, fix, path }) => (
+        <Banner
+          key={id}
+          tone={tone}
+          action={
+            <PathLink to={`/app/p/${project.id}${path}`} className="rounded-sm font-medium underline underline-offset-4">
+              {fix}
+            </PathLink>
+          }
+        >
+          {text}
+        </Banner>
+      ))}
+    </div>
+  )
+}
+
+function Facts({ period }: { period: Period }) {
   return (
     <>
-      <dl className="grid grid-cols-3 divide-x divide-line rounded-lg border border-line bg-surface">
-        <Figure label="Contacts" to="contacts" value={contactCount} />
-        <Figure label="Emails" to="emails" value={emails?.total} />
-        <Figure label="Events" to="events" value={events?.total} />
-      </dl>
-      <div className="grid grid-cols-1 gap-4 lg:grid-cols-2">
-        <Card title="Latest emails" flush>
-          <ul className="divide-y divide-line text-ui">
-            {emails?.data.map(({ id, to, subject, status, outcomeUnknownSince, createdAt }) => (
-              <Row
-                key={id}
-                title={
-                  <Link
-                    to="/app/p/$projectId/emails/$emailId"
-                    params={{ projectId, emailId: id }}
-                    className="rounded-sm hover:text-accent hover:underline"
-                    title={subject}
-                  >
-                    {subject}
-                  </Link>
-                }
-                detail={to}
-                time={createdAt}
-              >
-                <Status kind="email" status={outcomeUnknownSince ? 'UNKNOWN' : status} />
-              </Row>
-            ))}
-          </ul>
-        </Card>
-        <Card title="Latest events" flush>
-          <ul className="divide-y divide-line text-ui">
-            {events?.data.map(({ id, name, contact, contactId, createdAt }) => (
-              <Row key={id} title={name} detail={contactId ? <ContactLink contact={contact} /> : 'No contact'} time={createdAt} />
-            ))}
-          </ul>
-        </Card>
+      <Results period={period} />
+      <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_24rem]">
+        <NewestActivity />
+        <div className="space-y-4">
+          <Now />
+          <TopCampaigns />
+        </div>
       </div>
     </>
   )
 }
 
-/** Every figure opens its list. */
-function Figure({ label, to, value }: { label: string; to: 'contacts' | 'emails' | 'events'; value: number | undefined }) {
-  const { id: projectId } = useProject()
+const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0)
+const percent = (value: number) => new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(value)
+
+/** Four figures with their days and their change, and the days as a chart. */
+function Results({ period }: { period: Period }) {
+  const project = useProject()
+  const series = useQuery({ ...seriesQuery(project.id, period), refetchInterval: LIVE_MS }).data
+  const growth = useQuery({ ...growthQuery(project.id, period), refetchInterval: LIVE_MS }).data
+  // The size of the figures and the chart, so that nothing moves when they come.
+  if (!series || !growth) return <div className="min-h-[26rem]" />
+  const { current, before } = series
+  const total = (points: typeof current, name: 'emails' | 'delivered' | 'clicks' | 'opens' | 'machineOpens') => sumOf(points, name)
+  const sent = total(current, 'emails')
+  const sentBefore = total(before, 'emails')
+  const rate = (name: 'delivered' | 'clicks') => ({
+    now: share(total(current, name), sent),
+    before: share(total(before, name), sentBefore),
+    format: percent,
+  })
+  const emails = (statuses: string) =>
+    `/app/p/${project.id}/emails?${new URLSearchParams({ created: `${period.from}..${period.to}`, ...(statuses && { status: statuses }) })}`
   return (
-    <div className="relative min-w-0 px-4 py-3 hover:bg-sunken/70">
-      <dt className="text-muted text-xs">{label}</dt>
-      <dd className="truncate font-semibold text-figure">
-        {value === undefined ? ' ' : <Count value={value} />}
-        <Link to={`/app/p/$projectId/${to}`} params={{ projectId }} className="after:absolute after:inset-0" aria-label={`Open ${to}`} />
-      </dd>
-    </div>
+    <>
+      <Figures>
+        <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sentBefore }} to={emails('')}>
+          <SparkLine values={current.map((day) => day.emails)} />
+        </Figure>
+        <Figure
+          label="Delivered"
+          value={<Percent value={rate('delivered').now} />}
+          change={rate('delivered')}
+          note={`${formatCount(total(current, 'delivered'))} of sent`}
+          to={emails('DELIVERED,OPENED,CLICKED')}
+        >
+          <SparkLine values={current.map((day) => share(day.delivered, day.emails))} />
+        </Figure>
+        <Figure
+          label="Clicked by people"
+          value={<Percent value={rate('clicks').now} />}
+          change={rate('clicks')}
+          note={`${formatCount(total(current, 'opens'))} opened, ${formatCount(total(current, 'machineOpens'))} by machines`}
+          to={emails('CLICKED')}
+        >
+          <SparkLine values={current.map((day) => share(day.clicks, day.emails))} />
+        </Figure>
+        <Figure
+          label="New subscribers"
+          value={formatCount(sumOf(growth.current, 'newSubscribers'))}
+          change={{ now: sumOf(growth.current, 'newSubscribers'), before: sumOf(growth.before, 'newSubscribers') }}
+          to={`/app/p/${project.id}/analytics?tab=people&days=${period.days}`}
+        >
+          <SparkLine values={growth.current.map((day) => day.newSubscribers)} />
+        </Figure>
+      </Figures>
+      <Card
+        title="Emails sent"
+        description={`${period.days} days of ${period.timezone}`}
+        actions={
+          <PathLink to={`/app/p/${project.id}/analytics?days=${period.days}`} className="link text-ui">
+            All figures
+          </PathLink>
+        }
+      >
+        <Chart
+          label="Emails sent"
+          dates={current.map(({ date }) => date)}
+          series={[{ label: 'Sent', values: current.map((day) => day.emails), before: before.map((day) => day.emails) }]}
+          isLastOpen
+          height={180}
+        />
+      </Card>
+    </>
   )
 }
 
-type RowProps = { title: ReactNode; detail: ReactNode; time: string; children?: ReactNode }
+function NewestActivity() {
+  const project = useProject()
+  const newest = useQuery({ ...newestActivityQuery(project.id), refetchInterval: LIVE_MS }).data
+  return (
+    <Card
+      title="Activity"
+      actions={
+        <PathLink to={`/app/p/${project.id}/activity`} className="link text-ui">
+          All activity
+        </PathLink>
+      }
+      flush
+    >
+      <ul className="min-h-96 divide-y divide-line border-line border-t text-ui">
+        {newest?.map((activity) => {
+          const path = pathOf(activity)
+          const about = [subjectOf(activity), activity.contactEmail].filter(Boolean).join(' · ')
+          return (
+            <li key={activity.id} className="relative flex min-h-10 items-center gap-3 px-4 py-1.5">
+              <div className="min-w-0 flex-1">
+                <p className="truncate font-medium">
+                  {path ? (
+                    <PathLink to={`/app/p/${project.id}${path}`} className="rounded-sm hover:text-accent hover:underline">
+                      {ACTIVITY_WORDS[activity.type] ?? activity.type}
+                    </PathLink>
+                  ) : (
+                    (ACTIVITY_WORDS[activity.type] ?? activity.type)
+                  )}
+                  {isByMachine(activity) && <span className="font-normal text-muted"> by a machine</span>}
+                </p>
+                <p className="truncate text-muted text-xs" title={about}>
+                  {about}
+                </p>
+              </div>
+              <span className="w-20 shrink-0 text-right text-muted text-xs">
+                <Time value={activity.timestamp} />
+              </span>
+            </li>
+          )
+        })}
+        {newest?.length === 0 && <li className="px-4 py-3 text-muted">Quiet so far.</li>}
+      </ul>
+    </Card>
+  )
+}
 
-function Row({ title, detail, time, children }: RowProps) {
+/** What is being sent, and what is due. */
+function Now() {
+  const project = useProject()
+  const campaigns = useQuery(underWayQuery(project.id)).data?.filter(({ status }) => status === 'SENDING') ?? []
+  const due = useQuery({ ...upcomingQuery(project.id), refetchInterval: LIVE_MS }).data ?? []
+  return (
+    <Card title="Now and next" flush>
+      <ul className="divide-y divide-line border-line border-t text-ui">
+        {campaigns.map(({ id, name, status }) => (
+          <Line key={id} path={`/campaigns/${id}`} text={name}>
+            <Status kind="campaign" status={status} />
+          </Line>
+        ))}
+        {due.map((each) => (
+          <Line key={each.id} path={pathOf(each)} text={describeUpcoming(each)}>
+            <Time value={each.timestamp} />
+          </Line>
+        ))}
+        {campaigns.length + due.length === 0 && <li className="px-4 py-3 text-muted">Nothing is being sent or waits for its time.</li>}
+      </ul>
+    </Card>
+  )
+}
+
+function Line({ path, text, children }: { path: string | undefined; text: string; children: ReactNode }) {
+  const project = useProject()
   return (
     <li className="flex min-h-10 items-center gap-3 px-4 py-1.5">
-      <div className="min-w-0 flex-1">
-        <p className="truncate font-medium">{title}</p>
-        <p className="truncate text-muted text-xs">{detail}</p>
-      </div>
-      {children && <span className="shrink-0 text-xs">{children}</span>}
-      <span className="w-20 shrink-0 text-right text-muted text-xs">
-        <Time value={time} />
-      </span>
+      {path ? (
+        <PathLink
+          to={`/app/p/${project.id}${path}`}
+          className="min-w-0 flex-1 truncate rounded-sm hover:text-accent hover:underline"
+          title={text}
+        >
+          {text}
+        </PathLink>
+      ) : (
+        <span className="min-w-0 flex-1 truncate">{text}</span>
+      )}
+      <span className="shrink-0 text-muted text-xs">{children}</span>
     </li>
+  )
+}
+
+function TopCampaigns() {
+  const project = useProject()
+  const top = useQuery(topCampaignsQuery(project.id)).data
+  if (!top?.length) return null
+  return (
+    <Card title="Most clicked campaigns" flush>
+      <ul className="divide-y divide-line border-line border-t text-ui">
+        {top.map(({ id, name, sentCount, clickRate }) => (
+          <Line key={id} path={`/campaigns/${id}`} text={name}>
+            <Percent value={clickRate / 100} /> of <Count value={sentCount} />
+          </Line>
+        ))}
+      </ul>
+    </Card>
   )
 }

@@ -21,9 +21,11 @@ const LANGUAGES: Record<Project['language'], string> = {
   zh: '中文',
 }
 
+const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+
 export function SettingsPage() {
   const project = useProject()
-  const { draft, mayManage, refusal } = useSettingsDraft('settings', ['name', 'language'])
+  const { draft, mayManage, refusal } = useSettingsDraft('settings', ['name', 'language', 'timezone'])
   const problem = refusal ?? (draft.values.name.trim() ? undefined : 'The project needs a name')
   return (
     <EditorFrame title="General" draft={draft} consequence="Saving applies to all email sent from now on" {...(problem && { problem })}>
@@ -47,6 +49,19 @@ export function SettingsPage() {
                 onChange={(event) => draft.set({ language: event.target.value as Project['language'] })}
               />
             </Field>
+            <Field name="timezone" label="Time zone" hint="Days of the overview and the analytics are days of this zone.">
+              <Input
+                value={draft.values.timezone}
+                list="time-zones"
+                autoComplete="off"
+                onChange={(event) => draft.set({ timezone: event.target.value })}
+              />
+            </Field>
+            <datalist id="time-zones">
+              {ZONES.map((zone) => (
+                <option key={zone} value={zone} />
+              ))}
+            </datalist>
           </fieldset>
         </Card>
         {project.role === 'OWNER' && <DangerZone />}

@@ -5,7 +5,7 @@ import { useDraft } from '../../editor/use-draft.ts'
 import { canManage, useProject } from '../../projects/current.ts'
 import { projectsQuery } from '../../projects/queries.ts'
 
-type Setting = 'name' | 'tracking' | 'language'
+type Setting = 'name' | 'tracking' | 'language' | 'timezone'
 
 /** Some settings of the project, edited together. `name` is that of the draft. */
 export function useSettingsDraft<Key extends Setting>(name: string, keys: readonly Key[]) {

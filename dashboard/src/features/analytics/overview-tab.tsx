@@ -1,0 +1,92 @@
+import { useProject } from '../../projects/current.ts'
+import { Figure, Figures } from '../../projects/figure.tsx'
+import { type Period, sumOf } from '../../projects/period.ts'
+import { Chart } from '../../ui/chart.tsx'
+import { formatCount } from '../../ui/count.tsx'
+import { emailsPath } from './emails-path.ts'
+import { Panel } from './panel.tsx'
+import type { Point, Source } from './queries.ts'
+import { percentOf, type Rate, shareOf } from './rates.ts'
+
+export type Series = { before: Point[]; current: Point[] }
+type TabProps = { period: Period; source: Source | undefined; series: Series }
+
+const NOTHING = 'Nothing was sent in this period.'
+
+/** All figures of the period, each with the period before. */
+export function OverviewTab({ period, source, series: { before, current } }: TabProps) {
+  const project = useProject()
+  const dates = current.map(({ date }) => date)
+  const sent = sumOf(current, 'emails')
+  const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
+  const path = (statuses: string) => emailsPath(project.id, { statuses, period, source })
+  const machine = sumOf(current, 'machineOpens')
+  const values = (name: keyof Omit<Point, 'date'>) => ({
+    values: current.map((point) => point[name]),
+    before: before.map((point) => point[name]),
+  })
+  return (
+    <div className="space-y-4">
+      <Figures>
+        <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sumOf(before, 'emails') }} to={path('')} />
+        <Figure
+          label="Delivered"
+          value={percentOf(shareOf(current, 'delivered'))}
+          note={`${formatCount(sumOf(current, 'delivered'))} of sent`}
+          change={rate('delivered')}
+          to={path('DELIVERED,OPENED,CLICKED')}
+        />
+        <Figure
+          label="Opened by people"
+          value={percentOf(shareOf(current, 'opens'))}
+          note={`${formatCount(machine)} more by machines`}
+          change={rate('opens')}
+          to={path('OPENED,CLICKED')}
+        />
+        <Figure
+          label="Clicked by people"
+          value={percentOf(shareOf(current, 'clicks'))}
+          note={`${formatCount(sumOf(current, 'clicks'))} of sent`}
+          change={rate('clicks')}
+          to={path('CLICKED')}
+        />
+        <Figure
+          label="Unsubscribed"
+          value={formatCount(sumOf(current, 'unsubscribes'))}
+          note="by a link of an email"
+          change={{ now: sumOf(current, 'unsubscribes'), before: sumOf(before, 'unsubscribes') }}
+        />
+      </Figures>
+      <Panel
+        title="Emails sent"
+        csv={{
+          headings: ['day', 'sent', 'sent before'],
+          rows: current.map((point, index) => [point.date, point.emails, before[index]?.emails ?? 0]),
+        }}
+        empty={sent === 0 && sumOf(before, 'emails') === 0 ? NOTHING : undefined}
+      >
+        <Chart label="Emails sent" dates={dates} series={[{ label: 'Sent', ...values('emails') }]} isLastOpen />
+      </Panel>
+      <Panel
+        title="Opens and clicks"
+        description="Emails that were opened or clicked, each counted once, on the day of its first. Machines are privacy proxies and scanners."
+        csv={{
+          headings: ['day', 'opened by people', 'clicked by people', 'opened by machines', 'clicked by machines'],
+          rows: current.map(({ date, opens, clicks, machineOpens, machineClicks }) => [date, opens, clicks, machineOpens, machineClicks]),
+        }}
+        empty={sent === 0 && sumOf(current, 'opens') === 0 ? NOTHING : undefined}
+      >
+        <Chart
+          label="Opens and clicks"
+          dates={dates}
+          isLastOpen
+          series={[
+            { label: 'Opened by people', values: values('opens').values },
+            { label: 'Clicked by people', values: values('clicks').values },
+            { label: 'Opened by machines', values: values('machineOpens').values },
+          ]}
+        />
+      </Panel>
+    </div>
+  )
+}

@@ -1,0 +1,91 @@
+import type { Campaign, Domain, Result } from '@sterna/sdk'
+import { isTrialDomain } from '../../projects/trial-domain.ts'
+
+export type Alert = { id: string; tone: 'warning' | 'danger'; text: string; fix: string /** Below the project. */; path: string }
+
+type Facts = {
+  domains: Pick<Domain, 'domain' | 'status'>[]
+  security?: Pick<Result<'GET /projects/{id}/security'>, 'isDisabled' | 'status'> | undefined
+  limits?: Record<'workflows' | 'campaigns' | 'transactional' | 'inbound', { isBlocked: boolean; isWarning: boolean }> | undefined
+  paused: { id: string; name: string; reason: string }[]
+  doctor?: 'ok' | 'warn' | 'FAIL' | undefined
+}
+
+/** Why a campaign is paused, after "is paused:". */
+export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
+  person: 'somebody paused it',
+  spike: 'too many bounces or complaints at once',
+  billing_limit: 'the cap of campaigns is reached',
+  project_disabled: 'the project is stopped',
+  provider: 'the provider has paused sending',
+  domain: 'the domain of its sender is not verified',
+}
+
+const CAPS = { transactional: 'transactional emails', campaigns: 'campaigns', workflows: 'workflows', inbound: 'received emails' } as const
+
+/** One line for each thing that is wrong, with its fix. Empty when all is well. */
+export function alertsOf({ domains, security, limits, paused, doctor }: Facts): Alert[] {
+  const caps = limits ? (Object.keys(CAPS) as (keyof typeof CAPS)[]) : []
+  return [
+    ...(security?.isDisabled
+      ? [
+          {
+            id: 'disabled',
+            tone: 'danger' as const,
+            text: 'This project is stopped and sends nothing.',
+            fix: 'See why',
+            path: '/settings/security',
+          },
+        ]
+      : (security?.status.violations ?? []).map((text) => ({
+          id: text,
+          tone: 'danger' as const,
+          text,
+          fix: 'See the rates',
+          path: '/settings/security',
+        }))),
+    ...(security?.status.warnings ?? []).map((text) => ({
+      id: text,
+      tone: 'warning' as const,
+      text,
+      fix: 'See the rates',
+      path: '/settings/security',
+    })),
+    ...caps
+      .filter((category) => limits![category].isBlocked)
+      .map((category) => ({
+        id: `cap-${category}`,
+        tone: 'danger' as const,
+        text: `The cap of ${CAPS[category]} is reached.`,
+        fix: 'Raise the cap',
+        path: '/settings/billing',
+      })),
+    ...paused.map(({ id, name, reason }) => ({
+      id: `campaign-${id}`,
+      tone: 'warning' as const,
+      text: `The campaign ${name} is paused: ${reason}.`,
+      fix: 'Open the campaign',
+      path: `/campaigns/${id}`,
+    })),
+    ...domains
+      .filter(({ domain, status }) => status === 'pending' && !isTrialDomain(domain))
+      .map(({ domain }) => ({
+        id: `domain-${domain}`,
+        tone: 'warning' as const,
+        text: `${domain} is not verified yet.`,
+        fix: 'See its records',
+        path: '/domains',
+      })),
+    ...(doctor === 'FAIL'
+      ? [
+          {
+            id: 'doctor',
+            tone: 'danger' as const,
+            text: 'Something of this installation does not work.',
+            fix: 'Open the doctor',
+            path: '/doctor',
+          },
+        ]
+      : []),
+  ]
+}
