@@ -72,7 +72,7 @@ function Usage({ limits, consumption }: { limits: Limits; consumption: Consumpti
       }
       flush
     >
-      <ul className="divide-y divide-line border-line border-t">
+      <ul className="divide-y divide-line">
         {CATEGORIES.map((category) => (
           <CategoryRow key={category} category={category} state={limits[category]} period={period} />
         ))}

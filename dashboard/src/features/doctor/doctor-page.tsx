@@ -88,7 +88,7 @@ function Report({ report }: { report: Doctor }) {
       <Queues report={report} />
       {groupChecks(report.checks).map(({ group, checks }) => (
         <Card key={group} title={GROUP_WORDS[group]} flush>
-          <ul className="divide-y divide-line border-line border-t text-ui">
+          <ul className="divide-y divide-line text-ui">
             {checks.map(({ name, verdict, note }) => (
               <li key={`${name} ${note}`} className="grid grid-cols-1 gap-x-4 gap-y-1 px-4 py-2 sm:grid-cols-[6rem_9rem_minmax(0,1fr)]">
                 <Status kind="check" status={verdict} />
@@ -118,7 +118,7 @@ const QUEUE_WORDS: Record<Doctor['queues'][number]['priority'], string> = {
 function Queues({ report: { queues, sentPerMinute } }: { report: Doctor }) {
   return (
     <Card title="Queue" description={`${formatCount(Math.round(sentPerMinute))} emails per minute in the last five minutes.`} flush>
-      <ul className="divide-y divide-line border-line border-t text-ui">
+      <ul className="divide-y divide-line text-ui">
         {queues.map(({ priority, waiting, oldestAt }) => (
           <li key={priority} className="flex flex-wrap items-baseline justify-between gap-x-4 px-4 py-2">
             <span className="font-medium">{QUEUE_WORDS[priority]}</span>

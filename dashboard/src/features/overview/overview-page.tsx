@@ -201,7 +201,7 @@ function NewestActivity() {
       }
       flush
     >
-      <ul className="min-h-96 divide-y divide-line border-line border-t text-ui">
+      <ul className="min-h-96 divide-y divide-line text-ui">
         {newest?.map((activity) => {
           const path = pathOf(activity)
           const about = [subjectOf(activity), activity.contactEmail].filter(Boolean).join(' · ')
@@ -241,7 +241,7 @@ function Now() {
   const due = useQuery({ ...upcomingQuery(project.id), refetchInterval: LIVE_MS }).data ?? []
   return (
     <Card title="Now and next" flush>
-      <ul className="divide-y divide-line border-line border-t text-ui">
+      <ul className="divide-y divide-line text-ui">
         {campaigns.map(({ id, name, status }) => (
           <Line key={id} path={`/campaigns/${id}`} text={name}>
             <Status kind="campaign" status={status} />
@@ -284,7 +284,7 @@ function TopCampaigns() {
   if (!top?.length) return null
   return (
     <Card title="Most clicked campaigns" flush>
-      <ul className="divide-y divide-line border-line border-t text-ui">
+      <ul className="divide-y divide-line text-ui">
         {top.map(({ id, name, sentCount, clickRate }) => (
           <Line key={id} path={`/campaigns/${id}`} text={name}>
             <Percent value={clickRate / 100} /> of <Count value={sentCount} />

@@ -68,9 +68,12 @@ function Verdict({ security: { status, isDisabled, disabledReason } }: { securit
 const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
   {
     heading: 'Rate',
-    cell: ({ what, window }) => (
+    cell: ({ what, window, judged }) => (
       <>
         <span className="font-medium">{what}</span> <span className="text-muted">· {window.toLowerCase()}</span>
+        <span className="block text-muted text-xs">
+          {judged ? `Warning from ${formatRate(judged.warning)}, critical from ${formatRate(judged.critical)}` : 'Has no limits'}
+        </span>
       </>
     ),
   },
@@ -85,16 +88,7 @@ const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
   },
   {
     heading: 'Level',
-    cell: ({ judged }) => (judged ? <Status kind="reputation" status={judged.level} /> : <span className="text-muted">Not judged</span>),
-  },
-  {
-    heading: 'Limits',
-    cell: ({ judged }) =>
-      judged && (
-        <span className="whitespace-nowrap text-muted text-xs">
-          {formatRate(judged.warning)} / {formatRate(judged.critical)}
-        </span>
-      ),
+    cell: ({ judged }) => (judged ? <Status kind="reputation" status={judged.level} /> : <span className="text-muted">–</span>),
   },
 ]
 

@@ -304,7 +304,7 @@ function StepCounts({ step, workflowId, stats }: { step: Step; workflowId: strin
         <CountLink workflowId={workflowId} search={{}} value={stats!.started} word="entered" />
       ) : (
         <span className="text-muted tabular-nums" title="Times that somebody came to this step">
-          {formatCount(counts.entered)} came
+          {formatCount(counts.entered)} reached
         </span>
       )}
       {counts.waiting > 0 && (

@@ -48,10 +48,10 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
         {...(problem && { problem })}
         actions={
           <>
-            <IconButton label="Undo" hint={showKeys('mod+z')} disabled={!history.canUndo} onClick={history.undo}>
+            <IconButton label="Undo" hint={showKeys('mod+z')} className="max-sm:hidden" disabled={!history.canUndo} onClick={history.undo}>
               <Undo2 />
             </IconButton>
-            <IconButton label="Redo" disabled={!history.canRedo} onClick={history.redo}>
+            <IconButton label="Redo" className="max-sm:hidden" disabled={!history.canRedo} onClick={history.redo}>
               <Redo2 />
             </IconButton>
             <WorkflowActions workflow={workflow} onDeleted={draft.discard} {...(draft.isDirty && { refusal: 'Save the steps first' })} />

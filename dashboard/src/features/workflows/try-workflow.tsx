@@ -48,10 +48,10 @@ export function TryWorkflow({ workflow }: { workflow: Workflow }) {
 }
 
 const ENDS: Record<Simulation['end'], string> = {
-  COMPLETED: 'Finished: there are no more steps.',
-  EXITED: 'Leaves the workflow.',
-  FAILED: 'Fails here.',
-  WAITING: 'Waits here.',
+  COMPLETED: 'Finished, as there are no more steps',
+  EXITED: 'Leaves the workflow',
+  FAILED: 'Fails here',
+  WAITING: 'Waits here',
 }
 
 function Path({ workflow, person }: { workflow: Workflow; person: string | undefined }) {
@@ -74,7 +74,7 @@ function Path({ workflow, person }: { workflow: Workflow; person: string | undef
           ))}
           <li className="text-ui">
             <Status kind="execution" status={simulation.end}>
-              {ENDS[simulation.end]} {simulation.reason && describeReason(simulation.reason)}
+              {[ENDS[simulation.end], simulation.reason && describeReason(simulation.reason)].filter(Boolean).join(': ')}
             </Status>
           </li>
         </ol>
@@ -108,8 +108,8 @@ function StepResult({ type, result }: { type: Simulation['path'][number]['type']
   if (!result || type === 'CONDITION' || type === 'TRIGGER') return null
   if (type === 'SEND_EMAIL') {
     if (result.skipped) return <p className="text-ui text-warning">Skipped: {describeReason(String(result.skipped))}.</p>
-    if (typeof result.subject !== 'string')
-      return <p className="text-danger text-ui">{describeReason(String(result.reason ?? result.problem))}</p>
+    // The end of the path says why it fails.
+    if (typeof result.subject !== 'string') return null
     return (
       <p className="text-ui">
         “{result.subject}” to {String(result.to)}, from {String(result.from)}
