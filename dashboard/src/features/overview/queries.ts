@@ -76,7 +76,7 @@ export const verdictQuery = queryOptions({
 })
 
 export const securityQuery = (projectId: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'security'), queryFn: () => api.projects.security(projectId) })
+  queryOptions({ queryKey: projectKey(projectId, 'security'), queryFn: () => api.projects.security(projectId), staleTime: 0 })
 
 export const limitsQuery = (projectId: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'billing', 'limits'), queryFn: () => api.projects.billingLimits(projectId) })
+  queryOptions({ queryKey: projectKey(projectId, 'billing', 'limits'), queryFn: () => api.projects.billingLimits(projectId), staleTime: 0 })
