@@ -1,6 +1,6 @@
 import {
-  Ban,
   Activity,
+  Ban,
   ChartLine,
   FileText,
   Globe,
