@@ -648,7 +648,7 @@ test('a cap is set, reached and raised; rates, figures and activity are shown', 
       { timeout: 20_000 },
     )
     .toBe(1)
-  await page.getByRole('link', { name: 'Open the list behind bounced' }).click()
+  await page.getByRole('link', { name: /bounced, open the list/ }).click()
   await page.waitForURL(/status=BOUNCED/)
   await expect.poll(() => page.locator('[data-row]').count()).toBe(1)
 })

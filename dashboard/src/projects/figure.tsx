@@ -22,7 +22,16 @@ export function Figure({ label, value, note, change, to, children }: FigureProps
       <dt className="text-muted text-xs">{label}</dt>
       <dd className="mt-0.5">
         <span className="flex items-end justify-between gap-2">
-          <span className="truncate font-semibold text-figure tabular-nums">{value}</span>
+          <span className="truncate font-semibold text-figure tabular-nums">
+            {to ? (
+              <PathLink to={to} className="rounded-sm after:absolute after:inset-0">
+                {value}
+                <span className="sr-only"> {label.toLowerCase()}, open the list</span>
+              </PathLink>
+            ) : (
+              value
+            )}
+          </span>
           {children}
         </span>
         <span className="block text-muted text-xs">
@@ -30,7 +39,6 @@ export function Figure({ label, value, note, change, to, children }: FigureProps
           {change && note && ' · '}
           {note}
         </span>
-        {to && <PathLink to={to} className="after:absolute after:inset-0" aria-label={`Open the list behind ${label.toLowerCase()}`} />}
       </dd>
     </div>
   )
