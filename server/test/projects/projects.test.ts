@@ -23,6 +23,7 @@ describe('a project', () => {
       disabledReason: null,
       tracking: 'ENABLED',
       language: 'en',
+      timezone: 'UTC',
       customer: null,
       subscription: null,
       billingLimitWorkflows: null,
