@@ -52,6 +52,7 @@ const WITH_EVIDENCE = ['mail', 'campaign']
 const FEEDBACK = { mails: 10_000, perSecond: 5_000 }
 /** Delay and wait are short, so that every contact meets several kills. A kill about every second. */
 const WORKFLOW = { perSecond: 40, delaySeconds: 1, waitSeconds: 2, calmMs: 1_000 }
+const STUCK_SECONDS = 60
 const ATTACKED = { bigContacts: 600, idleMs: 20_000, lastsMs: 10_000 }
 /** Time that a fault takes, with the recovery after it. */
 const SECONDS_PER_FAULT = 6
@@ -147,16 +148,18 @@ async function runWorkflow() {
   const plan = { ...planFor(150), ...WORKFLOW, contacts }
   const run = await workflowUnderFaults(plan)
   const decided = run.racedWonByEvent && run.racedWonByTimeout ? [] : ['no race was won by the event, or none by the timeout']
+  const stuck = run.latestSeconds > STUCK_SECONDS ? [`an execution went on ${run.latestSeconds} s after its time`] : []
   return report(
     `workflow --faults ${plan.faults} --entering ${contacts}`,
     'workflows: two API nodes, three workers, embedded PostgreSQL, an SMTP server',
-    { ...run, problems: [...run.problems, ...decided] },
+    { ...run, problems: [...run.problems, ...decided, ...stuck] },
     [
       ...rowsOfDeaths(run.deaths),
       ['contacts that entered, each with one execution and one path', run.executions],
       ['steps', run.steps],
       ['contacts that were reminded by the same steps', run.reminded],
       ['answers within 20 ms of the timeout: won by the answer, by the timeout', `${run.racedWonByEvent}, ${run.racedWonByTimeout}`],
+      ['longest time after its time until an execution went on', `${run.latestSeconds.toFixed(1)} s`],
       ['messages that arrived, one for each visit of the email step', run.copies],
     ],
   )

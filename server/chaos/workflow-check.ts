@@ -5,7 +5,7 @@ import type { ReceivedMessage } from '../test/support/smtp-server.ts'
 import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { TrackAck, TrackCall } from './track.ts'
-import type { ChaosWorkflow } from './workflow.ts'
+import { type ChaosWorkflow, START } from './workflow.ts'
 
 type Known = {
   projectId: string
@@ -36,8 +36,9 @@ export const workflowChecks = (known: Known): Check[] => [
 
 /** Every contact whose request was acknowledged is in the workflow, and no contact is twice. */
 const checkEntries = ({ projectId, workflow, sent }: Known) => {
-  const entered = [...sent.values()].filter(({ ack }) => ack).map(({ call }) => call.body.email)
-  const asked = [...sent.values()].map(({ call }) => call.body.email)
+  const starts = [...sent.values()].filter(({ call }) => call.body.event === START)
+  const entered = starts.filter(({ ack }) => ack).map(({ call }) => call.body.email)
+  const asked = starts.map(({ call }) => call.body.email)
   const executions = sql`
     select c.email, count(e.id) as n from contacts c
     left join workflow_executions e on e.project_id = c.project_id and e.contact_id = c.id and e.workflow_id = ${workflow.id}
@@ -48,8 +49,8 @@ const checkEntries = ({ projectId, workflow, sent }: Known) => {
       left join (${executions}) as x on x.email = s.email where coalesce(x.n, 0) = 0
     `,
     'a contact with two executions': sql`select * from (${executions}) as x where x.n > 1`,
-    'a contact that nobody sent': sql`
-      select * from (${executions}) as x where not x.email in (select jsonb_array_elements_text(${JSON.stringify(asked)}::jsonb))
+    'an execution of a contact that nobody sent': sql`
+      select * from (${executions}) as x where x.n > 0 and not x.email in (select jsonb_array_elements_text(${JSON.stringify(asked)}::jsonb))
     `,
     'a reaction that is left': sql`select * from reactions where project_id = ${projectId}`,
   })

@@ -30,7 +30,8 @@ type WorkflowPlan = Plan & {
 const PUBLIC_URL = 'http://mail.chaos.example'
 const DOMAIN = 'chaos.example'
 const WORKERS = ['worker1', 'worker2', 'worker3']
-const START = 'entered'
+export const START = 'entered'
+const BYSTANDER = 'bystander@example.com'
 const ANSWER = 'answered'
 /** Calls that must succeed between two faults. */
 const FLOW = 10
@@ -43,9 +44,7 @@ const FEW: Record<string, number> = {
   'kill -9 of a worker, and again at a crash point': 4,
   'kill -9 of a busy PostgreSQL backend': 1,
 }
-/** A longer time without progress counts as stuck. */
-const STUCK_MS = 60_000
-const EMAILS_END_MS = 180_000
+const END_MS = 180_000
 
 /**
  * Contacts enter a workflow while its workers are killed. Each gets an email and is waited for; one that does not answer is reminded once,
@@ -56,7 +55,8 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
   const received: ReceivedMessage[] = []
   let awake: () => Promise<unknown> = async () => {}
   let deaths = () => [] as string[]
-  let outcomes: Outcomes = { executions: 0, steps: 0, reminded: 0, racedWonByEvent: 0, racedWonByTimeout: 0 }
+  let outcomes: Outcomes = { executions: 0, steps: 0, reminded: 0, racedWonByEvent: 0, racedWonByTimeout: 0, latestSeconds: 0 }
+  let faultsSoFar = 0
   try {
     const { broken, ...run } = await runUnderFaults<TrackCall, TrackAck>(plan, {
       perSecond,
@@ -66,7 +66,7 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
         const nemesis = mailFaults(cluster, random, sink.reset, { places: PLACES, lastPass: LAST_PASS })
         awake = nemesis.awake
         deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
-        return unnoticed(few ? onlyFew(nemesis.faults) : nemesis.faults)
+        return countFaults(few ? onlyFew(nemesis.faults) : nemesis.faults, () => faultsSoFar++)
       },
       async prepare({ main, api, databaseUrl }, random) {
         const project = await newProject(main.url)
@@ -84,7 +84,8 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
           event: ANSWER,
         })
         const feed = feedEvidence(db, project.id, sink.tail)
-        const { next, entered } = startCalls(project.public, random)
+        const quota = () => contacts * Math.min(1, (faultsSoFar + 1) / plan.faults)
+        const { next, entered } = startCalls({ publicKey: project.public, random, quota })
         return {
           next,
           judge: judgeTrack,
@@ -115,24 +116,31 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
 const onlyFew = (faults: Faults): Faults =>
   Object.fromEntries(Object.entries(FEW).map(([kind, weight]) => [kind, { ...faults[kind]!, weight }]))
 
-/** Few calls per second: an outage may fall between two of them. */
-const unnoticed = (faults: Faults): Faults =>
-  Object.fromEntries(Object.entries(faults).map(([kind, fault]) => [kind, { ...fault, unnoticed: true }]))
+/** There are few calls per second: an outage may fall between two of them, and nobody notices. */
+const countFaults = (faults: Faults, count: () => void): Faults =>
+  Object.fromEntries(
+    Object.entries(faults).map(([kind, fault]) => [kind, { ...fault, unnoticed: true, inject: () => fault.inject().finally(count) }]),
+  )
 
-/** Each call brings a contact of its own in. */
-function startCalls(publicKey: string, random: Random) {
+type Starts = { publicKey: string; random: Random; quota: () => number }
+
+/**
+ * Each call brings a contact of its own in, as long as the quota allows: contacts enter from the first fault to the last, however fast the
+ * machine is. The other calls concern nobody in the workflow.
+ */
+function startCalls({ publicKey, random, quota }: Starts) {
   let last = 0
+  let entered = 0
   const next = (): TrackCall => {
     const key = `chaos-${++last}`
+    const isStart = entered < quota()
     const how = random.chance(0.5) ? 'ok' : `d${5 + random.below(50)}`
-    return {
-      key,
-      path: '/v1/track',
-      headers: { authorization: `Bearer ${publicKey}`, 'idempotency-key': key },
-      body: { email: `${how}+${last}@example.com`, event: START, subscribed: true, data: { key } },
-    }
+    const body = isStart
+      ? { email: `${how}+${++entered}@example.com`, event: START, subscribed: true, data: { key } }
+      : { email: BYSTANDER, event: 'seen', data: { key } }
+    return { key, path: '/v1/track', headers: { authorization: `Bearer ${publicKey}`, 'idempotency-key': key }, body }
   }
-  return { next, entered: () => last }
+  return { next, entered: () => entered }
 }
 
 export type ChaosWorkflow = { id: string; steps: Record<StepName, string> }
@@ -192,7 +200,7 @@ async function untilEnded(db: Pool, projectId: string) {
     select ((select count(*) from workflow_executions where project_id = ${projectId} and status in ('RUNNING', 'WAITING'))
       + (select count(*) from reactions where project_id = ${projectId}))::int as open`
   try {
-    await until('every execution has ended', STUCK_MS, async () => {
+    await until('every execution has ended', END_MS, async () => {
       await sleep(100)
       return (await one(db, count)).open === 0
     })
@@ -208,7 +216,7 @@ async function untilEnded(db: Pool, projectId: string) {
 
 /** Makes deferred emails due at once. */
 const untilSent = (db: Pool, projectId: string) =>
-  until('every email has ended', EMAILS_END_MS, async () => {
+  until('every email has ended', END_MS, async () => {
     await sleep(100)
     await sql`update emails set due_at = now() where project_id = ${projectId} and state = 'deferred' and due_at > now()`.execute(db)
     const { open } = await one(
@@ -221,7 +229,14 @@ const untilSent = (db: Pool, projectId: string) =>
     return open === 0
   })
 
-type Outcomes = { executions: number; steps: number; reminded: number; racedWonByEvent: number; racedWonByTimeout: number }
+type Outcomes = {
+  executions: number
+  steps: number
+  reminded: number
+  racedWonByEvent: number
+  racedWonByTimeout: number
+  latestSeconds: number
+}
 
 /** Milliseconds between an answer and the end of its wait, in which it counts as a race. */
 const RACE_MS = 20
@@ -241,6 +256,8 @@ const readOutcomes = (db: Pool, projectId: string, steps: ChaosWorkflow['steps']
         (select count(*)::int from workflow_step_executions where project_id = ${projectId}) as steps,
         (select count(*)::int from workflow_step_executions where project_id = ${projectId} and step_id = ${steps.remind}) as reminded,
         (select count(*)::int from raced where by_event) as "racedWonByEvent",
-        (select count(*)::int from raced where by_event is not true) as "racedWonByTimeout"
+        (select count(*)::int from raced where by_event is not true) as "racedWonByTimeout",
+        (select coalesce(max(extract(epoch from completed_at - scheduled_for)), 0)::float8 from workflow_step_executions
+          where project_id = ${projectId} and scheduled_for is not null) as "latestSeconds"
     `,
   )
