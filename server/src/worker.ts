@@ -3,7 +3,7 @@ import { recountDueProjects } from './analytics/recount.ts'
 import { trimDomains } from './analytics/trim-domains.ts'
 import { addToMeters } from './billing/meters.ts'
 import { reportUsage } from './billing/reports.ts'
-import { syncCustomer } from './billing/sync.ts'
+import { cancelSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
 import { continueCopyToSegment } from './campaigns/copy-to-segment.ts'
 import { campaignExport } from './campaigns/export.ts'
@@ -71,6 +71,7 @@ const SENDER_CONNECTIONS = 4
 /** Every background job, in one list. */
 const handlersFor = ({ db, config, log }: Deps, storage: Storage): Handlers => ({
   // Without settings of Stripe, what it has notified of can wait until they are back: its state is read from Stripe.
+  'billing.cancel': async ({ subscription }) => config.stripe && cancelSubscription(config.stripe, subscription),
   'billing.sync': async ({ customer }) => config.stripe && syncCustomer(db, config.stripe, customer),
   'campaigns.copy-to-segment': (job) => continueCopyToSegment(db, job),
   'campaigns.export': (job) => continueCsvExport(db, campaignExport, job),

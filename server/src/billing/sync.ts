@@ -3,7 +3,7 @@ import { type Pool, transact } from '../db/index.ts'
 import type { StripeConfig } from '../lib/config.ts'
 import { type BillingState, beginBillingCheck, saveBillingState } from '../projects/billing-state.ts'
 import { startMeters, stopMeters } from './meters.ts'
-import { openStripe } from './stripe.ts'
+import { isRefusal, openStripe } from './stripe.ts'
 
 /** States in which a subscription is in force, or waits for a payment. */
 const IN_FORCE = new Set<string>(['active', 'trialing', 'past_due', 'unpaid', 'paused'])
@@ -23,6 +23,14 @@ export async function syncCustomer(db: Pool, config: StripeConfig, customer: str
     if (!(await saveBillingState(tx, check, stateOf(current)))) return
     if (current) await startMeters(tx, check.projectId, dateOf(current.start_date))
     else await stopMeters(tx, check.projectId)
+  })
+}
+
+/** For a deleted project. What was used until now is invoiced at once. A subscription that Stripe does not know any more has ended. */
+export async function cancelSubscription(config: StripeConfig, subscription: string) {
+  const stripe = await openStripe(config)
+  await stripe.subscriptions.cancel(subscription, { invoice_now: true, prorate: true }).catch((err) => {
+    if (!isRefusal(err)) throw err
   })
 }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Db, Rows, Tx } from '../db/index.ts'
+import { type Db, maybeOne, type Rows, type Tx } from '../db/index.ts'
 import type { Role } from '../http/auth.ts'
 import { Timestamp } from '../http/validate.ts'
 import { enqueue } from '../jobs/enqueue.ts'
@@ -131,9 +131,15 @@ export const changeProject = (tx: Tx, projectId: string, changes: z.output<typeo
     .returningAll()
     .executeTakeFirst()
 
-/** From this commit on the project and its keys are unknown; a job removes its rows. */
+/** From this commit on the project and its keys are unknown; jobs remove its rows and end its subscription. */
 export async function deleteProject(tx: Tx, projectId: string) {
-  await sql`update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null`.execute(tx)
+  const deleted = await maybeOne(
+    tx,
+    sql<{ subscription: string | null }>`
+      update projects set deleted_at = now(), updated_at = now() where id = ${projectId} and deleted_at is null returning subscription
+    `,
+  )
+  if (deleted?.subscription) await enqueue(tx, 'billing.cancel', { subscription: deleted.subscription })
   await requestWipe(tx, projectId)
 }
 

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listStuckReports, reportUsage, resolveReport } from '../../src/billing/reports.ts'
-import { syncCustomer } from '../../src/billing/sync.ts'
+import { cancelSubscription, syncCustomer } from '../../src/billing/sync.ts'
 import { many, one, transact } from '../../src/db/index.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { beginBillingCheck, saveBillingState } from '../../src/projects/billing-state.ts'
 import { countEmails } from '../../src/projects/email-counts.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
@@ -206,14 +207,10 @@ describe('a notification of Stripe', () => {
   test('that was looked up earlier but is stored later does not win', async () => {
     const { project, customer } = await newCustomer()
     stripe.subscriptions.push(subscription(customer))
-    // The first look-up begins, and a second one is over before the first stores its result.
-    await sql`update projects set billing_check = billing_check + 1 where id = ${project.id}`.execute(sterna.db)
-    const first = syncCustomer(sterna.db, settings(), customer)
-    await sql`update projects set billing_check = billing_check + 1 where id = ${project.id}`.execute(sterna.db)
-    await first
-    const { subscription: now } = await stored(project)
-    expect([null, `sub_${customer}`]).toContain(now)
+    const early = (await transact(sterna.db, (tx) => beginBillingCheck(tx, customer)))!
     await syncCustomer(sterna.db, settings(), customer)
+    const nothing = { subscription: null, currency: null, periodStart: null, periodEnd: null }
+    expect(await transact(sterna.db, (tx) => saveBillingState(tx, early, nothing))).toBe(false)
     expect((await stored(project)).subscription).toBe(`sub_${customer}`)
   })
 
@@ -243,6 +240,22 @@ describe('a notification of Stripe', () => {
       200,
     )
   })
+})
+
+test('a deleted project has no subscription any more', async () => {
+  const { project, customer } = await newSubscriber()
+  await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
+  const [job] = await many(
+    sterna.db,
+    sql<{ payload: { subscription: string } }>`
+      select j.payload from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+      where t.identifier = 'billing.cancel'
+    `,
+  )
+  expect(job!.payload).toEqual({ subscription: `sub_${customer}` })
+  await cancelSubscription(settings(), job!.payload.subscription)
+  expect(stripe.subscriptions.find(({ id }) => id === `sub_${customer}`)!.status).toBe('canceled')
+  await expect(cancelSubscription(settings(), 'sub_unknown')).resolves.toBeUndefined()
 })
 
 describe('usage', () => {

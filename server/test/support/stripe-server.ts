@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Stripe from 'stripe'
 
-export const WEBHOOK_SECRET = 'whsec_for_tests'
+const WEBHOOK_SECRET = 'whsec_for_tests'
 
 type Subscription = { id: string; status: string; customer: string; start: Date; periodStart: Date; periodEnd: Date }
 type MeterEvent = { event_name: string; identifier: string; timestamp: string; customer: string; value: number }
@@ -59,7 +59,7 @@ export async function startStripeServer() {
   const list = (data: unknown[]) => ({ object: 'list', has_more: false, data })
 
   function answer(method: string, path: string, params: URLSearchParams): unknown {
-    switch (`${method} ${path.replace(/\/(cus|price)_\w+$/, '/:id')}`) {
+    switch (`${method} ${path.replace(/\/(cus|price|sub)_\w+$/, '/:id')}`) {
       case 'POST /v1/customers': {
         const id = `cus_${customers.size + 1}`
         customers.set(id, { id, balance: 0, params })
@@ -81,6 +81,12 @@ export async function startStripeServer() {
         return { object: 'invoice', currency: 'eur', total: 1234, amount_due: 1000, period_end: seconds(new Date('2026-12-01T00:00:00Z')) }
       case 'GET /v1/subscriptions':
         return list(subscriptions.filter(({ customer }) => customer === params.get('customer')).map(showSubscription))
+      case 'DELETE /v1/subscriptions/:id': {
+        const subscription = subscriptions.find(({ id }) => id === path.split('/').at(-1))
+        if (!subscription) return new Error('No such subscription')
+        subscription.status = 'canceled'
+        return showSubscription(subscription)
+      }
       case 'POST /v1/billing/meter_events':
         return recordMeterEvent(params)
     }
