@@ -32,7 +32,8 @@ export function Figure({ label, value, note, change, to, children }: FigureProps
               value
             )}
           </span>
-          {children}
+          {/* Beside a number of a phone there is no room. */}
+          <span className="max-sm:hidden">{children}</span>
         </span>
         <span className="block text-muted text-xs">
           {change && <Change {...change} />}

@@ -10,7 +10,13 @@ const AROUND = 52
 /** A chart, loaded when it is first shown. Its place is kept meanwhile, so that nothing moves. */
 export function Chart(props: ComponentProps<typeof LazyTimeSeries>) {
   return (
-    <Suspense fallback={<div style={{ height: (props.height ?? HEIGHT) + AROUND }} />}>
+    <Suspense
+      fallback={
+        <div role="status" style={{ height: (props.height ?? HEIGHT) + AROUND }}>
+          <span className="sr-only">Loading…</span>
+        </div>
+      }
+    >
       <LazyTimeSeries {...props} />
     </Suspense>
   )

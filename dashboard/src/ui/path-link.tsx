@@ -10,8 +10,8 @@ type PathLinkProps = {
 }
 
 /** A link whose page is known only when it is shown, such as that of an activity. */
-export function PathLink({ to, 'aria-label': label, ...props }: PathLinkProps & { 'aria-label'?: string }) {
+export function PathLink({ to, ...props }: PathLinkProps) {
   const [pathname = '', query] = to.split('?')
   // The search of "some route" cannot be typed.
-  return <Link to={pathname} search={(query ? parseSearch(query) : {}) as never} aria-label={label} {...props} />
+  return <Link to={pathname} search={(query ? parseSearch(query) : {}) as never} {...props} />
 }

@@ -104,7 +104,14 @@ export function TimeSeries({
           {thresholds.map(({ value, label: name, tone }) => (
             <g key={name} className={tone === 'danger' ? 'text-danger' : 'text-warning'}>
               <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(value)} y2={y(value)} stroke="currentColor" strokeDasharray="8 4" />
-              <text x={width - MARGIN.right} y={y(value) - 4} textAnchor="end" fill="currentColor" className="text-[11px]">
+              {/* One at each end, so that they do not overlap when the limits are close. */}
+              <text
+                x={tone === 'danger' ? width - MARGIN.right : MARGIN.left + 4}
+                y={y(value) - 4}
+                textAnchor={tone === 'danger' ? 'end' : 'start'}
+                fill="currentColor"
+                className="text-[11px]"
+              >
                 {name}
               </text>
             </g>

@@ -53,7 +53,7 @@ export function AnalyticsPage() {
             </select>
           )}
           <span className="text-muted text-xs">
-            {period.from} to {period.to}, days of {period.timezone}
+            {period.from} to {period.to}, days in {period.timezone}
           </span>
         </div>
         <ViewTabs label="Analytics" tabs={TABS} chosen={tab} onChoose={(next) => go({ tab: next === 'overview' ? undefined : next })}>

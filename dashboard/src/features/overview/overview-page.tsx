@@ -169,7 +169,7 @@ function Results({ period }: { period: Period }) {
       </Figures>
       <Card
         title="Emails sent"
-        description={`${period.days} days of ${period.timezone}`}
+        description={`By day, in ${period.timezone}`}
         actions={
           <PathLink to={`/app/p/${project.id}/analytics?days=${period.days}`} className="link text-ui">
             All figures
