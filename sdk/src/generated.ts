@@ -2960,6 +2960,8 @@ export interface Operations {
       segmentId?: string
       /** `true`: checks the file, writes nothing, and answers 200 with the result. */
       dryRun?: string
+      /** Of a file that is sent in parts: the number of rows in the parts before this one. Rows are then numbered through the file. */
+      rowsBefore?: string
     }
     response: ImportCheck | {
       message: string

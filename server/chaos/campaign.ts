@@ -62,7 +62,7 @@ const UNDER_FAULTS = 0.75
 /** For a short run. */
 const FEW: Record<string, number> = {
   'kill -9 of a worker': 1,
-  'kill -9 of a worker, and again at a crash point': 2,
+  'kill -9 of a worker, and again at a crash point': 1,
   'freeze of a worker': 1,
   'kill -9 of an API node, and again at a crash point': 1,
   'kill -9 of a busy PostgreSQL backend': 1,

@@ -3,8 +3,8 @@ import { mailUnderFaults } from './mail.ts'
 import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 
-/** Every kind of fault once, and a few of those that weigh more. */
-const FAULTS = 13
+/** Every kind of fault once. */
+const FAULTS = 10
 const WITHIN_MS = 100_000
 const seed = readSeed()
 

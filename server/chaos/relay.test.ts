@@ -3,7 +3,7 @@ import { destroyClusters } from './nodes.ts'
 import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
 
-const FAULTS = 12
+const FAULTS = 8
 const WITHIN_MS = 200_000
 const seed = readSeed()
 

@@ -7,7 +7,7 @@ import { cancelSubscription, syncCustomer } from './billing/sync.ts'
 import { createUsageWarner } from './billing/warn.ts'
 import { continueCopyToSegment } from './campaigns/copy-to-segment.ts'
 import { campaignExport } from './campaigns/export.ts'
-import { startCampaignWork } from './campaigns/work.ts'
+import { type CampaignIntervals, startCampaignWork } from './campaigns/work.ts'
 import { continueBulk } from './contacts/bulk.ts'
 import { compactCounts } from './contacts/counts.ts'
 import { continueDeleteField } from './contacts/delete-field.ts'
@@ -122,10 +122,11 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.report-usage', match: '*/5 * * * *', run: async () => config.stripe && reportUsage(db, config.stripe, log) },
 ]
 
-/** `timing` is for tests: no setting changes it. */
-type Options = { url: string; presence: Presence; timing?: Partial<SenderTiming> }
+/** `timing` and `intervals` are for tests: no setting changes them. */
+type Options = { url: string; presence: Presence; timing?: Partial<SenderTiming>; intervals?: WorkerIntervals }
+export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number }
 
-export async function startWorker(deps: Deps, { url, presence, timing = {} }: Options) {
+export async function startWorker(deps: Deps, { url, presence, timing = {}, intervals = {} }: Options) {
   const { key: livenessKey, isHeld } = presence
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await createPartitions(deps.db, deps.log)
@@ -138,9 +139,9 @@ export async function startWorker(deps: Deps, { url, presence, timing = {} }: Op
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })
   const sender = await startSender({ ...deps, ownDb, url, worker: livenessKey, isHeld, timing, ...outgoing })
   const accountEmails = sendAccountEmails(deps, outgoing.transport, presence)
-  const notifications = startNotifications(deps)
+  const notifications = startNotifications(deps, intervals.notificationsMs)
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
-  const campaignWork = startCampaignWork({ ...deps, isHeld })
+  const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
   const rollups = startRollups({ ...deps, isHeld })
   const workflows = startWorkflowEngine({ ...deps, url, isHeld })
   const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))

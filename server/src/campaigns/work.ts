@@ -15,31 +15,33 @@ import { continueResends } from './resend.ts'
 import { startDueCampaigns } from './schedule.ts'
 import { isSpike } from './spike.ts'
 
-/** A schedule is due within a second, and people wait for a campaign to begin. */
-const START_MS = 250
-/** Counters are at most two seconds behind. */
-const COUNT_MS = 1_000
+/**
+ * `startMs`: a schedule is due within a second, and people wait for a campaign to begin. `countMs`: counters are at most two seconds
+ * behind.
+ */
+export type CampaignIntervals = { startMs: number; countMs: number }
+const INTERVALS: CampaignIntervals = { startMs: 250, countMs: 1_000 }
 /** Campaigns whose recipients are written in turns. */
 const MAX_FREEZING = 50
 /** Time of one run of turns: schedules wait for it. */
 const FREEZE_MS = 400
 
-type Deps = { db: Pool; log: Log; isHeld: () => boolean }
+type Deps = { db: Pool; log: Log; isHeld: () => boolean; intervals?: CampaignIntervals | undefined }
 
 /** What workers do for campaigns. Every worker does all of it; locks of rows decide which one does a piece. */
-export function startCampaignWork({ db, log, isHeld }: Deps): Recurring {
+export function startCampaignWork({ db, log, isHeld, intervals = INTERVALS }: Deps): Recurring {
   const whileHeld = (work: () => Promise<unknown>) => async () => {
     if (isHeld()) await work()
   }
   const loops = [
     every(
-      START_MS,
+      intervals.startMs,
       'start campaigns',
       whileHeld(() => runEach({ schedules: () => startDueCampaigns(db, log), recipients: () => freezeCampaigns(db, log) }, log)),
       log,
     ),
     every(
-      COUNT_MS,
+      intervals.countMs,
       'count campaigns',
       whileHeld(() => runEach(countingSteps(db, log), log)),
       log,

@@ -37,7 +37,8 @@ export const ImportCheck = z
   .meta({ id: 'ImportCheck' })
 
 type Check = z.output<typeof ImportCheck>
-type Upload = { projectId: string; uploaded: Buffer; mapping?: ColumnMapping | undefined }
+type CsvContent = { content: Buffer; layout: Layout; rowsBefore: number }
+type Upload = { projectId: string; uploaded: Buffer; mapping?: ColumnMapping | undefined; rowsBefore: number }
 
 /** A file of 5 MB takes seconds of CPU: two at a time on a node, one per project. */
 const share = createSharedSemaphore({
@@ -49,15 +50,15 @@ const share = createSharedSemaphore({
 })
 
 /** Reads a whole file as an import would, and says what it would do. Writes nothing. */
-export const checkImport = (db: Db, { projectId, uploaded, mapping }: Upload): Promise<Check> =>
+export const checkImport = (db: Db, { projectId, uploaded, mapping, rowsBefore }: Upload): Promise<Check> =>
   share(projectId, async () => {
     const content = await toUtf8(uploaded)
     const layout = await readLayout(content, { mapping })
-    return countRowsOf(db, projectId, { content, layout })
+    return countRowsOf(db, projectId, { content, layout, rowsBefore })
   })
 
-async function countRowsOf(db: Db, projectId: string, { content, layout }: { content: Buffer; layout: Layout }) {
-  const tally = createTally(await createSuggest())
+async function countRowsOf(db: Db, projectId: string, { content, layout, rowsBefore }: CsvContent) {
+  const tally = createTally(await createSuggest(), rowsBefore)
   const isNew = createNewCounter(db, projectId)
   let fileError: string | null = null
   try {
@@ -72,11 +73,12 @@ async function countRowsOf(db: Db, projectId: string, { content, layout }: { con
   return { dryRun: true as const, ...counts, newCount: distinct - knownCount, knownCount, fileError, columns: targetsOf(layout) }
 }
 
-function createTally(suggest: (email: string) => string | undefined) {
+function createTally(suggest: (email: string) => string | undefined, rowsBefore: number) {
   const seen = new Set<string>()
   const counts = { totalRows: 0, validCount: 0, failureCount: 0, duplicateCount: 0, unsubscribeCount: 0, misspeltCount: 0 }
   const shown: Pick<Check, 'errors' | 'duplicates' | 'misspelt'> = { errors: [], duplicates: [], misspelt: [] }
-  const show = <Item>(list: Item[], item: Item) => void (list.length < SHOWN && list.push(item))
+  const show = <Item extends { row: number }>(list: Item[], item: Item) =>
+    void (list.length < SHOWN && list.push({ ...item, row: item.row + rowsBefore }))
 
   /** True for a valid row whose address was not seen before. */
   function add(row: CsvRow): boolean {

@@ -38,10 +38,16 @@ const CHUNKS_PER_JOB = 10
 const MAX_UNFINISHED = 10
 const RETRY_AFTER_SECONDS = 10
 
-/** `segmentId`: the static segment to add all imported contacts to. */
-type Input = { totalRows: number; layout: Layout; startedBy?: Source; segmentId?: string }
+/** `segmentId`: the static segment to add all imported contacts to. `rowsBefore`: rows in earlier parts of the same file. */
+type Input = { totalRows: number; layout: Layout; startedBy?: Source; segmentId?: string; rowsBefore?: number }
 type Result = { totalRows: number; successCount: number; createdCount: number; updatedCount: number; failureCount: number }
-type Upload = { uploaded: Buffer; mapping?: ColumnMapping | undefined; segmentId?: string | undefined; startedBy: Source }
+type Upload = {
+  uploaded: Buffer
+  mapping?: ColumnMapping | undefined
+  segmentId?: string | undefined
+  rowsBefore: number
+  startedBy: Source
+}
 type Deps = { db: Pool; segments: SegmentAccess }
 type ValidRow = Extract<CsvRow, { patch: unknown }>
 
@@ -53,7 +59,8 @@ const isValid = (row: CsvRow): row is ValidRow => 'patch' in row
  * Refuses a file that is not CSV. Reads only the header; the job finds invalid rows. The whole file is only processed in pieces, yielding
  * to the event loop between them.
  */
-export async function queueImport({ db, segments }: Deps, projectId: string, { uploaded, mapping, segmentId, startedBy }: Upload) {
+export async function queueImport({ db, segments }: Deps, projectId: string, upload: Upload) {
+  const { uploaded, mapping, segmentId, rowsBefore, startedBy } = upload
   // Checked again below: reading the file would cost more than this answer.
   await transact(db, (tx) => refuseTooMany(tx, projectId))
   const content = await toUtf8(uploaded)
@@ -62,6 +69,7 @@ export async function queueImport({ db, segments }: Deps, projectId: string, { u
     totalRows: await countLines(content),
     startedBy,
     ...(segmentId ? { segmentId } : {}),
+    ...(rowsBefore ? { rowsBefore } : {}),
   }
   return transact(db, async (tx) => {
     await refuseTooMany(tx, projectId)
@@ -183,7 +191,7 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
     await enqueue(tx, jobNameOf(taken.input), job)
     return false
   }
-  const { segmentId, startedBy } = taken.input
+  const { segmentId, startedBy, rowsBefore = 0 } = taken.input
   if (segmentId && !(await segments.hold(tx, { projectId: job.projectId, segmentId }))) {
     await failJob(tx, job, 'The segment was deleted.')
     return false
@@ -195,7 +203,7 @@ async function applyChunk(tx: Tx, segments: SegmentAccess, job: JobId, { rows, p
   await saveErrors(
     tx,
     job,
-    errors.map(({ row, email, error }) => ({ row, subject: email, error })),
+    errors.map(({ row, email, error }) => ({ row: row + rowsBefore, subject: email, error })),
   )
 
   const validCount = rows.length - errors.length

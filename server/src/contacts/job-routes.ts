@@ -177,9 +177,11 @@ export async function contactJobRoutes(app: App, { db }: Deps, segments: Segment
         const { content: uploaded, fields } = await readFormFile(req, refuse)
         const projectId = req.project.id
         const mapping = fields.has('mapping') ? readMapping(fields.get('mapping')!) : undefined
-        if (readFlag('dryRun', fields.get('dryRun'))) return checkImport(db, { projectId, uploaded, mapping }).catch(explainUnreadable)
+        const rowsBefore = readRowsBefore(fields.get('rowsBefore'))
+        if (readFlag('dryRun', fields.get('dryRun')))
+          return checkImport(db, { projectId, uploaded, mapping, rowsBefore }).catch(explainUnreadable)
         const segmentId = fields.get('segmentId')?.trim() || undefined
-        const input = { uploaded, mapping, segmentId, startedBy: sourceOf(req) }
+        const input = { uploaded, mapping, segmentId, rowsBefore, startedBy: sourceOf(req) }
         const jobId = await queueImport({ db, segments }, projectId, input).catch(explainUnreadable)
         return reply.status(202).send({ message: 'The import is queued.', jobId })
       },
@@ -200,6 +202,15 @@ const FIELDS = {
     'column. A column that is not named is read as without a mapping.',
   segmentId: 'A static segment, to which all imported contacts are added.',
   dryRun: '`true`: checks the file, writes nothing, and answers 200 with the result.',
+  rowsBefore: 'Of a file that is sent in parts: the number of rows in the parts before this one. Rows are then numbered through the file.',
+}
+
+const MAX_ROWS_BEFORE = 100_000_000
+
+function readRowsBefore(text = ''): number {
+  if (text === '') return 0
+  const rows = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  return rows <= MAX_ROWS_BEFORE ? rows : invalid('rowsBefore', 'Must be a whole number from 0 to 100,000,000.')
 }
 
 function readFlag(field: string, text = ''): boolean {

@@ -12,6 +12,9 @@ export type Campaign = Record<string, any>
 
 export type CampaignProject = Awaited<ReturnType<typeof newCampaignProject>>
 
+/** Tests wait for the end of many campaigns. */
+export const QUICKLY = { campaigns: { startMs: 50, countMs: 100 } }
+
 /** A project with a verified domain and requests about its campaigns. */
 export async function newCampaignProject(sterna: Sterna) {
   const project = await newSendingProject(sterna, await sterna.sharedOwner())

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { whileSleeping } from '../support/sleeping-writes.ts'
-import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
+import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
 const LATER = '2040-01-01T00:00:00Z'
 
 let project: CampaignProject

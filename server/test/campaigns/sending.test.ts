@@ -6,9 +6,9 @@ import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLocalNode } from '../support/local-node.ts'
 import { times } from '../support/times.ts'
-import { type CampaignProject, newCampaignProject } from './campaign-project.ts'
+import { type CampaignProject, newCampaignProject, QUICKLY } from './campaign-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: QUICKLY })
 const newProject = () => newCampaignProject(sterna)
 
 /** Ada, Bob and Eve are subscribed, Dan is not, Sue is suppressed. */

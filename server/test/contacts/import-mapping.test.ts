@@ -14,14 +14,15 @@ beforeAll(async () => {
   project = await sterna.newProject()
 })
 
-type Form = { mapping?: unknown; dryRun?: string; segmentId?: string }
+type Form = { mapping?: unknown; dryRun?: string; segmentId?: string; rowsBefore?: string }
 
 /** Fields after the file, too: browsers send them in the order of the form. */
-const upload = (csv: string, { mapping, dryRun, segmentId }: Form = {}): Promise<Answer> => {
+const upload = (csv: string, { mapping, dryRun, segmentId, rowsBefore }: Form = {}): Promise<Answer> => {
   const text = mapping === undefined || typeof mapping === 'string' ? mapping : JSON.stringify(mapping)
   const parts = [
     ...(dryRun === undefined ? [] : [{ field: 'dryRun', filename: null, content: dryRun }]),
     { content: csv },
+    ...(rowsBefore === undefined ? [] : [{ field: 'rowsBefore', filename: null, content: rowsBefore }]),
     ...(segmentId === undefined ? [] : [{ field: 'segmentId', filename: null, content: segmentId }]),
     ...(text === undefined ? [] : [{ field: 'mapping', filename: null, content: text as string }]),
   ]
@@ -135,6 +136,25 @@ describe('a dry run', () => {
     const { body } = await upload(`email\n${rows.join('\n')}\n`, { dryRun: 'true' })
     expect([body.totalRows, body.newCount, body.duplicateCount, body.failureCount]).toEqual([20_000, 5_000, 5_000, 10_000])
     expect([body.errors.length, body.duplicates.length]).toEqual([100, 100])
+  })
+})
+
+describe('a part of a file', () => {
+  const CSV = 'email\na@part.example\nbad\na@part.example\nx@gmial.com\n'
+
+  test('has its rows numbered behind those of the parts before it, in the status, the file and the dry run', async () => {
+    const job = await imported(CSV, { rowsBefore: '60000' })
+    expect(job.result.errors).toEqual([{ row: 60_003, email: 'bad', error: 'Not a valid email address' }])
+    const file = await project.call('GET', `/contacts/import/${job.id}/errors`)
+    expect(file.body).toBe('row,email,error\r\n60003,"bad","Not a valid email address"\r\n')
+    const { body } = await upload(CSV, { rowsBefore: '60000', dryRun: 'true' })
+    expect([body.errors[0].row, body.duplicates[0].row, body.misspelt[0].row]).toEqual([60_003, 60_004, 60_005])
+    expect(body.totalRows).toBe(4)
+  })
+
+  test.each(['-1', '1.5', 'ten', '100000001', '1e3'])('cannot follow %s rows', async (rowsBefore) => {
+    const answer = await upload(CSV, { rowsBefore })
+    expect([answer.status, fields(answer)]).toEqual([422, ['rowsBefore']])
   })
 })
 

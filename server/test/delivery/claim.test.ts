@@ -18,7 +18,7 @@ describe('claiming', () => {
       sql<{ id: string }>`
         insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id)
         select project_id, gen_random_uuid(), content_id, contact_id, to_address, 'CAMPAIGN', gen_random_uuid() || '@shop.example', 1, content_id
-        from emails, generate_series(1, 2000) where id = ${pattern} returning id
+        from emails, generate_series(1, 1000) where id = ${pattern} returning id
       `,
     )
     const ids = campaign.map(({ id }) => id)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { many, one, transact } from '../../src/db/index.ts'
 import { amazonSns, confirmationUrl, isSnsCertificateUrl } from '../../src/delivery/feedback/ses/sns-client.ts'
 import { dropOldNotifications } from '../../src/delivery/feedback/ses/store.ts'
@@ -15,7 +15,7 @@ import { CERTIFICATE, confirmation, createFakeSns, SUBSCRIBE, signed, TOPIC } fr
 
 const sns = createFakeSns()
 const log = createLog('silent')
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log, intervals: { notificationsMs: 25 } })
 
 const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 30_000, interval: 20 })
 const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer> =>
@@ -120,9 +120,11 @@ describe('anything else changes nothing and fetches nothing', () => {
   let before: string
   let calls: number
   const quiet = { except: ['senders'] }
-  beforeEach(async () => {
+  beforeAll(async () => {
     await post(good()) // the certificate is known from here on
     await settled()
+  })
+  beforeEach(async () => {
     before = await sterna.digest(quiet)
     calls = sns.fetched.length
   })

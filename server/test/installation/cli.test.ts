@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { run } from '../../src/cli.ts'
 import { SECRET_KEY } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { freePort, type Running, startNode } from '../support/process.ts'
@@ -22,26 +23,38 @@ afterAll(async () => {
   await database.drop()
 })
 
-function sterna(args: string[], env: Record<string, string> = {}): Promise<{ code: number; output: string }> {
-  const settings = {
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
-    SECRET_KEY,
-    DATABASE_URL: database.url,
-    PORT: new URL(node.url).port,
-    ...env,
-  }
+type Ended = { code: number; output: string }
+const settings = () => ({ SECRET_KEY, DATABASE_URL: database.url, PORT: new URL(node.url).port })
+
+/** As a user runs it. Starting the process takes most of a second, so most tests do without. */
+function runInShell(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  const all = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings(), ...env }
   return new Promise((resolve) => {
-    execFile(process.execPath, ['scripts/cli.mjs', ...args], { cwd: ROOT, env: settings }, (err, stdout, stderr) =>
+    execFile(process.execPath, ['scripts/cli.mjs', ...args], { cwd: ROOT, env: all }, (err, stdout, stderr) =>
       resolve({ code: typeof err?.code === 'number' ? err.code : 0, output: stdout + stderr }),
     )
   })
 }
 
+/** In this process, one at a time: they print to the same console. */
+async function sterna(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  const printed = { log: '', error: '' }
+  const spies = (['log', 'error'] as const).map((how) =>
+    vi.spyOn(console, how).mockImplementation((line: string) => {
+      printed[how] += `${line}\n`
+    }),
+  )
+  try {
+    return { code: await run(args, { ...settings(), ...env }), output: printed.log + printed.error }
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+}
+
 const field = (output: string, name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(output)?.[1] ?? ''
 
 test('an account and a project made on the command line work at once in the running server', async () => {
-  const user = await sterna(['user', 'create', '--email', 'Ops@Example.com'])
+  const user = await runInShell(['user', 'create', '--email', 'Ops@Example.com'])
   expect(user.code).toBe(0)
   const login = await fetch(`${node.url}/auth/login`, {
     method: 'POST',
@@ -50,7 +63,7 @@ test('an account and a project made on the command line work at once in the runn
   })
   expect(login.status).toBe(200)
 
-  const project = await sterna(['project', 'create', '--name', 'From the shell', '--owner', 'ops@example.com'])
+  const project = await runInShell(['project', 'create', '--name', 'From the shell', '--owner', 'ops@example.com'])
   expect(project.output).toMatch(/^public {2}pk_[0-9a-f]{64}$/m)
   expect(project.output).toMatch(/^secret {2}sk_[0-9a-f]{64}$/m)
   const cookie = login.headers.get('set-cookie')!.split(';')[0]!
@@ -125,6 +138,13 @@ test.each([[['--help']], [['-h']], [['help']], [['user', 'create', '--help']], [
   },
 )
 
+test('the process prints the usage, and ends with 1 after a mistake', async () => {
+  const [help, mistake] = await Promise.all([runInShell(['--help']), runInShell(['user', 'create'])])
+  expect(help).toMatchObject({ code: 0, output: expect.stringMatching(/^Usage: [\s\S]*disk and ports\n$/) })
+  expect(mistake).toMatchObject({ code: 1, output: expect.stringMatching(/^--email is missing\n\nUsage: /) })
+  expect(mistake.output).not.toMatch(/^\s+at /m)
+})
+
 test('migrate reports when there is nothing to do', async () => {
   expect(await sterna(['migrate'])).toEqual({ code: 0, output: 'The database is up to date.\n' })
 })
@@ -180,8 +200,7 @@ test('doctor prints what failed and how to fix it', async () => {
     [{ SMTP_URL: 'smtp://localhost', MAIL_FROM: 'Ops <ops@example.com>' }, /^ok {4}account emails: sent from ops@example\.com$/m],
     [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR\nFAIL {2}uploads: .*set DATA_DIR/m],
   ]
-  const outputs = await Promise.all(cases.map(([env]) => sterna(['doctor'], env)))
-  for (const [index, [, line]] of cases.entries()) expect(outputs[index]!.output).toMatch(line)
+  for (const [env, line] of cases) expect((await sterna(['doctor'], env)).output).toMatch(line)
 })
 
 test('doctor asks Amazon SES whether it may send, and how fast', async () => {
@@ -198,12 +217,12 @@ test('doctor asks Amazon SES whether it may send, and how fast', async () => {
   const known = { ...env, SES_ENDPOINT: ses.url, AWS_ACCESS_KEY_ID: 'AKIDTEST' }
   const topic = { SNS_TOPIC_ARNS: 'arn:aws:sns:eu-central-1:123456789012:sterna' }
   const [good, stranger, nobody] = await Promise.all([
-    sterna(['doctor'], { ...known, ...topic }),
-    sterna(['doctor'], { ...known, AWS_ACCESS_KEY_ID: 'AKIDOTHER' }),
-    sterna(['doctor'], { ...known, SES_ENDPOINT: 'http://127.0.0.1:1' }),
+    runInShell(['doctor'], { ...known, ...topic }),
+    runInShell(['doctor'], { ...known, AWS_ACCESS_KEY_ID: 'AKIDOTHER' }),
+    runInShell(['doctor'], { ...known, SES_ENDPOINT: 'http://127.0.0.1:1' }),
   ])
   ses.account.SendQuota.SentLast24Hours = 50_000
-  const { output: usedUp } = await sterna(['doctor'], known)
+  const { output: usedUp } = await runInShell(['doctor'], known)
   ses.stop()
   await fresh.drop()
   expect(good).toMatchObject({ code: 0, output: expect.stringMatching(/^ok {4}ses: allows 1000 .*\nok {4}sns: accepts arn/m) })

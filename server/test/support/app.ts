@@ -12,7 +12,7 @@ import type { App, Deps } from '../../src/http/server.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog, type Log } from '../../src/lib/log.ts'
 import { deriveSecrets, type Secrets } from '../../src/lib/secrets.ts'
-import { startWorker } from '../../src/worker.ts'
+import { startWorker, type WorkerIntervals } from '../../src/worker.ts'
 import { CHEAP_PARTS } from './cheap-parts.ts'
 import { cloneDatabase } from './database.ts'
 import { projectClient } from './project.ts'
@@ -42,15 +42,16 @@ export function useApp(building: Building = {}) {
 }
 
 /** The API and a worker in this process. Without the worker nothing changes between two requests, as tests need that compare the whole database. */
-type Building = Parts & { env?: Record<string, string>; log?: Log; withWorker?: boolean }
+type Building = Parts & { env?: Record<string, string>; log?: Log; withWorker?: boolean; intervals?: WorkerIntervals }
 
-export async function startApp(url: string, { env = {}, log = createLog('silent'), withWorker = true, ...parts }: Building = {}) {
+export async function startApp(url: string, building: Building = {}) {
+  const { env = {}, log = createLog('silent'), withWorker = true, intervals = {}, ...parts } = building
   const config = loadConfig({ SECRET_KEY, DATABASE_URL: url, ...env })
   const db = connect({ url, max: 10, log })
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
-  const worker = withWorker ? await startWorker(deps, { url, presence }) : undefined
+  const worker = withWorker ? await startWorker(deps, { url, presence, intervals }) : undefined
   return {
     sterna: createSterna(app, db, deps.secrets),
     async close() {

@@ -18,13 +18,12 @@ const MAX_ERROR_BYTES = 64 * 1024
 export function createConformance(document: Document) {
   const ajv = new Ajv2020({ strict: false, formats: FORMATS })
   ajv.addSchema({ ...document, $id: 'api' })
-  const compiled = new Map<string, ValidateFunction>()
+  const compiled = new WeakMap<Schema, ValidateFunction>()
 
   /** References in the schema point into the document. */
   function validatorOf(schema: Schema) {
-    const text = JSON.stringify(schema).replaceAll('"#/', '"api#/')
-    const known = compiled.get(text) ?? ajv.compile(JSON.parse(text))
-    compiled.set(text, known)
+    const known = compiled.get(schema) ?? ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')))
+    compiled.set(schema, known)
     return known
   }
 

@@ -47,9 +47,16 @@ export async function startDnsServer() {
   tcp.on('connection', (socket) => {
     open.add(socket)
     socket.on('error', () => {}) // the client may hang up first
+    let received = Buffer.alloc(0)
     socket.on('data', (bytes) => {
-      const answer = reply(bytes.subarray(2), true)
-      if (answer) socket.write(Buffer.concat([Buffer.of(answer.length >> 8, answer.length & 0xff), answer]))
+      received = Buffer.concat([received, bytes])
+      // A client may send several queries at once, each after its length.
+      while (received.length > 1 && received.length >= 2 + received.readUInt16BE()) {
+        const end = 2 + received.readUInt16BE()
+        const answer = reply(received.subarray(2, end), true)
+        if (answer) socket.write(Buffer.concat([Buffer.of(answer.length >> 8, answer.length & 0xff), answer]))
+        received = received.subarray(end)
+      }
     })
   })
 

@@ -114,7 +114,7 @@ describe('the domain', () => {
     expect(JSON.stringify(data)).not.toMatch(/127\.0|localhost|mx\.example/)
   })
 
-  test.each(['hang', 'servfail', 'refused', 'garbage'] as const)(
+  test.concurrent.each(['hang', 'servfail', 'refused', 'garbage'] as const)(
     'is unknown if DNS answers with %s, and the result says so within 5 seconds',
     async (fault) => {
       dns.set(`${fault}.example`, fault)
@@ -126,7 +126,7 @@ describe('the domain', () => {
     },
   )
 
-  test('that does not answer delays no other verification', async () => {
+  test.concurrent('that does not answer delays no other verification', async () => {
     dns.set('stuck.example', 'hang')
     dns.set('quick.example', TAKES_MAIL)
     const stuck = Array.from({ length: 50 }, (_, index) => verify(`a${index}@stuck.example`))
