@@ -200,6 +200,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
       const { contactId, contact: given, event, at } = req.body
       const start = at === undefined ? new Date() : new Date(at)
+      if (start.getUTCFullYear() > LAST_YEAR) invalid('at', `Must be at most in the year ${LAST_YEAR}.`, 'too_big')
       const contact = contactId === undefined ? sampleContact(given, start) : await storedContact(workflow.projectId, contactId)
       const data = { ...event?.data?.set, ...event?.data?.transient }
       return simulateWorkflow(db, workflow, {
@@ -218,6 +219,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
 }
 
 const MAX_CANCEL_ROUNDS = 2_000
+/** A simulation of 100 delays of a year ends in a year of four digits. */
+const LAST_YEAR = 9_000
 
 type GivenContact = { email?: string | undefined; subscribed?: boolean | undefined; data?: { set: object; transient: object } | undefined }
 

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
 import { mergeFigures } from '../../src/workflows/figures.ts'
+import { issues } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { whileSleeping } from '../support/sleeping-writes.ts'
@@ -393,6 +394,8 @@ describe('simulating', () => {
     })
     expect(await project.contacts.get(contact.id)).toMatchObject({ subscribed: true })
     expect(await project.executions(id)).toEqual([])
+    const late = await project.call('POST', `/workflows/${id}/simulate`, { at: '9999-12-31T23:59:59.999Z' })
+    expect([late.status, issues(late)]).toEqual([422, [['at', 'too_big']]])
   })
 })
 
