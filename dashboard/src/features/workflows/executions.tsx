@@ -25,6 +25,7 @@ import { ExecutionPeek } from './execution-peek.tsx'
 import { EXECUTION_WORDS, executionsQuery, toCursorPage } from './list-query.ts'
 import { StartExecution } from './start-execution.tsx'
 import { tookOf } from './took.ts'
+import { TurnOnOff } from './turn-on.tsx'
 import { WorkflowActions, WorkflowTabs } from './workflow-header.tsx'
 
 const NOUN = { one: 'execution', many: 'executions' }
@@ -149,7 +150,7 @@ function FirstEntry({ workflow }: { workflow: Workflow }) {
     },
     onError: (error) => toast(explain(error), { tone: 'danger' }),
   })
-  if (!workflow.enabled) return <WorkflowActions workflow={workflow} />
+  if (!workflow.enabled) return <TurnOnOff workflow={workflow} />
   if (!eventName || !me) return <StartExecution workflow={workflow} />
   return (
     <Button variant="primary" size="sm" busy={track.isPending} onClick={() => track.mutate()}>
