@@ -29,9 +29,9 @@ const round = (value: number) => Math.round(value * 10) / 10
 /** The change against the period before, as a share of it. Undefined if there was nothing before. */
 export const changeOf = (now: number, before: number): number | undefined => (before > 0 ? now / before - 1 : undefined)
 
-/** Which of the labels below a chart are shown: the first, the last and some between them, without overlapping. */
+/** Which of the labels below a chart are shown: the last and, at equal distances before it, as many as fit. */
 export function shownLabels(count: number, fits: number): number[] {
-  if (count <= fits) return Array.from({ length: count }, (_, index) => index)
-  const gaps = Math.max(1, fits - 1)
-  return [...new Set(Array.from({ length: gaps + 1 }, (_, index) => Math.round((index * (count - 1)) / gaps)))]
+  const step = Math.max(1, Math.ceil((count - 1) / Math.max(1, fits - 1)))
+  const shown = Array.from({ length: Math.ceil(count / step) }, (_, index) => count - 1 - index * step)
+  return shown.reverse()
 }
