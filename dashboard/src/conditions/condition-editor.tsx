@@ -1,4 +1,4 @@
-import { type Condition, SternaError } from '@sterna/sdk'
+import { type Condition, type ConditionInput, SternaError } from '@sterna/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ContactLink } from '../projects/contact-link.tsx'
 import { useProject } from '../projects/current.ts'
@@ -9,7 +9,7 @@ import { Field } from '../ui/field.tsx'
 import { TextArea } from '../ui/input.tsx'
 import { useDebouncedValue } from '../ui/use-debounced-value.ts'
 import { ConditionSentence } from './condition-sentence.tsx'
-import { readConditionText } from './condition-text.ts'
+import { filterAt, readConditionText } from './condition-text.ts'
 import { conditionPreviewQuery, segmentNamesQuery } from './queries.ts'
 import { describeFilter } from './sentence.ts'
 
@@ -52,13 +52,17 @@ export function ConditionEditor({ text, onText }: ConditionEditorProps) {
         {problem && <Banner tone="danger">{problem}</Banner>}
         {'condition' in read && !problem && (
           <p className="text-ui">
-            <span className="text-muted">Everyone who</span> {/* The server has checked it. */}
+            <span className="text-muted">In words:</span> {/* The server has checked it. */}
             <ConditionSentence condition={read.condition as Condition} />.
           </p>
         )}
       </div>
       <aside aria-label="Who matches" className="min-w-0 rounded-lg border border-line p-3 text-ui" aria-busy={preview.isFetching}>
-        {preview.data && !problem ? <Matches preview={preview.data} /> : <p className="text-muted">Who matches is shown here.</p>}
+        {preview.data && !problem && 'condition' in asked ? (
+          <Matches preview={preview.data} condition={asked.condition} />
+        ) : (
+          <p className="text-muted">Who matches is shown here.</p>
+        )}
       </aside>
     </div>
   )
@@ -72,7 +76,8 @@ function problemOf(error: Error): string {
 
 type Preview = NonNullable<Awaited<ReturnType<NonNullable<ReturnType<typeof conditionPreviewQuery>['queryFn']>>>>
 
-function Matches({ preview: { count, estimated, mailable, perFilter, sample } }: { preview: Preview }) {
+function Matches({ preview, condition }: { preview: Preview; condition: ConditionInput }) {
+  const { count, estimated, mailable, perFilter, sample } = preview
   const project = useProject()
   const names = useQuery(segmentNamesQuery(project.id)).data ?? {}
   return (
@@ -87,14 +92,17 @@ function Matches({ preview: { count, estimated, mailable, perFilter, sample } }:
         <div>
           <h3 className="text-muted text-xs">What each line leaves of its group</h3>
           <ul className="mt-1 space-y-0.5">
-            {perFilter.map(({ path, remaining, ...filter }) => (
-              <li key={path} className="flex gap-2">
-                <span className="min-w-0 flex-1 truncate" title={describeFilter(filter, names)}>
-                  {describeFilter(filter, names)}
-                </span>
-                <Count value={remaining} about={estimated} className={remaining === 0 ? 'text-danger' : ''} />
-              </li>
-            ))}
+            {perFilter.map(({ path, remaining, ...rest }) => {
+              const text = describeFilter(filterAt(condition, path) ?? rest, names)
+              return (
+                <li key={path} className="flex gap-2">
+                  <span className="min-w-0 flex-1 truncate" title={text}>
+                    {text}
+                  </span>
+                  <Count value={remaining} about={estimated} className={remaining === 0 ? 'text-danger' : ''} />
+                </li>
+              )
+            })}
           </ul>
         </div>
       )}

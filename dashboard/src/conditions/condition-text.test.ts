@@ -1,5 +1,6 @@
+import type { ConditionInput } from '@sterna/sdk'
 import { expect, test } from 'vitest'
-import { printCondition, readConditionText } from './condition-text.ts'
+import { filterAt, printCondition, readConditionText } from './condition-text.ts'
 
 const CONDITION = { logic: 'AND', groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }] }
 
@@ -19,4 +20,11 @@ test.each([
   ['{"logic":"AND","groups":[{"filters":[],"conditions":{"logic":"OR"}}]}', /groups.0.conditions.groups/],
 ])('%s is refused with its place', (text, problem) => {
   expect(readConditionText(text)).toEqual({ problem: expect.stringMatching(problem) })
+})
+
+test('a filter is found by the path that the server names', () => {
+  const nested = { logic: 'AND', groups: [{ filters: [], conditions: CONDITION }] } as ConditionInput
+  expect(filterAt(CONDITION as ConditionInput, 'groups.0.filters.0')).toMatchObject({ value: 'pro' })
+  expect(filterAt(nested, 'groups.0.conditions.groups.0.filters.0')).toMatchObject({ value: 'pro' })
+  expect(filterAt(nested, 'groups.7.filters.0')).toBeUndefined()
 })

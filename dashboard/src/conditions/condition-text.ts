@@ -51,3 +51,16 @@ function firstProblem(items: unknown[], problemOf: (item: unknown, index: number
 
 /** As it is shown in the editor. */
 export const printCondition = (condition: unknown): string => (condition ? JSON.stringify(condition, null, 2) : '')
+
+type Filter = ConditionInput['groups'][number]['filters'][number]
+
+/** The filter at a path that the server names, such as `groups.0.filters.1`. */
+export function filterAt(condition: ConditionInput, path: string): Filter | undefined {
+  const steps = path.split('.')
+  const found = steps.reduce<unknown>(
+    (part, step) => (typeof part === 'object' && part !== null ? (part as Record<string, unknown>)[step] : undefined),
+    condition,
+  )
+  // Paths of the preview lead to filters.
+  return isObject(found) && typeof found.field === 'string' ? (found as Filter) : undefined
+}

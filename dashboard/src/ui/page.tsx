@@ -37,7 +37,8 @@ export function Page({ title, count, parent, description, actions, width = 'sett
 export function PageHeader({ title, count, parent, actions }: Pick<PageProps, 'title' | 'count' | 'parent' | 'actions'>) {
   return (
     <header className="z-20 flex min-h-14 flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-surface px-4 py-2.5 sm:px-6 lg:sticky lg:top-0 lg:px-8 lg:py-0">
-      <div className="flex min-w-0 flex-1 items-baseline gap-2">
+      {/* On a phone the buttons of a record go below its name, before the name is cut to a letter. */}
+      <div className={`flex min-w-0 flex-1 items-baseline gap-2 ${parent ? 'max-sm:basis-56' : ''}`}>
         {parent && (
           <>
             <span className="shrink-0 text-muted text-ui">{parent}</span>

@@ -64,7 +64,7 @@ function Audience({ campaign }: { campaign: Campaign }) {
       above={
         <div className="max-w-[1440px] border-line border-b bg-surface px-4 py-3 sm:px-6 lg:px-8">
           {preflight ? (
-            <AudienceSum campaignId={campaign.id} audience={preflight.audience} chosen={list.request.filters.part} />
+            <AudienceSum campaignId={campaign.id} audience={preflight.audience} />
           ) : (
             <p className="text-muted text-ui">Counting who gets it…</p>
           )}

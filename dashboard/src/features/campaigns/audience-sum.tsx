@@ -13,34 +13,32 @@ const REASONS = [
 ] as const
 
 /** The sum: matches − each reason = will get it. Every number opens its people. */
-export function AudienceSum({ campaignId, audience, chosen }: { campaignId: string; audience: Audience; chosen?: string | undefined }) {
+export function AudienceSum({ campaignId, audience }: { campaignId: string; audience: Audience }) {
   const { matches, recipients, estimated: about } = audience
   return (
     <p className="flex flex-wrap items-baseline gap-x-2 gap-y-1 text-ui tabular-nums">
-      <PeopleLink campaignId={campaignId} chosen={chosen}>
-        {formatCount(matches, { about })} match
-      </PeopleLink>
+      <PeopleLink campaignId={campaignId}>{formatCount(matches, { about })} match</PeopleLink>
       {REASONS.map(([part, word]) =>
         audience[part] > 0 ? (
           <span key={part} className="inline-flex gap-2">
             <span className="text-muted">−</span>
-            <PeopleLink campaignId={campaignId} part={part} chosen={chosen}>
+            <PeopleLink campaignId={campaignId} part={part}>
               {formatCount(audience[part], { about })} {word}
             </PeopleLink>
           </span>
         ) : null,
       )}
       <span className="text-muted">=</span>
-      <PeopleLink campaignId={campaignId} part="recipients" chosen={chosen} strong>
+      <PeopleLink campaignId={campaignId} part="recipients" strong>
         {formatCount(recipients, { about })} will get it
       </PeopleLink>
     </p>
   )
 }
 
-type PeopleLinkProps = { campaignId: string; part?: string; chosen: string | undefined; strong?: boolean; children: ReactNode }
+type PeopleLinkProps = { campaignId: string; part?: string; strong?: boolean; children: ReactNode }
 
-function PeopleLink({ campaignId, part, chosen, strong = false, children }: PeopleLinkProps) {
+function PeopleLink({ campaignId, part, strong = false, children }: PeopleLinkProps) {
   const project = useProject()
   return (
     <Link
@@ -48,8 +46,8 @@ function PeopleLink({ campaignId, part, chosen, strong = false, children }: Peop
       params={{ projectId: project.id, campaignId }}
       search={part ? { part } : {}}
       activeProps={{}}
-      aria-current={part !== undefined && chosen === part ? 'true' : undefined}
-      className={`rounded-sm underline decoration-line underline-offset-4 hover:text-accent hover:decoration-accent aria-[current=true]:font-semibold ${strong ? 'font-semibold text-base' : ''}`}
+      activeOptions={{ exact: true }}
+      className={`rounded-sm underline decoration-line underline-offset-4 hover:text-accent hover:decoration-accent aria-[current]:font-semibold ${strong ? 'font-semibold text-base' : ''}`}
     >
       {children}
     </Link>

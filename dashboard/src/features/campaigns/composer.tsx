@@ -59,7 +59,7 @@ export function Composer({ campaign }: { campaign: Campaign }) {
       }
     >
       <div className="max-w-[1440px] border-line xl:border-r">
-        <div className="bg-surface px-4 pt-4 sm:px-6 lg:px-8">
+        <div className="border-line border-b bg-surface px-4 py-4 sm:px-6 lg:px-8">
           <Field name="name" label="Name" hint="For your team only.">
             <Input
               className="md:w-96"

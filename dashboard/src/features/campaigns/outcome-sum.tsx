@@ -19,7 +19,7 @@ const countsOf = (campaign: Campaign): Record<Outcome, number> => ({
 })
 
 /** One stacked bar: sent + failed + skipped + open = recipients. Every number opens its recipients. */
-export function OutcomeSum({ campaign, chosen }: { campaign: Campaign; chosen?: string | undefined }) {
+export function OutcomeSum({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const counts = countsOf(campaign)
   const total = Math.max(1, campaign.totalRecipients)
@@ -50,8 +50,8 @@ export function OutcomeSum({ campaign, chosen }: { campaign: Campaign; chosen?: 
               params={params}
               search={{ outcome }}
               activeProps={{}}
-              aria-current={chosen === outcome ? 'true' : undefined}
-              className="inline-flex items-center gap-1.5 rounded-sm hover:text-accent hover:underline hover:underline-offset-4 aria-[current=true]:font-semibold"
+              activeOptions={{ exact: true }}
+              className="inline-flex items-center gap-1.5 rounded-sm hover:text-accent hover:underline hover:underline-offset-4 aria-[current]:font-semibold"
             >
               <span className={`size-2 rounded-full ${colour}`} aria-hidden="true" />
               {formatCount(counts[outcome])} {word}
@@ -64,7 +64,8 @@ export function OutcomeSum({ campaign, chosen }: { campaign: Campaign; chosen?: 
           params={params}
           search={{}}
           activeProps={{}}
-          className="rounded-sm font-medium hover:text-accent hover:underline hover:underline-offset-4"
+          activeOptions={{ exact: true }}
+          className="rounded-sm font-medium aria-[current]:font-semibold hover:text-accent hover:underline hover:underline-offset-4"
         >
           {formatCount(campaign.totalRecipients)} {campaign.totalRecipients === 1 ? 'recipient' : 'recipients'}
         </Link>

@@ -84,8 +84,8 @@ function Ledger({ campaign }: { campaign: Campaign }) {
         <>
           <ReportTabs campaign={campaign} />
           <div className="max-w-[1440px] space-y-2 px-4 pt-4 sm:px-6 lg:px-8">
-            <OutcomeSum campaign={campaign} chosen={list.request.filters.outcome} />
-            <Reasons campaign={campaign} chosen={list.request.filters.reason} />
+            <OutcomeSum campaign={campaign} />
+            <Reasons campaign={campaign} />
           </div>
         </>
       }
@@ -112,7 +112,7 @@ function useFollow({ sentCount, failedCount, skippedCount }: Campaign, refresh: 
 }
 
 /** The failed and the skipped by reason. Each opens its recipients. */
-function Reasons({ campaign, chosen }: { campaign: Campaign; chosen: string | undefined }) {
+function Reasons({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const reasons = useQuery(reasonsQuery(project.id, campaign)).data?.filter(({ outcome }) => outcome !== 'open')
   if (!reasons?.length) return null
@@ -125,8 +125,8 @@ function Reasons({ campaign, chosen }: { campaign: Campaign; chosen: string | un
             params={{ projectId: project.id, campaignId: campaign.id }}
             search={{ outcome, ...(reason && { reason }) }}
             activeProps={{}}
-            aria-current={chosen !== undefined && chosen === reason ? 'true' : undefined}
-            className="inline-flex rounded-md border border-line px-2 py-0.5 text-xs tabular-nums hover:border-accent hover:text-accent aria-[current=true]:border-accent aria-[current=true]:bg-accent-soft"
+            activeOptions={{ exact: true }}
+            className="inline-flex rounded-md border border-line px-2 py-0.5 text-xs tabular-nums hover:border-accent hover:text-accent aria-[current]:border-accent aria-[current]:bg-accent-soft"
           >
             {OUTCOME_WORDS[outcome]}: {reason ? REASON_WORDS[reason] : 'No reason'} {formatCount(recipients)}
           </Link>
@@ -158,5 +158,5 @@ const COLUMNS: Column<CampaignRecipient>[] = [
 ]
 
 function None() {
-  return <span className="text-muted">–</span>
+  return <span className="text-muted max-sm:hidden">–</span>
 }

@@ -71,7 +71,7 @@ function FirstHours({ campaign }: { campaign: Campaign }) {
   if (!hours?.length) return null
   return (
     <Card title="First 48 hours" description="People that opened or clicked, by the hour of their first time.">
-      <Suspense fallback={<div className="h-52" />}>
+      <Suspense fallback={<div className="h-52" aria-busy="true" />}>
         <HoursChart hours={hours} />
       </Suspense>
     </Card>

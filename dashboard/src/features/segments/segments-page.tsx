@@ -91,7 +91,10 @@ const COLUMNS: Column<SegmentRow>[] = [
     width: 'w-32',
     numeric: true,
     cell: ({ memberCount, countEstimated, countedAt }) => (
-      <Count value={memberCount} about={countEstimated} {...(countedAt && { asOf: countedAt })} />
+      <>
+        <Count value={memberCount} about={countEstimated} {...(countedAt && { asOf: countedAt })} />
+        <span className="sm:hidden"> members</span>
+      </>
     ),
   },
   {
