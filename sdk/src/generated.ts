@@ -964,18 +964,6 @@ export type Member = {
   createdAt: string
 }
 
-export type MembershipChange = {
-  /** The id of the event. */
-  id: string
-  type: 'entry' | 'exit'
-  at: string
-  /** Null if the contact was deleted. */
-  contact: {
-    id: string
-    email: string
-  } | null
-}
-
 export type Project = {
   id: string
   name: string
@@ -1091,6 +1079,18 @@ export type Segment = {
   projectId: string
   createdAt: string
   updatedAt: string
+}
+
+export type SegmentChange = {
+  /** The id of the event. */
+  id: string
+  type: 'entry' | 'exit'
+  at: string
+  /** Null if the contact was deleted. */
+  contact: {
+    id: string
+    email: string
+  } | null
 }
 
 export type SegmentUses = {
@@ -4214,7 +4214,7 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: {
-      data: MembershipChange[]
+      data: SegmentChange[]
       cursor: string | null
       hasMore: boolean
       total: number

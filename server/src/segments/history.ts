@@ -9,14 +9,14 @@ import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
 
 const TYPES = ['entry', 'exit'] as const
 
-export const MembershipChange = z
+export const SegmentChange = z
   .object({
     id: z.uuid().describe('The id of the event.'),
     type: z.enum(TYPES),
     at: Timestamp,
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null if the contact was deleted.'),
   })
-  .meta({ id: 'MembershipChange' })
+  .meta({ id: 'SegmentChange' })
 
 export const HistoryQuery = CursorQuery.extend({ type: z.enum(TYPES).optional() })
 

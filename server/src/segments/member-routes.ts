@@ -6,7 +6,7 @@ import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
-import { HistoryQuery, listMembershipChanges, MembershipChange } from './history.ts'
+import { HistoryQuery, listMembershipChanges, SegmentChange } from './history.ts'
 import { listSegmentMembers, listSegmentMembersAfter, MemberList, MembersQuery } from './member-list.ts'
 import { addAddresses, MAX_ADDRESSES, removeAddresses } from './members.ts'
 import { findSegment } from './segment.ts'
@@ -61,7 +61,7 @@ export function segmentMemberRoutes(app: App, { db, secrets }: Deps) {
         description: 'Newest first. They are recorded while the segment is tracked.',
         params: SegmentParam,
         querystring: HistoryQuery,
-        response: { 200: cursorList(MembershipChange) },
+        response: { 200: cursorList(SegmentChange) },
       },
     },
     async (req) => listMembershipChanges(db, secrets, await find(req.project.id, req.params.id), req.query),

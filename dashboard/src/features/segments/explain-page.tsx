@@ -32,7 +32,10 @@ function Explain({ segment }: { segment: Segment }) {
       <PageHeader title="Check someone" parent={<SegmentLink segment={segment} />} actions={<SegmentActions segment={segment} />} />
       <SegmentTabs segment={segment} />
       <div className="grid max-w-[1440px] grid-cols-1 items-start gap-4 px-4 py-6 sm:px-6 lg:grid-cols-[20rem_minmax(0,1fr)] lg:px-8">
-        <PickContact segment={segment} chosen={contact} />
+        {/* On a phone the answer comes first. */}
+        <div className={contact ? 'max-lg:order-last' : ''}>
+          <PickContact segment={segment} chosen={contact} />
+        </div>
         {contact ? (
           <Answer segment={segment} contactId={contact} />
         ) : (

@@ -16,7 +16,7 @@ export function Usage({ segmentId }: { segmentId: string }) {
   return (
     <div className="space-y-2 text-ui">
       <Group label="Campaigns" things={usedInCampaigns} path={(id) => `/app/p/${project.id}/campaigns/${id}`} />
-      <Group label="Workflows" things={usedInWorkflows} path={() => undefined} />
+      <Group label="Workflows" things={usedInWorkflows} path={(id) => `/app/p/${project.id}/workflows/${id}`} />
       <Group label="Segments" things={usedInSegments} path={(id) => `/app/p/${project.id}/segments/${id}`} />
     </div>
   )
@@ -24,26 +24,19 @@ export function Usage({ segmentId }: { segmentId: string }) {
 
 const MAX_SHOWN = 20
 
-function Group({ label, things, path }: { label: string; things: Named[]; path: (id: string) => string | undefined }) {
+function Group({ label, things, path }: { label: string; things: Named[]; path: (id: string) => string }) {
   if (things.length === 0) return null
   return (
     <div>
       <h3 className="text-muted text-xs">{label}</h3>
       <ul>
-        {things.slice(0, MAX_SHOWN).map(({ id, name }) => {
-          const to = path(id)
-          return (
-            <li key={id} className="truncate">
-              {to ? (
-                <Link to={to} className="link">
-                  {name}
-                </Link>
-              ) : (
-                name
-              )}
-            </li>
-          )
-        })}
+        {things.slice(0, MAX_SHOWN).map(({ id, name }) => (
+          <li key={id} className="truncate">
+            <Link to={path(id)} className="link">
+              {name}
+            </Link>
+          </li>
+        ))}
       </ul>
       {things.length > MAX_SHOWN && <p className="text-muted">and {things.length - MAX_SHOWN} more</p>}
     </div>
