@@ -1,11 +1,10 @@
-import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
 import { clickInMessage } from './support/read-email.ts'
 
-const { openProject, db } = startDashboard()
+const { openProject, failEmail } = startDashboard()
 
 type Project = { id: string; secret: string }
 
@@ -34,18 +33,6 @@ async function expectToAddUp(page: Page, link: string | RegExp, expected: number
   await page.getByRole('heading', { level: 1 }).waitFor()
   if (expected === 0) await page.getByText('Nothing matches these filters').waitFor()
   else await expect.poll(() => rows(page).count()).toBe(expected)
-}
-
-/** Marks an email as failed for a passing reason, with its counters: in truth that takes days. */
-async function failLater(projectId: string, campaignId: string, address: string) {
-  await sql`
-    with failed as (
-      update emails set state = 'failed', error = 'transient', error_code = 'transient', sent_at = null
-      where project_id = ${projectId} and campaign_id = ${campaignId} and to_address = ${address}
-    )
-    insert into email_tallies (project_id, campaign_id, kind, n)
-    values (${projectId}, ${campaignId}, 'failed', 1), (${projectId}, ${campaignId}, 'sent', -1)
-  `.execute(db())
 }
 
 test('a campaign is composed, checked, sent, watched, resent to the failed, and its clickers become a segment', async () => {
@@ -102,7 +89,7 @@ test('a campaign is composed, checked, sent, watched, resent to the failed, and 
     .toBeGreaterThan(3_100)
   await clickInMessage(page, message.id, { authorization: `Bearer ${project.secret}` })
 
-  await failLater(project.id, id, 'eve@example.com')
+  await failEmail(project.id, id, 'eve@example.com')
   const counted = (counts: object) => expect.poll(() => get(`/campaigns/${id}`), { timeout: 20_000 }).toMatchObject(counts)
   await counted({ failedCount: 1 })
   await page.reload()

@@ -58,7 +58,7 @@ function FilterLine({ filter, segments }: { filter: Filter; segments: SegmentNam
 }
 
 /** What the contact has, in words. */
-export function showActual(field: string, actual: unknown): string {
+function showActual(field: string, actual: unknown): string {
   if (field.startsWith('segment.')) return actual ? 'Is a member.' : 'Is not a member.'
   if (actual === null || actual === undefined)
     return field === 'email' || field.startsWith('data.') ? 'Has no value.' : 'It never happened.'

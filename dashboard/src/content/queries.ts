@@ -17,7 +17,7 @@ export const personQuery = (projectId: string, id: string) =>
 /** People that the picker offers at once. */
 const MAX_PEOPLE = 8
 
-export type Person = { id: string; email: string }
+type Person = { id: string; email: string }
 /** Finds people to preview an email as; `scope` names them in the cache. */
 export type FindPeople = { scope: string; find: (projectId: string, search: string, limit: number) => Promise<Person[]> }
 

@@ -1,6 +1,6 @@
 /** Lengths of a period that a page offers, in days. */
 export const PERIODS = [7, 30, 90] as const
-export const DEFAULT_DAYS = 30
+const DEFAULT_DAYS = 30
 
 /** The last days, today included, and as many before them. Days as `2026-05-03`, in the time zone of the project. */
 export type Period = { days: number; from: string; to: string; beforeFrom: string; timezone: string }

@@ -37,8 +37,7 @@ export function startDashboard() {
 
   return {
     url: () => sterna.url,
-    /** For facts that would take too long to come about. */
-    db: () => sterna.db,
+    failEmail: (...failed: Parameters<typeof sterna.failEmail>) => sterna.failEmail(...failed),
     accountEmails: () => sterna.accountEmails(),
     countEmails: (...counted: Parameters<typeof sterna.countEmails>) => sterna.countEmails(...counted),
     open,

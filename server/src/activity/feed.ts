@@ -26,7 +26,7 @@ export const ActivityQuery = CursorQuery.extend({
   endDate: z.string().max(100).optional().describe('A day or time, included.'),
 })
 
-export const Activity = z
+const Activity = z
   .object({
     id: z.uuid(),
     type: z.enum(ACTIVITY_TYPES),

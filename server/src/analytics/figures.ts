@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { FactKind } from '../delivery/outbox/facts.ts'
 import { METRIC_COLUMNS } from './rollup.ts'
 
-export const FIGURES = {
+const FIGURES = {
   emails: 'sent',
   delivered: 'delivered',
   opens: 'opened',
@@ -37,7 +37,7 @@ export const FIGURE_SUMS: RawBuilder<unknown> = sql.join(
   FIGURE_NAMES.map((name) => sql`coalesce(sum(${sql.ref(METRIC_COLUMNS[FIGURES[name]])}), 0)::int as ${sql.ref(name)}`),
 )
 
-export const SOURCES_OF_EMAILS = ['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW'] as const
+const SOURCES_OF_EMAILS = ['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW'] as const
 
 export const RollupFilterQuery = {
   source: z

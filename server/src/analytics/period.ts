@@ -6,7 +6,7 @@ import { DAY } from '../lib/units.ts'
 
 /** Days of a period without `startDate`. */
 const DEFAULT_DAYS = 30
-export const MAX_DAYS = 731
+const MAX_DAYS = 731
 
 export const PeriodQuery = z.object({
   startDate: z

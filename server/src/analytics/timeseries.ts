@@ -40,7 +40,7 @@ const addFigureCounts = (sum: FigureCounts = NO_FIGURES, more: FigureCounts) =>
   Object.fromEntries(FIGURE_NAMES.map((name) => [name, sum[name] + more[name]])) as FigureCounts
 
 /** The hours that have figures, with their local time, in the order of time. */
-export async function readLocalHours(db: Db, projectId: string, { from, to, timezone, ...filter }: Series) {
+async function readLocalHours(db: Db, projectId: string, { from, to, timezone, ...filter }: Series) {
   const rows = await many(
     db,
     sql<FigureCounts & { hour: Date }>`

@@ -5,7 +5,7 @@ import { type GrowthCounts, readGrowthTotals } from './growth.ts'
 import { type Period, previousPeriod } from './period.ts'
 
 /** Sums over UTC days; over all of them without a period. */
-export const sumFigures = (db: Db, projectId: string, { from, to }: Partial<Period>): Promise<FigureCounts> =>
+const sumFigures = (db: Db, projectId: string, { from, to }: Partial<Period>): Promise<FigureCounts> =>
   one(
     db,
     sql<FigureCounts>`

@@ -5,7 +5,7 @@ import { tryLockRollups } from './fold.ts'
 import { columnList, DOMAIN_METRICS } from './rollup.ts'
 
 /** Domains of a day that are kept apart once the day is over; the others are one row. */
-export const LISTED_DOMAINS = 100
+const LISTED_DOMAINS = 100
 /** Days for which late facts of new domains still get rows of their own. */
 const OPEN_DAYS = 2
 /** A day with more domains is trimmed at once, so that no day is slow to read. */

@@ -13,7 +13,7 @@ import { ofCampaignSql, RecipientFilter, type RecipientSelection, recipientMatch
 /** Recipients scanned by one transaction, matching or not. */
 const SCANNED = 2_000
 
-export const COPY_TO_SEGMENT_JOB = 'campaign-copy-to-segment'
+const COPY_TO_SEGMENT_JOB = 'campaign-copy-to-segment'
 
 export const CopyToSegmentBody = z.object({
   name: z.string().trim().min(1).max(MAX_SEGMENT_NAME).describe('Name of the new segment.'),

@@ -15,7 +15,7 @@ const REFUSED_PORTS = new Set([
 
 const mayUsePort = (port: number) => LOW_PORTS.has(port) || (port >= 1024 && !REFUSED_PORTS.has(port))
 
-export const isAllowedPrivately = (ip: string, allowed: AllowedNetworks) => {
+const isAllowedPrivately = (ip: string, allowed: AllowedNetworks) => {
   const address = ipaddr.process(ip)
   return allowed.some(([network, bits]) => network.kind() === address.kind() && address.match(network as never, bits))
 }

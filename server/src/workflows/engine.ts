@@ -119,7 +119,7 @@ const ANY_DUE = sql`select from workflow_executions where due_at <= now() and we
 type Search = { after: string; except: string[] }
 
 /** A skip scan: reads the earliest execution of each project. Those of a disabled project wait. */
-export const dueExecutionsSql = ({ after, except }: Search) => sql<{ projectId: string }>`
+const dueExecutionsSql = ({ after, except }: Search) => sql<{ projectId: string }>`
   with recursive pending as (
     (select project_id, due_at from workflow_executions
       where due_at is not null and webhook_host is null and project_id > ${after} order by project_id, due_at limit 1)

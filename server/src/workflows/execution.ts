@@ -9,7 +9,7 @@ import { readGraphs } from './advance.ts'
 import { ALL_STEP_TYPES, type Graph, stepOf } from './graph.ts'
 
 export const EXECUTION_STATUSES = ['RUNNING', 'WAITING', 'COMPLETED', 'EXITED', 'FAILED', 'CANCELLED'] as const
-export const STEP_STATUSES = ['PENDING', 'SCHEDULED', 'WAITING', 'RUNNING', 'COMPLETED', 'SKIPPED', 'FAILED'] as const
+const STEP_STATUSES = ['PENDING', 'SCHEDULED', 'WAITING', 'RUNNING', 'COMPLETED', 'SKIPPED', 'FAILED'] as const
 
 const FIELDS = {
   id: z.uuid(),
@@ -105,7 +105,7 @@ const showFields = (row: Row): z.output<typeof Execution> => ({
 
 export type ExecutionKey = { projectId: string; workflowId: string; id: string }
 
-export const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) =>
+const findExecution = (db: Db, { projectId, workflowId, id }: ExecutionKey) =>
   maybeOne(
     db,
     sql<Row>`select ${COLUMNS} from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.id = ${id}`,

@@ -34,7 +34,7 @@ export const startFirings = (db: Pool, log: Log, isHeld: () => boolean) =>
   )
 
 /** Of several missed times only the last one is made up for. */
-export async function fireDue(tx: Tx) {
+async function fireDue(tx: Tx) {
   const due = await many(
     tx,
     sql<Due>`

@@ -32,7 +32,7 @@ export const MAX_GRAPH_TRANSITIONS = 2_000
 export type Violation = { index?: number; field: 'fromStepId' | 'toStepId' | 'branch' | 'steps' | 'transitions'; message: string }
 
 /** The branches of a step. Null is the plain transition. */
-export function branchesOf({ type, config }: Pick<GraphStep, 'type' | 'config'>): (string | null)[] {
+function branchesOf({ type, config }: Pick<GraphStep, 'type' | 'config'>): (string | null)[] {
   if (type === 'EXIT') return []
   if (type === 'WAIT_FOR_EVENT') return [null, 'timeout']
   if (type !== 'CONDITION') return [null]

@@ -5,7 +5,7 @@ import type { WorkflowKey, WorkflowRow } from './workflow.ts'
 
 /** Name of a workflow among the listeners of its project. */
 const PREFIX = 'workflow:'
-export const workflowListener = (id: string) => `${PREFIX}${id}`
+const workflowListener = (id: string) => `${PREFIX}${id}`
 export const workflowIdOf = (listener: string) => listener.slice(PREFIX.length)
 
 /** SQL condition on the alias `e`. */

@@ -121,7 +121,7 @@ function readUpdate(given: Record<string, unknown>, at: string): StepConfigs['UP
 }
 
 /** Texts of a webhook that are templates, with their paths. */
-export function webhookTexts({ url, headers, body }: StepConfigs['WEBHOOK']): { path: string; text: string }[] {
+function webhookTexts({ url, headers, body }: StepConfigs['WEBHOOK']): { path: string; text: string }[] {
   return [
     { path: 'url', text: url },
     ...Object.entries(headers).map(([name, text]) => ({ path: `headers.${name}`, text })),

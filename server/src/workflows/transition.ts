@@ -8,7 +8,7 @@ import type { StepConfigs } from './step-config.ts'
 import type { Running, StepOutcome } from './steps/step.ts'
 
 /** Steps that an execution may visit: ends loops that never pause for long. */
-export const MAX_VISITS = 1_000
+const MAX_VISITS = 1_000
 
 type Judged = { execution: Running; outcome: StepOutcome }
 type StepRecord = {
@@ -74,7 +74,7 @@ export async function applyOutcomes(
 type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: Running; figures: Figure[] }
 
 /** Pure: what follows from the outcome of a step. */
-export function move({ execution, outcome }: Judged, now: Date): Moved {
+function move({ execution, outcome }: Judged, now: Date): Moved {
   const { id, workflowId, step, status, context, arrivedAt } = execution
   const isNew = status === 'RUNNING'
   const visits = execution.visits + (isNew ? 1 : 0)

@@ -42,7 +42,7 @@ const AS_STATIC: SegmentLookup = () => ({ type: 'STATIC' })
 const updatedFields = ({ type, config }: GraphStep) =>
   type === 'UPDATE_CONTACT' ? Object.keys((config as StepConfigs['UPDATE_CONTACT']).updates) : []
 
-export const awaitedEvents = ({ steps }: Graph): string[] =>
+const awaitedEvents = ({ steps }: Graph): string[] =>
   unique(steps.flatMap(({ type, config }) => (type === 'WAIT_FOR_EVENT' ? [(config as StepConfigs['WAIT_FOR_EVENT']).eventName] : [])))
 
 /**

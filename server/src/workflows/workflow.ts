@@ -54,7 +54,7 @@ export const WORKFLOW_FIELDS = {
   updatedAt: Timestamp,
 }
 
-export const WorkflowProblem = z.object({
+const WorkflowProblem = z.object({
   stepId: z.uuid().nullable(),
   code: z.enum(['no_steps', 'unreachable', 'no_sender', 'template_missing', 'segment_missing', 'trigger_incomplete']),
   message: z.string(),
@@ -91,7 +91,7 @@ export const WORKFLOW_COLUMNS = sql`
 const selectWorkflow = ({ projectId, id }: WorkflowKey, lock = sql``) => sql<WorkflowRow>`
   select ${WORKFLOW_COLUMNS} from workflows w where w.project_id = ${projectId} and w.id = ${id} ${lock}`
 
-export const findWorkflow = (db: Db, key: WorkflowKey) => maybeOne(db, selectWorkflow(key))
+const findWorkflow = (db: Db, key: WorkflowKey) => maybeOne(db, selectWorkflow(key))
 
 /** Keeps others from changing the workflow, and executions from starting. */
 export const lockWorkflow = (tx: Tx, key: WorkflowKey) => maybeOne(tx, selectWorkflow(key, sql`for update`))

@@ -5,7 +5,7 @@ import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 
 export const ENV = { RATE_LIMIT_PER_MINUTE: '0', TRUST_PROXY: '127.0.0.1', PUBLIC_URL: 'https://mail.example' }
-export const ADA = 'ada@example.com'
+const ADA = 'ada@example.com'
 export const PURPOSES = ['unsubscribe', 'subscribe', 'manage'] as const
 export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'pl', 'ja', 'zh'] as const
 export const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

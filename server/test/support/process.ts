@@ -104,7 +104,16 @@ export async function startSterna(env: Record<string, string> = {}) {
   const secrets = deriveSecrets(SECRET_KEY)
   return {
     url: node.url,
-    db,
+    /** Marks an email as failed for a passing reason, with its counters: in truth that takes days. */
+    failEmail: (projectId: string, campaignId: string, address: string) =>
+      sql`
+        with failed as (
+          update emails set state = 'failed', error = 'transient', error_code = 'transient', sent_at = null
+          where project_id = ${projectId} and campaign_id = ${campaignId} and to_address = ${address}
+        )
+        insert into email_tallies (project_id, campaign_id, kind, n)
+        values (${projectId}, ${campaignId}, 'failed', 1), (${projectId}, ${campaignId}, 'sent', -1)
+      `.execute(db),
     /** Counts emails as an installation that really sends does: those of the sandbox are not counted. */
     countEmails: (projectId: string, kind: 'transactional' | 'campaigns', n: number) =>
       sql`

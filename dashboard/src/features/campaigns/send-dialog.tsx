@@ -20,7 +20,7 @@ const MANY = 10_000
 const UNDO_SECONDS = 10
 
 /** What the button does: `Send to 5 people`, `Schedule for 9 May, 09:00`. */
-export function sendLabel(when: When, preflight: CampaignPreflight | undefined): string {
+function sendLabel(when: When, preflight: CampaignPreflight | undefined): string {
   const at = when.kind === 'later' ? momentOf(when) : undefined
   if (at) return `Schedule for ${shortTime(at, when.zone)}`
   if (when.kind === 'later') return 'Schedule'

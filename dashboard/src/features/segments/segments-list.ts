@@ -5,7 +5,7 @@ import { pageOf } from '../../list/numbered-pages.ts'
 export type Uses = Result<'GET /segments/usage'>['data'][number]
 export type SegmentRow = Segment & { uses: Uses | undefined }
 
-export const usesCount = (uses: Uses | undefined): number => (uses ? uses.segmentCount + uses.campaignCount + uses.workflowCount : 0)
+const usesCount = (uses: Uses | undefined): number => (uses ? uses.segmentCount + uses.campaignCount + uses.workflowCount : 0)
 
 const ORDERS: Record<string, (a: SegmentRow, b: SegmentRow) => number> = {
   name: (a, b) => a.name.localeCompare(b.name),

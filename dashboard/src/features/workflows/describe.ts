@@ -73,7 +73,7 @@ export function splitSeconds(seconds: number): { amount: number; unit: 'days' | 
 
 export const secondsOf = (amount: number, unit: string): number => Math.round(amount * (UNITS.find(([name]) => name === unit)?.[1] ?? 60))
 
-export function describeSeconds(seconds: number): string {
+function describeSeconds(seconds: number): string {
   const { amount, unit } = splitSeconds(seconds)
   return countOfUnit(amount, unit)
 }

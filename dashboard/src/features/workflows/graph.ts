@@ -108,7 +108,7 @@ function reachableFrom({ transitions }: Graph, stepId: string): Set<string> {
   return reached
 }
 
-export function unreachableSteps(graph: Graph): Step[] {
+function unreachableSteps(graph: Graph): Step[] {
   const reached = reachableFrom(graph, triggerOf(graph).id)
   return graph.steps.filter(({ id }) => !reached.has(id))
 }
