@@ -15,7 +15,7 @@ declare module 'fastify' {
  * Slow reads of one project that run at once on this node. Each may occupy a processor of the database for seconds; half of the processors
  * stay free for the other projects when the database runs on this machine.
  */
-const PER_PROJECT = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
+export const SLOW_READS_PER_PROJECT = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
 /** Slow reads that may wait; more are refused at once. */
 const MAX_WAITING = 16
 /** Longest wait: longer than a slow read usually takes, shorter than clients wait. */
@@ -28,7 +28,7 @@ const MAX_WAIT_MS = 5_000
 export function limitSlowReads(app: App, { poolSize }: { poolSize: number }) {
   const share = createSharedSemaphore({
     total: Math.max(1, Math.floor(poolSize / 2)),
-    each: PER_PROJECT,
+    each: SLOW_READS_PER_PROJECT,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
     refusal: () =>

@@ -118,6 +118,8 @@ let deleted: Project
 
 beforeAll(async () => {
   const people = await Promise.all(Array.from({ length: 4 }, () => sterna.newPerson({ verified: true })))
+  // What only operators may read is tested beside it.
+  await sql`update users set operator = true`.execute(sterna.db)
   owner = people[0]!
   admin = people[1]!
   member = people[2]!

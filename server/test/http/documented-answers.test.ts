@@ -325,7 +325,12 @@ describe('every response matches the document, for valid and invalid requests to
       // Only the files of the newest exports are kept.
       'GET /contacts/export/{jobId}/file',
       'GET /uploads/{key}',
+      // The id of a job is only known after its start.
+      'GET /emails/export/{jobId}',
+      'GET /emails/export/{jobId}/file',
       'POST /emails/{id}/resend',
+      'GET /suppressions/export/{jobId}',
+      'GET /suppressions/export/{jobId}/file',
       // The sample is a static segment.
       'POST /segments/{id}/compute',
       // The sample campaign is not in the right state.
@@ -339,6 +344,8 @@ describe('every response matches the document, for valid and invalid requests to
       'PUT /workflows/{id}/graph',
       // The sample contact is in the workflow already.
       'POST /workflows/{id}/executions',
+      // The sample execution has been cancelled with all others.
+      'DELETE /workflows/{id}/executions/{executionId}',
       // Without Stripe.
       'POST /users/@me/projects/{id}/checkout',
       'POST /users/@me/projects/{id}/billing-portal',
