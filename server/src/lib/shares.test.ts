@@ -13,11 +13,15 @@ function newBench(options: Partial<Parameters<typeof createSharedSemaphore>[0]> 
   })
   const begun: string[] = []
   const ends = new Map<string, () => void>()
-  const start = (name: string) =>
-    share(name[0]!, () => {
+  const start = (name: string) => {
+    const work = share(name[0]!, () => {
       begun.push(name)
       return new Promise<string>((resolve) => ends.set(name, () => resolve(name)))
     })
+    // What still waits when its test ends is refused later, when nothing waits for it.
+    work.catch(() => {})
+    return work
+  }
   const end = async (name: string) => {
     ends.get(name)!()
     await new Promise(setImmediate)

@@ -18,6 +18,8 @@ describe('sign-up', () => {
       id: answer.body.id,
       email,
       emailVerified: false,
+      // The first account of an installation.
+      operator: true,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
     })
     expect((await sterna.accountEmailsTo(email)).map(({ subject }) => subject)).toEqual(['Confirm your email address'])

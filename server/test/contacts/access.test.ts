@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { useApp } from '../support/app.ts'
 
-const sterna = useApp({ withWorker: false, env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const newProject = async () => sterna.newProject(await sterna.sharedOwner())
 
 describe('access to contacts', () => {

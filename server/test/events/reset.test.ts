@@ -58,7 +58,9 @@ describe('a reset of a project', () => {
     await fillTables(other)
     const before = await rowsPerTable(other.id)
     expect((await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)).status).toBe(200)
-    expect(Object.keys(await rowsPerTable(project.id)).sort()).toEqual(['listeners', 'memberships'])
+    // The last use of a key is noted some time after the request.
+    const { key_usage: _, ...rows } = await rowsPerTable(project.id)
+    expect(Object.keys(rows).sort()).toEqual(['listeners', 'memberships'])
     expect(await project.events.page()).toMatchObject({ data: [], total: 0 })
     expect(await project.events.distinctNames()).toEqual([])
     await project.trackEvent('again')

@@ -168,7 +168,7 @@ describe('a worker that is killed', () => {
     await haveWorkers(3)
     // Contacts to subscribe and unsubscribe, so that a change recorded twice is noticed.
     for (const each of [project, clean]) await finished(each, await each.upload(fileOf(-1, 4_000)))
-    const KILLS = 6
+    const KILLS = 4
     const files: string[] = []
     const jobs: string[] = []
     const restarts: Promise<void>[] = []
