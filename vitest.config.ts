@@ -77,8 +77,8 @@ export default defineConfig({
     // A busy machine may take seconds for what takes a moment otherwise.
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: 120_000,
-    // For two cores: with two files at once a quarter of the time was waiting for processes, browsers and timers.
-    maxWorkers: 3,
+    // Two cores: more files at once only makes each of them slower and their timings noisier.
+    maxWorkers: 2,
     // Every file works on a database of its own; reading the sources anew for each would take a sixth of the time of all tests.
     isolate: false,
   },
