@@ -10,12 +10,15 @@ import { type Project, useEvents } from './event-client.ts'
 const { sterna, newProject } = useEvents()
 
 describe('a reset of a project', () => {
+  /** Without tables that are written some time after the request. */
   const rowsPerTable = async (projectId: string) => {
     const tables = await many(
       sterna.db,
       sql<{ name: string }>`
         select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'project_id'
-        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1
+        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+          and c.relname not in ('key_usage', 'contact_days')
+        order by 1
       `,
     )
     const counts = await Promise.all(
@@ -58,9 +61,7 @@ describe('a reset of a project', () => {
     await fillTables(other)
     const before = await rowsPerTable(other.id)
     expect((await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)).status).toBe(200)
-    // The last use of a key is noted some time after the request.
-    const { key_usage: _, ...rows } = await rowsPerTable(project.id)
-    expect(Object.keys(rows).sort()).toEqual(['listeners', 'memberships'])
+    expect(Object.keys(await rowsPerTable(project.id)).sort()).toEqual(['listeners', 'memberships'])
     expect(await project.events.page()).toMatchObject({ data: [], total: 0 })
     expect(await project.events.distinctNames()).toEqual([])
     await project.trackEvent('again')
