@@ -1668,7 +1668,7 @@ export interface Operations {
   /**
    * List the best campaigns
    *
-   * Of those that began in the period; without one of all campaigns.
+   * Campaigns that began in the period, or all campaigns if no period is given.
    */
   'GET /analytics/top-campaigns': {
     params: undefined
@@ -2960,7 +2960,7 @@ export interface Operations {
       segmentId?: string
       /** `true`: checks the file, writes nothing, and answers 200 with the result. */
       dryRun?: string
-      /** Of a file that is sent in parts: the number of rows in the parts before this one. Rows are then numbered through the file. */
+      /** For a file that is sent in parts: the number of rows in the earlier parts. Rows are then numbered by their position in the whole file. */
       rowsBefore?: string
     }
     response: ImportCheck | {
@@ -5787,7 +5787,7 @@ export class AnalyticsApi extends Resource {
   readonly timeseries = (query: Query<'GET /analytics/timeseries'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/timeseries'>> =>
     this.call('GET /analytics/timeseries', { query }, options)
 
-  /** List the best campaigns. Of those that began in the period; without one of all campaigns. */
+  /** List the best campaigns. Campaigns that began in the period, or all campaigns if no period is given. */
   readonly topCampaigns = (query: Query<'GET /analytics/top-campaigns'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/top-campaigns'>> =>
     this.call('GET /analytics/top-campaigns', { query }, options)
 

@@ -123,7 +123,7 @@ export function analyticsRoutes(app: App, { db }: Deps) {
       schema: {
         tags,
         summary: 'List the best campaigns',
-        description: 'Of those that began in the period; without one of all campaigns.',
+        description: 'Campaigns that began in the period, or all campaigns if no period is given.',
         querystring: PeriodQuery.extend({ limit: integerParam(10, 100), metric: CampaignMetricParam }),
         response: { 200: z.array(TopCampaign) },
       },

@@ -129,7 +129,8 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
         summary: 'Cancel all active executions',
         description: 'Or those that match the filters.',
         params: WorkflowParam,
-        querystring: z.object({
+        // Strict: with a misspelt filter it would cancel every execution.
+        querystring: z.strictObject({
           status: z.enum(['RUNNING', 'WAITING']).optional(),
           stepId: z.uuid().optional().describe('Executions that are at this step.'),
           contactId: z.uuid().optional(),

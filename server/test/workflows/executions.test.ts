@@ -177,6 +177,7 @@ describe('cancelling', () => {
     expect(await cancel()).toMatchObject({ status: 200, body: { status: 'CANCELLED', exitReason: 'cancelled' } })
     expect((await cancel()).status).toBe(409)
     const cancelAll = (query = '') => project.call('POST', `/workflows/${id}/executions/cancel-all${query}`)
+    expect((await cancelAll(`?stepID=${id}`)).status).toBe(422) // a misspelt filter cancels nothing
     expect((await cancelAll('?status=RUNNING')).body).toEqual({ cancelled: 0 })
     expect((await cancelAll(`?stepId=${id}`)).body).toEqual({ cancelled: 0 })
     expect((await cancelAll(`?contactId=${active[1].contactId}`)).body).toEqual({ cancelled: 1 })

@@ -26,7 +26,7 @@ export function ChecksSection({ campaign, preflight, error, retry, isDirty }: Ch
   const checks = preflight && checksOf(preflight)
   const state = checks?.some(({ level }) => level === 'wrong') ? 'wrong' : checks ? 'done' : 'open'
   return (
-    <Section title="Checks" state={state} note={isDirty ? 'Of the saved version' : undefined}>
+    <Section title="Checks" state={state} note={isDirty ? 'For the last saved version' : undefined}>
       {error && !preflight && <ErrorState title="Could not check this campaign" error={error} retry={retry} />}
       {checks && (
         <ul className="space-y-1.5">

@@ -62,7 +62,7 @@ export function WorkflowSettings({ workflow }: { workflow: Workflow }) {
             chosen={draft.values.allowReentry ? 'yes' : 'no'}
             onChoose={(value) => draft.set({ allowReentry: value === 'yes' })}
             choices={[
-              { value: 'no', label: 'Once', hint: 'Whoever has been in it does not enter again.' },
+              { value: 'no', label: 'Once', hint: 'A contact that has been in the workflow does not enter it again.' },
               { value: 'yes', label: 'Again, once they are through', hint: 'At most 20 times in an hour.' },
             ]}
           />
