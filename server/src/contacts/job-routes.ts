@@ -202,7 +202,8 @@ const FIELDS = {
     'column. A column that is not named is read as without a mapping.',
   segmentId: 'A static segment, to which all imported contacts are added.',
   dryRun: '`true`: checks the file, writes nothing, and answers 200 with the result.',
-  rowsBefore: 'For a file that is sent in parts: the number of rows in the earlier parts. Rows are then numbered by their position in the whole file.',
+  rowsBefore:
+    'For a file that is sent in parts: the number of rows in the earlier parts. Rows are then numbered by their position in the whole file.',
 }
 
 const MAX_ROWS_BEFORE = 100_000_000

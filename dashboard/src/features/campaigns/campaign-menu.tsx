@@ -33,7 +33,11 @@ export function usePause(campaign: Pick<Campaign, 'id' | 'name'>) {
   async function run(action: 'pause' | 'resume') {
     try {
       await show(await api.campaigns[action](campaign.id))
-      toast(action === 'pause' ? `${campaign.name} is paused: nothing more leaves` : `${campaign.name} is being sent again: nobody gets it twice`)
+      toast(
+        action === 'pause'
+          ? `${campaign.name} is paused: nothing more leaves`
+          : `${campaign.name} is being sent again: nobody gets it twice`,
+      )
     } catch (error) {
       toast(explain(error), { tone: 'danger' })
     }
