@@ -122,18 +122,25 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.report-usage', match: '*/5 * * * *', run: async () => config.stripe && reportUsage(db, config.stripe, log) },
 ]
 
-/** `timing` and `intervals` are for tests: no setting changes them. */
-type Options = { url: string; presence: Presence; timing?: Partial<SenderTiming>; intervals?: WorkerIntervals }
+/** `timing`, `intervals` and `withSchedule` are for tests: no setting changes them. */
+type Options = {
+  url: string
+  presence: Presence
+  timing?: Partial<SenderTiming>
+  intervals?: WorkerIntervals
+  withSchedule?: boolean
+}
 export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number }
 
-export async function startWorker(deps: Deps, { url, presence, timing = {}, intervals = {} }: Options) {
+export async function startWorker(deps: Deps, { url, presence, timing = {}, intervals = {}, withSchedule = true }: Options) {
   const { key: livenessKey, isHeld } = presence
   if (lacksMailFrom(deps.config)) deps.log.warn({}, WITHOUT_MAIL_FROM)
   await createPartitions(deps.db, deps.log)
   // First, because its port may be taken: then nothing else was started.
   const listener = await listenForEmail(deps)
   const handlers = handlersFor(deps, openStorage(deps.config))
-  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons: cronsFor(deps) })
+  const crons = cronsFor(deps)
+  const engine = await startEngine({ url, livenessKey, isHeld, db: deps.db, log: deps.log, handlers, crons, withSchedule })
   const dispatcher = await startDispatcher({ ...deps, url, isHeld, handlers: reactionHandlers })
   const outgoing = outgoingEmail(deps)
   const ownDb = connect({ url, max: SENDER_CONNECTIONS, log: deps.log })

@@ -14,7 +14,17 @@ export type Handlers = { [Name in keyof Jobs]: (payload: Jobs[Name]) => Promise<
 /** A scheduled task: runs once per time, on one of the nodes. */
 export type Cron = { name: string; match: string; run: () => Promise<unknown> }
 
-type Options = { url: string; db: Pool; log: Log; livenessKey: number; isHeld: () => boolean; handlers: Handlers; crons: Cron[] }
+type Options = {
+  url: string
+  db: Pool
+  log: Log
+  livenessKey: number
+  isHeld: () => boolean
+  handlers: Handlers
+  crons: Cron[]
+  /** Without it, scheduled tasks run only when a job of their name is added. */
+  withSchedule: boolean
+}
 
 const CONCURRENCY = 4
 const POLL_MS = 2_000
@@ -23,7 +33,7 @@ const SWEEP_MS = 500
 const DUE_MS = 2_000
 const RESTART_MS = 500
 
-export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons }: Options) {
+export async function startEngine({ url, db, log, livenessKey, isHeld, handlers, crons, withSchedule }: Options) {
   const events = new EventEmitter() as WorkerEvents
   // The queue stores the id of its worker pool as the holder of a job.
   const workerIds: string[] = []
@@ -38,7 +48,7 @@ export async function startEngine({ url, db, log, livenessKey, isHeld, handlers,
       logger: queueLogger(log),
       events,
       taskList: taskList(handlers, crons),
-      parsedCronItems: cronItems(crons),
+      parsedCronItems: withSchedule ? cronItems(crons) : [],
     })
   let runner: Runner = await start()
   let stopping = false

@@ -41,7 +41,10 @@ export function useApp(building: Building = {}) {
   return sterna
 }
 
-/** The API and a worker in this process. Without the worker nothing changes between two requests, as tests need that compare the whole database. */
+/**
+ * The API and a worker in this process. Its scheduled tasks run only when a test adds their jobs, never because a minute
+ * has begun. Without the worker nothing changes between two requests, as tests need that compare the whole database.
+ */
 type Building = Parts & { env?: Record<string, string>; log?: Log; withWorker?: boolean; intervals?: WorkerIntervals }
 
 export async function startApp(url: string, building: Building = {}) {
@@ -51,7 +54,7 @@ export async function startApp(url: string, building: Building = {}) {
   const deps: Deps = { config, db, secrets: deriveSecrets(SECRET_KEY), log }
   const app = await buildApp(deps, { ...CHEAP_PARTS, ...parts })
   const presence = await joinAsWorker(deps, url)
-  const worker = withWorker ? await startWorker(deps, { url, presence, intervals }) : undefined
+  const worker = withWorker ? await startWorker(deps, { url, presence, intervals, withSchedule: false }) : undefined
   return {
     sterna: createSterna(app, db, deps.secrets),
     async close() {
