@@ -9,6 +9,7 @@ import { type Measured, measure, type Row, type Scale } from './load.ts'
 import { type Node, startScript } from './node.ts'
 import { timeCampaignDrain, timeSplit } from './paths/campaign.ts'
 import { asTenant, seedAudience, seedReaders, timeBeside, timeFreeze, timeRealDrain } from './paths/campaigns.ts'
+import { timeCaps } from './paths/caps.ts'
 import { measureUpserts, type Product, type Timing, timeDeletes, timeImport, timeLargeProject } from './paths/contacts.ts'
 import { DOMAIN, emptyQueue, ownDomain, startSink, timeDrain, watchDrain } from './paths/drain.ts'
 import { timeEvents } from './paths/events.ts'
@@ -44,6 +45,7 @@ const FLOOR = 'floor: an echo with the same options and body'
 const PARTS = {
   tracking: measureTracks,
   requests: measureRequests,
+  caps: timeCapParts,
   data: timeData,
   segments: timeSegmentParts,
   insight: timeInsightParts,
@@ -87,6 +89,15 @@ async function measureRequests() {
     add(await measureSending(product, scale), sendFloor)
     timings.push(await watchTracking(product, dataScale))
     timings.push(await timeNotifications(product, dataScale))
+  })
+}
+
+/** With a relay, because emails of the sandbox are not limited; no worker sends them. */
+async function timeCapParts() {
+  await withProduct('api', { SMTP_URL: 'smtp://127.0.0.1:1' }, async (product) => {
+    const capped = { ...product, ...(await newProject(product.url)) }
+    timings.push(...(await timeCaps(product, capped, { ...scale, runSeconds: quick ? 2 : 5 })))
+    await emptyQueue(product)
   })
 }
 

@@ -129,7 +129,7 @@ async function seedRollups(client: pg.Client, projectId: string) {
   await client.query(
     `insert into email_hours (project_id, hour, source, campaign_id, template_id, workflow_id, ${figures})
      select $1, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 'TRANSACTIONAL', '00000000-0000-0000-0000-000000000000',
-       md5('template ' || t)::uuid, '00000000-0000-0000-0000-000000000000', 50, 48, 20, 5, 9, 1, 30, 15, 3
+       overlay(overlay(md5('template ' || t) placing '4' from 13) placing '8' from 17)::uuid, '00000000-0000-0000-0000-000000000000', 50, 48, 20, 5, 9, 1, 30, 15, 3
      from generate_series(0, ${DAYS * 24}) h, generate_series(1, $2::int) t`,
     [projectId, TEMPLATES],
   )

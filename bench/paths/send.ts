@@ -9,8 +9,8 @@ const DOMAIN = `send${Date.now()}.example`
 const BODY = `<p>Hello {{ name ?? "there" }}</p>${'<p>The quick brown fox jumps over the lazy dog, and back again.</p>'.repeat(118)}`
 const SIZE = `${(BODY.length / 1024).toFixed(0)} KB`
 
-const requestFor = (n: number, body = BODY) =>
-  JSON.stringify({ to: `reader${n}@bench.example`, from: `news@${DOMAIN}`, subject: 'Hello', body })
+const requestFor = (n: number, body = BODY, domain = DOMAIN) =>
+  JSON.stringify({ to: `reader${n}@bench.example`, from: `news@${domain}`, subject: 'Hello', body })
 const randomContact = () => Math.floor(Math.random() * EXISTING)
 
 /** The cost of such a request in the framework alone. */
@@ -20,12 +20,7 @@ export const SEND_FLOOR = { name: `floor: an echo of the body of /v1/send, ${SIZ
 export async function measureSending(product: Product, scale: Scale): Promise<[string, Measured][]> {
   await ownDomain(product, DOMAIN)
   const same = Array.from({ length: EXISTING }, (_, n) => requestFor(n))
-  const target = (body: () => string): Target => ({
-    url: `${product.url}/v1/send`,
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${product.secretKey}` },
-    body,
-  })
+  const target = (body: () => string) => targetOf(product, body)
   // A random prefix makes each body different at little cost for the load generator.
   const own = () => same[randomContact()]!.replace('"body":"', `"body":"${randomBytes(8).toString('hex')} `)
   return [
@@ -39,4 +34,17 @@ export async function measureSending(product: Product, scale: Scale): Promise<[s
     ],
     [`POST /v1/send, one recipient, ${SIZE}, a body of its own`, await measure(product.pid, target(own), scale)],
   ]
+}
+
+const targetOf = ({ url, secretKey }: Product, body: () => string): Target => ({
+  url: `${url}/v1/send`,
+  method: 'POST',
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${secretKey}` },
+  body,
+})
+
+/** Emails with the same body from a domain of the project. */
+export function sendTarget(product: Product, domain: string): Target {
+  const requests = Array.from({ length: EXISTING }, (_, n) => requestFor(n, BODY, domain))
+  return targetOf(product, () => requests[randomContact()]!)
 }

@@ -78,9 +78,12 @@ async function foldSome(tx: Tx, projectId: string): Promise<number> {
       ), facts as materialized (
         select ${FACT_COLUMNS}
         from (select kind, unnest(email_ids) as email_id from taken) as t
-        join emails e on e.project_id = ${projectId} and e.id = t.email_id
-        join contents c on c.project_id = e.project_id and c.id = e.content_id
-        left join email_hits h on t.kind in ('machineOpened', 'machineClicked') and h.project_id = e.project_id and h.email_id = e.id
+        -- One by one: with statistics of before a campaign, the planner would read all emails of its content for each of them.
+        cross join lateral (select * from emails where project_id = ${projectId} and id = t.email_id offset 0) as e
+        cross join lateral (select template_id from contents where project_id = ${projectId} and id = e.content_id offset 0) as c
+        left join lateral (
+          select * from email_hits where t.kind in ('machineOpened', 'machineClicked') and project_id = ${projectId} and email_id = e.id offset 0
+        ) as h on true
         cross join lateral (select t.kind, ${factTimeSql(sql`t.kind`)} as at) as f
         where ${IS_COUNTED} and f.at is not null
       ), ${addToRollupsCte(sql`facts`, { projectId, rowsOf: projectId })}

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
+import { newId } from '../lib/id.ts'
 import { addFigures } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
 import { recordExecutionEnds } from './record-ends.ts'
@@ -40,12 +41,43 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
     projectId,
     open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind })),
   )
+  if (status === 'FAILED')
+    await recordFailedVisits(tx, projectId, { reason, ended: ended.filter(({ wasOpen, stepId }) => !wasOpen && stepId) })
   await recordExecutionEnds(
     tx,
     projectId,
     ended.map((execution) => ({ ...execution, status, exitReason: reason })),
   )
   return ended.length
+}
+
+/** Steps that could not be run: the visit that never began is recorded, so that the history of the execution says where it failed. */
+async function recordFailedVisits(
+  tx: Tx,
+  projectId: string,
+  { reason, ended }: { reason: string; ended: { id: string; workflowId: string; stepId: string | null; visits: number }[] },
+) {
+  const visits = ended.map(({ id, workflowId, stepId, visits }) => ({
+    executionId: id,
+    workflowId,
+    stepId,
+    visit: visits + 1,
+    id: newId(),
+  }))
+  await sql`
+    with failed as (
+      select * from jsonb_to_recordset(${JSON.stringify(visits)}::jsonb) as r("executionId" uuid, "workflowId" uuid, "stepId" uuid, visit int, id uuid)
+    ), counted as (
+      update workflow_executions e set visits = f.visit from failed f where e.project_id = ${projectId} and e.id = f."executionId"
+    )
+    insert into workflow_step_executions (project_id, execution_id, visit, id, workflow_id, step_id, status, error, completed_at)
+    select ${projectId}, "executionId", visit, id, "workflowId", "stepId", 'FAILED', ${reason}, now() from failed
+  `.execute(tx)
+  await addFigures(
+    tx,
+    projectId,
+    visits.flatMap(({ workflowId, stepId }) => (['entered', 'failed'] as const).map((kind) => ({ workflowId, subjectId: stepId!, kind }))),
+  )
 }
 
 const cancel = (tx: Tx, projectId: string, which: RawBuilder<unknown>, reason: string) =>

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAffected, type Db, many, type Tx } from '../db/index.ts'
+import { type Db, many, one, type Tx } from '../db/index.ts'
 
 /** `started`: of the workflow. `taken`: of a transition. The others: of a step. */
 export type FigureKind = 'started' | 'entered' | 'completed' | 'skipped' | 'failed' | 'cancelled' | 'taken'
@@ -26,10 +26,10 @@ export async function addFigures(tx: Tx, projectId: string, figures: Figure[]) {
 const MERGED = 10_000
 
 /** Adds the appended rows up. Returns the number of rows: 0 when none is left. */
-export const mergeFigures = (tx: Tx) =>
-  countAffected(
+export const mergeFigures = async (tx: Tx) => {
+  const { merged } = await one(
     tx,
-    sql`
+    sql<{ merged: number }>`
       with merged as (
         delete from workflow_tallies where (project_id, id) in (
           select project_id, id from workflow_tallies order by project_id, id limit ${MERGED} for update skip locked)
@@ -39,9 +39,11 @@ export const mergeFigures = (tx: Tx) =>
         select project_id, workflow_id, subject_id, kind, sum(n) from merged group by 1, 2, 3, 4 order by 1, 2, 3, 4
         on conflict (project_id, workflow_id, subject_id, kind) do update set n = f.n + excluded.n
       )
-      select from merged
+      select count(*)::int as merged from merged
     `,
   )
+  return merged
+}
 
 /** All figures of a workflow. */
 export async function readFigures(db: Db, { projectId, workflowId }: { projectId: string; workflowId: string }) {

@@ -105,6 +105,25 @@ describe('an execution', () => {
     expect((await project.stats(id)).steps[1]).toMatchObject({ entered: 1, failed: 1, waiting: 0 })
   })
 
+  test('that cannot be advanced from a step that never began records the failed visit', async () => {
+    const { id, steps } = await project.line([delay, exit('done')])
+    await project.start(id, (await newContact()).id)
+    const { id: executionId } = await project.waiting(id)
+    // As after the delay, with the exit to come. No graph has this version.
+    await sql`
+      with over as (
+        update workflow_step_executions set status = 'COMPLETED', completed_at = now() where execution_id = ${executionId} and completed_at is null
+      )
+      update workflow_executions set status = 'RUNNING', current_step_id = ${steps[1]}, version = 99, attempts = 11, due_at = now()
+      where id = ${executionId}
+    `.execute(sterna.db)
+    const { stepExecutions, ...ended } = await project.ended(id)
+    expect(ended).toMatchObject({ status: 'FAILED', exitReason: 'internal_error' })
+    expect(stepExecutions).toHaveLength(3)
+    expect(stepExecutions[2]).toMatchObject({ stepId: steps[1], status: 'FAILED', error: 'internal_error' })
+    expect((await project.stats(id)).steps[2]).toMatchObject({ entered: 1, failed: 1, waiting: 0 })
+  })
+
   test('is filtered by status, step and contact', async () => {
     const { id, steps } = await project.line([delay, exit('done')], { allowReentry: true })
     const [ada, bob] = [await newContact(), await newContact()]
@@ -417,6 +436,7 @@ describe('the figures', () => {
       ],
       transitions: [{ taken: 2 }, { taken: 2 }, { taken: 0 }],
     })
+    expect(await transact(sterna.db, (tx) => mergeFigures(tx))).toBeGreaterThan(0)
     while (await transact(sterna.db, (tx) => mergeFigures(tx)));
     expect(await project.stats(id)).toEqual(before)
     expect((await project.call('GET', '/workflows?pageSize=100')).body.data.find((each: { id: string }) => each.id === id)._count).toEqual({

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { one } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
@@ -158,6 +159,27 @@ describe('a wait', () => {
     const email = newAddress()
     await project.track({ email, event })
     await project.track({ email, event: awaited })
+    expect(await project.ended(id)).toMatchObject({ exitReason: 'paid' })
+  })
+
+  test('that comes after a delay is ended by an event during the delay, which does not shorten the delay', async () => {
+    const awaited = `paid-${++people}`
+    const { id } = await project.line([
+      { type: 'DELAY', config: { amount: 1, unit: 'days' } },
+      { type: 'WAIT_FOR_EVENT', config: { eventName: awaited } },
+      exit('paid'),
+    ])
+    const email = newAddress()
+    await project.start(id, (await project.contacts.create(email)).id)
+    const { id: executionId, stepExecutions } = await project.waiting(id)
+    const dueOf = async () =>
+      await one(sterna.db, sql<{ due: Date; seen: object }>`select due_at as due, seen from workflow_executions where id = ${executionId}`)
+    const { due } = await dueOf()
+    await project.track({ email, event: awaited })
+    await eventually(async () => expect(Object.keys((await dueOf()).seen)).toEqual([awaited]))
+    expect((await dueOf()).due).toEqual(due)
+    expect(await project.execution(id, executionId)).toMatchObject({ status: 'WAITING', currentStepId: stepExecutions.at(-1).stepId })
+    await project.elapse(executionId)
     expect(await project.ended(id)).toMatchObject({ exitReason: 'paid' })
   })
 })
