@@ -162,24 +162,26 @@ describe('a wait', () => {
     expect(await project.ended(id)).toMatchObject({ exitReason: 'paid' })
   })
 
-  test('that comes after a delay is ended by an event during the delay, which does not shorten the delay', async () => {
+  test('is neither ended nor brought forward by an event during the delay before it', async () => {
     const awaited = `paid-${++people}`
-    const { id } = await project.line([
+    const { id, steps } = await project.line([
       { type: 'DELAY', config: { amount: 1, unit: 'days' } },
       { type: 'WAIT_FOR_EVENT', config: { eventName: awaited } },
       exit('paid'),
     ])
     const email = newAddress()
     await project.start(id, (await project.contacts.create(email)).id)
-    const { id: executionId, stepExecutions } = await project.waiting(id)
+    const { id: executionId } = await project.waiting(id)
     const dueOf = async () =>
       await one(sterna.db, sql<{ due: Date; seen: object }>`select due_at as due, seen from workflow_executions where id = ${executionId}`)
     const { due } = await dueOf()
     await project.track({ email, event: awaited })
     await eventually(async () => expect(Object.keys((await dueOf()).seen)).toEqual([awaited]))
     expect((await dueOf()).due).toEqual(due)
-    expect(await project.execution(id, executionId)).toMatchObject({ status: 'WAITING', currentStepId: stepExecutions.at(-1).stepId })
+    expect(await project.execution(id, executionId)).toMatchObject({ status: 'WAITING', currentStepId: steps[0] })
     await project.elapse(executionId)
+    await eventually(async () => expect(await project.executions(id)).toMatchObject([{ status: 'WAITING', currentStepId: steps[1] }]))
+    await project.track({ email, event: awaited })
     expect(await project.ended(id)).toMatchObject({ exitReason: 'paid' })
   })
 })
