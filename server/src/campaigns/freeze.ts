@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { isStatementTimeout } from '../db/sql-state.ts'
+import { isDuplicate, isStatementTimeout } from '../db/sql-state.ts'
 import { type EmailType, enqueueAudienceSql } from '../delivery/outbox/enqueue.ts'
 import { notifyQueued } from '../delivery/outbox/queue-notifications.ts'
 import { PRIORITIES } from '../delivery/outbox/stream-of.ts'
@@ -46,7 +46,7 @@ const MAX_SIZES = 1_000
 export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Promise<boolean> {
   const size = sizes.get(key.id) ?? PAGE
   try {
-    const page = await transact(db, (tx) => freezePage(tx, key, size))
+    const page = await freezePageOnce(db, key, size)
     if (page === 'last') sizes.delete(key.id)
     return page === 'more'
   } catch (err) {
@@ -62,20 +62,29 @@ export async function freezeNextPage(db: Pool, key: CampaignKey, log: Log): Prom
   }
 }
 
+/** Position and rows are written together, so no row of a page exists. If one does, whatever the cause, it is left out. */
+const freezePageOnce = (db: Pool, key: CampaignKey, size: number) =>
+  transact(db, (tx) => freezePage(tx, key, { size, mayExist: false })).catch((err) => {
+    if (!isDuplicate(err)) throw err
+    return transact(db, (tx) => freezePage(tx, key, { size, mayExist: true }))
+  })
+
 /** It may have been cancelled meanwhile. */
 const pauseByCap = (db: Pool, key: CampaignKey) =>
   transact(db, (tx) => pauseCampaign(tx, key, { reason: 'billing_limit', actor: SYSTEM })).catch((err) => {
     if (!(err instanceof AppError)) throw err
   })
 
+type PageOptions = { size: number; mayExist: boolean }
+
 /** `none`: nothing to write, or the row is locked at the moment, by another page or by its counters. */
-async function freezePage(tx: Tx, key: CampaignKey, size: number): Promise<'more' | 'last' | 'none'> {
+async function freezePage(tx: Tx, key: CampaignKey, { size, mayExist }: PageOptions): Promise<'more' | 'last' | 'none'> {
   await sql`set local statement_timeout = ${sql.lit(size > SMALLEST_PAGE ? PAGE_MS : SMALLEST_PAGE_MS)}`.execute(tx)
   const campaign = await lockUnfrozen(tx, key)
   if (!campaign) return 'none'
   const after = campaign.cursor ?? NIL_ID
   const end = await findPageEnd(tx, { projectId: key.projectId, after, size })
-  const recipients = await writePage(tx, campaign, { after, end })
+  const recipients = await writePage(tx, campaign, { after, end, mayExist })
   if (recipients) await assertWithinCap(tx, key.projectId)
   await notifyQueued(tx, PRIORITIES.bulk)
   return end === undefined ? 'last' : 'more'
@@ -102,7 +111,7 @@ const lockUnfrozen = (tx: Tx, { projectId, id }: CampaignKey) =>
     `,
   )
 
-type Range = { after: string; end: string | undefined }
+type Range = { after: string; end: string | undefined; mayExist: boolean }
 
 /** The last contact of the page; undefined if the page is the last one. Reads only the index. */
 async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: string; after: string; size: number }) {
@@ -114,7 +123,7 @@ async function findPageEnd(tx: Tx, { projectId, after, size }: { projectId: stri
 }
 
 /** Contacts created after the start are never among them, nor are events and memberships after it. Returns the number of recipients. */
-async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range): Promise<number> {
+async function writePage(tx: Tx, campaign: Frozen, { after, end, mayExist }: Range): Promise<number> {
   const { projectId, id, type, contentId, from, audience, startedAt } = campaign
   const matches = await audienceSql(tx, audience, { projectId, at: startedAt })
   const judged = sql`
@@ -124,7 +133,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range): Promi
       and contacts.created_at <= (select started_at from campaigns where project_id = ${projectId} and id = ${id})
       and ${matches}`
   const recipients = sql`(select contact_id, address from judged where reason is null order by contact_id) as recipients`
-  const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]! }
+  const page = { projectId, campaignId: id, contentId, fromDomain: from.split('@')[1]!, mayExist }
   const { recipients: written } = await one(
     tx,
     sql<{ recipients: number }>`
@@ -136,7 +145,7 @@ async function writePage(tx: Tx, campaign: Frozen, { after, end }: Range): Promi
         insert into campaign_excluded (project_id, campaign_id, contact_id, address, reason)
         select ${projectId}, ${id}, contact_id, address, reason from judged where reason is not null
         order by contact_id
-        on conflict do nothing
+        ${mayExist ? sql`on conflict do nothing` : sql``}
         returning reason
       )
       update campaigns set

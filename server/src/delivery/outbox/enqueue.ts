@@ -153,22 +153,30 @@ type AudiencePage = {
   contentId: string
   /** Domain of the from address. */
   fromDomain: string
+  mayExist?: boolean
 }
 
 /**
- * Enqueues the emails of a campaign to a page of its audience, given as rows of (contact_id, address); a contact that has one is left out. Ids
- * are made here, in the order of the rows, so that they are appended to the indexes: UUIDv7 of the current millisecond, with a sequence number
- * of 12 bits that carries over into the next milliseconds. A statement; append `returning metered`, and count the rows (`insertCountsSql`).
+ * Enqueues the emails of a campaign to a page of its audience, given as rows of (contact_id, address). Ids are made here, in the order of the
+ * rows, so that they are appended to the indexes: UUIDv7 of the current millisecond, with a sequence number of 12 bits that carries over into
+ * the next milliseconds; 28672 is the version, 7, before it. One random UUID per row gives the random digits of its id, and 60 other random bits for its Message-ID. With
+ * `mayExist` a contact that has an email of the campaign is left out; without it the statement fails, and otherwise costs less. A
+ * statement; append `returning metered`, and count the rows (`insertCountsSql`).
  */
-export const enqueueAudienceSql = (audience: RawBuilder<unknown>, { projectId, campaignId, contentId, fromDomain }: AudiencePage) => sql`
+export const enqueueAudienceSql = (
+  audience: RawBuilder<unknown>,
+  { projectId, campaignId, contentId, fromDomain, mayExist }: AudiencePage,
+) => sql`
   insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id, metered)
   select ${projectId}::uuid, digits::uuid, ${contentId}::uuid, contact_id, address, 'CAMPAIGN', ${campaignId}::uuid,
-    digits || right(random, 12) || left(random, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid, ${METERED}
+    digits || left(random, 12) || substr(random, 14, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid, ${METERED}
   from (
-    select contact_id, address, gen_random_uuid()::text as random,
-      lpad(to_hex(floor(extract(epoch from statement_timestamp()) * 1000)::bigint + (number >> 12)), 12, '0')
-        || '7' || lpad(to_hex(number & 4095), 3, '0') || translate(right(gen_random_uuid()::text, 17), '-', '') as digits
-    from (select contact_id, address, row_number() over () as number from ${audience}) as numbered
-    offset 0 -- each row has its random values once
+    select contact_id, address, random,
+      lpad(to_hex((((select floor(extract(epoch from statement_timestamp()) * 1000)::bigint) + (number >> 12)) << 16) | 28672 | (number & 4095)), 16, '0')
+        || right(random, 16) as digits
+    from (
+      select contact_id, address, row_number() over () as number, translate(gen_random_uuid()::text, '-', '') as random from ${audience}
+      offset 0 -- each row has its random value once
+    ) as numbered
   ) as page
-  on conflict (project_id, campaign_id, contact_id) where campaign_id is not null do nothing`
+  ${mayExist ? sql`on conflict (project_id, campaign_id, contact_id) where campaign_id is not null do nothing` : sql``}`
