@@ -31,8 +31,8 @@ export const mergeFigures = async (tx: Tx) => {
     tx,
     sql<{ merged: number }>`
       with merged as (
-        delete from workflow_tallies where (project_id, id) in (
-          select project_id, id from workflow_tallies order by project_id, id limit ${MERGED} for update skip locked)
+        delete from workflow_tallies where ctid = any(array(
+          select ctid from workflow_tallies order by project_id, id limit ${MERGED} for update skip locked))
         returning project_id, workflow_id, subject_id, kind, n
       ), added as (
         insert into workflow_figures as f (project_id, workflow_id, subject_id, kind, n)

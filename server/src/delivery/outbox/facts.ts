@@ -31,10 +31,13 @@ export const insertFactsSql = (kind: FactKind, emails: RawBuilder<unknown>) => s
   insert into email_facts (project_id, kind, email_ids)
   select "projectId", ${sql.lit(kind)}, array_agg(id) from (${emails}) as emails group by 1`
 
-/** Takes up to `limit` rows of a project out of the table and returns (kind, email_ids). None while the project is being wiped. */
+/**
+ * Takes up to `limit` rows of a project out of the table and returns (kind, email_ids). None while the project is being wiped. They are
+ * chosen once, as an array: a table that was empty a minute ago would else be searched for each of its rows.
+ */
 export const takeFactsSql = (projectId: string, limit: number) => sql`
-  delete from email_facts where project_id = ${projectId} and id in (
+  delete from email_facts where project_id = ${projectId} and id = any(array(
     select id from email_facts where project_id = ${projectId}
       and not exists (select from project_wipes w where w.project_id = ${projectId})
-    order by id limit ${limit})
+    order by id limit ${limit}))
   returning kind, email_ids`

@@ -86,8 +86,8 @@ export const takeTallies = (tx: Tx, limit: number) =>
     tx,
     sql<TakenTally>`
       with taken as (
-        delete from email_tallies where (project_id, id) in (
-          select project_id, id from email_tallies order by project_id, id limit ${limit} for update skip locked)
+        delete from email_tallies where ctid = any(array(
+          select ctid from email_tallies order by project_id, id limit ${limit} for update skip locked))
         returning project_id, campaign_id, kind, n, at
       )
       select project_id as "projectId", campaign_id as "campaignId", kind, sum(n)::int as n, date_trunc('minute', at) as minute
