@@ -69,6 +69,30 @@ describe('the pages of recipients', () => {
     expect(sizes).toEqual([5_000, 1_250, 312])
   })
 
+  test('leave out a contact that has an email of the campaign or is excluded already', async () => {
+    await start(4)
+    await sql`update contacts set subscribed = email not like '4@%' where project_id = ${project.id}`.execute(sterna.db)
+    const freeze = async () => {
+      while (await next());
+      const { recipients, excluded, total } = await one(
+        sterna.db,
+        sql<{ recipients: string[]; excluded: string[]; total: number }>`
+          select total_recipients as total,
+            array(select to_address from emails where campaign_id = ${key.id} order by 1) as recipients,
+            array(select address from campaign_excluded where campaign_id = ${key.id} order by 1) as excluded
+          from campaigns where id = ${key.id}
+        `,
+      )
+      return [total, recipients, excluded]
+    }
+    const all = [['1@example.com', '2@example.com', '3@example.com'], ['4@example.com']]
+    expect(await freeze()).toEqual([3, ...all])
+    // As if the same page were written a second time.
+    await sql`update campaigns set frozen_at = null, freeze_cursor = null, total_recipients = 0 where id = ${key.id}`.execute(sterna.db)
+    await sql`delete from emails where campaign_id = ${key.id} and to_address = '2@example.com'`.execute(sterna.db)
+    expect(await freeze()).toEqual([1, ...all])
+  })
+
   test.each([2 * SMALLEST_PAGE, 2 * SMALLEST_PAGE + 50])('have each of %i contacts once, as recipient or excluded', async (contacts) => {
     await start(contacts)
     const byPosition = await many(sterna.db, sql<{ id: string }>`select id from contacts where project_id = ${project.id} order by id`)

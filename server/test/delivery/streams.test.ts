@@ -382,9 +382,11 @@ describe('enqueueing', () => {
     const page = { projectId: project.id, campaignId, contentId, fromDomain: project.domain }
     const audience = sql`(select n, md5(n::text)::uuid as contact_id, n || '@example.com' as address from generate_series(1, 5000) as n) as audience`
     const from = await databaseTime()
-    const enqueue = () => many(sterna.db, sql<{ id: string }>`${enqueueAudienceSql(audience, page)} returning id`)
-    expect(await enqueue()).toHaveLength(5_000)
-    expect(await enqueue()).toEqual([])
+    const enqueue = (mayExist: boolean) =>
+      many(sterna.db, sql<{ id: string }>`${enqueueAudienceSql(audience, { ...page, mayExist })} returning id`)
+    expect(await enqueue(false)).toHaveLength(5_000)
+    await expect(enqueue(false)).rejects.toThrow('emails_of_campaign')
+    expect(await enqueue(true)).toEqual([])
     const rows = await many(
       sterna.db,
       sql<{ id: string; messageId: string; address: string }>`
