@@ -1348,6 +1348,10 @@ export type WorkflowItem = {
   _count: {
     steps: number
     executions: number
+    active: number
+    finished: number
+    failed: number
+    cancelled: number
   }
 }
 
@@ -1928,6 +1932,8 @@ export interface Operations {
       segmentId?: string
       /** Case-insensitive search in name, subject and sender address. */
       search?: string
+      dateFrom?: string
+      dateTo?: string
       /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -3178,6 +3184,9 @@ export interface Operations {
       createdFrom?: string
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
+      fact?: 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed'
+      factFrom?: string
+      factTo?: string
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
       search?: string
       /** One or several, also separated by commas. */
@@ -5212,6 +5221,7 @@ export interface Operations {
       /** Case-insensitive search in name and description. */
       search?: string
       status?: 'active' | 'disabled'
+      triggerType?: 'EVENT' | 'MANUAL' | 'SCHEDULE'
       /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -5353,7 +5363,7 @@ export interface Operations {
       page?: number
       /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       pageSize?: number
-      status?: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
+      status?: ('RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED')[]
       /** Executions that are at this step, or ended there. */
       stepId?: string
       contactId?: string

@@ -59,7 +59,7 @@ import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
 import { startWorkflowEngine } from './workflows/engine.ts'
 import { continueErasing } from './workflows/erase.ts'
-import { mergeFigures } from './workflows/figures.ts'
+import { compareFigures, mergeFigures } from './workflows/figures.ts'
 import { continueFiring, startFirings } from './workflows/fire.ts'
 import { reactForWorkflows } from './workflows/react.ts'
 import { webhookTargetOf } from './workflows/webhook-target-of.ts'
@@ -231,5 +231,6 @@ async function keepPartitions(db: Pool, log: Log, months: number) {
 }
 
 async function addUpFigures(db: Pool) {
+  while ((await transact(db, (tx) => compareFigures(tx))) > 0);
   while ((await transact(db, (tx) => mergeFigures(tx))) > 0);
 }

@@ -887,5 +887,6 @@ export interface Schema {
     next_firing_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    executions_counted_at: Timestamp | null
   }
 }

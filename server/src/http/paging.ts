@@ -31,6 +31,13 @@ export const choiceParam = <Value extends string>(values: readonly [Value, ...Va
       description: `${values.map((value) => `\`${value}\``).join(' or ')}. Any other value counts as \`${byDefault}\`, the default.`,
     })
 
+/** `status=FAILED&status=BOUNCED`, or `status=FAILED,BOUNCED`. */
+export const severalOf = <Value extends string>(values: readonly [Value, ...Value[]]) =>
+  z.preprocess(
+    (given) => (given === undefined ? undefined : [given].flat().flatMap((part) => (typeof part === 'string' ? part.split(',') : [part]))),
+    z.array(z.enum(values)).min(1).max(values.length).optional(),
+  )
+
 /** Many clients send an empty cursor for the first page. */
 const Cursor = z.preprocess((given) => (given === '' ? undefined : given), z.string().optional())
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
-import { addFigures } from './figures.ts'
+import { addFigures, figureOfEnd } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
 import { recordExecutionEnds } from './record-ends.ts'
 
@@ -36,11 +36,10 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
     where s.project_id = ${projectId} and s.execution_id = o.id and s.visit = o.visits and s.completed_at is null
   `.execute(tx)
   const kind = status === 'FAILED' ? ('failed' as const) : ('cancelled' as const)
-  await addFigures(
-    tx,
-    projectId,
-    open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind })),
-  )
+  await addFigures(tx, projectId, [
+    ...open.map(({ workflowId, stepId }) => ({ workflowId, subjectId: stepId!, kind })),
+    ...ended.map(({ workflowId }) => figureOfEnd(workflowId, kind)),
+  ])
   if (status === 'FAILED')
     await recordFailedVisits(tx, projectId, { reason, ended: ended.filter(({ wasOpen, stepId }) => !wasOpen && stepId) })
   await recordExecutionEnds(

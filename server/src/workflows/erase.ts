@@ -93,7 +93,7 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
         delete from workflow_executions where (project_id, id) in (
           select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
           order by completed_at limit ${limit} for update skip locked)
-        returning project_id, id, workflow_id, contact_id
+        returning project_id, id, workflow_id, contact_id, status
       ), remembered as (
         insert into workflow_entries (project_id, workflow_id, contact_id)
         select distinct d.project_id, d.workflow_id, d.contact_id from dropped d
@@ -101,6 +101,11 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
           and exists (select from contacts c where c.project_id = d.project_id and c.id = d.contact_id)
         order by 1, 2, 3
         on conflict do nothing
+      ), counted as (
+        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
+        select project_id, workflow_id, workflow_id, lower(status), -count(*) from dropped group by 1, 2, status
+        union all
+        select project_id, workflow_id, workflow_id, 'dropped', count(*) from dropped group by 1, 2
       )
       select project_id as "projectId", id from dropped
     `,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, maybeOne, one } from '../db/index.ts'
-import { PageQuery } from '../http/paging.ts'
+import { PageQuery, severalOf } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/id.ts'
@@ -163,7 +163,7 @@ export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.ou
 }
 
 export const ExecutionsQuery = PageQuery.extend({
-  status: z.enum(EXECUTION_STATUSES).optional(),
+  status: severalOf(EXECUTION_STATUSES).describe('One or several, also separated by commas.'),
   stepId: z.uuid().optional().describe('Executions that are at this step, or ended there.'),
   contactId: z.uuid().optional(),
 })
@@ -174,7 +174,7 @@ const MAX_COUNTED = 10_000
 export async function listExecutions(db: Db, key: { projectId: string; workflowId: string }, query: z.output<typeof ExecutionsQuery>) {
   const { page, pageSize, status, stepId, contactId } = query
   const where: RawBuilder<unknown> = sql`e.project_id = ${key.projectId} and e.workflow_id = ${key.workflowId}
-    ${status ? sql`and e.status = ${status}` : sql``}
+    ${status ? sql`and e.status = any(${status}::text[])` : sql``}
     ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
     ${contactId ? sql`and e.contact_id = ${contactId}` : sql``}`
   const offset = Math.min((page - 1) * pageSize, MAX_COUNTED)

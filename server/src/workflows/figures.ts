@@ -1,9 +1,13 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../db/index.ts'
 
-/** `started`: of the workflow. `taken`: of a transition. The others: of a step. */
-export type FigureKind = 'started' | 'entered' | 'completed' | 'skipped' | 'failed' | 'cancelled' | 'taken'
+/** How an execution ends. The figure of the workflow, and by its status. */
+export type EndKind = 'completed' | 'exited' | 'failed' | 'cancelled'
+/** Of a workflow: `started`, the ends of executions that are kept, and `dropped` ones. `taken`: of a transition. The others: of a step. */
+export type FigureKind = EndKind | 'started' | 'dropped' | 'entered' | 'skipped' | 'taken'
 export type Figure = { workflowId: string; subjectId: string; kind: FigureKind }
+
+export const figureOfEnd = (workflowId: string, kind: EndKind): Figure => ({ workflowId, subjectId: workflowId, kind })
 
 /** Counts what happened, in the transaction in which it did. */
 export async function addFigures(tx: Tx, projectId: string, figures: Figure[]) {
@@ -60,3 +64,70 @@ export async function readFigures(db: Db, { projectId, workflowId }: { projectId
   const counts = new Map(rows.map(({ subjectId, kind, n }) => [`${subjectId} ${kind}`, n]))
   return (subjectId: string, kind: FigureKind) => counts.get(`${subjectId} ${kind}`) ?? 0
 }
+
+/**
+ * Executions of each workflow `w` of a query by status: a lateral join named `counts`. From figures, since there may be a million executions.
+ * Those deleted by age are in none of them, so that each number is that of a list.
+ */
+export const EXECUTION_COUNTS_JOIN = sql`
+  cross join lateral (
+    select
+      (started - dropped)::int as executions, (started - dropped - completed - exited - failed - cancelled)::int as active,
+      (completed + exited)::int as finished, failed::int as failed, cancelled::int as cancelled
+    from (
+      select ${sql.join(
+        ['started', 'dropped', 'completed', 'exited', 'failed', 'cancelled'].map(
+          (kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0) as ${sql.ref(kind)}`,
+        ),
+      )}
+      from (
+        select kind, n from workflow_figures f where f.project_id = w.project_id and f.workflow_id = w.id and f.subject_id = w.id
+        union all
+        select kind, n from workflow_tallies t where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id
+      ) as all_figures
+    ) as sums
+  ) as counts`
+
+/** Workflows whose figures are compared in one transaction. */
+const COMPARED = 10
+
+/**
+ * Compares the figures of workflows with their executions, each workflow once a day, and appends the difference: nodes of an earlier release
+ * count no ends. One statement reads executions, figures and appended rows, so it needs no lock against workers that count. Returns the
+ * number of workflows: 0 when none is due.
+ */
+export const compareFigures = (tx: Tx) =>
+  countAffected(
+    tx,
+    sql`
+      with due as materialized (
+        select project_id, id from workflows where executions_counted_at is null or executions_counted_at < now() - interval '1 day'
+        order by executions_counted_at nulls first, project_id, id limit ${COMPARED} for no key update skip locked
+      ), marked as (
+        update workflows w set executions_counted_at = now() from due d where w.project_id = d.project_id and w.id = d.id
+      ), actual as (
+        select d.project_id, d.id, lower(e.status) as kind, count(*) as n
+        from due d join workflow_executions e on e.project_id = d.project_id and e.workflow_id = d.id
+        group by 1, 2, 3
+      ), known as (
+        select d.project_id, d.id, c.kind, c.n from due d cross join lateral (
+          select kind, n from workflow_figures f where f.project_id = d.project_id and f.workflow_id = d.id and f.subject_id = d.id
+          union all
+          select kind, n from workflow_tallies t where t.project_id = d.project_id and t.workflow_id = d.id and t.subject_id = d.id
+        ) as c
+      ), differences as (
+        select project_id, id, kind, n from actual where kind not in ('running', 'waiting')
+        union all
+        -- Started executions that are not there were dropped.
+        select project_id, id, 'dropped', -n from actual
+        union all
+        select project_id, id, 'dropped', n from known where kind = 'started'
+        union all
+        select project_id, id, kind, -n from known where kind <> 'started'
+      ), corrected as (
+        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
+        select project_id, id, id, kind, sum(n) from differences group by 1, 2, 3, 4 having sum(n) <> 0 order by 1, 2, 4
+      )
+      select from due
+    `,
+  )

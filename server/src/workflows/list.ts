@@ -2,15 +2,25 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, many, one } from '../db/index.ts'
 import { choiceParam, PageQuery } from '../http/paging.ts'
+import { EXECUTION_COUNTS_JOIN } from './figures.ts'
+import { TRIGGER_TYPES } from './trigger.ts'
 import { showWorkflowRow, WORKFLOW_COLUMNS, WORKFLOW_FIELDS, type WorkflowRow } from './workflow.ts'
 
-export const WorkflowItem = z
-  .object({ ...WORKFLOW_FIELDS, _count: z.object({ steps: z.int(), executions: z.int() }) })
-  .meta({ id: 'WorkflowItem' })
+const Counts = z.object({
+  steps: z.int(),
+  executions: z.int().describe('Without those that were deleted by age, as the other counts.'),
+  active: z.int().describe('RUNNING or WAITING.'),
+  finished: z.int().describe('COMPLETED or EXITED.'),
+  failed: z.int(),
+  cancelled: z.int(),
+})
+
+export const WorkflowItem = z.object({ ...WORKFLOW_FIELDS, _count: Counts }).meta({ id: 'WorkflowItem' })
 
 export const WorkflowsQuery = PageQuery.extend({
   search: z.string().max(255).optional().describe('Case-insensitive search in name and description.'),
   status: z.enum(['active', 'disabled']).optional(),
+  triggerType: z.enum(TRIGGER_TYPES).optional(),
   sort: choiceParam(['name', 'createdAt', 'updatedAt'], 'createdAt'),
   dir: choiceParam(['asc', 'desc'], 'desc'),
 })
@@ -18,33 +28,31 @@ export const WorkflowsQuery = PageQuery.extend({
 /** Ids ascend with time, so the primary key is the order of creation. */
 const ORDERS = { name: sql`lower(w.name)`, createdAt: sql`w.id`, updatedAt: sql`w.updated_at` }
 
-type ItemRow = WorkflowRow & { steps: number; executions: number }
+type ItemRow = WorkflowRow & { counts: z.output<typeof Counts> }
 
 export async function listWorkflows(db: Db, projectId: string, query: z.output<typeof WorkflowsQuery>) {
-  const { page, pageSize, search, status, sort = 'createdAt', dir = 'desc' } = query
+  const { page, pageSize, search, status, triggerType, sort = 'createdAt', dir = 'desc' } = query
   const pattern = search && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
   const where = sql`w.project_id = ${projectId}
     ${status ? sql`and w.enabled = ${status === 'active'}` : sql``}
+    ${triggerType ? sql`and w.trigger_type = ${triggerType}` : sql``}
     ${pattern ? sql`and (w.name ilike ${pattern} or w.description ilike ${pattern})` : sql``}`
   const rows = await many(
     db,
     sql<ItemRow>`
-      select ${WORKFLOW_COLUMNS},
-        (select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
-          where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version) as steps,
-        (select coalesce(sum(n), 0)::int from (
-          select n from workflow_figures f where f.project_id = w.project_id and f.workflow_id = w.id and f.subject_id = w.id and f.kind = 'started'
-          union all
-          select n from workflow_tallies t where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id and t.kind = 'started'
-        ) as started) as executions
-      from workflows w where ${where}
+      select ${WORKFLOW_COLUMNS}, to_jsonb(counts) || jsonb_build_object('steps', (
+        select jsonb_array_length(g.graph -> 'steps') from workflow_graphs g
+        where g.project_id = w.project_id and g.workflow_id = w.id and g.version = w.version)) as counts
+      from (
+        select * from workflows w where ${where}
+        order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)} limit ${pageSize} offset ${(page - 1) * pageSize}
+      ) as w ${EXECUTION_COUNTS_JOIN}
       order by ${ORDERS[sort]} ${sql.raw(dir)}, w.id ${sql.raw(dir)}
-      limit ${pageSize} offset ${(page - 1) * pageSize}
     `,
   )
   const { total } = await one(db, sql<{ total: number }>`select count(*)::int as total from workflows w where ${where}`)
   return {
-    data: rows.map(({ steps, executions, ...row }) => ({ ...showWorkflowRow(row), _count: { steps, executions } })),
+    data: rows.map(({ counts, ...row }) => ({ ...showWorkflowRow(row), _count: counts })),
     total,
     page,
     pageSize,

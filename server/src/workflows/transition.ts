@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
-import { addFigures, type Figure } from './figures.ts'
+import { addFigures, type EndKind, type Figure, figureOfEnd } from './figures.ts'
 import { stepOf, transitionFor } from './graph.ts'
 import { type EndedExecution, recordExecutionEnds } from './record-ends.ts'
 import type { StepConfigs } from './step-config.ts'
@@ -95,7 +95,11 @@ function move({ execution, outcome }: Judged, now: Date): Moved {
     context: outcome.is === 'done' ? (outcome.context ?? context) : context,
     seen: outcome.is === 'done' ? without(execution.seen, outcome.consumed) : execution.seen,
   }
-  const over = (kind: Figure['kind']): Figure[] => [...entered, { workflowId, subjectId: step.id, kind }]
+  const over = (kind: Figure['kind'], end?: EndKind): Figure[] => [
+    ...entered,
+    { workflowId, subjectId: step.id, kind },
+    ...(end ? [figureOfEnd(workflowId, end)] : []),
+  ]
   switch (outcome.is) {
     case 'wait': {
       const { until, awaits = null, deadlineAt = null, attempts = 0, webhookHost = null } = outcome
@@ -107,11 +111,16 @@ function move({ execution, outcome }: Judged, now: Date): Moved {
       }
     }
     case 'exit':
-      return { state: { ...state, status: 'EXITED', exitReason: outcome.reason }, record, isNew, figures: over('completed') }
+      return { state: { ...state, status: 'EXITED', exitReason: outcome.reason }, record, isNew, figures: over('completed', 'exited') }
     case 'failed':
-      return { state: { ...state, status: 'FAILED', exitReason: outcome.error }, record, isNew, figures: over('failed') }
+      return { state: { ...state, status: 'FAILED', exitReason: outcome.error }, record, isNew, figures: over('failed', 'failed') }
     case 'cancelled':
-      return { state: { ...state, status: 'CANCELLED', exitReason: outcome.reason }, record, isNew, figures: over('cancelled') }
+      return {
+        state: { ...state, status: 'CANCELLED', exitReason: outcome.reason },
+        record,
+        isNew,
+        figures: over('cancelled', 'cancelled'),
+      }
     case 'done':
     case 'skipped':
       return follow({
@@ -139,9 +148,12 @@ type Followed = {
 /** Takes the transition of a branch. Without one the execution is completed. */
 function follow({ execution, state, record, isNew, now, branch, figures }: Followed): Moved {
   const transition = transitionFor(execution.graph, execution.step.id, branch)
-  if (!transition) return { state: { ...state, status: 'COMPLETED' }, record, isNew, figures }
-  const taken: Figure = { workflowId: execution.workflowId, subjectId: transition.id, kind: 'taken' }
-  if (state.visits >= MAX_VISITS) return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures }
+  const { workflowId } = execution
+  const withEnd = (end: EndKind) => [...figures, figureOfEnd(workflowId, end)]
+  if (!transition) return { state: { ...state, status: 'COMPLETED' }, record, isNew, figures: withEnd('completed') }
+  const taken: Figure = { workflowId, subjectId: transition.id, kind: 'taken' }
+  if (state.visits >= MAX_VISITS)
+    return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: withEnd('failed') }
   const step = stepOf(execution.graph, transition.toStepId)!
   const arrivedAt = arrivalAfter(execution, now)
   const next: Running = {
