@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { many, one, type Pool, type Tx, transact } from '../db/index.ts'
-import { takeFactsSql } from '../delivery/outbox/facts.ts'
+import { IS_COUNTED, takeFactsSql } from '../delivery/outbox/facts.ts'
 import { crash } from '../lib/crash-point.ts'
 import { every, type Recurring } from '../lib/every.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
-import { addToRollupsCte, FACT_COLUMNS, factTimeSql, IS_COUNTED } from './rollup.ts'
+import { addToRollupsCte, FACT_COLUMNS, factTimeSql } from './rollup.ts'
 
 /** Roll-ups are this far behind, plus the time of one run. */
 const FOLD_MS = 2_000

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import { recountContactDays } from '../contacts/days.ts'
 import { many, maybeOne, one, type Pool, type Tx, transact } from '../db/index.ts'
+import { IS_COUNTED } from '../delivery/outbox/facts.ts'
 import { recountActivities } from '../events/activities.ts'
 import { NIL_ID } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
 import { foldProject, tryLockRollups } from './fold.ts'
-import { addToRollupsCte, columnList, DOMAIN_METRICS, FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, IS_COUNTED, METRICS } from './rollup.ts'
+import { addToRollupsCte, columnList, DOMAIN_METRICS, FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRICS } from './rollup.ts'
 
 /** Emails read by one statement. */
 const PAGE = 10_000

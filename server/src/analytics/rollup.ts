@@ -31,9 +31,6 @@ export const DELIVERY_BUCKETS = [
   { column: 'later', seconds: null },
 ] as const
 
-/** Emails that count: neither test emails nor received ones. */
-export const IS_COUNTED = sql`not e.test and e.source_type <> 'INBOUND'`
-
 /** What the roll-ups need of a fact `f` (kind, at) about an email `e` with its content `c`. */
 export const FACT_COLUMNS = sql`
   f.kind, f.at, e.source_type as source, coalesce(e.campaign_id, ${NIL_ID}) as campaign_id, coalesce(c.template_id, ${NIL_ID}) as template_id,

@@ -3,7 +3,7 @@ import { type Db, maybeOne } from '../../db/index.ts'
 import { isId, lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/units.ts'
 import { PRIORITIES, workflowStream } from '../outbox/stream-of.ts'
-import { type EmailFilter, type EmailStatus, emailMatchesSql, readsContent } from './filter.ts'
+import { type EmailFact, type EmailFilter, type EmailStatus, emailMatchesSql, readsContent } from './filter.ts'
 
 /** The newest emails `e` of a page: `before` is the id that the page comes after. */
 type Page = { before?: string | undefined; limit: number }
@@ -27,7 +27,7 @@ export async function selectEmails(db: Db, projectId: string, filter: EmailFilte
   const span = filter.campaignId !== undefined && isId(filter.campaignId) ? await readSpan(db, projectId, filter.campaignId) : undefined
   const found = { matches: span ? sql`${matches} and ${span}` : matches, readsContent: readsContent(filter) }
   const sources = { projectId, streamId: filter.campaignId }
-  const branches = indexesOf(filter.status).map((index) => index(found, sources))
+  const branches = indexesOf(filter).map((index) => index(found, sources))
   return { matches, readsContent: found.readsContent, branches: span ? [...branches, testsOf({ ...found, matches })] : branches }
 }
 
@@ -108,9 +108,19 @@ const INDEXES: Partial<Record<EmailStatus, Index[]>> = {
   SKIPPED: [where(sql`e.state in ('skipped', 'cancelled')`)],
 }
 
-function indexesOf(statuses: readonly EmailStatus[] | undefined): Index[] {
-  const indexes = statuses?.map((status) => INDEXES[status])
-  return indexes?.every((each) => each !== undefined) ? [...new Set(indexes.flat())] : [byPrimaryKey]
+/** Sent and delivered are what most emails are. */
+const FACT_INDEXES: Partial<Record<EmailFact, Index>> = {
+  opened: where(sql`e.opened_at is not null`),
+  clicked: where(sql`e.clicked_at is not null`),
+  bounced: where(sql`e.bounced_at is not null`),
+  complained: where(sql`e.complained_at is not null`),
+  unsubscribed: where(sql`e.unsubscribed_at is not null`),
+}
+
+function indexesOf({ status, fact }: EmailFilter): Index[] {
+  const indexes = status?.map((each) => INDEXES[each])
+  if (indexes?.every((each) => each !== undefined)) return [...new Set(indexes.flat())]
+  return [(fact && FACT_INDEXES[fact]) ?? byPrimaryKey]
 }
 
 /** Margin around the times of a campaign: the clock of the database may be changed. */

@@ -2,11 +2,12 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { FilterTime, readMoment } from '../../contacts/filter.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
-import { CursorQuery } from '../../http/paging.ts'
+import { CursorQuery, severalOf } from '../../http/paging.ts'
 import { readAddress, readDomain } from '../../lib/address.ts'
 import { idTime, isId, lowestId } from '../../lib/id.ts'
 import { DAY, HOUR, MINUTE } from '../../lib/units.ts'
 import { emailOfMessageId } from '../outbox/enqueue.ts'
+import { FACT_TIMES, type FactKind, IS_COUNTED } from '../outbox/facts.ts'
 
 export const STATUSES = [
   'PENDING',
@@ -23,11 +24,9 @@ export const STATUSES = [
 export type EmailStatus = (typeof STATUSES)[number]
 export const SOURCE_TYPES = ['TRANSACTIONAL', 'CAMPAIGN', 'WORKFLOW', 'INBOUND'] as const
 
-/** `status=FAILED&status=BOUNCED`, or `status=FAILED,BOUNCED`. */
-const Statuses = z.preprocess(
-  (given) => (given === undefined ? undefined : [given].flat().flatMap((part) => (typeof part === 'string' ? part.split(',') : [part]))),
-  z.array(z.enum(STATUSES)).min(1).max(STATUSES.length).optional(),
-)
+/** Facts by which emails are found, those of analytics. */
+const FACTS = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'unsubscribed'] as const satisfies FactKind[]
+export type EmailFact = (typeof FACTS)[number]
 
 /** Filters of the list and of its export, without the status: that is written differently in a query and in a body. */
 export const EMAIL_FILTERS = {
@@ -38,6 +37,14 @@ export const EMAIL_FILTERS = {
   domain: z.string().max(255).optional().describe('Domain of the recipient, without its subdomains.'),
   createdFrom: FilterTime.optional(),
   createdTo: FilterTime.optional(),
+  fact: z
+    .enum(FACTS)
+    .optional()
+    .describe(
+      'Emails to which this happened; opens and clicks by people. As in the figures of analytics, without test emails and received ones.',
+    ),
+  factFrom: FilterTime.optional().describe('The fact happened at this time or later. Counts only with `fact`.'),
+  factTo: FilterTime.optional().describe('The fact happened at this time or earlier. Counts only with `fact`.'),
   search: z
     .string()
     .max(255)
@@ -49,7 +56,7 @@ export const EMAIL_FILTERS = {
 
 export const EmailsQuery = CursorQuery.extend({
   ...EMAIL_FILTERS,
-  status: Statuses.describe('One or several, also separated by commas.'),
+  status: severalOf(STATUSES).describe('One or several, also separated by commas.'),
   q: z.string().max(255).optional().describe('The same as `search`, which counts if both are given.'),
 })
 export type EmailFilter = Omit<z.output<typeof EmailsQuery>, 'limit' | 'cursor'>
@@ -88,6 +95,7 @@ export async function emailMatchesSql(db: Db, projectId: string, filter: EmailFi
     filter.sourceType && sql`e.source_type = ${filter.sourceType}`,
     filter.domain ? byDomain(filter.domain) : undefined,
     ...byTime(filter),
+    byFact(filter),
     emailRangeSql(filter),
     text ? await matchesText(db, projectId, text) : undefined,
   ].filter((condition) => condition !== undefined)
@@ -108,20 +116,32 @@ function byTime({ createdFrom, createdTo }: EmailFilter) {
   return [from && sql`e.created_at >= ${new Date(from.start)}`, to && sql`e.created_at < ${new Date(to.end)}`]
 }
 
+function byFact({ fact, factFrom, factTo }: EmailFilter) {
+  if (!fact) return undefined
+  const [from, to, at] = [readMoment(factFrom), readMoment(factTo), FACT_TIMES[fact]]
+  const conditions = [
+    sql`${at} is not null and ${IS_COUNTED}`,
+    ...(from ? [sql`${at} >= ${new Date(from.start)}`] : []),
+    ...(to ? [sql`${at} < ${new Date(to.end)}`] : []),
+  ]
+  return sql.join(conditions, sql` and `)
+}
+
 /** Ids have the time of a node: a range of ids is a day wider than the range of times. */
 const RANGE_MARGIN_MS = DAY
 
 /**
  * The range of the primary key that has all emails of a filter; undefined without one. By time, and by the campaign, whose id has a time too: no
- * email is older than its campaign.
+ * email is older than its campaign. Nothing happens to an email before it is there.
  */
-export function emailRangeSql({ createdFrom, createdTo, campaignId }: EmailFilter): RawBuilder<unknown> | undefined {
+export function emailRangeSql({ createdFrom, createdTo, campaignId, fact, factTo }: EmailFilter): RawBuilder<unknown> | undefined {
   const starts = [
     readMoment(createdFrom)?.start,
     campaignId && isId(campaignId) && campaignId[14] === '7' ? idTime(campaignId).getTime() : 0,
   ]
   const start = Math.max(...starts.map((at = 0) => at))
-  const end = readMoment(createdTo)?.end
+  const ends = [readMoment(createdTo)?.end, fact && readMoment(factTo)?.end].filter((at) => typeof at === 'number')
+  const end = ends.length ? Math.min(...ends) : undefined
   const bounds = [
     ...(start ? [sql`e.id >= ${lowestId(new Date(Math.max(0, start - RANGE_MARGIN_MS)))}`] : []),
     ...(end === undefined ? [] : [sql`e.id < ${lowestId(new Date(end + RANGE_MARGIN_MS))}`]),

@@ -19,6 +19,9 @@ export const FACT_TIMES = {
   unsubscribed: sql`e.unsubscribed_at`,
 } satisfies Partial<Record<TallyKind, RawBuilder<unknown>>>
 
+/** Emails whose facts count: neither test emails nor received ones. */
+export const IS_COUNTED = sql`not e.test and e.source_type <> 'INBOUND'`
+
 export type FactKind = keyof typeof FACT_TIMES
 
 const FACT_KINDS = new Set<string>(Object.keys(FACT_TIMES))
