@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { FilterTime, readMoment } from '../contacts/filter.ts'
 import { type Db, many, one } from '../db/index.ts'
 import { pagePortions } from '../http/page-stream.ts'
 import { choiceParam, PageQuery } from '../http/paging.ts'
@@ -14,13 +15,21 @@ export const CampaignsQuery = PageQuery.extend({
     .meta({ description: `${CAMPAIGN_STATUSES.map((status) => `\`${status}\``).join(', ')}. Any other value is refused with 400.` }),
   segmentId: z.string().max(100).optional(),
   search: z.string().max(255).optional().describe('Case-insensitive search in name, subject and sender address.'),
-  sort: choiceParam(['name', 'createdAt', 'updatedAt'], 'createdAt'),
+  dateFrom: FilterTime.optional().describe(
+    'By the date that matters: when the campaign was sent, is being sent since, or is scheduled for; of a draft or a cancelled one its last change.',
+  ),
+  dateTo: FilterTime.optional().describe('As `dateFrom`. A date means the whole day in UTC.'),
+  sort: choiceParam(['name', 'date', 'createdAt', 'updatedAt'], 'createdAt'),
   dir: choiceParam(['asc', 'desc'], 'desc'),
 })
 type Query = z.output<typeof CampaignsQuery>
 
+/** The date that matters, by status. */
+const DATE = sql`case c.status when 'SCHEDULED' then c.scheduled_for when 'SENDING' then c.started_at
+  when 'SENT' then coalesce(c.sent_at, c.started_at) else c.updated_at end`
+
 /** Ids ascend with time, so the primary key is the order of creation. */
-const ORDERS = { name: sql`lower(c.name)`, createdAt: sql`c.id`, updatedAt: sql`c.updated_at` }
+const ORDERS = { name: sql`lower(c.name)`, date: DATE, createdAt: sql`c.id`, updatedAt: sql`c.updated_at` }
 
 /** Returns the ids of a page in portions that fit into memory, and a function to read them: a campaign may have 2 MB. */
 export async function listCampaigns(db: Db, projectId: string, query: Query) {
@@ -55,12 +64,14 @@ async function readCampaigns(db: Db, projectId: string, ids: string[]) {
   return ids.flatMap((id) => byId.get(id) ?? []).map(showCampaign)
 }
 
-function matching(projectId: string, { status, segmentId, search }: Query): RawBuilder<unknown> {
+function matching(projectId: string, { status, segmentId, search, dateFrom, dateTo }: Query): RawBuilder<unknown> {
   const byStatus = status ? sql`and c.status = ${readStatus(status)}` : sql``
   const bySegment = segmentId ? sql`and c.segment_id::text = ${segmentId.toLowerCase()}` : sql``
   const pattern = search?.trim() && `%${search.trim().replace(/[\\%_]/g, '\\$&')}%`
   const bySearch = pattern ? sql`and (c.name ilike ${pattern} or c.subject ilike ${pattern} or c.from_address ilike ${pattern})` : sql``
-  return sql`c.project_id = ${projectId} and c.deleted_at is null ${byStatus} ${bySegment} ${bySearch}`
+  const [from, to] = [readMoment(dateFrom), readMoment(dateTo)]
+  const byDate = sql`${from ? sql`and ${DATE} >= ${new Date(from.start)}` : sql``} ${to ? sql`and ${DATE} < ${new Date(to.end)}` : sql``}`
+  return sql`c.project_id = ${projectId} and c.deleted_at is null ${byStatus} ${bySegment} ${bySearch} ${byDate}`
 }
 
 const readStatus = (given: string): CampaignStatus =>

@@ -33,6 +33,7 @@ export function CampaignsPage() {
   const filters: Filter[] = [
     { name: 'status', label: 'Status', kind: 'choice', options: STATUS_TABS },
     { name: 'segment', label: 'Segment', kind: 'choice', options: segments },
+    { name: 'date', label: 'When', kind: 'range' },
   ]
   const list = useList<Campaign>({
     name: 'campaigns',
@@ -133,7 +134,7 @@ const columnsOf = (projectId: string): Column<Campaign>[] => [
   },
   { id: 'status', heading: 'Status', width: 'w-28', cell: (campaign) => <Status kind="campaign" status={shownStatus(campaign)} /> },
   { id: 'audience', heading: 'Audience', width: 'w-36', from: 'lg', cell: audienceName },
-  { id: 'date', heading: 'When', sort: 'updatedAt', firstDir: 'desc', width: 'w-36', cell: (campaign) => <When campaign={campaign} /> },
+  { id: 'date', heading: 'When', sort: 'date', firstDir: 'desc', width: 'w-36', cell: (campaign) => <When campaign={campaign} /> },
   { id: 'sent', heading: 'Sent', width: 'w-32', from: 'md', numeric: true, cell: (campaign) => <SentOfTotal campaign={campaign} /> },
   {
     id: 'clicked',

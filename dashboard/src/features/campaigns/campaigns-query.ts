@@ -1,4 +1,5 @@
 import type { Campaign, Query } from '@sterna/sdk'
+import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 
@@ -13,8 +14,9 @@ export function campaignsQuery({
   q,
   sort,
   dir,
-  filters: { status, segment },
+  filters: { status, segment, date },
 }: ListRequest): NonNullable<Query<'GET /campaigns'>> {
+  const { from, to } = readRange(date)
   return {
     page: pageOf(cursor),
     pageSize: limit,
@@ -22,6 +24,8 @@ export function campaignsQuery({
     dir: dir ?? 'desc',
     ...(isStatus(status) && { status }),
     ...(segment && { segmentId: segment }),
+    ...(from && { dateFrom: from }),
+    ...(to && { dateTo: to }),
     ...(q && { search: q }),
   }
 }
