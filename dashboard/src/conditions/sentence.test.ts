@@ -30,4 +30,7 @@ test('parts of another logic stand in parentheses', () => {
   }
   expect(describeCondition(both)).toBe('is subscribed and (plan is “pro” or plan is “team”)')
   expect(describeCondition({ logic: 'AND', groups: [{ filters: [plan('pro')] }] })).toBe('plan is “pro”')
+  expect(describeCondition(JSON.parse(JSON.stringify({ logic: 'AND', groups: [{ conditions: either }] })))).toBe(
+    'plan is “pro” or plan is “team”',
+  )
 })

@@ -15,6 +15,21 @@ const COMPARISONS: Record<string, string> = {
   greaterThanOrEqual: 'is at least',
   lessThanOrEqual: 'is at most',
 }
+/** Operators as a form offers them. */
+export const OPERATOR_WORDS: Record<string, string> = {
+  ...COMPARISONS,
+  exists: 'has a value',
+  notExists: 'has no value',
+  within: 'is in the last',
+  olderThan: 'is longer ago than',
+  triggered: 'has happened',
+  notTriggered: 'has never happened',
+  triggeredWithin: 'has happened in the last',
+  triggeredOlderThan: 'last happened longer ago than',
+  notTriggeredWithin: 'has not happened in the last',
+  memberOfSegment: 'is a member',
+  notMemberOfSegment: 'is not a member',
+}
 const OF_DATES: Record<string, string> = {
   greaterThan: 'is after',
   lessThan: 'is before',
@@ -34,6 +49,12 @@ const ACTIVITIES: Record<string, { did: string; not: string }> = {
 const EVENT_OPERATORS = ['triggered', 'notTriggered', 'triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin']
 const DATE = /^\d{4}-\d{2}-\d{2}/
 
+/** A field in words: `plan`, `the address`. */
+export function describeField(field: string, segments: SegmentNames = {}): string {
+  if (field.startsWith('segment.')) return segments[field.slice('segment.'.length)] ?? 'a segment that was deleted'
+  return STANDARD[field] ?? field.replace(/^data\./, '')
+}
+
 /** A filter in words: `plan is “pro”`, `opened no email in the last 90 days`. */
 export function describeFilter(filter: Filter, segments: SegmentNames = {}): string {
   const { field, operator, value } = filter
@@ -43,7 +64,7 @@ export function describeFilter(filter: Filter, segments: SegmentNames = {}): str
   }
   if (EVENT_OPERATORS.includes(operator)) return describeEvent(filter)
   if (field === 'subscribed') return (value === true) === (operator === 'equals') ? 'is subscribed' : 'is not subscribed'
-  const subject = STANDARD[field] ?? field.replace(/^data\./, '')
+  const subject = describeField(field, segments)
   if (operator === 'exists') return `${subject} has a value`
   if (operator === 'notExists') return `${subject} has no value`
   if (operator === 'within') return `${subject} is in the last ${periodOf(filter)}`
@@ -79,7 +100,8 @@ type Part = { text: string; joined?: 'and' | 'or' }
 
 function join({ logic, groups }: Condition, segments: SegmentNames): Part {
   return joinParts(
-    groups.map(({ filters, conditions }) => {
+    // A group that was typed as JSON may have a nested condition only.
+    groups.map(({ filters = [], conditions }) => {
       const parts: Part[] = filters.map((filter: ConditionFilter) => ({ text: describeFilter(filter, segments) }))
       return joinParts(conditions ? [...parts, join(conditions, segments)] : parts, 'and')
     }),

@@ -2,11 +2,12 @@ import type { Workflow } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Plus, X } from 'lucide-react'
 import { useId } from 'react'
+import { OPERATOR_WORDS } from '../../conditions/sentence.ts'
 import { useProject } from '../../projects/current.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Input, Select } from '../../ui/input.tsx'
-import { describeCondition, OPERATOR_WORDS, parseValue, WITH_UNIT, WITHOUT_VALUE } from './describe.ts'
+import { describeQuestion, parseValue, WITH_UNIT, WITHOUT_VALUE } from './describe.ts'
 import { newId, type Step } from './graph.ts'
 import { JsonField } from './json-field.tsx'
 import { conditionFieldsQuery, segmentNamesQuery } from './queries.ts'
@@ -45,7 +46,7 @@ export function ConditionForm({ step, workflow, onStep }: ConditionFormProps) {
         <JsonField
           id={`${step.id} tree`}
           label="Condition"
-          hint={`Reads: ${describeCondition(step.config, segments)}`}
+          hint={`Reads: ${describeQuestion(step.config, segments)}`}
           rows={12}
           value={step.config}
           onChange={(value) => set(typeof value === 'object' && value !== null ? { ...value } : {}, 'tree')}

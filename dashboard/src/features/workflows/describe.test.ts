@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   ADDABLE,
-  describeCondition,
+  describeQuestion,
   describeStart,
   describeStep,
   describeTrigger,
@@ -30,17 +30,14 @@ test.each<[StepType, Record<string, unknown>, string]>([
   expect(describeStep({ type, config }, NAMES)).toBe(sentence)
 })
 
-test('a condition reads as a sentence', () => {
-  const filters = [
-    { field: 'data.plan', operator: 'equals', value: 'pro' },
-    { field: 'createdAt', operator: 'within', value: 1, unit: 'days' },
-  ]
-  const tree = { logic: 'OR', groups: [{ filters }, { filters: [{ field: 'segment.s1', operator: 'memberOfSegment' }] }] }
-  expect(describeCondition(tree, NAMES.segments)).toBe(
-    '(plan is “pro” and createdAt is within the last 1 day) or segment Customers is a member',
-  )
-  expect(describeCondition({ field: 'subscribed', operator: 'equals', value: true }, {})).toBe('subscribed is true')
-  expect(describeCondition({ mode: 'multi', field: 'data.plan', branches: [{}, {}] }, {})).toBe('plan: 2 answers')
+test.each([
+  [{ field: 'subscribed', operator: 'equals', value: true }, 'is subscribed'],
+  [{ field: 'event.amount', operator: 'greaterThan', value: 3 }, 'event.amount is more than 3'],
+  [{ logic: 'AND', groups: [{ filters: [{ field: 'segment.s1', operator: 'memberOfSegment' }] }] }, 'is in the segment “Customers”'],
+  [{ logic: 'AND', groups: [{}] }, 'condition.groups.0 has no filter.'],
+  [{ mode: 'multi', field: 'data.plan', branches: [{}, {}] }, 'plan: 2 answers'],
+])('the question %j reads as "%s", as the same condition of a segment does', (config, sentence) => {
+  expect(describeQuestion(config, NAMES.segments)).toBe(sentence)
 })
 
 test('a trigger says what starts the workflow', () => {
@@ -57,6 +54,11 @@ test('a trigger says what starts the workflow', () => {
 test('new steps say what is missing, and those that need nothing more do not', () => {
   const missing = ADDABLE.filter((type) => problemOfStep({ type, config: NEW_CONFIGS[type] }))
   expect(missing).toEqual(['SEND_EMAIL', 'WAIT_FOR_EVENT', 'UPDATE_CONTACT', 'WEBHOOK'])
+})
+
+test('a condition that is typed as JSON is checked before it is saved', () => {
+  const config = { logic: 'AND', groups: [{ filters: [{ operator: 'exists' }] }] }
+  expect(problemOfStep({ type: 'CONDITION', config })).toBe('condition.groups.0.filters.0.field must be a text.')
 })
 
 test('seconds are shown in the largest unit that fits, and read back', () => {

@@ -1,4 +1,6 @@
 import type { Workflow } from '@sterna/sdk'
+import { readConditionText } from '../../conditions/condition-text.ts'
+import { describeCondition, describeField, describeFilter, type SegmentNames } from '../../conditions/sentence.ts'
 import type { Graph, Step, StepType } from './graph.ts'
 
 export const STEP_WORDS: Record<StepType, string> = {
@@ -45,7 +47,7 @@ export function describeStep({ type, config }: Pick<Step, 'type' | 'config'>, na
       return typeof config.timeout === 'number' ? `${event}, at most ${describeSeconds(config.timeout)}` : `${event}, without a limit`
     }
     case 'CONDITION':
-      return describeCondition(config, names.segments)
+      return describeQuestion(config, names.segments)
     case 'WEBHOOK':
       return `${text(config.method) || 'POST'} ${text(config.url) || 'no address yet'}`
     case 'UPDATE_CONTACT':
@@ -88,67 +90,24 @@ function describeUpdate(config: Step['config']): string {
   return parts.join(', ') || 'nothing yet'
 }
 
-export const OPERATOR_WORDS: Record<string, string> = {
-  equals: 'is',
-  notEquals: 'is not',
-  contains: 'contains',
-  notContains: 'does not contain',
-  greaterThan: 'is greater than',
-  lessThan: 'is less than',
-  greaterThanOrEqual: 'is at least',
-  lessThanOrEqual: 'is at most',
-  exists: 'is set',
-  notExists: 'is not set',
-  within: 'is within the last',
-  olderThan: 'is longer ago than',
-  triggered: 'has happened',
-  notTriggered: 'has never happened',
-  triggeredWithin: 'has happened in the last',
-  triggeredOlderThan: 'last happened longer ago than',
-  notTriggeredWithin: 'has not happened in the last',
-  memberOfSegment: 'is a member',
-  notMemberOfSegment: 'is not a member',
-}
-
 /** Operators without a value, and those whose value is a period. */
 export const WITHOUT_VALUE = new Set(['exists', 'notExists', 'triggered', 'notTriggered', 'memberOfSegment', 'notMemberOfSegment'])
 export const WITH_UNIT = new Set(['within', 'olderThan', 'triggeredWithin', 'triggeredOlderThan', 'notTriggeredWithin'])
 
-type Filter = { field: string; operator: string; value?: unknown; unit?: string }
-type Tree = { logic: string; groups: { filters?: Filter[]; conditions?: Tree }[] }
+type Filter = { operator: string; value?: unknown }
 
-/** A condition as a sentence. */
-export function describeCondition(config: Step['config'], segments: Record<string, string>): string {
+/** The question of a CONDITION step as a sentence. */
+export function describeQuestion(config: Step['config'], segments: SegmentNames): string {
   if (config.mode === 'multi') {
     const branches = Array.isArray(config.branches) ? config.branches.length : 0
-    return `${fieldName(text(config.field), segments)}: ${branches} ${branches === 1 ? 'answer' : 'answers'}`
+    return `${describeField(text(config.field), segments)}: ${branches} ${branches === 1 ? 'answer' : 'answers'}`
   }
-  if (Array.isArray(config.groups)) return describeTree(config as unknown as Tree, segments)
-  return describeFilter(config as unknown as Filter, segments)
-}
-
-function describeTree({ logic, groups }: Tree, segments: Record<string, string>): string {
-  const parts = groups.map(({ filters = [], conditions }) => {
-    const all = [
-      ...filters.map((filter) => describeFilter(filter, segments)),
-      ...(conditions ? [`(${describeTree(conditions, segments)})`] : []),
-    ]
-    return all.join(' and ')
-  })
-  return parts.map((part) => (groups.length > 1 && part.includes(' and ') ? `(${part})` : part)).join(logic === 'OR' ? ' or ' : ' and ')
-}
-
-function describeFilter({ field, operator, value, unit }: Filter, segments: Record<string, string>): string {
-  const words = OPERATOR_WORDS[operator] ?? operator
-  const subject = fieldName(field, segments)
-  if (WITHOUT_VALUE.has(operator)) return `${subject} ${words}`
-  if (WITH_UNIT.has(operator)) return `${subject} ${words} ${countOfUnit(Number(value), unit ?? 'days')}`
-  return `${subject} ${words} ${showValue(value)}`
-}
-
-function fieldName(field: string, segments: Record<string, string>): string {
-  if (field.startsWith('segment.')) return `segment ${segments[field.slice(8)] ?? field.slice(8)}`
-  return field.startsWith('data.') ? field.slice(5) : field
+  if (config.groups !== undefined) {
+    const read = readConditionText(JSON.stringify(config))
+    // Stored conditions and typed ones have the same operators.
+    return 'problem' in read ? read.problem : describeCondition(read.condition as Parameters<typeof describeCondition>[0], segments)
+  }
+  return describeFilter(config as Parameters<typeof describeFilter>[0], segments)
 }
 
 const showValue = (value: unknown) => (typeof value === 'string' ? `“${value}”` : (JSON.stringify(value) ?? '…'))
@@ -200,7 +159,10 @@ export function problemOfStep({ type, config }: Pick<Step, 'type' | 'config'>): 
 }
 
 function problemOfCondition(config: Step['config']): string | undefined {
-  if (Array.isArray(config.groups)) return undefined
+  if (config.groups !== undefined) {
+    const read = readConditionText(JSON.stringify(config))
+    return 'problem' in read ? read.problem : undefined
+  }
   if (!text(config.field).trim()) return 'Name the field that it asks for.'
   if (config.mode !== 'multi') return problemOfValue(config as unknown as Filter)
   const branches = (config.branches ?? []) as (Filter & { name?: string })[]
