@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { projectKey } from '../../api.ts'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
+import { toCursorPage } from '../../list/numbered-pages.ts'
 import { useList } from '../../list/use-list.ts'
 import { useApi, useProject } from '../../projects/current.ts'
 import { ListLink } from '../../projects/record-page.tsx'
@@ -22,7 +23,7 @@ import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { describeReason } from './describe.ts'
 import { ExecutionPeek } from './execution-peek.tsx'
-import { EXECUTION_WORDS, executionsQuery, toCursorPage } from './list-query.ts'
+import { cancelFilter, EXECUTION_WORDS, executionsQuery } from './list-query.ts'
 import { StartExecution } from './start-execution.tsx'
 import { tookOf } from './took.ts'
 import { TurnOnOff } from './turn-on.tsx'
@@ -64,7 +65,7 @@ export function Executions({ workflow }: { workflow: Workflow }) {
   const [cancelling, setCancelling] = useState<{ one?: WorkflowExecutionItem }>()
   const steps = Object.fromEntries(workflow.steps.map(({ id, name }) => [id, name]))
   const filters: Filter[] = [
-    { name: 'status', label: 'Status', kind: 'choice', options: EXECUTION_WORDS },
+    { name: 'status', label: 'Status', kind: 'choices', options: EXECUTION_WORDS },
     { name: 'step', label: 'Step', kind: 'choice', options: steps },
     { name: 'person', label: 'Contact', kind: 'text', hint: 'ada@example.com' },
   ]
@@ -188,14 +189,8 @@ function CancelExecutions({ workflow, one, filters, isFiltered, onClose }: Cance
     const { person } = filters
     const found = person ? (await api.contacts.list({ search: person, limit: 1 })).data[0] : undefined
     if (person && !found) return { cancelled: 0 }
-    const { status, stepId, contactId } = executionsQuery({ limit: 1, filters }, found?.id)
-    // Executions that have ended cannot be cancelled.
-    if (status && status !== 'RUNNING' && status !== 'WAITING') return { cancelled: 0 }
-    return api.workflows.cancelAllExecutions(workflow.id, {
-      ...(status && { status }),
-      ...(stepId && { stepId }),
-      ...(contactId && { contactId }),
-    })
+    const which = cancelFilter(filters, found?.id)
+    return which ? api.workflows.cancelAllExecutions(workflow.id, which) : { cancelled: 0 }
   }
   const whom = one ? (one.contact?.email ?? 'this execution') : isFiltered ? 'all that match the filters' : 'everybody who is in it'
   return (

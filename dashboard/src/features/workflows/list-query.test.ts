@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest'
-import { executionsQuery, toCursorPage, workflowsQuery } from './list-query.ts'
+import { cancelFilter, executionsQuery, workflowsQuery } from './list-query.ts'
 
 test('a request for workflows leaves out what the API would refuse', () => {
-  expect(workflowsQuery({ limit: 25, filters: { status: 'active' }, q: 'wel', sort: 'name', dir: 'asc', cursor: '3' })).toEqual({
+  expect(
+    workflowsQuery({ limit: 25, filters: { status: 'active', trigger: 'SCHEDULE' }, q: 'wel', sort: 'name', dir: 'asc', cursor: '3' }),
+  ).toEqual({
     page: 3,
     pageSize: 25,
     sort: 'name',
     dir: 'asc',
     status: 'active',
+    triggerType: 'SCHEDULE',
     search: 'wel',
   })
-  expect(workflowsQuery({ limit: 25, filters: { status: 'x' }, sort: 'x', cursor: '-1' })).toEqual({
+  expect(workflowsQuery({ limit: 25, filters: { status: 'x', trigger: 'toString' }, sort: 'x', cursor: '-1' })).toEqual({
     page: 1,
     pageSize: 25,
     sort: 'updatedAt',
@@ -20,17 +23,21 @@ test('a request for workflows leaves out what the API would refuse', () => {
 
 test('a request for executions leaves out what the API would refuse', () => {
   const step = '0198c0de-0000-7000-8000-000000000001'
-  expect(executionsQuery({ limit: 50, filters: { status: 'FAILED', step } }, 'c1')).toEqual({
+  expect(executionsQuery({ limit: 50, filters: { status: 'FAILED,lost,EXITED', step } }, 'c1')).toEqual({
     page: 1,
     pageSize: 50,
-    status: 'FAILED',
+    status: ['FAILED', 'EXITED'],
     stepId: step,
     contactId: 'c1',
   })
   expect(executionsQuery({ limit: 50, filters: { status: 'failed', step: 'x' } }, undefined)).toEqual({ page: 1, pageSize: 50 })
 })
 
-test('the number of the next page is the cursor', () => {
-  expect(toCursorPage({ data: [], total: 60, page: 2, totalPages: 3 })).toMatchObject({ cursor: '3', hasMore: true })
-  expect(toCursorPage({ data: [], total: 60, page: 3, totalPages: 3 })).toMatchObject({ cursor: null, hasMore: false })
+test.each([
+  [{}, {}],
+  [{ status: 'RUNNING,WAITING' }, {}],
+  [{ status: 'WAITING,FAILED' }, { status: 'WAITING' }],
+  [{ status: 'COMPLETED' }, undefined],
+])('of the filters %j, %j is cancelled', (filters, cancelled) => {
+  expect(cancelFilter(filters, undefined)).toEqual(cancelled)
 })

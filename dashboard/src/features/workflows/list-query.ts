@@ -1,10 +1,14 @@
 import type { Sterna } from '@sterna/sdk'
+import { readChoices } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
+import { pageOf } from '../../list/numbered-pages.ts'
 
 type WorkflowsQuery = NonNullable<Parameters<Sterna['workflows']['list']>[0]>
 type ExecutionsQuery = NonNullable<Parameters<Sterna['workflows']['listExecutions']>[1]>
 
-export const EXECUTION_WORDS: Record<NonNullable<ExecutionsQuery['status']>, string> = {
+type ExecutionStatus = NonNullable<ExecutionsQuery['status']>[number]
+
+export const EXECUTION_WORDS: Record<ExecutionStatus, string> = {
   RUNNING: 'Running',
   WAITING: 'Waiting',
   COMPLETED: 'Finished',
@@ -16,36 +20,46 @@ export const EXECUTION_WORDS: Record<NonNullable<ExecutionsQuery['status']>, str
 const SORTS = ['name', 'createdAt', 'updatedAt'] as const
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Anyone can edit a URL: what is no page number is the first page. */
-const pageOf = (cursor: string | undefined) => (cursor && /^[1-9]\d{0,5}$/.test(cursor) ? Number(cursor) : 1)
+export const TRIGGER_WORDS = { EVENT: 'An event', SCHEDULE: 'A schedule', MANUAL: 'By request' } as const
+
+const isTrigger = (value: string | undefined): value is keyof typeof TRIGGER_WORDS =>
+  value !== undefined && Object.hasOwn(TRIGGER_WORDS, value)
+const isStatus = (value: string): value is ExecutionStatus => Object.hasOwn(EXECUTION_WORDS, value)
 
 /** The API pages by number: the number of the page is the cursor in the URL. */
-export function workflowsQuery({ limit, cursor, q, sort, dir, filters: { status } }: ListRequest): WorkflowsQuery {
+export function workflowsQuery({ limit, cursor, q, sort, dir, filters: { status, trigger } }: ListRequest): WorkflowsQuery {
   return {
     page: pageOf(cursor),
     pageSize: limit,
     sort: SORTS.find((each) => each === sort) ?? 'updatedAt',
     dir: dir ?? 'desc',
     ...((status === 'active' || status === 'disabled') && { status }),
+    ...(isTrigger(trigger) && { triggerType: trigger }),
     ...(q && { search: q }),
   }
 }
 
 /** `contactId` is that of the person whose address is in the filter. */
 export function executionsQuery({ limit, cursor, filters: { status, step } }: ListRequest, contactId: string | undefined): ExecutionsQuery {
-  const known = (Object.keys(EXECUTION_WORDS) as (keyof typeof EXECUTION_WORDS)[]).find((each) => each === status)
+  const known = readChoices(status).filter(isStatus)
   return {
     page: pageOf(cursor),
     pageSize: limit,
-    ...(known && { status: known }),
+    ...(known.length > 0 && { status: known }),
     ...(step && UUID.test(step) && { stepId: step }),
     ...(contactId && { contactId }),
   }
 }
 
-type NumberedPage<Row> = { data: Row[]; total: number; page: number; totalPages: number }
+/** Statuses behind the counts of the list of workflows. */
+export const COUNTED_STATUSES = { active: 'RUNNING,WAITING', finished: 'COMPLETED,EXITED', failed: 'FAILED' } as const
 
-export function toCursorPage<Row>({ data, total, page, totalPages }: NumberedPage<Row>) {
-  const hasMore = page < totalPages
-  return { data, total, hasMore, cursor: hasMore ? String(page + 1) : null }
+type CancelFilter = NonNullable<Parameters<Sterna['workflows']['cancelAllExecutions']>[1]>
+
+/** What is to be cancelled of the executions that match the filters; undefined if none of them is active. */
+export function cancelFilter(filters: ListRequest['filters'], contactId: string | undefined): CancelFilter | undefined {
+  const { status, stepId } = executionsQuery({ limit: 1, filters }, contactId)
+  const active = (['RUNNING', 'WAITING'] as const).filter((each) => !status || status.includes(each))
+  if (active.length === 0) return undefined
+  return { ...(active.length === 1 && { status: active[0] }), ...(stepId && { stepId }), ...(contactId && { contactId }) }
 }

@@ -17,8 +17,8 @@ export const statsQuery = (projectId: string, id: string) =>
     staleTime: 0,
   })
 
-/** How many executions have a status, at most 10,000. */
-export const executionCountQuery = (projectId: string, id: string, status: 'RUNNING' | 'WAITING') =>
+/** How many executions have one of these statuses, at most 10,000. */
+export const executionCountQuery = (projectId: string, id: string, status: ('RUNNING' | 'WAITING')[]) =>
   queryOptions({
     queryKey: projectKey(projectId, 'workflows', 'executions', id, 'count', status),
     queryFn: async () => (await apiOf(projectId).workflows.listExecutions(id, { status, pageSize: 1 })).total,

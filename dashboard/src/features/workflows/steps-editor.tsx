@@ -34,7 +34,7 @@ export function StepsEditor({ workflow }: { workflow: Workflow }) {
   const history = useHistory(draft)
   const [invalid, setInvalid] = useState<ReadonlySet<string>>(new Set())
   const stats = useQuery(statsQuery(project.id, workflow.id)).data
-  const waiting = useQuery(executionCountQuery(project.id, workflow.id, 'WAITING')).data ?? 0
+  const waiting = useQuery(executionCountQuery(project.id, workflow.id, ['WAITING'])).data ?? 0
   const problems = useMemo(() => problemsOf(draft.values), [draft.values])
   const refused = useMemo(() => issuesByStep(draft.error ? fieldIssues(draft.error) : [], draft.values), [draft.error, draft.values])
   const problem = problems.size > 0 ? countOf(problems.size, PROBLEMS) : invalid.size > 0 ? 'a field holds no valid JSON' : undefined

@@ -87,9 +87,7 @@ function useChange(workflow: Workflow) {
 
 function useActiveCount(workflow: Workflow): number {
   const project = useProject()
-  const running = useQuery(executionCountQuery(project.id, workflow.id, 'RUNNING')).data ?? 0
-  const waiting = useQuery(executionCountQuery(project.id, workflow.id, 'WAITING')).data ?? 0
-  return running + waiting
+  return useQuery(executionCountQuery(project.id, workflow.id, ['RUNNING', 'WAITING'])).data ?? 0
 }
 
 function Consequences({ workflow, active }: { workflow: Workflow; active: number }) {

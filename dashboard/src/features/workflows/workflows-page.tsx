@@ -5,24 +5,52 @@ import { Workflow as WorkflowIcon } from 'lucide-react'
 import { useState } from 'react'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
+import { toCursorPage } from '../../list/numbered-pages.ts'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
-import { Count } from '../../ui/count.tsx'
+import { Count, formatCount } from '../../ui/count.tsx'
 import { curl } from '../../ui/curl.ts'
 import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { describeTrigger } from './describe.ts'
-import { toCursorPage, workflowsQuery } from './list-query.ts'
+import { COUNTED_STATUSES, TRIGGER_WORDS, workflowsQuery } from './list-query.ts'
 import { NewWorkflow } from './new-workflow.tsx'
 import { segmentNamesQuery } from './queries.ts'
 import { DeleteWorkflow, WorkflowMenu } from './workflow-menu.tsx'
 
 const NOUN = { one: 'workflow', many: 'workflows' }
-const FILTERS: Filter[] = [{ name: 'status', label: 'On or off', kind: 'choice', options: { active: 'On', disabled: 'Off' } }]
+const FILTERS: Filter[] = [
+  { name: 'status', label: 'On or off', kind: 'choice', options: { active: 'On', disabled: 'Off' } },
+  { name: 'trigger', label: 'Starts', kind: 'choice', options: TRIGGER_WORDS },
+]
 const LIVE_MS = 30_000
 const rowId = ({ id }: WorkflowItem) => id
+
+type CountName = keyof typeof COUNTED_STATUSES | 'executions'
+
+/** A number of executions opens them. */
+const countColumn = (
+  projectId: string,
+  { id: name, ...column }: { id: CountName; heading: string; width: string; from: 'md' | 'lg' },
+): Column<WorkflowItem> => ({
+  id: name,
+  ...column,
+  numeric: true,
+  cell: ({ id, _count }) => (
+    <Link
+      to="/app/p/$projectId/workflows/$workflowId/executions"
+      params={{ projectId, workflowId: id }}
+      search={name === 'executions' ? {} : { status: COUNTED_STATUSES[name] }}
+      aria-label={`${formatCount(_count[name])} ${LABELS[name]}`}
+      className={`relative z-10 rounded-sm hover:underline hover:underline-offset-4 ${name === 'failed' && _count.failed > 0 ? 'text-danger' : 'hover:text-accent'}`}
+    >
+      <Count value={_count[name]} />
+    </Link>
+  ),
+})
+const LABELS: Record<CountName, string> = { active: 'in it now', finished: 'finished', failed: 'failed', executions: 'executions' }
 
 const columnsOf = (projectId: string, segments: Record<string, string>): Column<WorkflowItem>[] => [
   { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
@@ -41,22 +69,18 @@ const columnsOf = (projectId: string, segments: Record<string, string>): Column<
       return <span title={words}>{words}</span>
     },
   },
-  { id: 'steps', heading: 'Steps', width: 'w-20', from: 'lg', numeric: true, cell: ({ _count }) => <Count value={_count.steps - 1} /> },
+  countColumn(projectId, { id: 'active', heading: 'In it now', width: 'w-24', from: 'md' }),
+  countColumn(projectId, { id: 'finished', heading: 'Finished', width: 'w-24', from: 'lg' }),
+  countColumn(projectId, { id: 'failed', heading: 'Failed', width: 'w-20', from: 'md' }),
+  countColumn(projectId, { id: 'executions', heading: 'Executions', width: 'w-28', from: 'lg' }),
   {
-    id: 'executions',
-    heading: 'Executions',
-    width: 'w-28',
-    from: 'md',
+    id: 'steps',
+    heading: 'Steps',
+    width: 'w-20',
+    from: 'lg',
     numeric: true,
-    cell: ({ id, _count }) => (
-      <Link
-        to="/app/p/$projectId/workflows/$workflowId/executions"
-        params={{ projectId, workflowId: id }}
-        className="relative z-10 rounded-sm hover:text-accent hover:underline hover:underline-offset-4"
-      >
-        <Count value={_count.executions} />
-      </Link>
-    ),
+    optional: true,
+    cell: ({ _count }) => <Count value={_count.steps - 1} />,
   },
   {
     id: 'updatedAt',
