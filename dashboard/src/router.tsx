@@ -115,7 +115,7 @@ const campaigns = createRoute({
   getParentRoute: inProject,
   path: '/campaigns',
   component: lazyRouteComponent(() => import('./features/campaigns/campaigns-page.tsx'), 'CampaignsPage'),
-  validateSearch: listSearch('status', 'segment'),
+  validateSearch: listSearch('status', 'segment', 'date'),
 })
 const campaign = createRoute({
   getParentRoute: inProject,
@@ -185,7 +185,7 @@ const workflows = createRoute({
   getParentRoute: inProject,
   path: '/workflows',
   component: lazyRouteComponent(() => import('./features/workflows/workflows-page.tsx'), 'WorkflowsPage'),
-  validateSearch: listSearch('status'),
+  validateSearch: listSearch('status', 'trigger'),
 })
 const workflowPage = () => import('./features/workflows/workflow-page.tsx')
 const workflow = createRoute({
@@ -215,7 +215,7 @@ const emails = createRoute({
   getParentRoute: inProject,
   path: '/emails',
   component: lazyRouteComponent(() => import('./features/emails/emails-page.tsx'), 'EmailsPage'),
-  validateSearch: listSearch('status', 'source', 'domain', 'campaign', 'created', 'template'),
+  validateSearch: listSearch('status', 'source', 'domain', 'campaign', 'created', 'template', 'fact', 'when'),
 })
 const email = createRoute({
   getParentRoute: inProject,

@@ -215,10 +215,10 @@ function RangeEditor({ value, onChange }: FilterEditorProps) {
         ))}
       </div>
       <Field name="from" label="From">
-        <Input type="date" defaultValue={from} />
+        <Input type="date" defaultValue={from?.slice(0, 10)} />
       </Field>
       <Field name="to" label="To" hint="Whole days in UTC.">
-        <Input type="date" defaultValue={to} />
+        <Input type="date" defaultValue={to?.slice(0, 10)} />
       </Field>
       <ApplyButton />
     </form>

@@ -8,6 +8,7 @@ test.each([
   [created, '2026-01-01..', 'Created: since 2026-01-01'],
   [created, '..2026-02-01', 'Created: until 2026-02-01'],
   [created, '2026-01-01..2026-02-01', 'Created: 2026-01-01 to 2026-02-01'],
+  [created, '2026-01-01T23:00:00.000Z..2026-01-02T22:59:59.999Z', 'Created: 2026-01-01 23:00 UTC to 2026-01-02 22:59 UTC'],
   [created, 'rubbish', 'Created: any time'],
   [status, 'SENT,FAILED', 'Status: Sent, Failed'],
   [status, 'NEW', 'Status: NEW'],

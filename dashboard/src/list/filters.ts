@@ -5,7 +5,7 @@ export type Filter = { name: string; label: string } & (
   | { kind: 'choice'; options: Record<string, string> }
   /** Several of them, separated by commas. */
   | { kind: 'choices'; options: Record<string, string> }
-  /** Two dates, `2026-01-01..2026-02-01`, of which one may be missing. */
+  /** Two dates or times, `2026-01-01..2026-02-01`, of which one may be missing. */
   | { kind: 'range' }
   | { kind: 'text'; hint?: string }
   | { kind: 'custom'; describe: (value: string) => string; editor: (props: FilterEditorProps) => ReactNode }
@@ -28,18 +28,21 @@ function describeValue(filter: Filter, value: string): string {
   if (filter.kind === 'custom') return filter.describe(value)
   if (filter.kind === 'text') return value
   const { from, to } = readRange(value)
-  if (from && to) return from === to ? from : `${from} to ${to}`
-  return from ? `since ${from}` : to ? `until ${to}` : 'any time'
+  if (from && to) return from === to ? from : `${showMoment(from)} to ${showMoment(to)}`
+  return from ? `since ${showMoment(from)}` : to ? `until ${showMoment(to)}` : 'any time'
 }
+
+/** `2026-01-31`, or `2026-01-31 23:00 UTC`. */
+const showMoment = (moment: string) => (moment.length === 10 ? moment : `${moment.slice(0, 10)} ${moment.slice(11, 16)} UTC`)
 
 export const readChoices = (value: string | undefined): string[] => (value ? value.split(',').filter(Boolean) : [])
 
-const DATE = /^\d{4}-\d{2}-\d{2}$/
+const MOMENT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}\.\d{3}Z)?$/
 
-/** Ignores what is not a date: anyone can edit a URL. */
+/** Ignores what is neither a date nor a time: anyone can edit a URL. */
 export function readRange(value: string | undefined): { from?: string; to?: string } {
   const [from = '', to = ''] = (value ?? '').split('..')
-  return { ...(DATE.test(from) && { from }), ...(DATE.test(to) && { to }) }
+  return { ...(MOMENT.test(from) && { from }), ...(MOMENT.test(to) && { to }) }
 }
 
 export function writeRange({ from = '', to = '' }: { from?: string; to?: string }): string | undefined {

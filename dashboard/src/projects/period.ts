@@ -24,6 +24,22 @@ const DAY_MS = 86_400_000
 export const addDays = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)
 
+const HOUR_MS = 3_600_000
+
+/** The range of times in which the figures of a period happened. Figures are kept by full UTC hours: a day has the hours that begin in it. */
+export function timesOf({ from, to, timezone }: Pick<Period, 'from' | 'to' | 'timezone'>): string {
+  if (timezone === 'UTC') return `${from}..${to}`
+  const [first, end] = [firstHour(from, timezone), firstHour(addDays(to, 1), timezone)]
+  return `${new Date(first).toISOString()}..${new Date(end - 1).toISOString()}`
+}
+
+/** No zone is more than 14 hours ahead of UTC, or behind it. */
+function firstHour(day: string, timezone: string): number {
+  const midnight = Date.parse(`${day}T00:00:00Z`)
+  const hours = Array.from({ length: 30 }, (_, index) => midnight + (index - 15) * HOUR_MS)
+  return hours.find((hour) => dayIn(timezone, hour) >= day) ?? midnight
+}
+
 /** A series over a period and the one before it, taken apart. */
 export function splitSeries<Point>(points: Point[], { days }: Pick<Period, 'days'>): { before: Point[]; current: Point[] } {
   return { before: points.slice(0, -days), current: points.slice(-days) }

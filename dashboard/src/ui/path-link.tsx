@@ -6,6 +6,7 @@ type PathLinkProps = {
   /** A path of the dashboard, which may have a query. */ to: string
   className?: string
   title?: string
+  'aria-label'?: string
   children?: ReactNode
 }
 

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useProject } from '../../projects/current.ts'
+import { emailsPath } from '../../projects/emails-path.ts'
 import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, sumOf } from '../../projects/period.ts'
+import { type Period, sumOf, timesOf } from '../../projects/period.ts'
 import { Banner } from '../../ui/banner.tsx'
 import { Chart } from '../../ui/chart.tsx'
 import { Count, formatCount } from '../../ui/count.tsx'
-import { PathLink } from '../../ui/path-link.tsx'
 import { Table } from '../../ui/table.tsx'
-import { emailsPath } from './emails-path.ts'
+import { EmailsLink } from './emails-link.tsx'
 import type { Series } from './overview-tab.tsx'
 import { Panel } from './panel.tsx'
 import { deliveryTimesQuery, domainsQuery, type Source, thresholdsQuery } from './queries.ts'
@@ -21,7 +21,7 @@ export function Deliverability({ period, source, series: { before, current } }: 
   const security = useQuery(thresholdsQuery(project.id)).data
   const times = useQuery(deliveryTimesQuery(project.id, period, source)).data
   const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
-  const path = (statuses: string) => emailsPath(project.id, { statuses, period, source })
+  const path = (fact: 'bounced' | 'complained') => emailsPath(project.id, { fact, when: timesOf(period), source })
   return (
     <div className="space-y-4">
       {security &&
@@ -36,14 +36,14 @@ export function Deliverability({ period, source, series: { before, current } }: 
           value={percentOf(shareOf(current, 'bounces'))}
           note={`${formatCount(sumOf(current, 'bounces'))} of sent or refused`}
           change={rate('bounces')}
-          to={path('BOUNCED')}
+          to={path('bounced')}
         />
         <Figure
           label="Complained"
           value={percentOf(shareOf(current, 'complaints'))}
           note={`${formatCount(sumOf(current, 'complaints'))} of sent`}
           change={rate('complaints')}
-          to={path('COMPLAINED')}
+          to={path('complained')}
         />
         <Figure
           label="Half arrive within"
@@ -96,6 +96,7 @@ function RatePanel({ title, name, series: { before, current }, limits }: RatePan
 function Domains({ period }: { period: Period }) {
   const project = useProject()
   const domains = useQuery(domainsQuery(project.id, period)).data
+  const when = `${period.from}..${period.to}`
   return (
     <Panel
       title="Receivers"
@@ -125,18 +126,13 @@ function Domains({ period }: { period: Period }) {
             {
               heading: 'Domain',
               cell: ({ domain, isOther }) =>
-                isOther ? (
-                  <span className="text-muted">All others</span>
-                ) : (
-                  <PathLink
-                    to={emailsPath(project.id, { statuses: '', period, domain })}
-                    className="rounded-sm font-medium hover:text-accent hover:underline"
-                  >
-                    {domain}
-                  </PathLink>
-                ),
+                isOther ? <span className="text-muted">All others</span> : <span className="font-medium">{domain}</span>,
             },
-            { heading: 'Sent', cell: ({ emails }) => <Count value={emails} /> },
+            {
+              heading: 'Sent',
+              cell: ({ domain, isOther, emails }) =>
+                isOther ? <Count value={emails} /> : <EmailsLink value={emails} of={domain} filter={{ when, domain }} />,
+            },
             { heading: 'Delivered', cell: ({ deliveryRate }) => showPercentage(deliveryRate) },
             { heading: 'Bounced', cell: ({ bounceRate }) => showPercentage(bounceRate) },
             { heading: 'Complained', cell: ({ complaintRate }) => showPercentage(complaintRate) },

@@ -7,6 +7,7 @@ import { Count } from '../../ui/count.tsx'
 import { MeterList } from '../../ui/meter-list.tsx'
 import { PathLink } from '../../ui/path-link.tsx'
 import { Table } from '../../ui/table.tsx'
+import { EmailsLink } from './emails-link.tsx'
 import { Heat } from './heat.tsx'
 import { Panel } from './panel.tsx'
 import { type Board, leadersQuery, type Source, topEventsQuery, weekQuery } from './queries.ts'
@@ -93,9 +94,14 @@ function Leaders({ period }: { period: Period }) {
             },
             {
               heading: 'Sent',
-              cell: ({ emails }) => (
+              cell: ({ id, name, emails }) => (
                 <>
-                  <Count value={emails} />
+                  {/* Emails cannot be listed by workflow. */}
+                  {board === 'workflow' ? (
+                    <Count value={emails} />
+                  ) : (
+                    <EmailsLink value={emails} of={name ?? 'deleted'} filter={{ when: `${period.from}..${period.to}`, [board]: id }} />
+                  )}
                   {emails < FEW_EMAILS && <span className="text-muted text-xs"> few</span>}
                 </>
               ),

@@ -1,9 +1,9 @@
 import { useProject } from '../../projects/current.ts'
+import { emailsPath } from '../../projects/emails-path.ts'
 import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, sumOf } from '../../projects/period.ts'
+import { type Period, sumOf, timesOf } from '../../projects/period.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { formatCount } from '../../ui/count.tsx'
-import { emailsPath } from './emails-path.ts'
 import { Panel } from './panel.tsx'
 import type { Point, Source } from './queries.ts'
 import { percentOf, type Rate, shareOf } from './rates.ts'
@@ -19,7 +19,7 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
   const dates = current.map(({ date }) => date)
   const sent = sumOf(current, 'emails')
   const rate = (name: Rate) => ({ now: shareOf(current, name), before: shareOf(before, name), format: (share: number) => percentOf(share) })
-  const path = (statuses: string) => emailsPath(project.id, { statuses, period, source })
+  const path = (fact: Parameters<typeof emailsPath>[1]['fact']) => emailsPath(project.id, { fact, when: timesOf(period), source })
   const machine = sumOf(current, 'machineOpens')
   const values = (name: keyof Omit<Point, 'date'>) => ({
     values: current.map((point) => point[name]),
@@ -28,33 +28,34 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
   return (
     <div className="space-y-4">
       <Figures>
-        <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sumOf(before, 'emails') }} to={path('')} />
+        <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sumOf(before, 'emails') }} to={path('sent')} />
         <Figure
           label="Delivered"
           value={percentOf(shareOf(current, 'delivered'))}
           note={`${formatCount(sumOf(current, 'delivered'))} of sent`}
           change={rate('delivered')}
-          to={path('DELIVERED,OPENED,CLICKED')}
+          to={path('delivered')}
         />
         <Figure
           label="Opened by people"
           value={percentOf(shareOf(current, 'opens'))}
-          note={`${formatCount(machine)} more by machines`}
+          note={`${formatCount(sumOf(current, 'opens'))} of sent, ${formatCount(machine)} by machines`}
           change={rate('opens')}
-          to={path('OPENED,CLICKED')}
+          to={path('opened')}
         />
         <Figure
           label="Clicked by people"
           value={percentOf(shareOf(current, 'clicks'))}
           note={`${formatCount(sumOf(current, 'clicks'))} of sent`}
           change={rate('clicks')}
-          to={path('CLICKED')}
+          to={path('clicked')}
         />
         <Figure
           label="Unsubscribed"
           value={formatCount(sumOf(current, 'unsubscribes'))}
           note="by a link of an email"
           change={{ now: sumOf(current, 'unsubscribes'), before: sumOf(before, 'unsubscribes') }}
+          to={path('unsubscribed')}
         />
       </Figures>
       <Panel

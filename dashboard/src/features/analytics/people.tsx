@@ -46,7 +46,7 @@ export function People({ period }: { period: Period }) {
           label="New contacts"
           value={formatCount(sumOf(current, 'newContacts'))}
           change={change('newContacts')}
-          to={contacts(`?created=${created}`)}
+          {...(sumOf(current, 'deletedContacts') === 0 && { to: contacts(`?created=${created}`) })}
         />
         <Figure label="New subscribers" value={formatCount(sumOf(current, 'newSubscribers'))} change={change('newSubscribers')} />
         <Figure label="Unsubscribed" value={formatCount(sumOf(current, 'unsubscribed'))} change={change('unsubscribed')} />

@@ -23,6 +23,18 @@ export const SOURCE_WORDS: Record<Email['sourceType'], string> = {
   INBOUND: 'Received',
 }
 
+/** What happened to an email, as the figures of analytics count it. */
+export const FACT_WORDS: Record<NonNullable<Query['fact']>, string> = {
+  sent: 'Sent',
+  delivered: 'Delivered',
+  opened: 'Opened by a person',
+  clicked: 'Clicked by a person',
+  bounced: 'Bounced',
+  complained: 'Marked as spam',
+  unsubscribed: 'Unsubscribed',
+}
+
+const isFact = (value: string | undefined): value is NonNullable<Query['fact']> => value !== undefined && Object.hasOwn(FACT_WORDS, value)
 const isStatus = (value: string): value is Email['status'] => Object.hasOwn(STATUS_WORDS, value)
 const isSource = (value: string | undefined): value is Email['sourceType'] => value !== undefined && Object.hasOwn(SOURCE_WORDS, value)
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -30,6 +42,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** The filters of the URL as the API takes them. What it would refuse is left out: anyone can edit a URL. */
 export function emailsQuery({ q, limit, cursor, filters }: ListRequest): Query {
   const { from, to } = readRange(filters.created)
+  const { from: since, to: until } = readRange(filters.when)
+  const fact = isFact(filters.fact) ? filters.fact : since || until ? 'sent' : undefined
   const status = readChoices(filters.status).filter(isStatus)
   return {
     limit,
@@ -42,5 +56,8 @@ export function emailsQuery({ q, limit, cursor, filters }: ListRequest): Query {
     ...(filters.domain && { domain: filters.domain.replace(/^.*@/, '') }),
     ...(from && { createdFrom: from }),
     ...(to && { createdTo: to }),
+    ...(fact && { fact }),
+    ...(since && { factFrom: since }),
+    ...(until && { factTo: until }),
   }
 }

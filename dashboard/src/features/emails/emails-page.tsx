@@ -13,7 +13,7 @@ import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
-import { emailsQuery, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
+import { emailsQuery, FACT_WORDS, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
 import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
 import { EmailPeek } from './email-peek.tsx'
 import { shownStatus, tookOf } from './email-story.ts'
@@ -30,6 +30,8 @@ const FILTERS: Filter[] = [
   { name: 'source', label: 'Source', kind: 'choice', options: SOURCE_WORDS },
   { name: 'domain', label: 'Recipient domain', kind: 'text', hint: 'gmail.com' },
   { name: 'created', label: 'Created', kind: 'range' },
+  { name: 'fact', label: 'Happened', kind: 'choice', options: FACT_WORDS },
+  { name: 'when', label: 'Happened on', kind: 'range' },
 ]
 
 export function EmailsPage() {

@@ -3,8 +3,9 @@ import { useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { ACTIVITY_WORDS, describeUpcoming, isByMachine, pathOf, subjectOf } from '../../projects/activity.ts'
 import { useProject } from '../../projects/current.ts'
+import { emailsPath } from '../../projects/emails-path.ts'
 import { Figure, Figures } from '../../projects/figure.tsx'
-import { type Period, periodOf, readDays, sumOf } from '../../projects/period.ts'
+import { type Period, periodOf, readDays, sumOf, timesOf } from '../../projects/period.ts'
 import { PeriodPicker } from '../../projects/period-picker.tsx'
 import { meQuery } from '../../session/queries.ts'
 import { Banner } from '../../ui/banner.tsx'
@@ -132,12 +133,11 @@ function Results({ period }: { period: Period }) {
     before: share(total(before, name), sentBefore),
     format: percent,
   })
-  const emails = (statuses: string) =>
-    `/app/p/${project.id}/emails?${new URLSearchParams({ created: `${period.from}..${period.to}`, ...(statuses && { status: statuses }) })}`
+  const emails = (fact: 'sent' | 'delivered' | 'clicked') => emailsPath(project.id, { fact, when: timesOf(period) })
   return (
     <>
       <Figures>
-        <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sentBefore }} to={emails('')}>
+        <Figure label="Sent" value={formatCount(sent)} change={{ now: sent, before: sentBefore }} to={emails('sent')}>
           <SparkLine values={current.map((day) => day.emails)} />
         </Figure>
         <Figure
@@ -145,7 +145,7 @@ function Results({ period }: { period: Period }) {
           value={<Percent value={rate('delivered').now} />}
           change={rate('delivered')}
           note={`${formatCount(total(current, 'delivered'))} of sent`}
-          to={emails('DELIVERED,OPENED,CLICKED')}
+          to={emails('delivered')}
         >
           <SparkLine values={current.map((day) => share(day.delivered, day.emails))} />
         </Figure>
@@ -153,8 +153,8 @@ function Results({ period }: { period: Period }) {
           label="Clicked by people"
           value={<Percent value={rate('clicks').now} />}
           change={rate('clicks')}
-          note={`${formatCount(total(current, 'opens'))} opened, ${formatCount(total(current, 'machineOpens'))} by machines`}
-          to={emails('CLICKED')}
+          note={`${formatCount(total(current, 'clicks'))} of sent; opened: ${formatCount(total(current, 'opens'))} by people, ${formatCount(total(current, 'machineOpens'))} by machines`}
+          to={emails('clicked')}
         >
           <SparkLine values={current.map((day) => share(day.clicks, day.emails))} />
         </Figure>
@@ -162,7 +162,6 @@ function Results({ period }: { period: Period }) {
           label="New subscribers"
           value={formatCount(sumOf(growth.current, 'newSubscribers'))}
           change={{ now: sumOf(growth.current, 'newSubscribers'), before: sumOf(growth.before, 'newSubscribers') }}
-          to={`/app/p/${project.id}/analytics?tab=people&days=${period.days}`}
         >
           <SparkLine values={growth.current.map((day) => day.newSubscribers)} />
         </Figure>

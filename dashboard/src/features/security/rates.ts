@@ -8,8 +8,6 @@ export type RateRow = {
   id: string
   what: 'Bounces' | 'Complaints'
   window: string
-  /** First day of the window, for the list behind the number. Undefined: from the beginning. */
-  days: number | undefined
   count: number
   total: number
   rate: number
@@ -17,23 +15,22 @@ export type RateRow = {
   judged?: { level: Security['levels'][Rule]; warning: number; critical: number }
 }
 
-const WINDOWS: { name: Window; label: string; days: number | undefined; rule?: { Bounces: Rule; Complaints: Rule } }[] = [
-  { name: 'twentyFourHour', label: 'Last 24 hours', days: 1 },
-  { name: 'sevenDay', label: 'Last 7 days', days: 7, rule: { Bounces: 'bounce7Day', Complaints: 'complaint7Day' } },
-  { name: 'allTime', label: 'All time', days: undefined, rule: { Bounces: 'bounceAllTime', Complaints: 'complaintAllTime' } },
+const WINDOWS: { name: Window; label: string; rule?: { Bounces: Rule; Complaints: Rule } }[] = [
+  { name: 'twentyFourHour', label: 'Last 24 hours' },
+  { name: 'sevenDay', label: 'Last 7 days', rule: { Bounces: 'bounce7Day', Complaints: 'complaint7Day' } },
+  { name: 'allTime', label: 'All time', rule: { Bounces: 'bounceAllTime', Complaints: 'complaintAllTime' } },
 ]
 
 /** Every rate with its window and its limits. */
 export function rateRows({ status, levels, thresholds }: Pick<Security, 'status' | 'levels' | 'thresholds'>): RateRow[] {
   return (['Bounces', 'Complaints'] as const).flatMap((what) =>
-    WINDOWS.map(({ name, label, days, rule }): RateRow => {
+    WINDOWS.map(({ name, label, rule }): RateRow => {
       const figures = status[name]
       const limits = rule?.[what]
       return {
         id: `${what} ${name}`,
         what,
         window: label,
-        days,
         count: what === 'Bounces' ? figures.bounces : figures.complaints,
         total: figures.total,
         rate: what === 'Bounces' ? figures.bounceRate : figures.complaintRate,
