@@ -65,7 +65,7 @@ export function PersonPicker({ people: offered, person, onPerson, sample, onSamp
             </li>
           ))}
         </ul>
-        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">Nobody matches.</p>}
+        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">No contact matches.</p>}
         <div className="border-line border-t pt-2">
           <Field
             name="sample"

@@ -48,5 +48,5 @@ export function pathOf({ type, metadata }: Pick<Activity | UpcomingActivity, 'ty
 /** What is due, in words. */
 export function describeUpcoming({ type, contactEmail, metadata }: UpcomingActivity): string {
   if (type === 'campaign.scheduled') return `${text(metadata.campaignName) ?? 'A campaign'} is sent`
-  return `${contactEmail ?? 'Somebody'} goes on in ${text(metadata.workflowName) ?? 'a workflow'}`
+  return `${contactEmail ?? 'A contact'} continues in ${text(metadata.workflowName) ?? 'a workflow'}`
 }

@@ -127,7 +127,7 @@ function Hours({ period, source }: { period: Period; source: Source | undefined 
         headings: ['weekday', 'hour', 'sent', 'opened by people', 'clicked by people'],
         rows: cells?.map(({ weekday, hour, emails, opens, clicks }) => [weekday, hour, emails, opens, clicks]) ?? [],
       }}
-      empty={cells && !hasClicks ? 'Nobody clicked in this period.' : undefined}
+      empty={cells && !hasClicks ? 'No link was clicked in this period.' : undefined}
     >
       {cells && <Heat cells={cells.map(({ weekday, hour, clicks }) => ({ weekday, hour, value: clicks }))} unit="clicks" />}
     </Panel>

@@ -58,7 +58,7 @@ export function People({ period }: { period: Period }) {
           headings: ['day', 'new contacts', 'new subscribers', 'unsubscribed', 'deleted'],
           rows: current.map((day) => [day.date, day.newContacts, day.newSubscribers, day.unsubscribed, day.deletedContacts]),
         }}
-        empty={isQuiet ? 'Nobody came or left in this period.' : undefined}
+        empty={isQuiet ? 'No contact was added, subscribed or unsubscribed in this period.' : undefined}
       >
         <Chart
           label="Growth"
@@ -71,12 +71,12 @@ export function People({ period }: { period: Period }) {
         />
       </Panel>
       <Panel
-        title="Where they come from"
+        title="Sources of new contacts"
         csv={{
           headings: ['source', 'new contacts', 'new subscribers', 'unsubscribed'],
           rows: sources.map((each) => [each.source, each.newContacts, each.newSubscribers, each.unsubscribed]),
         }}
-        empty={sources.length === 0 ? 'Nobody came in this period.' : undefined}
+        empty={sources.length === 0 ? 'No contact was added in this period.' : undefined}
       >
         <MeterList
           unit="new contacts"

@@ -72,7 +72,7 @@ function Audience({ campaign }: { campaign: Campaign }) {
       }
       call={curl('GET', `/campaigns/${campaign.id}/audience?limit=${list.request.limit}`)}
       firstRun={
-        <FirstRun icon={UsersRound} title="Nobody matches">
+        <FirstRun icon={UsersRound} title="No contact matches">
           The audience of this campaign is empty now. Choose another segment, or add contacts.
         </FirstRun>
       }

@@ -35,8 +35,8 @@ export function usePause(campaign: Pick<Campaign, 'id' | 'name'>) {
       await show(await api.campaigns[action](campaign.id))
       toast(
         action === 'pause'
-          ? `${campaign.name} is paused: nothing more leaves`
-          : `${campaign.name} is being sent again: nobody gets it twice`,
+          ? `${campaign.name} is paused: sending has stopped`
+          : `${campaign.name} is being sent again: no recipient gets it twice`,
       )
     } catch (error) {
       toast(explain(error), { tone: 'danger' })
@@ -121,7 +121,7 @@ export function CancelCampaign({ campaign, onClose }: DialogProps) {
       description={
         status === 'SCHEDULED'
           ? 'It will not be sent. To send it later, make it a draft again instead.'
-          : `${countOf(sentCount, PEOPLE)} ${sentCount === 1 ? 'has' : 'have'} it already; nothing more leaves. ${countOf(openCount(campaign), PEOPLE)} will not get it. A cancelled campaign cannot go on: pause it instead if you are not sure.`
+          : `${countOf(sentCount, PEOPLE)} ${sentCount === 1 ? 'has' : 'have'} it already. Sending stops now: ${countOf(openCount(campaign), PEOPLE)} will not get it. A cancelled campaign cannot be resumed; pause it instead if you are not sure.`
       }
       action="Cancel campaign"
       onConfirm={async () => {

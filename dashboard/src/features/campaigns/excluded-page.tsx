@@ -57,8 +57,8 @@ function Excluded({ campaign }: { campaign: Campaign }) {
       above={<ReportTabs campaign={campaign} />}
       call={curl('GET', `/campaigns/${campaign.id}/excluded?limit=${list.request.limit}`)}
       firstRun={
-        <FirstRun icon={UserRoundX} title="Nobody was left out">
-          Everyone who matched was allowed to get the email. Unsubscribed, suppressed and invalid addresses would be listed here.
+        <FirstRun icon={UserRoundX} title="No contact was left out">
+          Every contact that matched was allowed to get the email. Unsubscribed, suppressed and invalid addresses would be listed here.
         </FirstRun>
       }
     />

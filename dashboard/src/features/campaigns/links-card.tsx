@@ -18,7 +18,7 @@ export function LinksCard({ campaign }: { campaign: Campaign }) {
   return (
     <Card title="Links" description="Clicks of people; those of machines do not count." flush>
       {links.length === 0 ? (
-        <p className="px-4 py-3 text-muted text-ui">Nobody has clicked a link yet.</p>
+        <p className="px-4 py-3 text-muted text-ui">No link was clicked yet.</p>
       ) : (
         <table className="w-full table-fixed text-left text-ui">
           <caption className="sr-only">Links</caption>

@@ -34,7 +34,7 @@ export function Progress({ campaign }: { campaign: Campaign }) {
           }
         >
           {PAUSE_WORDS[campaign.pausedReason]}
-          {needsResume(campaign) && ' Nobody gets it twice.'}
+          {needsResume(campaign) && ' No recipient gets it twice.'}
         </Banner>
       )}
       <OutcomeSum campaign={campaign} />

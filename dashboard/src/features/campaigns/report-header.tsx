@@ -45,13 +45,13 @@ export function ReportActions({ campaign, shown }: ReportActionsProps) {
   return (
     <>
       {isSending && !needsResume(campaign) && (
-        <Button size="sm" onClick={pause} title="Nothing more leaves until you resume it">
+        <Button size="sm" onClick={pause} title="Stops sending until you resume it">
           <Pause aria-hidden="true" />
           Pause
         </Button>
       )}
       {isSending && needsResume(campaign) && (
-        <Button size="sm" variant="primary" onClick={resume} title="Nobody gets it twice">
+        <Button size="sm" variant="primary" onClick={resume} title="No recipient gets it twice">
           <Play aria-hidden="true" />
           Resume
         </Button>

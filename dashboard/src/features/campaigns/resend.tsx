@@ -31,7 +31,7 @@ export function Resend({ campaign }: { campaign: Campaign }) {
       </Button>
       <Dialog
         title="Resend to the recipients that failed"
-        description="Only to those that failed for a reason that may have passed. Nobody who has it gets it again."
+        description="Only to those that failed for a reason that may have passed. Recipients that have it do not get it again."
         open={open}
         onOpenChange={setOpen}
       >

@@ -66,7 +66,7 @@ export function ScheduledCampaign({ campaign }: { campaign: Campaign }) {
             </span>
           }
         >
-          {left > 0 ? `Starts in ${left} s.` : 'Starting…'} Nothing has left yet.
+          {left > 0 ? `Starts in ${left} s.` : 'Starting…'} Nothing has been sent yet.
         </Banner>
       ) : (
         <Banner tone="info">

@@ -67,7 +67,7 @@ export function WhenSection({ when, onWhen, draft }: WhenSectionProps) {
         <Field
           name="ratePerMinute"
           label="At most, a minute"
-          hint="Emails that leave in a minute. Empty: as fast as the installation sends. It can be changed while sending."
+          hint="Emails sent in a minute at most. Empty: as fast as the installation sends. It can be changed while sending."
         >
           <Input
             inputMode="numeric"

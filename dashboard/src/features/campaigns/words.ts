@@ -55,9 +55,9 @@ export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> 
   person: 'Paused by a member of the team.',
   spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
   billing_limit: 'Paused by itself: the sending limit is reached. Raise it, then resume.',
-  provider: 'Waiting: the provider accepts no email for now. It goes on by itself.',
-  domain: 'Waiting: the domain of the sender is not verified any more. It goes on by itself once it is.',
-  project_disabled: 'Waiting: the project is disabled. It goes on by itself once it is enabled.',
+  provider: 'Waiting: the provider accepts no email for now. Sending resumes by itself.',
+  domain: 'Waiting: the domain of the sender is not verified any more. Sending resumes by itself once it is.',
+  project_disabled: 'Waiting: the project is disabled. Sending resumes by itself once it is enabled.',
 }
 
 /** These need a resume; the others end by themselves. */

@@ -13,7 +13,7 @@ type Facts = {
 
 /** Why a campaign is paused, after "is paused:". */
 export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
-  person: 'somebody paused it',
+  person: 'a member of the team paused it',
   spike: 'too many bounces or complaints at once',
   billing_limit: 'the cap of campaigns is reached',
   project_disabled: 'the project is stopped',

@@ -27,7 +27,7 @@ export function FirstEmail() {
     <div className="space-y-4">
       <p className="text-muted text-ui">
         {isSandbox
-          ? 'This server keeps emails instead of sending them, so you see what would leave without any DNS.'
+          ? 'This server keeps emails instead of sending them, so you see what would be sent, without any DNS.'
           : `It is sent from ${sender?.domain}.`}
       </p>
       <SendForm secret={project.secret} sender={sender} initial={INITIAL} onSent={setSentId} />

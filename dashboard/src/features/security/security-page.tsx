@@ -104,7 +104,7 @@ const COLUMNS: { heading: string; cell: (row: RateRow) => ReactNode }[] = [
   },
 ]
 
-/** Once in 30 days an owner may start counting anew. */
+/** Once in 30 days an owner may restart the rates. */
 function Acknowledgement({ security: { acknowledgement, isDisabled, status } }: { security: Security }) {
   const project = useProject()
   const queries = useQueryClient()
@@ -127,13 +127,13 @@ function Acknowledgement({ security: { acknowledgement, isDisabled, status } }: 
       : undefined
   return (
     <Card
-      title={isDisabled ? 'Get going again' : 'Start counting anew'}
+      title={isDisabled ? 'Send again' : 'Restart the rates'}
       description="When you have removed the cause: the rates count from now on, and a project that was stopped by them sends again. Once in 30 days."
       actions={
         <ConfirmDialog
-          title="Start counting anew?"
+          title="Restart the rates?"
           description="Do this once the cause is gone, such as a bought list. If the rates rise again, the project is stopped again, and then only an operator of this installation can start it."
-          action="Start counting anew"
+          action="Restart the rates"
           onConfirm={() => acknowledge.mutateAsync()}
         >
           {(open) => (

@@ -27,7 +27,7 @@ export function AddMembers({ segment, label = 'Add members' }: { segment: Segmen
     <CreateDialog
       label={label}
       title={`Add members to ${segment.name}`}
-      description="Contacts that are in it already stay. Being added changes nobody's subscription."
+      description="Contacts that are in it already stay. Adding a contact does not change its subscription."
       shortcut="Add members"
     >
       {(close) => <AddForm segment={segment} onDone={close} />}

@@ -88,7 +88,7 @@ function PickContact({ segment, chosen }: { segment: Segment; chosen: string | u
           </li>
         ))}
       </ul>
-      {found?.length === 0 && <p className="px-2 py-1 text-muted text-ui">Nobody matches.</p>}
+      {found?.length === 0 && <p className="px-2 py-1 text-muted text-ui">No contact matches.</p>}
     </Card>
   )
 }

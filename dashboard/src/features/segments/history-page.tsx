@@ -58,7 +58,7 @@ function Changes({ segment }: { segment: Segment }) {
       firstRun={
         <FirstRun
           icon={History}
-          title={segment.trackMembership ? 'Nobody has entered or left yet' : 'Entries and exits are not tracked'}
+          title={segment.trackMembership ? 'No entries or exits yet' : 'Entries and exits are not tracked'}
           {...(!segment.trackMembership && { action: <TurnOn segment={segment} /> })}
         >
           {segment.trackMembership

@@ -93,7 +93,7 @@ function Members({ segment }: { segment: Segment }) {
         isStatic ? (
           <FirstRun
             icon={UsersRound}
-            title="Nobody is in it yet"
+            title="No members yet"
             action={<AddMembers segment={segment} label="Add the first members" />}
             call={{
               title: 'Or by the API',
@@ -103,9 +103,8 @@ function Members({ segment }: { segment: Segment }) {
             Paste addresses or choose a file. You can also select contacts in their list, or copy recipients of a campaign.
           </FirstRun>
         ) : (
-          <FirstRun icon={UsersRound} title="Nobody matches">
-            No contact matches the condition now. Whoever matches later is in it at once; the page of the condition shows which line leaves
-            nobody.
+          <FirstRun icon={UsersRound} title="No contact matches">
+            Contacts that match later become members at once. The condition shows which of its lines matches no contact.
           </FirstRun>
         )
       }

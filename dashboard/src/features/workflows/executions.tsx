@@ -112,14 +112,14 @@ export function Executions({ workflow }: { workflow: Workflow }) {
         firstRun={
           <FirstRun
             icon={Users}
-            title="No one has entered"
+            title="No executions yet"
             action={<FirstEntry workflow={workflow} />}
             call={{
               title: 'Or by the API',
               code: curl('POST', `/workflows/${workflow.id}/executions`, { body: { contactId: '<id of a contact>' } }),
             }}
           >
-            Everybody who enters shows up here, with each step, what it did and when.
+            Every contact that enters shows up here, with each step, what it did and when.
           </FirstRun>
         }
       />
@@ -192,11 +192,11 @@ function CancelExecutions({ workflow, one, filters, isFiltered, onClose }: Cance
     const which = cancelFilter(filters, found?.id)
     return which ? api.workflows.cancelAllExecutions(workflow.id, which) : { cancelled: 0 }
   }
-  const whom = one ? (one.contact?.email ?? 'this execution') : isFiltered ? 'all that match the filters' : 'everybody who is in it'
+  const whom = one ? (one.contact?.email ?? 'this execution') : isFiltered ? 'all that match the filters' : 'all executions'
   return (
     <Confirm
       title={`Cancel ${whom}?`}
-      description="They stop where they are and do not go on. Emails that are already queued are sent."
+      description="They stop where they are. Emails that are already queued are sent."
       action={one ? 'Cancel the execution' : 'Cancel the executions'}
       onConfirm={cancel}
       open

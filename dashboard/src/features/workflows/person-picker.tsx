@@ -11,22 +11,22 @@ type PersonPickerProps = {
   /** The id of a contact. */
   person: string | undefined
   onPerson: (id: string | undefined) => void
-  /** Shown while nobody is chosen. It can be chosen again if `canClear` is set. */
-  nobody: string
+  /** Shown while no contact is chosen. It can be chosen again if `canClear` is set. */
+  placeholder: string
   canClear?: boolean
 }
 
 const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
 
 /** Finds a contact by a part of the address. */
-export function PersonPicker({ person, onPerson, nobody, canClear = false }: PersonPickerProps) {
+export function PersonPicker({ person, onPerson, placeholder, canClear = false }: PersonPickerProps) {
   const project = useProject()
   const [open, setOpen] = useState(false)
   const [search, setSearch] = useState('')
   const settled = useSettled(search.trim())
   const people = useQuery({ ...peopleQuery(project.id, settled), enabled: open, placeholderData: keepPreviousData })
   const chosen = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined })
-  const name = person === undefined ? nobody : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
+  const name = person === undefined ? placeholder : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
   function choose(id: string | undefined) {
     onPerson(id)
     setOpen(false)
@@ -54,7 +54,7 @@ export function PersonPicker({ person, onPerson, nobody, canClear = false }: Per
           {canClear && (
             <li>
               <button type="button" className={ROW} aria-pressed={person === undefined} onClick={() => choose(undefined)}>
-                {nobody}
+                {placeholder}
               </button>
             </li>
           )}
@@ -66,7 +66,7 @@ export function PersonPicker({ person, onPerson, nobody, canClear = false }: Per
             </li>
           ))}
         </ul>
-        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">Nobody matches.</p>}
+        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">No contact matches.</p>}
       </div>
     </Popover>
   )

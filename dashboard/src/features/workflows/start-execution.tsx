@@ -58,7 +58,7 @@ function StartForm({ workflow, onDone }: { workflow: Workflow; onDone: () => voi
       <div className="space-y-4">
         {!workflow.enabled && <Banner tone="warning">The workflow is off. Turn it on first.</Banner>}
         {start.error && <Banner tone="danger">{explain(start.error)}</Banner>}
-        <PersonPicker person={person} onPerson={setPerson} nobody="Choose a contact" />
+        <PersonPicker person={person} onPerson={setPerson} placeholder="Choose a contact" />
         <JsonField
           id="context"
           label="Variables"

@@ -263,7 +263,7 @@ function TimeoutTarget({ step, graph, onGraph }: StepFormProps) {
     onGraph(insertStep(connect(graph, place, undefined), place, exit))
   }
   return (
-    <Field name="timeoutTarget" label="When the time is over, go on at">
+    <Field name="timeoutTarget" label="When the time is over, continue at">
       <Select options={options} value={target?.id ?? ''} onChange={(event) => choose(event.target.value)} />
     </Field>
   )

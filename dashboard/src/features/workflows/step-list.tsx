@@ -80,7 +80,7 @@ export function StepList(props: StepListProps) {
       {stray.length > 0 && (
         <section className="mt-8 space-y-3" aria-labelledby="stray">
           <h2 id="stray" className="font-semibold text-base">
-            Nobody comes to these steps
+            Steps without a way to them
           </h2>
           <p className="text-muted text-ui">Continue at one of them from the end of a line above, or remove them.</p>
           {stray.map((line) => (
@@ -303,7 +303,7 @@ function StepCounts({ step, workflowId, stats }: { step: Step; workflowId: strin
       {isTrigger ? (
         <CountLink workflowId={workflowId} search={{}} value={stats!.started} word="entered" />
       ) : (
-        <span className="text-muted tabular-nums" title="Times that somebody came to this step">
+        <span className="text-muted tabular-nums" title="Times that a contact came to this step">
           {formatCount(counts.entered)} reached
         </span>
       )}

@@ -33,7 +33,7 @@ export function TryWorkflow({ workflow }: { workflow: Workflow }) {
           <PersonPicker
             person={person}
             onPerson={(id) => navigate({ to: '.', search: (id ? { person: id } : {}) as never, replace: true, resetScroll: false })}
-            nobody="a subscribed sample person"
+            placeholder="a subscribed sample person"
             canClear
           />
           <span className="text-muted text-ui">Nothing is sent or stored.</span>

@@ -25,13 +25,13 @@ export function TurnOnOff({ workflow, refusal }: { workflow: Workflow; refusal?:
       () => false,
     )
     if (!isOff) return
-    toast(`${workflow.name} is off: nobody enters. ${countOf(waiting, PEOPLE)} in it go on.`, {
+    toast(`${workflow.name} is off: no more contacts enter. ${countOf(waiting, PEOPLE)} in it continue.`, {
       action: { label: 'Undo', run: () => change.mutate(true) },
     })
   }
   if (workflow.enabled) {
     return (
-      <Button size="sm" busy={change.isPending} onClick={turnOff} title="Nobody enters any more; those in it go on">
+      <Button size="sm" busy={change.isPending} onClick={turnOff} title="No more contacts enter; those in it continue">
         Turn off
       </Button>
     )
