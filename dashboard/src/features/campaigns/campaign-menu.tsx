@@ -1,14 +1,13 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { Ban, Copy, CopyPlus, Pause, Play, Trash2 } from 'lucide-react'
+import { Ban, Pause, Play } from 'lucide-react'
 import { projectKey } from '../../api.ts'
 import { useApi, useProject } from '../../projects/current.ts'
-import { copy } from '../../ui/copy.ts'
+import { DeleteRecord, RecordMenu } from '../../projects/record-menu.tsx'
 import { countOf } from '../../ui/count.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { explain } from '../../ui/explain.ts'
-import { MenuItem, MenuSeparator } from '../../ui/menu.tsx'
+import { MenuItem } from '../../ui/menu.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { campaignQuery } from './queries.ts'
 import { needsResume, openCount } from './words.ts'
@@ -48,20 +47,16 @@ export function usePause(campaign: Pick<Campaign, 'id' | 'name'>) {
 type CampaignMenuProps = { campaign: Campaign; onCancel: () => void; onDelete: () => void }
 
 export function CampaignMenu({ campaign, onCancel, onDelete }: CampaignMenuProps) {
-  const duplicate = useDuplicate(campaign)
   const { pause, resume } = usePause(campaign)
   const { status } = campaign
-  const isActive = status === 'SENDING' || status === 'SCHEDULED'
+  const cancel = (status === 'SENDING' || status === 'SCHEDULED') && (
+    <MenuItem onSelect={onCancel}>
+      <Ban aria-hidden="true" />
+      Cancel…
+    </MenuItem>
+  )
   return (
-    <>
-      <MenuItem onSelect={() => copy(campaign.id, 'Id')}>
-        <Copy aria-hidden="true" />
-        Copy the id
-      </MenuItem>
-      <MenuItem onSelect={duplicate}>
-        <CopyPlus aria-hidden="true" />
-        Duplicate
-      </MenuItem>
+    <RecordMenu list="campaigns" row={campaign} onDelete={onDelete} last={cancel || undefined}>
       {status === 'SENDING' && !needsResume(campaign) && (
         <MenuItem onSelect={pause}>
           <Pause aria-hidden="true" />
@@ -74,38 +69,8 @@ export function CampaignMenu({ campaign, onCancel, onDelete }: CampaignMenuProps
           Resume
         </MenuItem>
       )}
-      <MenuSeparator />
-      {isActive ? (
-        <MenuItem onSelect={onCancel}>
-          <Ban aria-hidden="true" />
-          Cancel…
-        </MenuItem>
-      ) : (
-        <MenuItem onSelect={onDelete}>
-          <Trash2 aria-hidden="true" />
-          Delete…
-        </MenuItem>
-      )}
-    </>
+    </RecordMenu>
   )
-}
-
-/** Copies it and opens the copy. */
-function useDuplicate(campaign: Pick<Campaign, 'id' | 'name'>) {
-  const project = useProject()
-  const api = useApi()
-  const show = useShowCampaign()
-  const navigate = useNavigate()
-  return async () => {
-    try {
-      const created = await api.campaigns.duplicate(campaign.id)
-      await show(created)
-      toast(`${campaign.name} was duplicated`)
-      await navigate({ to: '/app/p/$projectId/campaigns/$campaignId', params: { projectId: project.id, campaignId: created.id } })
-    } catch (error) {
-      toast(explain(error), { tone: 'danger' })
-    }
-  }
 }
 
 type DialogProps = { campaign: Campaign; onClose: () => void }
@@ -134,28 +99,17 @@ export function CancelCampaign({ campaign, onClose }: DialogProps) {
   )
 }
 
-export function DeleteCampaign({ campaign, onClose, onDeleted }: DialogProps & { onDeleted?: () => unknown }) {
-  const project = useProject()
-  const api = useApi()
-  const queries = useQueryClient()
-  const { name, status, totalRecipients } = campaign
+export function DeleteCampaign({ campaign, ...dialog }: DialogProps & { onDeleted?: () => unknown }) {
   return (
-    <Confirm
-      title={`Delete ${name}?`}
+    <DeleteRecord
+      list="campaigns"
+      row={campaign}
       description={
-        status === 'DRAFT'
+        campaign.status === 'DRAFT'
           ? 'The draft is deleted. Nothing was sent.'
-          : `Its results and its list of ${countOf(totalRecipients, { one: 'recipient', many: 'recipients' })} are deleted. The emails themselves stay in the log.`
+          : `Its results and its list of ${countOf(campaign.totalRecipients, { one: 'recipient', many: 'recipients' })} are deleted. The emails themselves stay in the log.`
       }
-      action="Delete campaign"
-      onConfirm={async () => {
-        await api.campaigns.delete(campaign.id)
-        await onDeleted?.()
-        await queries.invalidateQueries({ queryKey: projectKey(project.id, 'campaigns', 'list') })
-        toast(`${name} was deleted`)
-      }}
-      open
-      onOpenChange={(open) => !open && onClose()}
+      {...dialog}
     />
   )
 }

@@ -20,7 +20,8 @@ import { CampaignPeek } from './campaign-peek.tsx'
 import { audienceName, campaignsQuery, dateOf, STATUS_TABS } from './campaigns-query.ts'
 import { NewCampaign } from './new-campaign.tsx'
 import { isLive, LIVE_MS, segmentChoicesQuery } from './queries.ts'
-import { openCount, shownStatus } from './words.ts'
+import { RecipientsLink } from './recipients-link.tsx'
+import { type Activity, openCount, shownStatus } from './words.ts'
 
 const NOUN = { one: 'campaign', many: 'campaigns' }
 const rowId = ({ id }: Campaign) => id
@@ -48,7 +49,7 @@ export function CampaignsPage() {
         title="Campaigns"
         noun={NOUN}
         list={list}
-        columns={columnsOf(project.id)}
+        columns={COLUMNS}
         rowLabel={({ name }) => name}
         rowPath={({ id }) => `/app/p/${project.id}/campaigns/${id}`}
         peek={(id, campaign) => <CampaignPeek key={id} id={id} campaign={campaign} />}
@@ -106,7 +107,7 @@ function StatusTabs({ chosen }: { chosen: string | undefined }) {
             <Link
               to="/app/p/$projectId/campaigns"
               params={{ projectId: project.id }}
-              search={status ? { status } : {}}
+              search={({ cursor: _, peek: __, status: ___, ...others }) => ({ ...others, ...(status && { status }) })}
               activeProps={{}}
               activeOptions={{ exact: true }}
               aria-current={chosen === status ? 'page' : undefined}
@@ -121,7 +122,7 @@ function StatusTabs({ chosen }: { chosen: string | undefined }) {
   )
 }
 
-const columnsOf = (projectId: string): Column<Campaign>[] => [
+const COLUMNS: Column<Campaign>[] = [
   {
     id: 'name',
     heading: 'Name',
@@ -142,7 +143,7 @@ const columnsOf = (projectId: string): Column<Campaign>[] => [
     width: 'w-20',
     from: 'lg',
     numeric: true,
-    cell: (campaign) => <Figure value={campaign.clickedCount} campaign={campaign} />,
+    cell: (campaign) => <Figure campaign={campaign} value={campaign.clickedCount} activity="clicked" />,
   },
   {
     id: 'delivered',
@@ -151,7 +152,7 @@ const columnsOf = (projectId: string): Column<Campaign>[] => [
     from: 'xl',
     numeric: true,
     optional: true,
-    cell: (campaign) => <Figure value={campaign.deliveredCount} campaign={campaign} />,
+    cell: (campaign) => <Figure campaign={campaign} value={campaign.deliveredCount} activity="delivered" />,
   },
   {
     id: 'unsubscribed',
@@ -159,7 +160,7 @@ const columnsOf = (projectId: string): Column<Campaign>[] => [
     width: 'w-28',
     from: 'xl',
     numeric: true,
-    cell: (campaign) => <Figure value={campaign.unsubscribedCount} campaign={campaign} />,
+    cell: (campaign) => <Figure campaign={campaign} value={campaign.unsubscribedCount} activity="unsubscribed" />,
   },
   {
     id: 'failed',
@@ -167,19 +168,18 @@ const columnsOf = (projectId: string): Column<Campaign>[] => [
     width: 'w-20',
     from: 'md',
     numeric: true,
-    cell: ({ id, failedCount, status }) =>
-      failedCount > 0 ? (
-        <Link
-          to="/app/p/$projectId/campaigns/$campaignId/recipients"
-          params={{ projectId, campaignId: id }}
+    cell: (campaign) =>
+      campaign.failedCount > 0 ? (
+        <RecipientsLink
+          campaign={campaign}
           search={{ outcome: 'failed' }}
-          className="relative z-10 rounded-sm text-danger hover:underline"
-          aria-label={`${formatCount(failedCount)} failed recipients`}
+          label={`${formatCount(campaign.failedCount)} failed recipients`}
+          className="text-danger"
         >
-          <Count value={failedCount} />
-        </Link>
+          <Count value={campaign.failedCount} />
+        </RecipientsLink>
       ) : (
-        <None when={status} />
+        <None when={campaign.status} />
       ),
   },
 ]
@@ -188,8 +188,13 @@ function None({ when }: { when: Campaign['status'] }) {
   return when === 'DRAFT' || when === 'SCHEDULED' ? <span className="text-muted">–</span> : <Count value={0} />
 }
 
-function Figure({ value, campaign: { status } }: { value: number; campaign: Campaign }) {
-  return value > 0 ? <Count value={value} /> : <None when={status} />
+function Figure({ campaign, value, activity }: { campaign: Campaign; value: number; activity: Activity }) {
+  if (value === 0) return <None when={campaign.status} />
+  return (
+    <RecipientsLink campaign={campaign} search={{ activity }} label={`${formatCount(value)} ${activity}`}>
+      <Count value={value} />
+    </RecipientsLink>
+  )
 }
 
 function When({ campaign }: { campaign: Campaign }) {
@@ -208,7 +213,10 @@ function SentOfTotal({ campaign }: { campaign: Campaign }) {
   const done = ((totalRecipients - openCount(campaign)) / totalRecipients) * 100
   return (
     <span className="block">
-      <Count value={sentCount} /> <span className="text-muted">of {formatCount(totalRecipients)}</span>
+      <RecipientsLink campaign={campaign} search={{ outcome: 'sent' }} label={`${formatCount(sentCount)} sent`}>
+        <Count value={sentCount} />
+      </RecipientsLink>{' '}
+      <span className="text-muted">of {formatCount(totalRecipients)}</span>
       {status === 'SENDING' && <Progress value={done} label={`Progress of ${name}`} />}
     </span>
   )

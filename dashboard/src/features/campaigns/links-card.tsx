@@ -1,10 +1,10 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useProject } from '../../projects/current.ts'
 import { Card } from '../../ui/card.tsx'
 import { Count, countOf } from '../../ui/count.tsx'
 import { linksQuery } from './queries.ts'
+import { RecipientsLink } from './recipients-link.tsx'
 
 const PEOPLE = { one: 'person', many: 'people' }
 /** More are found by the API. */
@@ -45,15 +45,14 @@ export function LinksCard({ campaign }: { campaign: Campaign }) {
                   <Count value={clicks} />
                 </td>
                 <td className="pr-4 pl-2 text-right">
-                  <Link
-                    to="/app/p/$projectId/campaigns/$campaignId/recipients"
-                    params={{ projectId: project.id, campaignId: campaign.id }}
+                  <RecipientsLink
+                    campaign={campaign}
                     search={{ link }}
                     className="link"
-                    aria-label={`${countOf(people, PEOPLE)} that clicked ${link}`}
+                    label={`${countOf(people, PEOPLE)} that clicked ${link}`}
                   >
                     <Count value={people} />
-                  </Link>
+                  </RecipientsLink>
                 </td>
               </tr>
             ))}

@@ -1,10 +1,10 @@
 import type { Campaign } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useProject } from '../../projects/current.ts'
 import { Count, countOf, formatCount, Percent } from '../../ui/count.tsx'
 import { statsQuery } from './queries.ts'
+import { RecipientsLink } from './recipients-link.tsx'
 import type { Activity } from './words.ts'
 
 const RECIPIENTS = { one: 'recipient', many: 'recipients' }
@@ -49,7 +49,7 @@ function Figure({ campaign, label, value, activity, note }: FigureProps) {
     <div className="bg-surface px-4 py-3">
       <dt className="text-muted text-xs">{label}</dt>
       <dd>
-        <RecipientsLink campaign={campaign} activity={activity} label={`${label}: ${countOf(value, RECIPIENTS)}`}>
+        <RecipientsLink campaign={campaign} search={{ activity }} label={`${label}: ${countOf(value, RECIPIENTS)}`}>
           <Count value={value} className="text-figure" />
         </RecipientsLink>
         <span className="block text-muted text-xs">
@@ -83,29 +83,12 @@ function Machines({ campaign, count, activity }: { campaign: Campaign; count: nu
   return (
     <span className="block text-muted text-xs">
       {count > 0 ? (
-        <RecipientsLink campaign={campaign} activity={activity}>
+        <RecipientsLink campaign={campaign} search={{ activity }}>
           and {formatCount(count)} by machines
         </RecipientsLink>
       ) : (
         'none by machines'
       )}
     </span>
-  )
-}
-
-type RecipientsLinkProps = { campaign: Campaign; activity: Activity; label?: string; children: ReactNode }
-
-function RecipientsLink({ campaign, activity, label, children }: RecipientsLinkProps) {
-  const project = useProject()
-  return (
-    <Link
-      to="/app/p/$projectId/campaigns/$campaignId/recipients"
-      params={{ projectId: project.id, campaignId: campaign.id }}
-      search={{ activity }}
-      className="rounded-sm hover:text-accent hover:underline hover:underline-offset-4"
-      {...(label && { 'aria-label': label })}
-    >
-      {children}
-    </Link>
   )
 }

@@ -1,12 +1,10 @@
 import type { Segment } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { ConditionSentence } from '../../conditions/condition-sentence.tsx'
 import { useProject } from '../../projects/current.ts'
-import { buttonClass } from '../../ui/button.tsx'
+import { RecordPeek } from '../../projects/record-peek.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
 import { Count } from '../../ui/count.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
 import { segmentQuery } from './queries.ts'
@@ -16,37 +14,31 @@ import { Usage } from './usage.tsx'
 export function SegmentPeek({ id, segment: known }: { id: string; segment: Segment | undefined }) {
   const project = useProject()
   const query = useQuery({ ...segmentQuery(project.id, id), ...(known && { initialData: known }) })
-  if (query.isLoadingError) return <ErrorState title="Could not load this segment" error={query.error} retry={query.refetch} />
-  if (!query.data) return null
-  const segment = query.data
   return (
-    <div className="space-y-4">
-      <Link
-        to="/app/p/$projectId/segments/$segmentId"
-        params={{ projectId: project.id, segmentId: id }}
-        className={buttonClass('secondary', 'sm')}
-      >
-        Open segment
-      </Link>
-      <Facts>
-        <Fact label="Members">
-          <Count value={segment.memberCount} about={segment.countEstimated} />
-          {segment.countedAt && (
-            <span className="text-muted">
-              , counted <Time value={segment.countedAt} />
-            </span>
-          )}
-        </Fact>
-        <Fact label="Who">
-          {segment.condition ? <ConditionSentence condition={segment.condition} /> : 'Contacts that were added to it'}
-        </Fact>
-        {segment.description && <Fact label="Description">{segment.description}</Fact>}
-        <Fact label="Tracked">{segment.trackMembership ? 'Entries and exits are recorded' : 'No'}</Fact>
-        <Fact label="Id">
-          <CopyText value={segment.id} label="Id" mono />
-        </Fact>
-      </Facts>
-      <Usage segmentId={id} />
-    </div>
+    <RecordPeek noun="segment" path={`/segments/${id}`} query={query}>
+      {(segment) => (
+        <>
+          <Facts>
+            <Fact label="Members">
+              <Count value={segment.memberCount} about={segment.countEstimated} />
+              {segment.countedAt && (
+                <span className="text-muted">
+                  , counted <Time value={segment.countedAt} />
+                </span>
+              )}
+            </Fact>
+            <Fact label="Who">
+              {segment.condition ? <ConditionSentence condition={segment.condition} /> : 'Contacts that were added to it'}
+            </Fact>
+            {segment.description && <Fact label="Description">{segment.description}</Fact>}
+            <Fact label="Tracked">{segment.trackMembership ? 'Entries and exits are recorded' : 'No'}</Fact>
+            <Fact label="Id">
+              <CopyText value={segment.id} label="Id" mono />
+            </Fact>
+          </Facts>
+          <Usage segmentId={id} />
+        </>
+      )}
+    </RecordPeek>
   )
 }

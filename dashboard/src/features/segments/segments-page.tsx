@@ -70,8 +70,8 @@ export function SegmentsPage() {
               code: curl('POST', '/segments', { body: { name: CONDITION_EXAMPLES[0]!.name, condition: CONDITION_EXAMPLES[0]!.condition } }),
             }}
           >
-            Save a question about your people, such as “opened nothing for 90 days”. Contacts that match are its members, at any moment. Six to begin
-            with: {CONDITION_EXAMPLES.map(({ name }) => name.charAt(0).toLowerCase() + name.slice(1)).join('; ')}.
+            Save a question about your people, such as “opened nothing for 90 days”. Contacts that match are its members, at any moment. Six
+            to begin with: {CONDITION_EXAMPLES.map(({ name }) => name.charAt(0).toLowerCase() + name.slice(1)).join('; ')}.
           </FirstRun>
         }
       />

@@ -1,12 +1,10 @@
 import type { Template } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { apiOf, projectKey } from '../../api.ts'
 import { TYPE_NAMES } from '../../content/content-values.ts'
 import { useProject } from '../../projects/current.ts'
-import { buttonClass } from '../../ui/button.tsx'
+import { RecordPeek } from '../../projects/record-peek.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
-import { ErrorState } from '../../ui/error-state.tsx'
 import { MessageFrame } from '../../ui/message-frame.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -25,36 +23,30 @@ export function TemplatePeek({ id, template: known }: { id: string; template: Te
     // The page in the frame expires.
     gcTime: 0,
   })
-  if (query.isLoadingError) return <ErrorState title="Could not load this template" error={query.error} retry={query.refetch} />
-  if (!query.data) return null
-  const template = query.data
   return (
-    <div className="space-y-4">
-      <Link
-        to="/app/p/$projectId/templates/$templateId"
-        params={{ projectId: project.id, templateId: id }}
-        className={buttonClass('secondary', 'sm')}
-      >
-        Open template
-      </Link>
-      <Facts>
-        <Fact label="Subject">{template.subject}</Fact>
-        {template.previewText && <Fact label="Preview text">{template.previewText}</Fact>}
-        <Fact label="Type">{TYPE_NAMES[template.type]}</Fact>
-        {template.description && <Fact label="Description">{template.description}</Fact>}
-        <Fact label="Used in">{usage ? <UsageText usage={usage} /> : '…'}</Fact>
-        <Fact label="Last edited">
-          <Time value={template.updatedAt} />, version {template.version}
-        </Fact>
-        <Fact label="Id">
-          <CopyText value={template.id} label="Id" mono />
-        </Fact>
-      </Facts>
-      {preview.data?.frameUrl && (
-        <div className="h-[28rem] overflow-hidden rounded-lg border border-line">
-          <MessageFrame fill images title={`Preview of ${template.name}`} url={preview.data.frameUrl} />
-        </div>
+    <RecordPeek noun="template" path={`/templates/${id}`} query={query}>
+      {(template) => (
+        <>
+          <Facts>
+            <Fact label="Subject">{template.subject}</Fact>
+            {template.previewText && <Fact label="Preview text">{template.previewText}</Fact>}
+            <Fact label="Type">{TYPE_NAMES[template.type]}</Fact>
+            {template.description && <Fact label="Description">{template.description}</Fact>}
+            <Fact label="Used in">{usage ? <UsageText usage={usage} /> : '…'}</Fact>
+            <Fact label="Last edited">
+              <Time value={template.updatedAt} />, version {template.version}
+            </Fact>
+            <Fact label="Id">
+              <CopyText value={template.id} label="Id" mono />
+            </Fact>
+          </Facts>
+          {preview.data?.frameUrl && (
+            <div className="h-[28rem] overflow-hidden rounded-lg border border-line">
+              <MessageFrame fill images title={`Preview of ${template.name}`} url={preview.data.frameUrl} />
+            </div>
+          )}
+        </>
       )}
-    </div>
+    </RecordPeek>
   )
 }

@@ -1,10 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { useProject } from '../../projects/current.ts'
 import { Button } from '../../ui/button.tsx'
 import { Input } from '../../ui/input.tsx'
 import { Popover } from '../../ui/popover.tsx'
+import { useDebouncedValue } from '../../ui/use-debounced-value.ts'
 import { peopleQuery, personQuery } from './queries.ts'
 
 type PersonPickerProps = {
@@ -23,7 +24,7 @@ export function PersonPicker({ person, onPerson, placeholder, canClear = false }
   const project = useProject()
   const [open, setOpen] = useState(false)
   const [search, setSearch] = useState('')
-  const settled = useSettled(search.trim())
+  const settled = useDebouncedValue(search.trim(), 300)
   const people = useQuery({ ...peopleQuery(project.id, settled), enabled: open, placeholderData: keepPreviousData })
   const chosen = useQuery({ ...personQuery(project.id, person ?? ''), enabled: person !== undefined })
   const name = person === undefined ? placeholder : (chosen.data?.email ?? (chosen.isError ? 'No such contact' : '…'))
@@ -70,14 +71,4 @@ export function PersonPicker({ person, onPerson, placeholder, canClear = false }
       </div>
     </Popover>
   )
-}
-
-/** The value once it has been the same for 300 ms. */
-function useSettled(value: string): string {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), 300)
-    return () => clearTimeout(timer)
-  }, [value])
-  return settled
 }
