@@ -117,6 +117,15 @@ test('a campaign is composed, checked, sent, watched, resent to the failed, and 
   await heading(page, 'Clicked in May')
   await page.getByText('1 added').waitFor()
   await page.getByRole('link', { name: 'ada@example.com' }).waitFor()
+
+  const today = new Date().toISOString().slice(0, 10)
+  await page.goto(`/app/p/${project.id}/campaigns?date=${today}..${today}`)
+  await page.getByText(`When: ${today}`).waitFor()
+  await expectToAddUp(page, '3 sent', 3)
+  await page.goBack()
+  await expectToAddUp(page, '1 clicked', 1)
+  await page.goto(`/app/p/${project.id}/campaigns?date=..2026-01-01`)
+  await page.getByText('Nothing matches these filters').waitFor()
 }, 120_000)
 
 test('a running campaign is paused, resumed and cancelled, and says why it waits', async () => {

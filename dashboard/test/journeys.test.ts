@@ -5,7 +5,7 @@ import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, OWNER, startDashboard } from './support/dashboard.ts'
 import { seedProject } from './support/seed.ts'
 
-const { open, openProject, takeErrors, countEmails } = startDashboard()
+const { open, openProject, takeErrors, countEmails, whileMetered } = startDashboard()
 
 test('a new user gets from signing up to a tested template: first email, domain, import with a mapping, preview as a person, timeline', async () => {
   const page = await open()
@@ -561,6 +561,12 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   await button(page, 'Cancel the executions').click()
   await page.getByText('2 executions were cancelled').first().waitFor()
   await heading(page, 'Nothing matches these filters')
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('w')
+  await page.getByRole('link', { name: '0 in it now' }).waitFor()
+  await page.getByRole('link', { name: '2 executions' }).click()
+  await expect.poll(() => page.locator('[data-row]').count()).toBe(2)
 })
 
 test('steps that somebody else has changed are a conflict, and what the server refuses is shown at its step', async () => {
@@ -589,31 +595,50 @@ test('steps that somebody else has changed are a conflict, and what the server r
   await page.getByText('Theirs').first().waitFor()
 })
 
-test('a cap is set, reached and raised; rates, figures and activity are shown', async () => {
+test('a cap is set, refuses a campaign, and is raised; rates, figures and activity are shown', async () => {
   const { page, project } = await openProject()
   const { request } = page.context()
   const headers = { authorization: `Bearer ${project.secret}` }
   await request.post('/domains', { data: { domain: 'cap.example.com' }, headers })
   const data = { to: 'bounce@example.com', subject: 'Capped', body: '<p>Hello</p>', from: 'hello@cap.example.com' }
   await request.post('/v1/send', { data, headers })
+  await request.post('/contacts', { data: { email: 'ada@example.com' }, headers })
+  const news = { name: 'Capped news', subject: 'News', body: '<p>B</p>', from: 'hello@cap.example.com', audienceType: 'ALL' }
+  const { data: campaign } = await (await request.post('/campaigns', { data: news, headers })).json()
 
   await page.goto(`/app/p/${project.id}/settings/billing`)
-  await button(page, 'Set a cap… for transactional').click()
+  await button(page, 'Set a cap… for campaigns').click()
   await page.getByLabel('Emails per period').fill('none')
   expect(await button(page, 'Save the cap').isDisabled()).toBe(true)
   await fillAndSubmit(page, { 'Emails per period': '10' }, 'Save the cap')
   await page.getByText('of 10 (0 %)').waitFor()
-  await countEmails(project.id, 'transactional', 10)
+  await countEmails(project.id, 'campaigns', 10)
   await page.keyboard.press('g')
   await page.keyboard.press('o')
-  await page.getByText('The cap of transactional emails is reached.').waitFor()
-  await page.getByRole('link', { name: 'Raise the cap' }).click()
-  await page.getByText('Reached. /v1/send answers 402.').waitFor()
+  await page.getByText('The cap of campaigns is reached.').waitFor()
+
+  await page.goto(`/app/p/${project.id}/campaigns/${campaign.id}`)
+  const send = button(page, 'Send to 1 person')
+  await send.click()
+  const dialog = page.getByRole('dialog')
+  await whileMetered(async () => {
+    await dialog.getByRole('button', { name: 'Send to 1 person' }).click()
+    await dialog.getByText('The limit of emails of campaigns in this period is reached.').waitFor()
+  })
+  expect(takeErrors()).toEqual([`402 POST /campaigns/${campaign.id}/send`])
+  await dialog.getByRole('link', { name: 'Raise the cap' }).click()
+  await page.getByText('Reached. Campaigns do not start; scheduled ones pause.').waitFor()
   expect(await findPageProblems(page, 'a cap that is reached')).toEqual([])
-  await button(page, 'Raise the cap… for transactional').click()
+  await button(page, 'Raise the cap… for campaigns').click()
   await fillAndSubmit(page, { 'Emails per period': '1,000' }, 'Save the cap')
   await page.getByText('of 1,000 (1 %)').waitFor()
   await page.getByText('Reached.').waitFor({ state: 'detached' })
+  await page.goBack()
+  await send.click()
+  await dialog.getByRole('button', { name: 'Send to 1 person' }).click()
+  await button(page, 'Send now').click()
+  await page.getByRole('link', { name: '1 sent' }).waitFor()
+  await page.goto(`/app/p/${project.id}/settings/billing`)
 
   await page.getByRole('link', { name: 'Security' }).click()
   await page.getByText('All rates are healthy.').waitFor()
@@ -649,6 +674,17 @@ test('a cap is set, reached and raised; rates, figures and activity are shown', 
     )
     .toBe(1)
   await page.getByRole('link', { name: /bounced, open the list/ }).click()
-  await page.waitForURL(/status=BOUNCED/)
+  await page.waitForURL(/fact=bounced/)
   await expect.poll(() => page.locator('[data-row]').count()).toBe(1)
+  await page.goBack()
+  await page.getByRole('tab', { name: 'Overview' }).click()
+  for (const [link, count] of [
+    ['2 sent, open the list', 2],
+    [/opened by people, open the list/, 0],
+  ] as const) {
+    await page.getByRole('link', { name: link }).click()
+    if (count === 0) await heading(page, 'Nothing matches these filters')
+    else await expect.poll(() => page.locator('[data-row]').count()).toBe(count)
+    await page.goBack()
+  }
 })

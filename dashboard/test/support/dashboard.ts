@@ -40,6 +40,7 @@ export function startDashboard() {
     failEmail: (...failed: Parameters<typeof sterna.failEmail>) => sterna.failEmail(...failed),
     accountEmails: () => sterna.accountEmails(),
     countEmails: (...counted: Parameters<typeof sterna.countEmails>) => sterna.countEmails(...counted),
+    whileMetered: <Result>(work: () => Promise<Result>) => sterna.whileMetered(work),
     open,
     /** Errors of pages and failed requests so far, for a test that provokes some. */
     takeErrors: () => pageErrors.splice(0),

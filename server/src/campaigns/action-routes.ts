@@ -10,7 +10,7 @@ import { changeRate, pauseCampaign, resumeCampaign } from './pause.ts'
 import { resendCampaign } from './resend.ts'
 import { CampaignParam } from './routes.ts'
 import { scheduleCampaign } from './schedule.ts'
-import { sendNow } from './start.ts'
+import { assertSendable, sendNow } from './start.ts'
 
 const Sending = z.object({
   scheduledFor: ScheduledFor.nullish().describe('Without it, the campaign is sent now.'),
@@ -33,7 +33,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
         summary: 'Send or schedule a campaign',
         description:
           'Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, ' +
-          'and with 402 if they are more than the billing limit allows. A scheduled campaign is then paused when it is due. ' +
+          'and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. ' +
           'A scheduled campaign is scheduled anew.',
         params,
         body: Sending,
@@ -46,7 +46,11 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
       if (scheduledFor && delaySeconds) fail('BAD_REQUEST', { message: 'Give "scheduledFor" or "delaySeconds", not both.' })
       const [key, actor] = [{ projectId, id }, actorOf(req)]
       if (scheduledFor) return showCampaign(await scheduleCampaign(db, key, { scheduledFor }, actor))
-      if (delaySeconds) return showCampaign(await scheduleCampaign(db, key, { delaySeconds }, actor))
+      if (delaySeconds) {
+        // It is sent now, with time to undo it: refused at once, not paused seconds later.
+        await assertSendable(db, key)
+        return showCampaign(await scheduleCampaign(db, key, { delaySeconds }, actor))
+      }
       return showCampaign(await sendNow(db, key, actor))
     },
   )

@@ -21,14 +21,19 @@ import { lockCampaign } from './replace.ts'
  * longer change it. A worker writes the recipients.
  */
 export async function sendNow(db: Pool, key: CampaignKey, actor: Actor): Promise<CampaignRow> {
-  const campaign = (await findCampaign(db, key)) ?? campaignNotFound(key.id)
-  assertStartable(campaign)
-  await assertRecipients(db, campaign)
+  await assertSendable(db, key)
   return transact(db, async (tx) => {
     const locked = await lockToStart(tx, key)
     await holdSender(tx, key.projectId, locked)
     return startCampaign(tx, locked, { actor, startedBy: actor })
   })
+}
+
+/** Fails unless the campaign could be sent now: its status, at least one recipient, and room for all of them. */
+export async function assertSendable(db: Pool, key: CampaignKey) {
+  const campaign = (await findCampaign(db, key)) ?? campaignNotFound(key.id)
+  assertStartable(campaign)
+  await assertRecipients(db, campaign)
 }
 
 function assertStartable({ status }: Pick<CampaignRow, 'status'>) {

@@ -171,7 +171,9 @@ describe('a cap on campaigns', () => {
     const project = await newProject(await owner())
     const id = await newCampaign(project, 3)
     await project.limit({ campaigns: 2 })
-    expect(outcome(await project.call('POST', `/campaigns/${id}/send`, { delaySeconds: 1 }))).toEqual([200])
+    expect(outcome(await project.call('POST', `/campaigns/${id}/send`, { delaySeconds: 10 }))).toEqual(OVER)
+    const scheduledFor = new Date(Date.now() + 1_000).toISOString()
+    expect(outcome(await project.call('POST', `/campaigns/${id}/send`, { scheduledFor }))).toEqual([200])
     await eventually(async () =>
       expect(await campaignOf(project, id)).toMatchObject({ status: 'SENDING', pausedReason: 'billing_limit', totalRecipients: 0 }),
     )
@@ -192,7 +194,7 @@ describe('a cap on campaigns', () => {
     await sql`
       insert into email_count_deltas (project_id, kind, hour, n) values (${project.id}, 'campaigns', date_trunc('hour', now(), 'UTC'), 1)
     `.execute(sterna.db)
-    await project.call('POST', `/campaigns/${id}/send`, { delaySeconds: 1 })
+    await project.call('POST', `/campaigns/${id}/send`, { scheduledFor: new Date(Date.now() + 1_000).toISOString() })
     await eventually(async () => expect((await campaignOf(project, id)).pausedReason).toBe('billing_limit'))
     expect(outcome(await project.call('POST', `/campaigns/${id}/resume`))).toEqual(OVER)
   })

@@ -183,7 +183,8 @@ describe('a schedule', () => {
   test('without recipients ends as SENT with totals of 0', async () => {
     const project = await newProject()
     const { id } = await project.create()
-    expect((await project.act(id, 'send', { delaySeconds: 1 })).body.status).toBe('SCHEDULED')
+    expect((await project.act(id, 'send', { delaySeconds: 1 })).status).toBe(400)
+    expect((await project.act(id, 'send', { scheduledFor: '2040-01-01T00:00:00Z' })).body.status).toBe('SCHEDULED')
     await sql`update campaigns set scheduled_for = now() where project_id = ${project.id}`.execute(sterna.db)
     expect(await project.reached(id, 'SENT')).toMatchObject({ totalRecipients: 0, sentCount: 0 })
   })

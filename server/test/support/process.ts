@@ -119,6 +119,15 @@ export async function startSterna(env: Record<string, string> = {}) {
       sql`
         insert into email_count_deltas (project_id, kind, hour, n) values (${projectId}, ${kind}, date_trunc('hour', now(), 'UTC'), ${n})
       `.execute(db),
+    /** What the server answers while it counts emails, as an installation that really sends does: caps do not limit the sandbox. */
+    async whileMetered<Result>(work: () => Promise<Result>): Promise<Result> {
+      await sql`update instance set transport = 'smtp'`.execute(db)
+      try {
+        return await work()
+      } finally {
+        await sql`update instance set transport = 'sandbox'`.execute(db)
+      }
+    },
     async accountEmails() {
       const emails = await listAccountEmails(db, 100)
       return Promise.all(emails.map(async ({ id }) => (await readAccountEmail(db, secrets, id))!))

@@ -1,6 +1,5 @@
 import type { Result } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, projectKey } from '../../api.ts'
 import { canManage, useProject } from '../../projects/current.ts'
@@ -89,17 +88,9 @@ function DayOf({ value }: { value: string }) {
   )
 }
 
-const SOURCES: Record<Category, string> = {
-  transactional: 'TRANSACTIONAL',
-  campaigns: 'CAMPAIGN',
-  workflows: 'WORKFLOW',
-  inbound: 'INBOUND',
-}
-
 type CategoryRowProps = { category: Category; state: Limits[Category]; period: Consumption['period'] }
 
 function CategoryRow({ category, state, period }: CategoryRowProps) {
-  const project = useProject()
   const { name, what } = CATEGORY_WORDS[category]
   const soon = reachedOn(state, period, Date.now())
   return (
@@ -110,14 +101,8 @@ function CategoryRow({ category, state, period }: CategoryRowProps) {
       </div>
       <div className="min-w-0">
         <p className="text-ui">
-          <Link
-            to="/app/p/$projectId/emails"
-            params={{ projectId: project.id }}
-            search={{ source: SOURCES[category], created: `${period.start.slice(0, 10)}..` }}
-            className="link tabular-nums"
-          >
-            {formatCount(state.usage)}
-          </Link>
+          {/* No link: the list of emails also has tests, skipped emails and those of the sandbox. */}
+          <Count value={state.usage} />
           {state.limit === null ? (
             <span className="text-muted">, no cap</span>
           ) : (

@@ -9,6 +9,7 @@ import { formatCount } from '../../ui/count.tsx'
 import { Field } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input } from '../../ui/input.tsx'
+import { PathLink } from '../../ui/path-link.tsx'
 import { Popover } from '../../ui/popover.tsx'
 import { usePause, useShowCampaign } from './campaign-menu.tsx'
 import { OutcomeSum } from './outcome-sum.tsx'
@@ -17,6 +18,7 @@ import { needsResume, openCount, PAUSE_WORDS } from './words.ts'
 
 /** How far it is, how fast, until when, and why it is slow or waits. */
 export function Progress({ campaign }: { campaign: Campaign }) {
+  const project = useProject()
   const rate = useRate(campaign)
   const { resume } = usePause(campaign)
   const isSending = campaign.status === 'SENDING'
@@ -35,6 +37,14 @@ export function Progress({ campaign }: { campaign: Campaign }) {
         >
           {PAUSE_WORDS[campaign.pausedReason]}
           {needsResume(campaign) && ' No recipient gets it twice.'}
+          {campaign.pausedReason === 'billing_limit' && (
+            <>
+              {' '}
+              <PathLink to={`/app/p/${project.id}/settings/billing`} className="link">
+                Raise the cap
+              </PathLink>
+            </>
+          )}
         </Banner>
       )}
       <OutcomeSum campaign={campaign} />

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
 import { useState } from 'react'
 import { useApi } from '../../projects/current.ts'
+import { RaiseCap } from '../../projects/raise-cap.tsx'
 import { Button } from '../../ui/button.tsx'
 import { countOf, formatCount } from '../../ui/count.tsx'
 import { Dialog, DialogButtons } from '../../ui/dialog.tsx'
@@ -99,6 +100,7 @@ function SendForm({ campaign, when, preflight, label, onDone }: AskedProps & { l
   })
   return (
     <Form error={send.error} onSubmit={() => send.mutate()}>
+      <RaiseCap error={send.error} />
       {phrase && (
         <Field name="phrase" label={<>Type {phrase} to confirm the number of people</>}>
           <Input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" inputMode="numeric" />

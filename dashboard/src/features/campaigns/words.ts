@@ -54,7 +54,7 @@ export const RESENDABLE: readonly Reason[] = ['transient', 'expired', 'domain_no
 export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> = {
   person: 'Paused by a member of the team.',
   spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
-  billing_limit: 'Paused by itself: the sending limit is reached. Raise it, then resume.',
+  billing_limit: 'Paused by itself: the cap of campaigns is reached. Raise it, then resume.',
   provider: 'Waiting: the provider accepts no email for now. Sending resumes by itself.',
   domain: 'Waiting: the domain of the sender is not verified any more. Sending resumes by itself once it is.',
   project_disabled: 'Waiting: the project is disabled. Sending resumes by itself once it is enabled.',
