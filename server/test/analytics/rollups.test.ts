@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { foldFacts, foldProject } from '../../src/analytics/fold.ts'
 import { collectedUnder, recountRollups } from '../../src/analytics/recount.ts'
 import { trimDomains } from '../../src/analytics/trim-domains.ts'
-import { many, one, transact } from '../../src/db/index.ts'
+import { countRows, many, one, transact } from '../../src/db/index.ts'
+import { type EmailFact, emailMatchesSql } from '../../src/delivery/emails/filter.ts'
 import { recordFeedbacks } from '../../src/delivery/feedback/record.ts'
 import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.ts'
 import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
@@ -165,6 +166,13 @@ describe('roll-ups of emails', () => {
       expect(counted.length).toBeGreaterThan(3)
       expect(await countRolledUp(projectId)).toEqual(counted)
       expect(await recountRollups(sterna.db, projectId)).toEqual(NONE_WRONG)
+    }
+    // The list behind a figure has as many emails.
+    const counted = await countSimply(projectId)
+    for (const { kind, hour } of counted) {
+      const matches = await emailMatchesSql(sterna.db, projectId, { fact: kind as EmailFact, factFrom: hour.toISOString() })
+      const since = counted.filter((each) => each.kind === kind && each.hour >= hour).reduce((sum, { n }) => sum + n, 0)
+      expect([kind, hour, await countRows(sterna.db, sql`select 1 from emails e where ${matches}`)]).toEqual([kind, hour, since])
     }
     const { hits, rolled } = await one(
       sterna.db,

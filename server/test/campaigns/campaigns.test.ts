@@ -127,6 +127,25 @@ describe('GET /campaigns', () => {
     })
     expect(outcome(await own.call('GET', '/campaigns?status=foo'))).toEqual([400, 'BAD_REQUEST'])
   })
+
+  test('filters and sorts by the date that matters', async () => {
+    const own = await newCampaignProject(sterna)
+    const put = async (name: string, columns: ReturnType<typeof sql>) => {
+      const { id } = await own.create({ name })
+      await sql`update campaigns set updated_at = '2026-01-01T00:00:00Z', ${columns} where id = ${id}`.execute(sterna.db)
+    }
+    await put('draft', sql`scheduled_for = null`)
+    await put('sent', sql`status = 'SENT', started_at = '2026-03-01T00:00:00Z', sent_at = '2026-03-02T23:59:59.999Z', settled_at = now()`)
+    await put('cancelled', sql`status = 'CANCELLED', started_at = '2026-06-01T00:00:00Z', settled_at = now()`)
+    await put('scheduled', sql`status = 'SCHEDULED', scheduled_for = '2040-01-01T00:00:00Z'`)
+    const names = async (query: string) =>
+      (await own.call('GET', `/campaigns?sort=date&dir=asc&${query}`)).body.data.map(({ name }: { name: string }) => name)
+    expect(await names('')).toEqual(['draft', 'cancelled', 'sent', 'scheduled'])
+    expect(await names('dateFrom=2026-03-02&dateTo=2026-03-02')).toEqual(['sent'])
+    expect(await names('dateFrom=2026-03-03')).toEqual(['scheduled'])
+    expect(await names('dateTo=2026-01-01')).toEqual(['draft', 'cancelled'])
+    expect((await own.call('GET', '/campaigns?dateFrom=soon')).status).toBe(422)
+  })
 })
 
 describe('PUT /campaigns/:id', () => {

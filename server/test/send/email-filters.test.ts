@@ -98,6 +98,23 @@ describe('emails are found by', () => {
     expect([await find({ q: 'old@example.com' }), await find({ q: 'new@example.com' })]).toEqual([['Moved'], ['Moved']])
   })
 
+  test('what happened to them, and when', async () => {
+    const ids = [welcome!.id, receipt!.id]
+    await sql`update emails set opened_at = '2031-05-04T10:00:00Z' where id = any(${ids}::uuid[])`.execute(sterna.db)
+    await sql`update emails set unsubscribed_at = '2031-05-05T23:59:59.999Z', test = true where id = ${receipt!.id}`.execute(sterna.db)
+    // A test email is in no figure.
+    expect(await find({ fact: 'opened' })).toEqual(['Welcome'])
+    expect(await find({ fact: 'unsubscribed' })).toEqual([])
+    await sql`update emails set test = false where id = ${receipt!.id}`.execute(sterna.db)
+    expect(await find({ fact: 'opened', factFrom: '2031-05-04', factTo: '2031-05-04' })).toEqual(['Receipt', 'Welcome'])
+    expect(await find({ fact: 'opened', factFrom: '2031-05-04T10:00:00.001Z' })).toEqual([])
+    expect(await find({ fact: 'opened', factTo: '2031-05-04T09:59:59.999Z' })).toEqual([])
+    expect(await find({ fact: 'unsubscribed', factTo: '2031-05-05', templateId: template })).toEqual(['Receipt'])
+    expect(await find({ fact: 'sent', domain: 'shop.example' })).toEqual(['Receipt'])
+    expect(await find({ factFrom: '2099-01-01', status: 'FAILED,BOUNCED' })).toHaveLength(2)
+    await sql`update emails set opened_at = null, unsubscribed_at = null where id = any(${ids}::uuid[])`.execute(sterna.db)
+  })
+
   test('a Message-ID of a version before', async () => {
     await sql`update emails set message_id = 'abc@old.example' where id = ${refused!.id}`.execute(sterna.db)
     expect(await find({ q: 'abc@old.example' })).toEqual(['Refused'])
@@ -109,6 +126,8 @@ test.each([
   ['status=SENT,', 'status.1'],
   ['sourceType=MAIL', 'sourceType'],
   ['createdFrom=yesterday', 'createdFrom'],
+  ['fact=read', 'fact'],
+  ['fact=sent&factTo=2026-02-30', 'factTo'],
   [`q=${'x'.repeat(256)}`, 'q'],
   [`search=${'x'.repeat(256)}`, 'search'],
 ])('the filter %s is a 422', async (query, field) => {
@@ -161,6 +180,10 @@ describe('a project with many emails', () => {
     [{ status: ['BOUNCED', 'FAILED'] }, ['emails_bounced', 'emails_failed'], 6],
     [{ status: ['COMPLAINED'] }, ['emails_complained'], 3],
     [{ status: ['CLICKED', 'OPENED'] }, ['emails_clicked', 'emails_opened'], 6],
+    // Test emails have no facts that count.
+    [{ fact: 'opened', factFrom: '2026-01-01' }, ['emails_opened'], 0],
+    [{ fact: 'bounced' }, ['emails_bounced'], 0],
+    [{ fact: 'unsubscribed' }, ['emails_unsubscribed'], 0],
     [{ domain: 'rare.example' }, ['emails_by_domain'], 20],
     [{ search: 'given-failed' }, ['emails_by_given_request'], 3],
     [{}, ['emails_pkey'], 20],

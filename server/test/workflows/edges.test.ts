@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
-import { mergeFigures } from '../../src/workflows/figures.ts'
+import { compareFigures, mergeFigures } from '../../src/workflows/figures.ts'
 import { issues } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
@@ -21,6 +21,7 @@ const newContact = (more: object = {}) => project.contacts.create(newAddress(), 
 const newEvent = () => `event-${++names}`
 const exit = (reason: string) => ({ type: 'EXIT', config: { reason } })
 const delay = { type: 'DELAY', config: { amount: 1, unit: 'days' } }
+const updateContact = { type: 'UPDATE_CONTACT', config: { data: { done: true } } }
 const sendEmail = (templateId: string) => ({ type: 'SEND_EMAIL', config: { templateId } })
 const sendingTemplate = (more: object = {}) => project.template({ from: `hello@${project.domain}`, ...more })
 const stepsOf = ({ stepExecutions }: Answer['body']) =>
@@ -439,9 +440,41 @@ describe('the figures', () => {
     expect(await transact(sterna.db, (tx) => mergeFigures(tx))).toBeGreaterThan(0)
     while (await transact(sterna.db, (tx) => mergeFigures(tx)));
     expect(await project.stats(id)).toEqual(before)
-    expect((await project.call('GET', '/workflows?pageSize=100')).body.data.find((each: { id: string }) => each.id === id)._count).toEqual({
-      steps: 4,
-      executions: 2,
-    })
+    expect(await project.counts(id)).toEqual({ steps: 4, executions: 2, active: 2, finished: 0, failed: 0, cancelled: 0 })
+  })
+
+  test('of the list count executions by status, also those that ended on a node that did not count them', async () => {
+    const { id } = await project.line([delay, exit('done')])
+    for (const { id: contactId } of [await newContact(), await newContact(), await newContact()]) await project.start(id, contactId)
+    await eventually(async () => expect(await project.executions(id, '?status=WAITING')).toHaveLength(3))
+    const [left, cancelled] = await project.executions(id)
+    await project.elapse(left!.id)
+    await project.call('DELETE', `/workflows/${id}/executions/${cancelled!.id}`)
+    await eventually(async () => expect(await project.executions(id, '?status=EXITED')).toHaveLength(1))
+    const [failing, completing] = [await project.line([sendEmail(await project.template())]), await project.line([updateContact])]
+    for (const each of [failing, completing]) {
+      await project.start(each.id, (await newContact()).id)
+      await project.ended(each.id)
+    }
+    const all = async () => [await project.counts(id), await project.counts(failing.id), await project.counts(completing.id)]
+    const counted = [
+      { steps: 3, executions: 3, active: 1, finished: 1, failed: 0, cancelled: 1 },
+      { steps: 2, executions: 1, active: 0, finished: 0, failed: 1, cancelled: 0 },
+      { steps: 2, executions: 1, active: 0, finished: 1, failed: 0, cancelled: 0 },
+    ]
+    expect(await all()).toEqual(counted)
+    expect(await project.executions(id, '?status=RUNNING,WAITING')).toHaveLength(1)
+    expect(await project.executions(id, '?status=COMPLETED&status=EXITED')).toHaveLength(1)
+    while (await transact(sterna.db, (tx) => mergeFigures(tx)));
+    expect(await all()).toEqual(counted)
+
+    await sql`delete from workflow_figures where project_id = ${project.id} and subject_id = workflow_id and kind <> 'started'`.execute(
+      sterna.db,
+    )
+    await sql`update workflows set executions_counted_at = now() - interval '25 hours' where id = ${id}`.execute(sterna.db)
+    expect((await project.counts(id)).active).toBe(3)
+    while (await transact(sterna.db, (tx) => compareFigures(tx)));
+    expect(await all()).toEqual(counted)
+    expect(await transact(sterna.db, (tx) => compareFigures(tx))).toBe(0)
   })
 })

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { dropOldExecutions } from '../../src/workflows/erase.ts'
+import { compareFigures } from '../../src/workflows/figures.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
@@ -25,9 +26,16 @@ test('ended executions are dropped after the retention; others are kept', async 
   const drop = (months: number) => transact(sterna.db, (tx) => dropOldExecutions(tx, { months, limit: 100 }))
   const left = async (table: 'workflow_executions' | 'workflow_step_executions') =>
     (await many(sterna.db, sql<{ id: string }>`select distinct workflow_id as id from ${sql.table(table)} order by 1`)).map(({ id }) => id)
+  expect(await project.counts(old)).toMatchObject({ executions: 1, finished: 1 })
   expect(await drop(0)).toBe(0)
   expect(await left('workflow_executions')).toEqual([kept, old, asleep].sort())
   expect([await drop(4), await drop(2), await drop(2)]).toEqual([0, 1, 0])
   expect(await left('workflow_executions')).toEqual([kept, asleep].sort())
   expect(await left('workflow_step_executions')).toEqual([kept, asleep].sort())
+  // Each count is that of a list.
+  expect(await project.counts(old)).toMatchObject({ executions: 0, active: 0, finished: 0 })
+  expect(await project.counts(kept)).toMatchObject({ executions: 1, active: 0, finished: 1 })
+  expect((await project.stats(old)).started).toBe(1)
+  await transact(sterna.db, (tx) => compareFigures(tx))
+  expect(await project.counts(old)).toMatchObject({ executions: 0, active: 0, finished: 0 })
 })

@@ -69,5 +69,26 @@ export async function newWorkflowProject(sterna: Sterna) {
     (await call('GET', `/workflows/${id}/explain/${contactId}`)).body
   const stats = async (id: string): Promise<Answer['body']> => (await call('GET', `/workflows/${id}/stats`)).body
 
-  return { ...project, create, get, addStep, connect, line, executions, execution, ended, created, start, waiting, elapse, explain, stats }
+  /** The counts of the workflow in the list. */
+  const counts = async (id: string): Promise<Answer['body']> =>
+    (await call('GET', '/workflows?pageSize=100')).body.data.find((each: { id: string }) => each.id === id)._count
+
+  return {
+    ...project,
+    create,
+    get,
+    counts,
+    addStep,
+    connect,
+    line,
+    executions,
+    execution,
+    ended,
+    created,
+    start,
+    waiting,
+    elapse,
+    explain,
+    stats,
+  }
 }

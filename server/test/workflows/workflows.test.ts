@@ -55,8 +55,10 @@ describe('creating a workflow', () => {
       total: 1,
       page: 1,
       totalPages: 1,
-      data: [{ id, _count: { steps: 1, executions: 0 } }],
+      data: [{ id, _count: { steps: 1, executions: 0, active: 0, finished: 0, failed: 0, cancelled: 0 } }],
     })
+    expect((await list('search=needle&triggerType=EVENT')).total).toBe(1)
+    expect((await list('search=needle&triggerType=MANUAL')).total).toBe(0)
     expect((await list('status=active&search=needle')).data).toEqual([])
     await project.call('PATCH', `/workflows/${id}`, { enabled: true })
     expect((await list('status=active&search=needle')).data).toMatchObject([{ id, enabled: true }])
