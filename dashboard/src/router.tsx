@@ -198,7 +198,7 @@ const executions = createRoute({
   getParentRoute: inProject,
   path: '/workflows/$workflowId/executions',
   component: lazyRouteComponent(workflowPage, 'ExecutionsPage'),
-  validateSearch: listSearch('status', 'step', 'person'),
+  validateSearch: listSearch('status', 'step', 'person', 'started'),
 })
 const tryWorkflow = createRoute({
   getParentRoute: inProject,

@@ -1319,6 +1319,8 @@ export type WorkflowExecutionItem = {
   completedAt: string | null
   createdAt: string
   updatedAt: string
+  version: number
+  dueAt: string | null
   contact: {
     id: string
     email: string
@@ -5367,6 +5369,8 @@ export interface Operations {
       /** Executions that are at this step, or ended there. */
       stepId?: string
       contactId?: string
+      startedFrom?: string
+      startedTo?: string
     }
     headers: undefined
     body: undefined
@@ -5414,6 +5418,8 @@ export interface Operations {
       /** Executions that are at this step. */
       stepId?: string
       contactId?: string
+      startedFrom?: string
+      startedTo?: string
     }
     headers: undefined
     body: undefined

@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
+import { startedSql } from './execution.ts'
+import { addFigures, figureOfEnd } from './figures.ts'
 import { addFigures, figureOfEnd } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
 import { recordExecutionEnds } from './record-ends.ts'
@@ -96,6 +98,8 @@ export type CancelFilter = {
   status?: 'RUNNING' | 'WAITING' | undefined
   stepId?: string | undefined
   contactId?: string | undefined
+  startedFrom?: string | undefined
+  startedTo?: string | undefined
 }
 
 /** One chunk of the active executions of a workflow that match. Returns their number: 0 when none is left. */
@@ -103,7 +107,7 @@ export const cancelExecutionsOfWorkflow = (
   tx: Tx,
   projectId: string,
   workflowId: string,
-  { status, stepId, contactId }: CancelFilter = {},
+  { status, stepId, contactId, ...started }: CancelFilter = {},
 ) =>
   cancel(
     tx,
@@ -111,7 +115,7 @@ export const cancelExecutionsOfWorkflow = (
     sql`e.workflow_id = ${workflowId}
       ${status ? sql`and e.status = ${status}` : sql``}
       ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
-      ${contactId ? sql`and e.contact_id = ${contactId}` : sql``}`,
+      ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(started)}`,
     'cancelled',
   )
 

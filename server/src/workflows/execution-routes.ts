@@ -16,6 +16,7 @@ import {
   ExecutionsQuery,
   getExecution,
   listExecutions,
+  STARTED_FILTER,
 } from './execution.ts'
 import { explainWorkflow, WorkflowExplanation } from './explain.ts'
 import { WorkflowParam } from './routes.ts'
@@ -134,6 +135,7 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
           status: z.enum(['RUNNING', 'WAITING']).optional(),
           stepId: z.uuid().optional().describe('Executions that are at this step.'),
           contactId: z.uuid().optional(),
+          ...STARTED_FILTER,
         }),
         response: { 200: z.object({ cancelled: z.int() }) },
       },

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
+import { FilterTime, readMoment } from '../contacts/filter.ts'
 import { type Db, many, maybeOne, one } from '../db/index.ts'
 import { PageQuery, severalOf } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
@@ -28,7 +29,13 @@ const StepName = z.object({ id: z.uuid(), name: z.string(), type: z.enum(ALL_STE
 
 export const Execution = z.object(FIELDS).meta({ id: 'WorkflowExecution' })
 export const ExecutionItem = z
-  .object({ ...FIELDS, contact: z.object({ id: z.uuid(), email: z.string() }).nullable(), currentStep: StepName.nullable() })
+  .object({
+    ...FIELDS,
+    version: z.int().describe('Version of the graph that it follows.'),
+    dueAt: Timestamp.nullable().describe('When it goes on at the latest.'),
+    contact: z.object({ id: z.uuid(), email: z.string() }).nullable(),
+    currentStep: StepName.nullable(),
+  })
   .meta({ id: 'WorkflowExecutionItem' })
 
 export const ExecutionDetails = z
@@ -162,10 +169,20 @@ export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.ou
   }
 }
 
+/** When executions started. */
+export const STARTED_FILTER = { startedFrom: FilterTime.optional(), startedTo: FilterTime.optional() }
+
+/** Condition on the execution `e`. */
+export function startedSql({ startedFrom, startedTo }: { startedFrom?: string | undefined; startedTo?: string | undefined }) {
+  const [from, to] = [readMoment(startedFrom), readMoment(startedTo)]
+  return sql`${from ? sql`and e.started_at >= ${new Date(from.start)}` : sql``} ${to ? sql`and e.started_at < ${new Date(to.end)}` : sql``}`
+}
+
 export const ExecutionsQuery = PageQuery.extend({
   status: severalOf(EXECUTION_STATUSES).describe('One or several, also separated by commas.'),
   stepId: z.uuid().optional().describe('Executions that are at this step, or ended there.'),
   contactId: z.uuid().optional(),
+  ...STARTED_FILTER,
 })
 
 /** Executions that are counted and listed at most: the filters find the others. */
@@ -176,7 +193,7 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
   const where: RawBuilder<unknown> = sql`e.project_id = ${key.projectId} and e.workflow_id = ${key.workflowId}
     ${status ? sql`and e.status = any(${status}::text[])` : sql``}
     ${stepId ? sql`and e.current_step_id = ${stepId}` : sql``}
-    ${contactId ? sql`and e.contact_id = ${contactId}` : sql``}`
+    ${contactId ? sql`and e.contact_id = ${contactId}` : sql``} ${startedSql(query)}`
   const offset = Math.min((page - 1) * pageSize, MAX_COUNTED)
   const limit = Math.min(pageSize, MAX_COUNTED - offset)
   const rows = await many(
@@ -190,6 +207,12 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
     }>`select count(*)::int as total from (select from workflow_executions e where ${where} limit ${MAX_COUNTED}) as counted`,
   )
   const graphOf = await readGraphs(db, key.projectId, rows)
-  const data = rows.map((row) => ({ ...showFields(row), contact: row.contact, currentStep: nameOfStep(graphOf(row), row.currentStepId) }))
+  const data = rows.map((row) => ({
+    ...showFields(row),
+    version: row.version,
+    dueAt: row.dueAt?.toISOString() ?? null,
+    contact: row.contact,
+    currentStep: nameOfStep(graphOf(row), row.currentStepId),
+  }))
   return { data, executions: data, total, page, pageSize, totalPages: Math.ceil(total / pageSize) }
 }

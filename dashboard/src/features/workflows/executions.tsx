@@ -52,8 +52,10 @@ const COLUMNS: Column<WorkflowExecutionItem>[] = [
     from: 'xl',
     cell: ({ exitReason }) => (exitReason ? <span title={exitReason}>{describeReason(exitReason)}</span> : <None />),
   },
+  { id: 'dueAt', heading: 'Continues', width: 'w-28', from: 'xl', cell: ({ dueAt }) => (dueAt ? <Time value={dueAt} /> : <None />) },
   { id: 'startedAt', heading: 'Started', width: 'w-28', cell: ({ startedAt }) => <Time value={startedAt} /> },
   { id: 'took', heading: 'Took', width: 'w-24', numeric: true, from: 'lg', cell: (row) => tookOf(row) ?? <None /> },
+  { id: 'version', heading: 'Version', width: 'w-20', numeric: true, from: 'xl', optional: true, cell: ({ version }) => version },
 ]
 
 function None() {
@@ -68,6 +70,7 @@ export function Executions({ workflow }: { workflow: Workflow }) {
     { name: 'status', label: 'Status', kind: 'choices', options: EXECUTION_WORDS },
     { name: 'step', label: 'Step', kind: 'choice', options: steps },
     { name: 'person', label: 'Contact', kind: 'text', hint: 'ada@example.com' },
+    { name: 'started', label: 'Started', kind: 'range' },
   ]
   const list = useList<WorkflowExecutionItem>({
     name: `executions-${workflow.id}`,

@@ -38,6 +38,7 @@ test.each([
   [{ status: 'RUNNING,WAITING' }, {}],
   [{ status: 'WAITING,FAILED' }, { status: 'WAITING' }],
   [{ status: 'COMPLETED' }, undefined],
+  [{ started: '2026-01-01..2026-01-02' }, { startedFrom: '2026-01-01', startedTo: '2026-01-02' }],
 ])('of the filters %j, %j is cancelled', (filters, cancelled) => {
   expect(cancelFilter(filters, undefined)).toEqual(cancelled)
 })

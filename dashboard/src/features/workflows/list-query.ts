@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { readChoices } from '../../list/filters.ts'
+import { readChoices, readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 
@@ -40,14 +40,20 @@ export function workflowsQuery({ limit, cursor, q, sort, dir, filters: { status,
 }
 
 /** `contactId` is that of the person whose address is in the filter. */
-export function executionsQuery({ limit, cursor, filters: { status, step } }: ListRequest, contactId: string | undefined): ExecutionsQuery {
+export function executionsQuery(
+  { limit, cursor, filters: { status, step, started } }: ListRequest,
+  contactId: string | undefined,
+): ExecutionsQuery {
   const known = readChoices(status).filter(isStatus)
+  const { from, to } = readRange(started)
   return {
     page: pageOf(cursor),
     pageSize: limit,
     ...(known.length > 0 && { status: known }),
     ...(step && UUID.test(step) && { stepId: step }),
     ...(contactId && { contactId }),
+    ...(from && { startedFrom: from }),
+    ...(to && { startedTo: to }),
   }
 }
 
@@ -58,8 +64,8 @@ type CancelFilter = NonNullable<Parameters<Sterna['workflows']['cancelAllExecuti
 
 /** What is to be cancelled of the executions that match the filters; undefined if none of them is active. */
 export function cancelFilter(filters: ListRequest['filters'], contactId: string | undefined): CancelFilter | undefined {
-  const { status, stepId } = executionsQuery({ limit: 1, filters }, contactId)
+  const { status, page: _, pageSize: __, ...others } = executionsQuery({ limit: 1, filters }, contactId)
   const active = (['RUNNING', 'WAITING'] as const).filter((each) => !status || status.includes(each))
   if (active.length === 0) return undefined
-  return { ...(active.length === 1 && { status: active[0] }), ...(stepId && { stepId }), ...(contactId && { contactId }) }
+  return { ...others, ...(active.length === 1 && { status: active[0] }) }
 }
