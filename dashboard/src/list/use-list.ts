@@ -7,6 +7,7 @@ import { useApi, useProject } from '../projects/current.ts'
 import { usePreference } from '../session/preferences.ts'
 import type { Filter } from './filters.ts'
 import { changeSearch, isFiltered, type ListRequest, type ListSearch, readRequest } from './list-search.ts'
+import { loadCounted } from './load-counted.ts'
 import { mergeRows } from './merge-rows.ts'
 import { NOTHING, type Selection } from './selection.ts'
 
@@ -25,6 +26,7 @@ type ListOptions<Row> = {
   /** What the list is of, if not of the project: the id of a campaign. */
   scope?: string
   filters?: Filter[]
+  /** The total of a page after the first may be 0. */
   load: (api: Sterna, request: ListRequest) => Promise<ListData<Row>>
   rowId: (row: Row) => string
   /** Interval in ms of looking for new rows, on the first page. They wait behind a button, so that no row moves under the pointer. */
@@ -46,7 +48,11 @@ export function useList<Row>({ name, scope = '', filters = NO_FILTERS, load, row
   const request = readRequest(search, { filters: filters.map((filter) => filter.name), size })
 
   const queryKey = projectKey(project.id, name, 'list', request, scope)
-  const query = useQuery({ queryKey, queryFn: () => load(api, request), placeholderData: keepPreviousData })
+  const query = useQuery({
+    queryKey,
+    queryFn: () => loadCounted((each) => load(api, each), request),
+    placeholderData: keepPreviousData,
+  })
   const isFirstPage = request.cursor === undefined
   const latest = useQuery({
     queryKey: projectKey(project.id, name, 'latest', request, scope),

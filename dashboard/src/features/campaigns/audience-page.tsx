@@ -36,17 +36,7 @@ function Audience({ campaign }: { campaign: Campaign }) {
     name: 'campaign-audience',
     scope: `${campaign.id} ${campaign.updatedAt}`,
     filters: FILTERS,
-    load: async (api, request) => {
-      const query = audienceQuery(request)
-      if (!query.cursor) return api.campaigns.audience(campaign.id, query)
-      // Only the first page is counted.
-      const { cursor: _, ...first } = query
-      const [page, { total }] = await Promise.all([
-        api.campaigns.audience(campaign.id, query),
-        api.campaigns.audience(campaign.id, { ...first, limit: 1 }),
-      ])
-      return { ...page, total }
-    },
+    load: (api, request) => api.campaigns.audience(campaign.id, audienceQuery(request)),
     rowId,
     isEstimate: (total) => total >= EXACT_UP_TO,
   })

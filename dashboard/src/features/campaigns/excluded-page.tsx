@@ -31,10 +31,7 @@ function Excluded({ campaign }: { campaign: Campaign }) {
     name: 'campaign-excluded',
     scope: campaign.id,
     filters: FILTERS,
-    load: async (api, request) => {
-      const page = await api.campaigns.excluded(campaign.id, excludedQuery(request))
-      return request.cursor ? { ...page, total: totalOf(campaign, request.filters.reason) } : page
-    },
+    load: (api, request) => api.campaigns.excluded(campaign.id, excludedQuery(request)),
     rowId,
   })
   const { reason } = excludedQuery(list.request)
@@ -63,11 +60,6 @@ function Excluded({ campaign }: { campaign: Campaign }) {
       }
     />
   )
-}
-
-function totalOf({ excludedCounts }: Campaign, reason: string | undefined): number {
-  const { unsubscribed, suppressed, invalid } = excludedCounts
-  return { unsubscribed, suppressed, invalid }[reason ?? ''] ?? unsubscribed + suppressed + invalid
 }
 
 const COLUMNS: Column<CampaignExcludedContact>[] = [

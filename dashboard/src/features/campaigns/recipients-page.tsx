@@ -46,17 +46,7 @@ function Ledger({ campaign }: { campaign: Campaign }) {
     name: 'campaign-recipients',
     scope: campaign.id,
     filters: FILTERS,
-    load: async (api, request) => {
-      const query = recipientsQuery(request)
-      if (!query.cursor) return api.campaigns.recipients(campaign.id, query)
-      // Only the first page is counted.
-      const { cursor: _, ...first } = query
-      const [page, { total }] = await Promise.all([
-        api.campaigns.recipients(campaign.id, query),
-        api.campaigns.recipients(campaign.id, { ...first, limit: 1 }),
-      ])
-      return { ...page, total }
-    },
+    load: (api, request) => api.campaigns.recipients(campaign.id, recipientsQuery(request)),
     rowId,
     isEstimate: (total, { q, filters }) =>
       total >= EXACT_UP_TO && (q !== undefined || Object.keys(filters).some((name) => name !== 'outcome')),

@@ -31,12 +31,12 @@ function Changes({ segment }: { segment: Segment }) {
     name: 'segment-history',
     scope: segment.id,
     filters: FILTERS,
-    load: async (api, { limit, cursor, filters: { type } }) => {
-      const ofType = type === 'entry' || type === 'exit' ? ({ type } as const) : {}
-      const page = await api.segments.history(segment.id, { limit, ...ofType, ...(cursor && { cursor }) })
-      // Only the first page is counted.
-      return cursor ? { ...page, total: (await api.segments.history(segment.id, { limit: 1, ...ofType })).total } : page
-    },
+    load: (api, { limit, cursor, filters: { type } }) =>
+      api.segments.history(segment.id, {
+        limit,
+        ...((type === 'entry' || type === 'exit') && { type }),
+        ...(cursor && { cursor }),
+      }),
     rowId,
   })
   return (

@@ -1,6 +1,7 @@
 import type { Result, Segment } from '@sterna/sdk'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
+import { listUses } from '../../projects/uses.ts'
 
 export type Uses = Result<'GET /segments/usage'>['data'][number]
 export type SegmentRow = Segment & { uses: Uses | undefined }
@@ -31,13 +32,7 @@ export function pageOfSegments(all: SegmentRow[], { q, sort = 'createdAt', dir =
 
 /** `2 campaigns, 1 workflow` */
 export function usedBy(uses: Uses | undefined): string {
-  if (!uses) return '–'
-  const parts = [
-    [uses.campaignCount, 'campaign'],
-    [uses.workflowCount, 'workflow'],
-    [uses.segmentCount, 'segment'],
-  ] as const
-  return parts.flatMap(([count, noun]) => (count > 0 ? [`${count} ${noun}${count === 1 ? '' : 's'}`] : [])).join(', ') || 'Nothing'
+  return uses ? listUses(uses) : '–'
 }
 
 /** `+12 −3`; undefined if the segment is not tracked. */

@@ -8,6 +8,7 @@ import { ListPage } from '../../list/list-page.tsx'
 import { toCursorPage } from '../../list/numbered-pages.ts'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
+import { listUses } from '../../projects/uses.ts'
 import { curl } from '../../ui/curl.ts'
 import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
@@ -17,7 +18,7 @@ import { usageCountsQuery } from './queries.ts'
 import { DeleteTemplate, TemplateMenu } from './template-menu.tsx'
 import { TemplatePeek } from './template-peek.tsx'
 import { templatesQuery } from './templates-query.ts'
-import { sentCount, usedBy } from './usage.tsx'
+import { sentCount } from './usage.tsx'
 
 const NOUN = { one: 'template', many: 'templates' }
 const FILTERS: Filter[] = [{ name: 'type', label: 'Type', kind: 'choice', options: TYPE_NAMES }]
@@ -67,9 +68,9 @@ const columnsOf = (usage: UsageCounts): Column<Template>[] => [
   { id: 'version', heading: 'Version', width: 'w-20', from: 'lg', numeric: true, optional: true, cell: ({ version }) => version },
 ]
 
-function Used({ counts }: { counts: Parameters<typeof usedBy>[0] | undefined }) {
+function Used({ counts }: { counts: Parameters<typeof listUses>[0] | undefined }) {
   if (!counts) return <span className="text-muted">–</span>
-  const text = usedBy(counts)
+  const text = listUses(counts)
   return <span title={text}>{text}</span>
 }
 

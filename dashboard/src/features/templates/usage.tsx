@@ -32,13 +32,4 @@ type Counts = Result<'GET /templates/usage'>['data'][number]
 /** The server counts sent emails up to here. */
 const COUNTED_UP_TO = 10_000
 
-/** For a list: `2 campaigns, 1 workflow`. */
-export function usedBy({ campaignCount, workflowCount }: Counts): string {
-  const parts = [
-    ...(campaignCount > 0 ? [countOf(campaignCount, { one: 'campaign', many: 'campaigns' })] : []),
-    ...(workflowCount > 0 ? [countOf(workflowCount, { one: 'workflow', many: 'workflows' })] : []),
-  ]
-  return parts.join(', ') || 'Nothing'
-}
-
 export const sentCount = ({ emailsSent }: Counts): string => `${formatCount(emailsSent)}${emailsSent >= COUNTED_UP_TO ? '+' : ''}`
