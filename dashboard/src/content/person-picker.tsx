@@ -1,10 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
 import { useState } from 'react'
+import { ContactChoices } from '../projects/contact-choices.tsx'
 import { useProject } from '../projects/current.ts'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
-import { Input, TextArea } from '../ui/input.tsx'
+import { TextArea } from '../ui/input.tsx'
 import { Popover } from '../ui/popover.tsx'
 import { useDebouncedValue } from '../ui/use-debounced-value.ts'
 import { type FindPeople, peopleQuery, personQuery } from './queries.ts'
@@ -20,8 +21,6 @@ type PersonPickerProps = {
   onSample: (sample: string) => void
   sampleError: boolean
 }
-
-const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
 
 /** For whom the preview is rendered. */
 export function PersonPicker({ people: offered, person, onPerson, sample, onSample, sampleError }: PersonPickerProps) {
@@ -50,22 +49,15 @@ export function PersonPicker({ people: offered, person, onPerson, sample, onSamp
       }
     >
       <div className="space-y-1 p-1">
-        <Input aria-label="Search people" placeholder="Search people" value={search} onChange={(event) => setSearch(event.target.value)} />
-        <ul className="max-h-60 overflow-y-auto">
-          <li>
-            <button type="button" className={ROW} aria-pressed={person === undefined} onClick={() => choose(undefined)}>
-              Sample person
-            </button>
-          </li>
-          {people.data?.map(({ id, email }) => (
-            <li key={id}>
-              <button type="button" className={ROW} aria-pressed={person === id} onClick={() => choose(id)}>
-                <span className="truncate">{email}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">No contact matches.</p>}
+        <ContactChoices
+          label="Search people"
+          search={search}
+          onSearch={setSearch}
+          contacts={people.data}
+          chosen={person}
+          onChoose={choose}
+          none="Sample person"
+        />
         <div className="border-line border-t pt-2">
           <Field
             name="sample"

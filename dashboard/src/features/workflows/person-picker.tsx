@@ -1,9 +1,9 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ChevronDown } from 'lucide-react'
 import { useState } from 'react'
+import { ContactChoices } from '../../projects/contact-choices.tsx'
 import { useProject } from '../../projects/current.ts'
 import { Button } from '../../ui/button.tsx'
-import { Input } from '../../ui/input.tsx'
 import { Popover } from '../../ui/popover.tsx'
 import { useDebouncedValue } from '../../ui/use-debounced-value.ts'
 import { peopleQuery, personQuery } from './queries.ts'
@@ -16,8 +16,6 @@ type PersonPickerProps = {
   placeholder: string
   canClear?: boolean
 }
-
-const ROW = 'flex min-h-8 w-full items-center rounded-md px-2 text-left hover:bg-sunken aria-pressed:bg-accent-soft pointer-coarse:min-h-11'
 
 /** Finds a contact by a part of the address. */
 export function PersonPicker({ person, onPerson, placeholder, canClear = false }: PersonPickerProps) {
@@ -45,29 +43,15 @@ export function PersonPicker({ person, onPerson, placeholder, canClear = false }
       }
     >
       <div className="space-y-1 p-1">
-        <Input
-          aria-label="Search contacts"
-          placeholder="Search contacts"
-          value={search}
-          onChange={(event) => setSearch(event.target.value)}
+        <ContactChoices
+          label="Search contacts"
+          search={search}
+          onSearch={setSearch}
+          contacts={people.data}
+          chosen={person}
+          onChoose={choose}
+          none={canClear ? placeholder : undefined}
         />
-        <ul className="max-h-60 overflow-y-auto">
-          {canClear && (
-            <li>
-              <button type="button" className={ROW} aria-pressed={person === undefined} onClick={() => choose(undefined)}>
-                {placeholder}
-              </button>
-            </li>
-          )}
-          {people.data?.map(({ id, email }) => (
-            <li key={id}>
-              <button type="button" className={ROW} aria-pressed={person === id} onClick={() => choose(id)}>
-                <span className="truncate">{email}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-        {people.data?.length === 0 && <p className="px-2 py-1 text-muted">No contact matches.</p>}
       </div>
     </Popover>
   )
