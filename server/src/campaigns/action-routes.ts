@@ -87,7 +87,7 @@ export function campaignActionRoutes(app: App, { db }: Deps) {
     '/campaigns/:id/resume',
     {
       config: { ...config, refusals: ['CONFLICT', 'BILLING_LIMIT_EXCEEDED'] },
-      schema: { tags, summary: 'Resume a campaign', description: 'Nobody gets the email twice.', params, response },
+      schema: { tags, summary: 'Resume a campaign', description: 'No recipient gets the email twice.', params, response },
     },
     async (req) => {
       const { id, projectId } = await getCampaign(db, { projectId: req.project.id, id: req.params.id })
