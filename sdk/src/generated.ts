@@ -1319,7 +1319,9 @@ export type WorkflowExecutionItem = {
   completedAt: string | null
   createdAt: string
   updatedAt: string
+  /** Version of the graph that it follows. */
   version: number
+  /** When it goes on at the latest. */
   dueAt: string | null
   contact: {
     id: string
@@ -1349,8 +1351,11 @@ export type WorkflowItem = {
   updatedAt: string
   _count: {
     steps: number
+    /** Without those that were deleted by age, as the other counts. */
     executions: number
+    /** RUNNING or WAITING. */
     active: number
+    /** COMPLETED or EXITED. */
     finished: number
     failed: number
     cancelled: number
@@ -1934,9 +1939,11 @@ export interface Operations {
       segmentId?: string
       /** Case-insensitive search in name, subject and sender address. */
       search?: string
+      /** By the date that matters: when the campaign was sent, is being sent since, or is scheduled for; of a draft or a cancelled one its last change. */
       dateFrom?: string
+      /** As `dateFrom`. A date means the whole day in UTC. */
       dateTo?: string
-      /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
+      /** `name` or `date` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
       dir?: string
@@ -2512,7 +2519,7 @@ export interface Operations {
   /**
    * Resume a campaign
    *
-   * Nobody gets the email twice.
+   * No recipient gets the email twice.
    */
   'POST /campaigns/{id}/resume': {
     params: {
@@ -2527,7 +2534,7 @@ export interface Operations {
   /**
    * Send or schedule a campaign
    *
-   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. A scheduled campaign is then paused when it is due. A scheduled campaign is scheduled anew.
+   * Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. A scheduled campaign is scheduled anew.
    */
   'POST /campaigns/{id}/send': {
     params: {
@@ -3186,8 +3193,11 @@ export interface Operations {
       createdFrom?: string
       /** A time, or a date, which means the whole day in UTC. */
       createdTo?: string
+      /** Emails to which this happened; opens and clicks by people. As in the figures of analytics, without test emails and received ones. */
       fact?: 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed'
+      /** The fact happened at this time or later. Counts only with `fact`. */
       factFrom?: string
+      /** The fact happened at this time or earlier. Counts only with `fact`. */
       factTo?: string
       /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
       search?: string
@@ -3238,6 +3248,12 @@ export interface Operations {
         createdFrom?: string
         /** A time, or a date, which means the whole day in UTC. */
         createdTo?: string
+        /** Emails to which this happened; opens and clicks by people. As in the figures of analytics, without test emails and received ones. */
+        fact?: 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed'
+        /** The fact happened at this time or later. Counts only with `fact`. */
+        factFrom?: string
+        /** The fact happened at this time or earlier. Counts only with `fact`. */
+        factTo?: string
         /** An address or part of it, part of the subject, the id of an email, a Message-ID, or the `X-Request-ID` of the call that sent it. */
         search?: string
         status?: (
@@ -5365,11 +5381,14 @@ export interface Operations {
       page?: number
       /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
       pageSize?: number
+      /** One or several, also separated by commas. */
       status?: ('RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED')[]
       /** Executions that are at this step, or ended there. */
       stepId?: string
       contactId?: string
+      /** A time, or a date, which means the whole day in UTC. */
       startedFrom?: string
+      /** A time, or a date, which means the whole day in UTC. */
       startedTo?: string
     }
     headers: undefined
@@ -5418,7 +5437,9 @@ export interface Operations {
       /** Executions that are at this step. */
       stepId?: string
       contactId?: string
+      /** A time, or a date, which means the whole day in UTC. */
       startedFrom?: string
+      /** A time, or a date, which means the whole day in UTC. */
       startedTo?: string
     }
     headers: undefined
@@ -5991,11 +6012,11 @@ export class CampaignsApi extends Resource {
   readonly resend = (id: string, body: Body<'POST /campaigns/{id}/resend'> = {}, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/resend'>> =>
     this.call('POST /campaigns/{id}/resend', { params: { id }, body }, options)
 
-  /** Resume a campaign. Nobody gets the email twice. */
+  /** Resume a campaign. No recipient gets the email twice. */
   readonly resume = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/resume'>> =>
     this.call('POST /campaigns/{id}/resume', { params: { id } }, options)
 
-  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. A scheduled campaign is then paused when it is due. A scheduled campaign is scheduled anew. */
+  /** Send or schedule a campaign. Its recipients are the contacts that match the audience when it starts and may get the email then. Refused with 400 if there are none, and with 402 if they are more than the billing limit allows. With `scheduledFor` it is paused instead when it is due. A scheduled campaign is scheduled anew. */
   readonly send = (id: string, body: Body<'POST /campaigns/{id}/send'> = {}, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/send'>> =>
     this.call('POST /campaigns/{id}/send', { params: { id }, body }, options)
 

@@ -3,7 +3,6 @@ import { many, type Tx } from '../db/index.ts'
 import { newId } from '../lib/id.ts'
 import { startedSql } from './execution.ts'
 import { addFigures, figureOfEnd } from './figures.ts'
-import { addFigures, figureOfEnd } from './figures.ts'
 import { IS_ACTIVE } from './listeners.ts'
 import { recordExecutionEnds } from './record-ends.ts'
 

@@ -96,10 +96,10 @@ const COMPARED = 10
  * count no ends. One statement reads executions, figures and appended rows, so it needs no lock against workers that count. Returns the
  * number of workflows: 0 when none is due.
  */
-export const compareFigures = (tx: Tx) =>
-  countAffected(
+export const compareFigures = async (tx: Tx) => {
+  const { compared } = await one(
     tx,
-    sql`
+    sql<{ compared: number }>`
       with due as materialized (
         select project_id, id from workflows where executions_counted_at is null or executions_counted_at < now() - interval '1 day'
         order by executions_counted_at nulls first, project_id, id limit ${COMPARED} for no key update skip locked
@@ -128,6 +128,8 @@ export const compareFigures = (tx: Tx) =>
         insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
         select project_id, id, id, kind, sum(n) from differences group by 1, 2, 3, 4 having sum(n) <> 0 order by 1, 2, 4
       )
-      select from due
+      select count(*)::int as compared from due
     `,
   )
+  return compared
+}
