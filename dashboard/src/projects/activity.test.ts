@@ -25,5 +25,5 @@ test('what is due reads as a sentence', () => {
   expect(describeUpcoming({ ...base, type: 'campaign.scheduled', metadata: { campaignName: 'May news' } })).toBe('May news is sent')
   expect(
     describeUpcoming({ ...base, type: 'workflow.email.scheduled', contactEmail: 'ada@example.com', metadata: { workflowName: 'Trial' } }),
-  ).toBe('ada@example.com goes on in Trial')
+  ).toBe('ada@example.com continues in Trial')
 })
