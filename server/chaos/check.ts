@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { connect, many, type Tx } from '../src/db/index.ts'
 import { createLog } from '../src/lib/log.ts'
+import { checkMailCounters } from './mail-counters-check.ts'
 
 /** A rule that does not hold, and its counterexamples. */
 export type Broken = { rule: string; cases: string[] }
@@ -45,7 +46,11 @@ export const checkRules =
   }
 
 /** Contacts, events, consents and counters agree with each other, whatever was sent. */
-export const checkAgreement = (projectId: string) =>
+export const checkAgreement =
+  (projectId: string): Check =>
+  async (tx) => [...(await checkContacts(projectId)(tx)), ...(await checkMailCounters(projectId)(tx))]
+
+const checkContacts = (projectId: string) =>
   checkRules({
     'event counters that differ from the events': sql`
       select coalesce(c.name, e.name) as name, coalesce(c.day, e.day) as day, c.count as counted, e.count as there

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startRollups } from '../src/analytics/fold.ts'
 import { startCampaignWork } from '../src/campaigns/work.ts'
 import { connect } from '../src/db/index.ts'
 import { announce } from '../src/db/presence.ts'
@@ -9,7 +11,7 @@ import { createLog } from '../src/lib/log.ts'
 import { readMasterKey } from '../src/lib/master-key.ts'
 import { deriveSecrets } from '../src/lib/secrets.ts'
 import { recheckSegments } from '../src/segments/recheck.ts'
-import { outgoingEmail } from '../src/worker.ts'
+import { countEmailsEvery, outgoingEmail } from '../src/worker.ts'
 import { buildWorkerApp } from '../src/worker-app.ts'
 import { startWorkflowEngine } from '../src/workflows/engine.ts'
 import { reactForWorkflows } from '../src/workflows/react.ts'
@@ -25,7 +27,11 @@ const TIMING = {
   pauses: { providerMs: 100, maxProviderMs: 500, domainMs: 200, maxDomainMs: 1_000, probeMs: 3_000 },
 }
 
-// A process that sends, starts campaigns and advances workflows, as workers do.
+const COUNT_MS = 500
+const START_ATTEMPTS = 40
+const START_WAIT_MS = 500
+
+// A process that sends, starts campaigns, advances workflows and adds up what happened, as workers do.
 const stops: (() => Promise<unknown>)[] = []
 process.once('SIGTERM', async () => {
   for (const stop of stops.toReversed()) await stop()
@@ -49,10 +55,26 @@ const way = outgoingEmail(deps)
 stops.push(way.transport.close)
 const ownDb = connect({ url, max: 4, log })
 stops.push(() => ownDb.destroy())
-const sender = await startSender({ ...deps, ownDb, url, worker: presence.key, isHeld: presence.isHeld, ...way, timing: TIMING })
+const { isHeld } = presence
+const start = () => startSender({ ...deps, ownDb, url, worker: presence.key, isHeld, ...way, timing: TIMING })
+const sender = await startWithDatabase(start)
 stops.push(sender.stop)
 stops.push(startNotifications(deps).stop)
-stops.push(startCampaignWork({ ...deps, isHeld: presence.isHeld }).stop)
+stops.push(startCampaignWork({ ...deps, isHeld }).stop)
 const handlers = { segment: recheckSegments, workflow: reactForWorkflows }
-stops.push((await startDispatcher({ ...deps, url, isHeld: presence.isHeld, handlers })).stop)
-stops.push(startWorkflowEngine({ ...deps, url, isHeld: presence.isHeld }).stop)
+stops.push((await startDispatcher({ ...deps, url, isHeld, handlers })).stop)
+stops.push(startWorkflowEngine({ ...deps, url, isHeld }).stop)
+stops.push(startRollups({ ...deps, isHeld }).stop)
+stops.push(countEmailsEvery(COUNT_MS, deps, isHeld).stop)
+
+/** The database may be killed between the moment at which this process is ready and the first query of the sender. */
+async function startWithDatabase<T>(start: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start()
+    } catch (err) {
+      if (attempt === START_ATTEMPTS) throw err
+      await sleep(START_WAIT_MS)
+    }
+  }
+}

@@ -188,7 +188,7 @@ const accountEmailDeps = ({ config, log, secrets }: Pick<Deps, 'config' | 'log' 
 const COUNT_MS = 2_000
 
 /** Adds up accepted and sent emails, for caps, billing and reputation. */
-function countEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
+export function countEmailsEvery(ms: number, deps: Deps, isHeld: () => boolean) {
   const listeners = [addToReputations, addToMeters, createUsageWarner(accountEmailDeps(deps))]
   return every(
     ms,
