@@ -18,7 +18,7 @@ import { CheckResult } from './import-check.tsx'
 import { ImportColumns } from './import-columns.tsx'
 import { ImportFile } from './import-file.tsx'
 import { ImportResult } from './import-result.tsx'
-import { type ImportCheck, joinChecks } from './join-checks.ts'
+import { countRows, type ImportCheck, joinChecks } from './join-checks.ts'
 import { fieldsQuery, segmentsQuery } from './queries.ts'
 
 const ROUTE = '/app/p/$projectId/contacts/import'
@@ -58,15 +58,17 @@ function Mapped({ file, targets, onTargets }: MappedProps) {
     mutationFn: async () => {
       const checks: ImportCheck[] = []
       // A dry run never has a job. One after the other: the server checks one file of a project at a time.
-      for (const part of file.parts) checks.push((await api.contacts.import(part, { mapping, dryRun: 'true' })) as ImportCheck)
-      return joinChecks(checks)
+      for (const part of file.parts)
+        checks.push((await api.contacts.import(part, { mapping, dryRun: 'true', rowsBefore: String(countRows(checks)) })) as ImportCheck)
+      return checks
     },
   })
   const start = useMutation({
-    mutationFn: async () => {
+    mutationFn: async (checks: ImportCheck[]) => {
       const jobs: string[] = []
       for (const [index, part] of file.parts.entries()) {
-        const queued = await api.contacts.import(part, { mapping, ...(segmentId && { segmentId }) })
+        const rowsBefore = String(countRows(checks.slice(0, index)))
+        const queued = await api.contacts.import(part, { mapping, rowsBefore, ...(segmentId && { segmentId }) })
         if (!('jobId' in queued)) continue
         jobs.push(queued.jobId)
         const number = file.parts.length > 1 ? `, part ${index + 1} of ${file.parts.length}` : ''
@@ -81,6 +83,7 @@ function Mapped({ file, targets, onTargets }: MappedProps) {
   })
   const problem = mappingProblem(file.columns, targets)
   const error = check.error ?? start.error
+  const checked = check.data && joinChecks(check.data)
   return (
     <>
       <ImportColumns
@@ -93,16 +96,16 @@ function Mapped({ file, targets, onTargets }: MappedProps) {
       />
       <ImportOptions segmentId={segmentId} onSegment={setSegmentId} />
       {error && <Banner tone="danger">{explain(error)}</Banner>}
-      {check.data && <CheckResult check={check.data} />}
+      {checked && <CheckResult check={checked} />}
       <div className="flex flex-wrap items-center gap-3">
-        {check.data ? (
+        {checked ? (
           <Button
             variant="primary"
             busy={start.isPending}
-            disabled={check.data.validCount === 0 || check.data.fileError !== null}
-            onClick={() => start.mutate()}
+            disabled={checked.validCount === 0 || checked.fileError !== null}
+            onClick={() => start.mutate(check.data ?? [])}
           >
-            Import {countOf(check.data.validCount, ROWS)}
+            Import {countOf(checked.validCount, ROWS)}
           </Button>
         ) : (
           <Button variant="primary" busy={check.isPending} disabled={problem !== undefined} onClick={() => check.mutate()}>
@@ -110,7 +113,7 @@ function Mapped({ file, targets, onTargets }: MappedProps) {
           </Button>
         )}
         <p className="text-muted text-ui" role="status">
-          {problem ?? (check.data ? 'It runs in the background: you can leave this page.' : 'Nothing is changed yet.')}
+          {problem ?? (checked ? 'It runs in the background: you can leave this page.' : 'Nothing is changed yet.')}
         </p>
       </div>
     </>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ImportCheck, joinChecks } from './join-checks.ts'
+import { countRows, type ImportCheck, joinChecks } from './join-checks.ts'
 
 const check = (more: Partial<ImportCheck>): ImportCheck => ({
   dryRun: true,
@@ -19,9 +19,12 @@ const check = (more: Partial<ImportCheck>): ImportCheck => ({
   ...more,
 })
 
-test('the parts of a file are checked as one: counts add up, and rows are numbered through the file', () => {
-  const joined = joinChecks([check({}), check({ fileError: 'Line 3 opens a quote.' }), check({ knownCount: 2 })])
+test('the parts of a file are checked as one: counts add up', () => {
+  const bad = (row: number) => [{ row, email: 'x', error: 'Not a valid email address' }]
+  const checks = [check({}), check({ fileError: 'Line 3 opens a quote.', errors: bad(13) }), check({ knownCount: 2, errors: bad(23) })]
+  const joined = joinChecks(checks)
   expect(joined).toMatchObject({ totalRows: 30, validCount: 27, failureCount: 3, knownCount: 2, fileError: 'Line 3 opens a quote.' })
   expect(joined.errors.map(({ row }) => row)).toEqual([3, 13, 23])
   expect(joinChecks([check({})])).toEqual(check({}))
+  expect([countRows([]), countRows(checks.slice(0, 2))]).toEqual([0, 20])
 })

@@ -6,15 +6,14 @@ export type ImportCheck = Extract<Result<'POST /contacts/import'>, { dryRun: tru
 const SHOWN = 100
 
 /** The check of a file that was sent in parts. An address that several parts have counts in each. */
-export function joinChecks([first, ...others]: ImportCheck[]): ImportCheck {
-  return others.reduce(joinTwo, first!)
-}
+export const joinChecks = ([first, ...others]: ImportCheck[]): ImportCheck => others.reduce(joinTwo, first!)
+
+/** Rows of the parts that were checked, by which the rows of the next part are numbered. */
+export const countRows = (checks: Pick<ImportCheck, 'totalRows'>[]) => checks.reduce((sum, { totalRows }) => sum + totalRows, 0)
 
 function joinTwo(before: ImportCheck, next: ImportCheck): ImportCheck {
   const sum = (key: (typeof COUNTS)[number]) => [key, before[key] + next[key]] as const
-  /** Rows are numbered within their part, in which row 1 is the header. */
-  const join = <Row extends { row: number }>(rows: Row[], more: Row[]) =>
-    [...rows, ...more.map((row) => ({ ...row, row: row.row + before.totalRows }))].slice(0, SHOWN)
+  const join = <Row>(rows: Row[], more: Row[]) => [...rows, ...more].slice(0, SHOWN)
   return {
     ...before,
     ...Object.fromEntries(COUNTS.map(sum)),
