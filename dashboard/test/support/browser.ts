@@ -1,14 +1,7 @@
-import sparticuz from '@sparticuz/chromium'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page, Request } from 'playwright-core'
 
 export const PASSWORD = 'four unrelated words'
 export const PHONE = { viewport: { width: 375, height: 812 } }
-
-export async function launchBrowser(): Promise<Browser> {
-  // A closing page must not end the browser, and the browser's own security must be on.
-  const args = sparticuz.args.filter((arg) => !['--single-process', '--disable-web-security'].includes(arg))
-  return chromium.launch({ executablePath: await sparticuz.executablePath(), args: [...args, '--no-sandbox'] })
-}
 
 /**
  * `errors` gets exceptions, console errors, violations of the content security policy, and failed requests such as `404 GET /contacts/x`.

@@ -1,7 +1,8 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { launchBrowser } from '../../../server/test/support/launch-browser.ts'
 import { startSterna } from '../../../server/test/support/process.ts'
-import { launchBrowser, newProject, openContext, openPage, signUp } from './browser.ts'
+import { newProject, openContext, openPage, signUp } from './browser.ts'
 
 /** One server and one browser for the tests of a file. Each test fails on any error in a page and on any failed request. */
 export function startDashboard() {

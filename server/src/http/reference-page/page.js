@@ -32,11 +32,28 @@
 
   /** One origin needs no choice of servers, and a link inside a button is no use: opening an operation changes the URL anyway. */
   function calmer() {
-    return { components: { DeepLink: ({ text }) => text, ServersContainer: () => null } }
+    return { components: { DeepLink: ({ text }) => text, ServersContainer: () => null }, fn: { opsFilter: search } }
+  }
+
+  /** Sections with the operations that have every word in their name, path, method or section. The browser finds only those in sight. */
+  function search(sections, phrase) {
+    const words = phrase.toLowerCase().split(/\s+/)
+    const isFound = (operation, section) => {
+      const { method, path } = operation.toObject()
+      const text = [method, path, operation.getIn(['operation', 'summary']), section].join(' ').toLowerCase()
+      return words.every((word) => text.includes(word))
+    }
+    return sections
+      .map((section, name) => section.update('operations', (operations) => operations.filter((each) => isFound(each, name))))
+      .filter((section) => section.get('operations').size > 0)
   }
 
   /** The library has lists of choices without a name, and examples that scroll but cannot be reached with the keyboard. */
   function makeAccessible() {
+    for (const field of document.querySelectorAll('.operation-filter-input:not([aria-label])')) {
+      field.placeholder = 'Search by name, path or section'
+      field.setAttribute('aria-label', 'Search operations')
+    }
     for (const example of document.querySelectorAll('pre.microlight:not([tabindex])')) example.tabIndex = 0
     for (const choice of document.querySelectorAll('[data-param-name] select:not([aria-label])')) {
       choice.setAttribute('aria-label', choice.closest('[data-param-name]').dataset.paramName)
