@@ -33,12 +33,11 @@ export function Page({ title, count, parent, description, actions, width = 'sett
   )
 }
 
-/** 56 px, stays at the top of the page on large screens. */
+/** 56 px, stays at the top of the page on large screens. On a phone, actions that leave too little room for the title are below it. */
 export function PageHeader({ title, count, parent, actions }: Pick<PageProps, 'title' | 'count' | 'parent' | 'actions'>) {
   return (
     <header className="z-20 flex min-h-14 flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-surface px-4 py-2.5 sm:px-6 lg:sticky lg:top-0 lg:px-8 lg:py-0">
-      {/* On a phone the buttons of a record go below its name, before the name is cut to a letter. */}
-      <div className={`flex min-w-0 flex-1 items-baseline gap-2 ${parent ? 'max-sm:basis-56' : ''}`}>
+      <div className="flex min-w-0 flex-auto items-baseline gap-2 sm:flex-1">
         {parent && (
           <>
             <span className="shrink-0 text-muted text-ui">{parent}</span>
@@ -69,7 +68,7 @@ export function PageTitle({ children }: { children: string }) {
     isFirstPage = false
   }, [children])
   return (
-    <h1 ref={heading} tabIndex={-1} className="truncate font-semibold text-title outline-none">
+    <h1 ref={heading} tabIndex={-1} className="wrap-break-word min-w-0 font-semibold text-title outline-none sm:truncate">
       {children}
     </h1>
   )
