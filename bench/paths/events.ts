@@ -53,7 +53,7 @@ export async function makePartitions(dataDir: string) {
   await db.destroy()
 }
 
-async function seedEvents(client: pg.Client, projectId: string, total: number) {
+export async function seedEvents(client: pg.Client, projectId: string, total: number) {
   const start = Date.now() - DAYS * DAY_MS
   for (let from = 1; from <= total; from += PAGE) {
     await client.query(

@@ -1,0 +1,73 @@
+/**
+ * Times the change from page to page in a project with as many contacts, events and emails as the benchmark has: `npm run page-times`.
+ * `BENCH_SCALE` is 0.1 unless set: 100,000 contacts and emails, 1,000,000 events.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { makePartitions, seedEvents } from '../../bench/paths/events.ts'
+import { connectToBench, scaled, seedContacts } from '../../bench/seed.ts'
+import { launchBrowser } from '../../server/test/support/launch-browser.ts'
+import { startNode } from '../../server/test/support/process.ts'
+import { openPage, signUp, visitPage } from '../test/support/browser.ts'
+import { FULL_ONLY, fillPath, PAGES } from '../test/support/pages.ts'
+import { seedProject } from '../test/support/seed.ts'
+
+const ROUNDS = 5
+const GOAL_MS = 300
+const EVENTS = 10_000_000
+const EMAILS = 1_000_000
+const scale = Number(process.env.BENCH_SCALE ?? 0.1)
+
+/** Copies of one email, all sent. */
+const seedEmails = (client: pg.Client, emailId: string, count: number) =>
+  client.query(
+    `insert into emails (project_id, id, content_id, contact_id, to_address, source_type, message_id, lane, stream_id, state, sent_at)
+     select project_id, gen_random_uuid(), content_id, contact_id, 'r' || n || '@example.com', source_type, gen_random_uuid() || '@x.example', lane,
+       stream_id, 'sent', now()
+     from emails, generate_series(1, $2::int) n where id = $1`,
+    [emailId, count],
+  )
+
+async function seedLargeProject(dataDir: string, projectId: string, emailId: string) {
+  await makePartitions(dataDir)
+  const client = await connectToBench(dataDir)
+  try {
+    await seedContacts(client, projectId, scale)
+    await seedEvents(client, projectId, scaled(EVENTS, scale))
+    await seedEmails(client, emailId, scaled(EMAILS, scale))
+    await client.query('vacuum analyze emails')
+  } finally {
+    await client.end()
+  }
+}
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+const data = mkdtempSync(join(tmpdir(), 'sterna-page-times-'))
+const [sterna, browser] = await Promise.all([startNode({ DATA_DIR: data, RATE_LIMIT_PER_MINUTE: '0' }), launchBrowser()])
+const errors: string[] = []
+try {
+  const page = await openPage(browser, sterna.url, errors, { viewport: { width: 1440, height: 900 } })
+  const project = await signUp(page, 'owner@example.com', 'Large')
+  const { ids } = await seedProject(page, project)
+  await seedLargeProject(data, project.id, ids.email)
+  const times = new Map<string, number[]>()
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, path] of Object.entries({ ...PAGES, ...FULL_ONLY })) {
+      const ms = await visitPage(page, fillPath(path, project.id, ids))
+      // The first round loads the code of each page; 0 means that the whole dashboard was loaded anew.
+      if (round > 0 && ms > 0) times.set(name, [...(times.get(name) ?? []), ms])
+    }
+  }
+  const sorted = [...times].map(([name, all]) => [name, median(all)] as const).sort(([, a], [, b]) => b - a)
+  for (const [name, ms] of sorted)
+    console.log(`${Math.round(ms).toString().padStart(6)} ms  ${name}${ms > GOAL_MS ? '  over the goal' : ''}`)
+  console.log(`page change: median ${Math.round(median(sorted.map(([, ms]) => ms)))} ms, goal ${GOAL_MS} ms, scale ${scale}`)
+} finally {
+  await browser.close()
+  await sterna.stop()
+  rmSync(data, { recursive: true, force: true })
+}
+if (errors.length > 0) console.error(errors.join('\n'))
