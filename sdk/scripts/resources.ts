@@ -97,20 +97,24 @@ function printMethod(endpoint: Endpoint): string {
 
 function printIterator(endpoint: Endpoint): string[] {
   const { name, method, operation, list } = endpoint
-  if (!list || (list.paging === 'whole' && !method.startsWith('list'))) return []
-  const { params } = argumentsOf(endpoint)
+  if (!list) return []
+  const { params, input } = argumentsOf(endpoint)
   const given = params.map((param) => `${param.name}, `).join('')
   const iterator = `all${pascal(method.replace(/^list/, ''))}`
   const bound = { name: '{ max, ...options }', type: 'CallOptions & Bound', fallback: '{}' }
-  const doc = `  /** Iterates over all items of \`${method}\`, page by page. */\n`
   if (list.paging === 'whole') {
-    const item = `Result<'${name}'>[number]`
+    const call = `this.${method}(${given}${input.map((argument) => `${argument.name}, `).join('')}options)`
+    const [item, read] = list.items
+      ? [`Result<'${name}'>['${list.items}'][number]`, `${call}.then(({ ${list.items} }) => ${list.items})`]
+      : [`Result<'${name}'>[number]`, call]
     return [
-      `${doc}  readonly ${iterator} = (${printArguments([...params, bound])}): Items<${item}> =>
-    iterateWhole(() => this.${method}(${given}options), { max })
+      `  /** Iterates over all items of \`${method}\`. */
+  readonly ${iterator} = (${printArguments([...params, ...input, bound])}): Items<${item}> =>
+    iterateWhole(() => ${read}, { max })
 `,
     ]
   }
+  const doc = `  /** Iterates over all items of \`${method}\`, page by page. */\n`
   const [iterate, position] = list.paging === 'cursor' ? ['iterateByCursor', 'cursor'] : ['iterateByPage', 'page']
   // Some lists call the size of a page `limit`, others `pageSize`; some take a page number beside the cursor.
   const queries = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query').map((parameter) => parameter.name)
@@ -149,7 +153,10 @@ function resolve(schema: Schema | undefined, { components }: Document): Known | 
   return schema.$ref ? resolve(components?.schemas?.[schema.$ref.split('/').at(-1)!], { components }) : schema
 }
 
-/** How a response is paged, and the property with its items. */
+/** What a list may say about itself beside its items. */
+const ABOUT_ITEMS = new Set(['count', 'truncated'])
+
+/** How a response is paged, and the property with its items. A response with one array and nothing else is a list without pages. */
 function listOf({ responses = {} }: DocumentedOperation, document: Document): List | undefined {
   const schema = resolve(jsonOf(responses['200']?.content), document)
   if (schema?.type === 'array') return { paging: 'whole', items: '' }
@@ -157,7 +164,9 @@ function listOf({ responses = {} }: DocumentedOperation, document: Document): Li
   const paging = properties.cursor && properties.hasMore ? 'cursor' : properties.totalPages ? 'page' : undefined
   const arrays = Object.keys(properties).filter((key) => resolve(properties[key], document)?.type === 'array')
   const items = arrays.includes('data') ? 'data' : arrays[0]
-  return paging && items ? { paging, items } : undefined
+  if (!items) return undefined
+  const isWhole = Object.keys(properties).every((key) => key === items || ABOUT_ITEMS.has(key))
+  return paging ? { paging, items } : isWhole ? { paging: 'whole', items } : undefined
 }
 
 export function isDownload({ responses = {} }: DocumentedOperation): boolean {

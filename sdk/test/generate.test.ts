@@ -172,6 +172,7 @@ test('an operation becomes a method, and a list an iterator as well', () => {
         },
       },
       '/things/{id}/parts': { get: { parameters: [id, query('page'), query('pageSize')], responses: json(page) } },
+      '/things/{id}/labels': { get: { parameters: [id, query('like')], responses: json({ properties: { labels: items, count: {} } }) } },
       '/things/{id}/picture': { post: { parameters: [id], requestBody: { content: { 'multipart/form-data': { schema: form } } } } },
       '/things.csv': { get: { responses: { 200: { content: { 'text/csv': {} } } } } },
     },
@@ -216,6 +217,13 @@ test('an operation becomes a method, and a list an iterator as well', () => {
           (page) => page.things,
           { max, pageSize: query.pageSize },
         )
+
+      readonly labels = (id: string, query: Query<'GET /things/{id}/labels'> = {}, options: CallOptions = {}): Promise<Result<'GET /things/{id}/labels'>> =>
+        this.call('GET /things/{id}/labels', { params: { id }, query }, options)
+
+      /** Iterates over all items of \`labels\`. */
+      readonly allLabels = (id: string, query: Query<'GET /things/{id}/labels'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things/{id}/labels'>['labels'][number]> =>
+        iterateWhole(() => this.labels(id, query, options).then(({ labels }) => labels), { max })
 
       readonly picture = (id: string, file: Blob, fields: Omit<Body<'POST /things/{id}/picture'>, 'picture'> = {}, options: CallOptions = {}): Promise<Result<'POST /things/{id}/picture'>> =>
         this.call('POST /things/{id}/picture', { params: { id }, body: { ...fields, picture: file } }, options)

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import type { Sterna } from '../src/index.ts'
 import { errorOf, ok, refusal, useReplies } from './support/api.ts'
 
 const serve = useReplies()
@@ -14,24 +16,59 @@ async function idsOf(items: AsyncIterable<unknown>) {
   return ids
 }
 
-test('the executions of a workflow are read to their end, with the filters on every page', async () => {
+type Document = {
+  paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, { schema: object }> }> }>>
+  components: { schemas: Record<string, object> }
+}
+const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
+
+test('every list of the API has an iterator', () => {
+  const { paths, components }: Document = JSON.parse(read('../../docs/openapi.json'))
+  const methods = read('../src/generated.ts')
+  const shapeOf = (schema: { $ref?: string; type?: string; properties?: Record<string, object> } = {}): string[] => {
+    if (schema.$ref) return shapeOf(components.schemas[schema.$ref.split('/').at(-1)!])
+    return schema.type === 'array' ? ['items'] : Object.keys(schema.properties ?? {})
+  }
+  const lists = Object.entries(paths).flatMap(([path, { get }]) => {
+    const shape = shapeOf(get?.responses['200']?.content?.['application/json']?.schema)
+    const isPaged = shape.includes('hasMore') || shape.includes('totalPages')
+    return isPaged || shape.join() === 'data' || shape.join() === 'items' ? [`GET ${path}`] : []
+  })
+  const hasIterator = (name: string) => methods.includes(`Items<Result<'${name}'>`)
+  expect(lists.filter((name) => !hasIterator(name))).toEqual([])
+  expect(lists).toEqual(
+    expect.arrayContaining(['GET /segments', 'GET /campaigns/{id}/recipients', 'GET /workflows', 'GET /activity', 'GET /domains/project/{projectId}']),
+  )
+})
+
+test.each<[string, (client: Sterna) => AsyncIterable<unknown>]>([
+  ['/contacts?subscribed=true&limit=100', ({ contacts }) => contacts.all({ subscribed: true })],
+  ['/segments/s1/contacts?limit=100', ({ segments }) => segments.allContacts('s1')],
+  ['/segments/s1/history?limit=100', ({ segments }) => segments.allHistory('s1')],
+  ['/campaigns/c1/recipients?outcome=failed&limit=100', ({ campaigns }) => campaigns.allRecipients('c1', { outcome: 'failed' })],
+  ['/campaigns/c1/excluded?limit=100', ({ campaigns }) => campaigns.allExcluded('c1')],
+  ['/activity?limit=100', ({ activity }) => activity.all()],
+])('GET %s is read to its end, with the filters on every page', async (path, iterate) => {
+  const { client, requests } = await serve([cursorPage([1, 2], 'x'), cursorPage([3], null)])
+  expect(await idsOf(iterate(client))).toEqual(['c1', 'c2', 'c3'])
+  expect(requests.map(({ line }) => line)).toEqual([`GET ${path}`, `GET ${path}&cursor=x`])
+})
+
+test.each<[string, (client: Sterna) => AsyncIterable<unknown>]>([
+  ['/campaigns?status=SENT&pageSize=100', ({ campaigns }) => campaigns.all({ status: 'SENT' })],
+  ['/workflows?pageSize=100', ({ workflows }) => workflows.all()],
+  ['/workflows/w1/executions?status=WAITING&pageSize=100', ({ workflows }) => workflows.allExecutions('w1', { status: 'WAITING' })],
+])('GET %s is read by page numbers, with the filters on every page', async (path, iterate) => {
   const { client, requests } = await serve([numberedPage([1, 2], 1, 2), numberedPage([3], 2, 2)])
-  expect(await idsOf(client.workflows.allExecutions('w1', { status: 'WAITING' }))).toEqual(['c1', 'c2', 'c3'])
-  expect(requests.map(({ line }) => line)).toEqual([
-    'GET /workflows/w1/executions?status=WAITING&pageSize=100&page=1',
-    'GET /workflows/w1/executions?status=WAITING&pageSize=100&page=2',
-  ])
+  expect(await idsOf(iterate(client))).toEqual(['c1', 'c2', 'c3'])
+  expect(requests.map(({ line }) => line)).toEqual([`GET ${path}&page=1`, `GET ${path}&page=2`])
 })
 
 describe('a list with cursors', () => {
   test('is read to its end, with the filters on every page', async () => {
     const { client, requests } = await serve([cursorPage([1, 2], 'x'), cursorPage([3, 4], 'y'), cursorPage([5], null)])
     expect(await idsOf(client.contacts.all({ subscribed: true }))).toEqual(['c1', 'c2', 'c3', 'c4', 'c5'])
-    expect(requests.map(({ line }) => line)).toEqual([
-      'GET /contacts?subscribed=true&limit=100',
-      'GET /contacts?subscribed=true&limit=100&cursor=x',
-      'GET /contacts?subscribed=true&limit=100&cursor=y',
-    ])
+    expect(requests.at(-1)!.line).toBe('GET /contacts?subscribed=true&limit=100&cursor=y')
   })
 
   test('is read one page ahead of the loop at most', async () => {
@@ -118,6 +155,17 @@ describe('a list without pages', () => {
     const { client, requests } = await serve([ok(contacts(1, 2))])
     expect(await idsOf(client.domains.all())).toEqual(['c1', 'c2'])
     expect(await idsOf(client.projects.all({ max: 1 }))).toEqual(['c1'])
-    expect(requests.map(({ line }) => line)).toEqual(['GET /domains/project/current', 'GET /users/@me/projects'])
+    expect(await idsOf(client.contacts.allSegments('p1'))).toEqual(['c1', 'c2'])
+    expect(requests.map(({ line }) => line)).toEqual([
+      'GET /domains/project/current',
+      'GET /users/@me/projects',
+      'GET /contacts/p1/segments',
+    ])
+  })
+
+  test('is read the same way from its only property', async () => {
+    const { client, requests } = await serve([ok({ activities: contacts(1, 2) })])
+    expect(await idsOf(client.activity.allUpcoming({ limit: 5 }, { max: 1 }))).toEqual(['c1'])
+    expect(requests.map(({ line }) => line)).toEqual(['GET /activity/upcoming?limit=5'])
   })
 })
