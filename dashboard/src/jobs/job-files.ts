@@ -17,6 +17,17 @@ async function download(answer: FileOfJob, name: string) {
 
 export const downloadFailedRows = ({ id, projectId }: Job) => download(apiOf(projectId).contacts.importErrors(id), 'failed-rows.csv')
 
-export const downloadExport = ({ id, projectId }: Job) => download(apiOf(projectId).contacts.exportFile(id), 'contacts.csv')
+/** Kinds of jobs whose result is a file. */
+const EXPORTS: Record<string, { resource: 'contacts' | 'campaigns' | 'emails' | 'suppressions'; name: string }> = {
+  export: { resource: 'contacts', name: 'contacts.csv' },
+  'campaign-export': { resource: 'campaigns', name: 'recipients.csv' },
+  'email-export': { resource: 'emails', name: 'emails.csv' },
+  'suppression-export': { resource: 'suppressions', name: 'suppressions.csv' },
+}
 
-export const downloadCampaignExport = ({ id, projectId }: Job) => download(apiOf(projectId).campaigns.exportFile(id), 'recipients.csv')
+export const hasFile = (type: string) => Object.hasOwn(EXPORTS, type)
+
+export function downloadExport({ id, projectId, type }: Job & { type: string }) {
+  const { resource, name } = EXPORTS[type]!
+  return download(apiOf(projectId)[resource].exportFile(id), name)
+}

@@ -36,6 +36,8 @@ const LABELS: Record<string, string> = {
   import: 'Import contacts',
   export: 'Export contacts',
   'campaign-export': 'Export recipients',
+  'email-export': 'Export emails',
+  'suppression-export': 'Export suppressions',
   'campaign-copy-to-segment': 'Copy recipients to a segment',
   'bulk-subscribe': 'Subscribe contacts',
   'bulk-unsubscribe': 'Unsubscribe contacts',

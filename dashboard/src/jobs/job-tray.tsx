@@ -8,7 +8,7 @@ import { IconButton } from '../ui/button.tsx'
 import { explain } from '../ui/explain.ts'
 import { Progress } from '../ui/progress.tsx'
 import { Status } from '../ui/status.tsx'
-import { downloadCampaignExport, downloadExport, downloadFailedRows } from './job-files.ts'
+import { downloadExport, downloadFailedRows, hasFile } from './job-files.ts'
 import { describeResult, hasFailures, isOver, labelOf } from './job-result.ts'
 import { dismissJob, type OwnJob, useOwnJobs } from './own-jobs.ts'
 import { activeJobsQuery, jobQuery } from './queries.ts'
@@ -53,9 +53,6 @@ function OwnItem({ job: { id, label }, onDismiss }: { job: OwnJob; onDismiss: (i
   return <TrayItem label={label} job={query.data} error={query.error} onDismiss={() => onDismiss(id)} />
 }
 
-/** Jobs whose result is a file. */
-const DOWNLOADS: Record<string, typeof downloadExport> = { export: downloadExport, 'campaign-export': downloadCampaignExport }
-
 type TrayItemProps = { label: string; job: Job | undefined; error: Error | null; onDismiss: () => void }
 
 function TrayItem({ label, job, error, onDismiss }: TrayItemProps) {
@@ -79,8 +76,8 @@ function TrayItem({ label, job, error, onDismiss }: TrayItemProps) {
           Download the failed rows
         </button>
       )}
-      {job && job.state === 'completed' && DOWNLOADS[job.type] && (
-        <button type="button" className="link" onClick={() => DOWNLOADS[job.type]!({ id: job.id, projectId: project.id })}>
+      {job && job.state === 'completed' && hasFile(job.type) && (
+        <button type="button" className="link" onClick={() => downloadExport({ id: job.id, projectId: project.id, type: job.type })}>
           Download the file
         </button>
       )}

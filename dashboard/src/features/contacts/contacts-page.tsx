@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Upload, Users } from 'lucide-react'
 import { useState } from 'react'
+import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
@@ -15,11 +16,10 @@ import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AddContacts } from './add-contacts.tsx'
 import { BulkActions } from './bulk-actions.tsx'
-import { contactsQuery, readFieldFilter } from './contact-filter.ts'
+import { contactFilter, contactsQuery, readFieldFilter } from './contact-filter.ts'
 import { ContactMenu, DeleteContact } from './contact-menu.tsx'
 import { ContactPeek } from './contact-peek.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
-import { ExportContacts } from './export-contacts.tsx'
 import { FieldFilter } from './field-filter.tsx'
 import { fieldsQuery, segmentsQuery } from './queries.ts'
 import { SaveAsSegment } from './save-as-segment.tsx'
@@ -77,7 +77,12 @@ export function ContactsPage() {
           <>
             {/* On a phone they would leave no room for the title. */}
             <span className="max-sm:hidden sm:contents">
-              <ExportContacts request={list.request} total={list.total} about={list.isEstimate} />
+              <ExportList
+                noun={NOUN}
+                total={list.total}
+                about={list.isEstimate}
+                start={(api) => api.contacts.export(withFilter(contactFilter(list.request)))}
+              />
               <ImportLink />
             </span>
             <AddContacts />
@@ -122,6 +127,8 @@ function ImportLink() {
 }
 
 const rowId = ({ id }: Contact) => id
+
+const withFilter = <Filter extends object>(filter: Filter) => (Object.keys(filter).length > 0 ? { filter } : {})
 
 const COLUMNS: Column<Contact>[] = [
   { id: 'email', heading: 'Address', sort: 'email', cell: ({ email }) => <span title={email}>{email}</span> },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { emailsQuery } from './email-filter.ts'
+import { emailFilter, emailsQuery } from './email-filter.ts'
 
 const TEMPLATE = '0190a0b0-0000-7000-8000-0123456789ab'
 
@@ -15,7 +15,7 @@ test('the filters of the URL become the query of the API', () => {
     when: '2026-01-03..',
   }
   expect(emailsQuery({ q: 'receipt', limit: 25, cursor: 'abc', filters })).toEqual({
-    q: 'receipt',
+    search: 'receipt',
     limit: 25,
     cursor: 'abc',
     status: ['BOUNCED', 'FAILED'],
@@ -41,4 +41,8 @@ test('a time without a fact is that of sending', () => {
     factFrom: '2026-01-03',
     factTo: '2026-01-04',
   })
+})
+
+test('an export has the filters of the list, but not its page', () => {
+  expect(emailFilter({ q: 'receipt', filters: { status: 'FAILED' } })).toEqual({ search: 'receipt', status: ['FAILED'] })
 })

@@ -39,16 +39,20 @@ const isStatus = (value: string): value is Email['status'] => Object.hasOwn(STAT
 const isSource = (value: string | undefined): value is Email['sourceType'] => value !== undefined && Object.hasOwn(SOURCE_WORDS, value)
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
+export const emailsQuery = ({ limit, cursor, ...request }: ListRequest): Query => ({
+  limit,
+  ...(cursor && { cursor }),
+  ...emailFilter(request),
+})
+
 /** The filters of the URL as the API takes them. What it would refuse is left out: anyone can edit a URL. */
-export function emailsQuery({ q, limit, cursor, filters }: ListRequest): Query {
+export function emailFilter({ q, filters }: Pick<ListRequest, 'q' | 'filters'>) {
   const { from, to } = readRange(filters.created)
   const { from: since, to: until } = readRange(filters.when)
   const fact = isFact(filters.fact) ? filters.fact : since || until ? 'sent' : undefined
   const status = readChoices(filters.status).filter(isStatus)
   return {
-    limit,
-    ...(cursor && { cursor }),
-    ...(q && { q }),
+    ...(q && { search: q }),
     ...(status.length > 0 && { status }),
     ...(isSource(filters.source) && { sourceType: filters.source }),
     ...(filters.template && UUID.test(filters.template) && { templateId: filters.template }),

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Mails } from 'lucide-react'
 import { useState } from 'react'
+import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
@@ -13,7 +14,7 @@ import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
-import { emailsQuery, FACT_WORDS, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
+import { emailFilter, emailsQuery, FACT_WORDS, SOURCE_WORDS, STATUS_WORDS } from './email-filter.ts'
 import { EmailMenu, SuppressRecipient } from './email-menu.tsx'
 import { EmailPeek } from './email-peek.tsx'
 import { shownStatus, tookOf } from './email-story.ts'
@@ -72,7 +73,19 @@ export function EmailsPage() {
         bulk={(selection) => <ResendSelected selection={selection} rows={list.rows ?? []} onDone={list.setSelection} />}
         searchHint="Address, subject or id"
         byTime
-        actions={send('Send an email')}
+        actions={
+          <>
+            <span className="max-sm:hidden sm:contents">
+              <ExportList
+                noun={NOUN}
+                total={list.total}
+                about={list.isEstimate}
+                start={(api) => api.emails.export({ filter: emailFilter(list.request) })}
+              />
+            </span>
+            {send('Send an email')}
+          </>
+        }
         call={curl('GET', `/emails?limit=${list.request.limit}`)}
         firstRun={
           <FirstRun

@@ -1,30 +1,29 @@
 import type { Suppression } from '@sterna/sdk'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Ban, Download, ShieldOff } from 'lucide-react'
+import { Ban, ShieldOff } from 'lucide-react'
 import { useState } from 'react'
+import { ExportList } from '../../jobs/export-list.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
-import { useApi, useProject } from '../../projects/current.ts'
-import { Button, IconButton } from '../../ui/button.tsx'
+import { useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
 import { Count } from '../../ui/count.tsx'
 import { curl } from '../../ui/curl.ts'
 import type { Column } from '../../ui/data-table.tsx'
-import { explain } from '../../ui/explain.ts'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { MenuItem } from '../../ui/menu.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
-import { saveFile } from '../../ui/save-file.ts'
 import { Time } from '../../ui/time.tsx'
-import { toast } from '../../ui/toast.tsx'
 import { LiftSuppression } from './lift.tsx'
 import { figuresQuery } from './queries.ts'
 import { SuppressButton, SuppressDialog } from './suppress.tsx'
-import { nameOf, REASONS, suppressionsQuery } from './suppressions-query.ts'
+import { nameOf, REASONS, suppressionFilter, suppressionsQuery } from './suppressions-query.ts'
 import { TestAddress } from './test-address.tsx'
 
+const NOUN = { one: 'suppression', many: 'suppressions' }
 /** The server counts exactly up to here and estimates beyond. */
 const EXACT_UP_TO = 10_000
 
@@ -51,7 +50,7 @@ export function SuppressionsPage() {
     <>
       <ListPage
         title="Suppressions"
-        noun={{ one: 'suppression', many: 'suppressions' }}
+        noun={NOUN}
         list={list}
         columns={COLUMNS}
         rowLabel={nameOf}
@@ -68,7 +67,12 @@ export function SuppressionsPage() {
           <>
             {/* On a phone they would leave no room for the title. */}
             <span className="max-sm:hidden sm:contents">
-              <ExportButton />
+              <ExportList
+                noun={NOUN}
+                total={list.total}
+                about={list.isEstimate}
+                start={(api) => api.suppressions.export({ filter: suppressionFilter(list.request) })}
+              />
               <TestAddress />
             </span>
             <SuppressButton label="Suppress…" onClick={() => setSuppressing(true)} />
@@ -150,18 +154,5 @@ function SuppressionPeek({ suppression, onLift }: { suppression: Suppression; on
         Lift…
       </Button>
     </div>
-  )
-}
-
-function ExportButton() {
-  const api = useApi()
-  const download = useMutation({
-    mutationFn: async () => saveFile(await (await api.suppressions.download()).blob(), 'suppressions.csv'),
-    onError: (error) => toast(explain(error), { tone: 'danger' }),
-  })
-  return (
-    <IconButton label="Download all as CSV" disabled={download.isPending} onClick={() => download.mutate()}>
-      <Download />
-    </IconButton>
   )
 }

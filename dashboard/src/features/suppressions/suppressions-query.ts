@@ -7,10 +7,14 @@ export const REASONS: Record<Suppression['reason'], string> = { BOUNCE: 'Bounce'
 
 const isReason = (value: string | undefined): value is Suppression['reason'] => value !== undefined && Object.hasOwn(REASONS, value)
 
-/** The filters of the URL as the API takes them. */
-export const suppressionsQuery = ({ q, limit, cursor, filters: { reason } }: ListRequest): Query => ({
+export const suppressionsQuery = ({ limit, cursor, ...request }: ListRequest): Query => ({
   limit,
   ...(cursor && { cursor }),
+  ...suppressionFilter(request),
+})
+
+/** The filters of the URL as the API takes them. */
+export const suppressionFilter = ({ q, filters: { reason } }: Pick<ListRequest, 'q' | 'filters'>) => ({
   ...(q && { q }),
   ...(isReason(reason) && { reason }),
 })
