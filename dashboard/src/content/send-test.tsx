@@ -23,10 +23,10 @@ type SendTestProps = {
 
 export function SendTest(props: SendTestProps) {
   const [open, setOpen] = useState(false)
-  useShortcuts([{ keys: 'mod+enter', label: 'Send a test', group: 'Editor', run: () => !open && setOpen(true) }])
+  useShortcuts([{ keys: 'mod+Enter', label: 'Send a test', group: 'Editor', run: () => !open && setOpen(true) }])
   return (
     <>
-      <Button size="sm" onClick={() => setOpen(true)} title={`Send a test (${showKeys('mod+enter')})`} aria-label="Send test…">
+      <Button size="sm" onClick={() => setOpen(true)} title={`Send a test (${showKeys('mod+Enter')})`} aria-label="Send test…">
         <Send aria-hidden="true" />
         <span className="max-sm:hidden">Send test…</span>
       </Button>

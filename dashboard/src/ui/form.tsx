@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { Banner } from './banner.tsx'
 import { explain, fieldIssues } from './explain.ts'
 import { FieldErrors } from './field.tsx'
@@ -34,9 +34,17 @@ export function Form({ onSubmit, error, children }: FormProps) {
     onSubmit((name) => String(values.get(name) ?? ''))
   }
 
+  /** Also from a field of several lines, where Enter alone begins a new one. */
+  function submitByKeys(event: KeyboardEvent<HTMLFormElement>) {
+    if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey)) return
+    event.preventDefault()
+    const submitButton = event.currentTarget.querySelector<HTMLButtonElement>('[type=submit]')
+    if (!submitButton?.disabled) event.currentTarget.requestSubmit()
+  }
+
   return (
     // The browser still validates, but its messages appear beside the field like the server's, not in a bubble.
-    <form ref={form} noValidate onSubmit={submit} className="space-y-4">
+    <form ref={form} noValidate onSubmit={submit} onKeyDown={submitByKeys} className="space-y-4">
       {problems.general && <Banner tone="danger">{problems.general}</Banner>}
       <FieldErrors value={problems.fields}>{children}</FieldErrors>
     </form>
