@@ -43,6 +43,18 @@ test('a new user signs up, creates a project, copies its keys, replaces them, si
   expect(await secretKey.inputValue()).toMatch(/^sk_[0-9a-f]{64}$/)
   expect(await secretKey.inputValue()).not.toBe(secret)
 
+  const webhookSecret = page.getByLabel('Webhook secret', { exact: true })
+  await button(page, 'Reveal webhook secret').click()
+  const signing = await webhookSecret.inputValue()
+  expect(signing).toMatch(/^whsec_/)
+  await button(page, 'Replace secret…').click()
+  await button(page, 'Replace secret').click()
+  await page.getByText('Webhook secret replaced').first().waitFor()
+  await button(page, 'Reveal webhook secret').click()
+  expect(await webhookSecret.inputValue()).not.toBe(signing)
+  await page.getByText('the last time').waitFor()
+  expect(await page.getByText('Not used yet').count()).toBe(2)
+
   const keysPage = page.url()
   await page.getByRole('button', { name: /^Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()

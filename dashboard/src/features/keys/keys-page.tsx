@@ -1,4 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { EyeOff } from 'lucide-react'
 import { api } from '../../api.ts'
 import { useProject } from '../../projects/current.ts'
@@ -10,7 +10,10 @@ import { CodeBlock, CopyField } from '../../ui/copy-field.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
+import { keyUsageQuery } from './queries.ts'
+import { WebhookSecret } from './webhook-secret.tsx'
 
 export function KeysPage() {
   const project = useProject()
@@ -32,12 +35,14 @@ export function KeysPage() {
         description="Can only record events. Use it in your website or app."
       >
         <CopyField label="Public key" value={project.public} />
+        <LastUse of="public" />
       </Card>
       <Card
         title={<KeyTitle name="Secret key" badge={<Badge tone="warning">Keep it on your server</Badge>} />}
         description="Sends email and can read and change everything in this project. Treat it like a password."
       >
         <CopyField label="Secret key" value={project.secret} secret />
+        <LastUse of="secret" />
       </Card>
       <Card title="Try it" description="Adds a contact. Set STERNA_SECRET_KEY to the secret key, then paste this into a terminal.">
         <CodeBlock title="Terminal" label="Example call" code={exampleCall()} />
@@ -48,6 +53,7 @@ export function KeysPage() {
           </a>
         </p>
       </Card>
+      <WebhookSecret />
       <RegenerateCard />
     </Page>
   )
@@ -61,13 +67,32 @@ function KeyTitle({ name, badge }: { name: string; badge: React.ReactNode }) {
   )
 }
 
+/** To the minute: tells whether a key can be replaced without breaking anything. */
+function LastUse({ of }: { of: 'public' | 'secret' }) {
+  const project = useProject()
+  const usage = useQuery(keyUsageQuery(project.id)).data
+  if (!usage) return null
+  const { lastUsedAt } = usage[of]
+  return (
+    <p className="mt-2 text-muted text-xs">
+      {lastUsedAt ? (
+        <>
+          Last used <Time value={lastUsedAt} />
+        </>
+      ) : (
+        'Not used yet'
+      )}
+    </p>
+  )
+}
+
 function RegenerateCard() {
   const project = useProject()
   const queries = useQueryClient()
 
   async function regenerate() {
     await api.projects.regenerateKeys(project.id)
-    await queries.invalidateQueries(projectsQuery)
+    await Promise.all([queries.invalidateQueries(projectsQuery), queries.invalidateQueries(keyUsageQuery(project.id))])
     toast('Keys replaced')
   }
 

@@ -1,0 +1,50 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { api } from '../../api.ts'
+import { useProject } from '../../projects/current.ts'
+import { Button } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { CopyField } from '../../ui/copy-field.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
+import { ErrorState } from '../../ui/error-state.tsx'
+import { Skeleton } from '../../ui/skeleton.tsx'
+import { Time } from '../../ui/time.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { webhookSecretQuery } from './queries.ts'
+
+/** Signs the requests of webhook steps, so that their receiver can tell them from forged ones. */
+export function WebhookSecret() {
+  const project = useProject()
+  const queries = useQueryClient()
+  const query = useQuery(webhookSecretQuery(project.id))
+
+  async function rotate() {
+    queries.setQueryData(webhookSecretQuery(project.id).queryKey, await api.projects.rotateWebhookSecret(project.id))
+    toast('Webhook secret replaced')
+  }
+
+  return (
+    <Card
+      title="Webhook secret"
+      description="Workflows sign their webhooks with it (Standard Webhooks, HMAC-SHA256). Check the signature where you receive them."
+      actions={
+        <ConfirmDialog
+          title="Replace the webhook secret?"
+          description="For one day webhooks are signed with both secrets. After that, receivers that only know the old one refuse them."
+          action="Replace secret"
+          onConfirm={rotate}
+        >
+          {(open) => <Button onClick={open}>Replace secret…</Button>}
+        </ConfirmDialog>
+      }
+    >
+      {query.isLoadingError && <ErrorState title="Could not load the webhook secret" error={query.error} retry={query.refetch} />}
+      {query.isPending && <Skeleton className="h-10" />}
+      {query.data && <CopyField key={query.data.secret} label="Webhook secret" value={query.data.secret} secret />}
+      {query.data?.previousUntil && (
+        <p className="mt-3 text-muted text-ui">
+          Webhooks are signed with the secret before, too: the last time <Time value={query.data.previousUntil} />.
+        </p>
+      )}
+    </Card>
+  )
+}
