@@ -60,6 +60,9 @@ const createProject = createRoute({
   component: lazyRouteComponent(() => import('./features/onboarding/create-project.tsx'), 'CreateProjectPage'),
 })
 
+/** Pages that search in what they have loaded. */
+const querySearch = ({ q }: Search): { q?: string } => ({ ...(text(q) && { q: text(q)! }) })
+
 const project = createRoute({
   getParentRoute: () => app,
   path: '/p/$projectId',
@@ -83,6 +86,7 @@ const fields = createRoute({
   getParentRoute: inProject,
   path: '/contacts/fields',
   component: lazyRouteComponent(() => import('./features/contacts/fields-page.tsx'), 'FieldsPage'),
+  validateSearch: querySearch,
 })
 const importContacts = createRoute({
   getParentRoute: inProject,
@@ -253,6 +257,7 @@ const domains = createRoute({
   getParentRoute: inProject,
   path: '/domains',
   component: lazyRouteComponent(() => import('./features/domains/domains-page.tsx'), 'DomainsPage'),
+  validateSearch: querySearch,
 })
 const suppressions = createRoute({
   getParentRoute: inProject,

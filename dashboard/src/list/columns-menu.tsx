@@ -1,9 +1,11 @@
 import { Columns3 } from 'lucide-react'
+import { useState } from 'react'
 import { usePreference } from '../session/preferences.ts'
 import { Button } from '../ui/button.tsx'
 import { CheckboxLine } from '../ui/checkbox.tsx'
 import type { Column } from '../ui/data-table.tsx'
 import { Popover } from '../ui/popover.tsx'
+import { SearchedList } from '../ui/searched-list.tsx'
 
 type Chosen = Record<string, boolean>
 
@@ -35,11 +37,25 @@ export function ColumnsMenu<Row>({ columns, state }: ColumnsMenuProps<Row>) {
         </Button>
       }
     >
-      {columns.slice(1).map((column) => (
-        <CheckboxLine key={column.id} label={column.heading} checked={state.isShown(column)} onChange={() => state.toggle(column)} />
-      ))}
+      <ColumnList columns={columns.slice(1)} state={state} />
       <hr className="-mx-1 my-1 border-line" />
       <CheckboxLine label="Compact rows" checked={state.compact} onChange={() => state.setCompact(!state.compact)} />
     </Popover>
+  )
+}
+
+const NOUN = { one: 'column', many: 'columns' }
+
+/** Every field of the contacts can be a column: there may be hundreds. */
+function ColumnList<Row>({ columns, state }: ColumnsMenuProps<Row>) {
+  const [q, setQ] = useState('')
+  return (
+    <SearchedList items={columns} noun={NOUN} textOf={({ heading }) => heading} q={q} onQuery={setQ} dense>
+      {(shown) =>
+        shown.map((column) => (
+          <CheckboxLine key={column.id} label={column.heading} checked={state.isShown(column)} onChange={() => state.toggle(column)} />
+        ))
+      }
+    </SearchedList>
   )
 }

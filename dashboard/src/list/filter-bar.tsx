@@ -5,6 +5,7 @@ import { CheckboxLine } from '../ui/checkbox.tsx'
 import { Field } from '../ui/field.tsx'
 import { Input } from '../ui/input.tsx'
 import { Popover } from '../ui/popover.tsx'
+import { SearchedList } from '../ui/searched-list.tsx'
 import { useShortcuts } from '../ui/shortcuts.ts'
 import { describeFilter, type Filter, type FilterEditorProps, readChoices, readRange, writeRange } from './filters.ts'
 import type { ListRequest, ListSearch } from './list-search.ts'
@@ -158,17 +159,24 @@ function FilterEditor({ filter, ...props }: FilterEditorProps & { filter: Filter
   return <div className="p-2">{filter.editor(props)}</div>
 }
 
+const CHOICES = { one: 'choice', many: 'choices' }
+
 function ChoiceEditor({ options, value, onChange }: FilterEditorProps & { options: Record<string, string> }) {
+  const [q, setQ] = useState('')
   return (
-    <ul>
-      {Object.entries(options).map(([option, label]) => (
-        <li key={option}>
-          <button type="button" aria-pressed={option === value} className={OPTION} onClick={() => onChange(option)}>
-            {label}
-          </button>
-        </li>
-      ))}
-    </ul>
+    <SearchedList items={Object.entries(options)} noun={CHOICES} textOf={([, label]) => label} q={q} onQuery={setQ} dense>
+      {(shown) => (
+        <ul>
+          {shown.map(([option, label]) => (
+            <li key={option}>
+              <button type="button" aria-pressed={option === value} className={OPTION} onClick={() => onChange(option)}>
+                {label}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </SearchedList>
   )
 }
 

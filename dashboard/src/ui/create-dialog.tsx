@@ -8,6 +8,8 @@ type CreateDialogProps = {
   /** The label of the button. */
   label: string
   icon?: LucideIcon
+  /** A page has at most one primary button. */
+  variant?: 'primary' | 'secondary'
   title: string
   description: ReactNode
   /** `c` opens it, under this name on the sheet of shortcuts. Only the main action of a page has it. */
@@ -16,13 +18,13 @@ type CreateDialogProps = {
   children: (close: () => void) => ReactNode
 }
 
-/** The primary button of a page, and the dialog it opens. */
-export function CreateDialog({ label, icon: Icon = Plus, title, description, shortcut, children }: CreateDialogProps) {
+/** A button, usually the primary one of a page, and the dialog it opens. */
+export function CreateDialog({ label, icon: Icon = Plus, variant = 'primary', title, description, shortcut, children }: CreateDialogProps) {
   const [open, setOpen] = useState(false)
   useShortcuts(shortcut ? [{ keys: 'c', label: shortcut, group: 'List', run: () => setOpen(true) }] : [])
   return (
     <>
-      <Button variant="primary" size="sm" onClick={() => setOpen(true)}>
+      <Button variant={variant} size="sm" onClick={() => setOpen(true)}>
         <Icon aria-hidden="true" />
         {label}
       </Button>

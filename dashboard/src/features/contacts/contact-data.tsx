@@ -1,6 +1,7 @@
 import type { Contact } from '@sterna/sdk'
 import { Braces, Pencil, Plus, X } from 'lucide-react'
 import { type FormEvent, useState } from 'react'
+import { MAX_ROWS } from '../../ui/bounded-list.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/copy-field.tsx'
@@ -33,9 +34,17 @@ export function ContactData({ contact }: { contact: Contact }) {
         <CodeBlock title="data" label="Data" code={JSON.stringify(data, null, 2)} />
       ) : (
         <ul className="divide-y divide-line text-ui">
-          {fields.map((field) => (
+          {fields.slice(0, MAX_ROWS).map((field) => (
             <FieldRow key={field} contact={contact} field={field} value={data[field]} />
           ))}
+          {fields.length > MAX_ROWS && (
+            <li className="py-2 text-muted">
+              The first {MAX_ROWS} of {fields.length} fields.{' '}
+              <button type="button" className="link" onClick={() => setAsJson(true)}>
+                Show all as JSON
+              </button>
+            </li>
+          )}
           {fields.length === 0 && !isAdding && <li className="text-muted">No data. Fields appear with the first value you store.</li>}
         </ul>
       )}

@@ -2,6 +2,7 @@ import type { Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useProject } from '../../projects/current.ts'
+import { MAX_ROWS } from '../../ui/bounded-list.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
@@ -38,11 +39,13 @@ export function ContactPeek({ id, contact: known }: { id: string; contact: Conta
         <Fact label="Created">
           <Time value={contact.createdAt} />
         </Fact>
-        {Object.entries(contact.data ?? {}).map(([field, value]) => (
-          <Fact key={field} label={field}>
-            <Value value={value} />
-          </Fact>
-        ))}
+        {Object.entries(contact.data ?? {})
+          .slice(0, MAX_ROWS)
+          .map(([field, value]) => (
+            <Fact key={field} label={field}>
+              <Value value={value} />
+            </Fact>
+          ))}
       </Facts>
       <section aria-label="Timeline" className="border-line border-t">
         <Timeline contactId={id} />

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ChevronRight, Tags } from 'lucide-react'
 import { useState } from 'react'
 import { projectKey } from '../../api.ts'
@@ -10,6 +11,7 @@ import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { PageHeader } from '../../ui/page.tsx'
+import { SearchedList } from '../../ui/searched-list.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { ContactsTabs } from './contacts-tabs.tsx'
@@ -42,13 +44,29 @@ export function FieldsPage() {
 
 const NAMES: Record<string, string> = { string: 'Text', number: 'Number', boolean: 'Yes or no', date: 'Date' }
 
+const ROUTE = '/app/p/$projectId/contacts/fields'
+const NOUN = { one: 'field', many: 'fields' }
+
 function FieldList({ fields }: { fields: FieldInfo[] }) {
+  const { id: projectId } = useProject()
+  const { q = '' } = useSearch({ from: ROUTE })
+  const navigate = useNavigate()
   return (
-    <ul className="divide-y divide-line rounded-lg border border-line bg-surface text-ui">
-      {fields.map((field) => (
-        <FieldItem key={field.field} field={field} />
-      ))}
-    </ul>
+    <SearchedList
+      items={fields}
+      noun={NOUN}
+      textOf={({ field }) => field}
+      q={q}
+      onQuery={(next) => navigate({ to: ROUTE, params: { projectId }, search: next ? { q: next } : {}, replace: true })}
+    >
+      {(shown) => (
+        <ul className="divide-y divide-line rounded-lg border border-line bg-surface text-ui">
+          {shown.map((field) => (
+            <FieldItem key={field.field} field={field} />
+          ))}
+        </ul>
+      )}
+    </SearchedList>
   )
 }
 
@@ -67,12 +85,24 @@ function FieldItem({ field: { field, type, coverage } }: { field: FieldInfo }) {
           {field}
         </span>
         <Badge>{NAMES[type] ?? type}</Badge>
-        <span className="w-36 shrink-0 text-right text-muted max-sm:w-auto">
-          <Percent value={coverage} /> <span className="max-sm:sr-only">of contacts</span>
-        </span>
+        <Coverage value={coverage} />
       </button>
       {isOpen && <FieldDetails field={field} />}
     </li>
+  )
+}
+
+/** The share of the contacts that have a value. */
+function Coverage({ value }: { value: number }) {
+  return (
+    <span className="flex w-48 shrink-0 items-center justify-end gap-3 text-muted max-sm:w-auto">
+      <span className="h-1.5 w-16 overflow-hidden rounded-full bg-sunken max-sm:hidden" aria-hidden="true">
+        <span className="block h-full rounded-full bg-accent" style={{ width: `${Math.min(value, 1) * 100}%` }} />
+      </span>
+      <span className="text-right">
+        <Percent value={value} /> <span className="max-sm:sr-only">of contacts</span>
+      </span>
+    </span>
   )
 }
 

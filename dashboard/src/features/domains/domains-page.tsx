@@ -1,7 +1,9 @@
 import type { Domain } from '@sterna/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Globe, RefreshCw, Trash2 } from 'lucide-react'
 import { canManage, useApi, useProject } from '../../projects/current.ts'
+import { SendEmail } from '../../projects/send-email.tsx'
 import { Banner } from '../../ui/banner.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
@@ -15,6 +17,7 @@ import { FirstRun } from '../../ui/first-run.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Input } from '../../ui/input.tsx'
 import { Page } from '../../ui/page.tsx'
+import { SearchedList } from '../../ui/searched-list.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { toast } from '../../ui/toast.tsx'
@@ -41,10 +44,37 @@ export function DomainsPage() {
           Email from your own name needs a few DNS records. About five minutes.
         </FirstRun>
       )}
-      {domains.data.map((domain) => (
-        <DomainCard key={domain.id} domain={domain} mayManage={mayManage} />
-      ))}
+      {!isEmpty && <DomainList domains={domains.data} mayManage={mayManage} />}
     </Page>
+  )
+}
+
+const ROUTE = '/app/p/$projectId/domains'
+const NOUN = { one: 'domain', many: 'domains' }
+/** Cards on screen at once: each has the records of a domain. */
+const MAX_CARDS = 25
+
+function DomainList({ domains, mayManage }: { domains: Domain[]; mayManage: boolean }) {
+  const { id: projectId } = useProject()
+  const { q = '' } = useSearch({ from: ROUTE })
+  const navigate = useNavigate()
+  return (
+    <SearchedList
+      items={domains}
+      noun={NOUN}
+      textOf={({ domain }) => domain}
+      q={q}
+      onQuery={(next) => navigate({ to: ROUTE, params: { projectId }, search: next ? { q: next } : {}, replace: true })}
+      max={MAX_CARDS}
+    >
+      {(shown) => (
+        <div className="space-y-4">
+          {shown.map((domain) => (
+            <DomainCard key={domain.id} domain={domain} mayManage={mayManage} />
+          ))}
+        </div>
+      )}
+    </SearchedList>
   )
 }
 
@@ -65,6 +95,7 @@ function DomainCard({ domain, mayManage }: { domain: Domain; mayManage: boolean 
       }
       actions={
         <span className="flex items-center gap-2">
+          {domain.verified && mayManage && <SendFromIt domain={domain} />}
           <CheckNow domain={domain} />
           {mayManage && <DeleteDomain domain={domain} />}
         </span>
@@ -78,6 +109,20 @@ function DomainCard({ domain, mayManage }: { domain: Domain; mayManage: boolean 
       )}
       <Records domain={domain} />
     </Card>
+  )
+}
+
+/** The first thing to do with a domain that is verified. */
+function SendFromIt({ domain }: { domain: Domain }) {
+  const { id: projectId } = useProject()
+  const navigate = useNavigate()
+  return (
+    <SendEmail
+      label="Send a test"
+      variant="secondary"
+      sender={domain}
+      onSent={(emailId) => navigate({ to: '/app/p/$projectId/emails/$emailId', params: { projectId, emailId } })}
+    />
   )
 }
 
