@@ -1,5 +1,5 @@
 import type { Contact } from '@sterna/sdk'
-import { Bell, BellOff, Copy, Trash2 } from 'lucide-react'
+import { Bell, BellOff, Copy, Trash2, Workflow } from 'lucide-react'
 import { useApi } from '../../projects/current.ts'
 import { copy } from '../../ui/copy.ts'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -7,7 +7,9 @@ import { MenuItem, MenuSeparator } from '../../ui/menu.tsx'
 import { toast } from '../../ui/toast.tsx'
 import { useInvalidateContacts, useToggleSubscription } from './use-change-contact.ts'
 
-export function ContactMenu({ contact, onDelete }: { contact: Contact; onDelete: () => void }) {
+type ContactMenuProps = { contact: Contact; onDelete: () => void; onStartWorkflow?: () => void }
+
+export function ContactMenu({ contact, onDelete, onStartWorkflow }: ContactMenuProps) {
   const toggle = useToggleSubscription(contact)
   return (
     <>
@@ -19,6 +21,12 @@ export function ContactMenu({ contact, onDelete }: { contact: Contact; onDelete:
         {contact.subscribed ? <BellOff aria-hidden="true" /> : <Bell aria-hidden="true" />}
         {contact.subscribed ? 'Unsubscribe' : 'Subscribe'}
       </MenuItem>
+      {onStartWorkflow && (
+        <MenuItem onSelect={onStartWorkflow}>
+          <Workflow aria-hidden="true" />
+          Start a workflow…
+        </MenuItem>
+      )}
       <MenuSeparator />
       <MenuItem onSelect={onDelete}>
         <Trash2 aria-hidden="true" />

@@ -5,6 +5,7 @@ import { UserX } from 'lucide-react'
 import { useState } from 'react'
 import { useProject } from '../../projects/current.ts'
 import { ListLink, RecordPage } from '../../projects/record-page.tsx'
+import { SendEmail } from '../../projects/send-email.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
 import { MoreActions } from '../../ui/menu.tsx'
@@ -14,6 +15,7 @@ import { Time } from '../../ui/time.tsx'
 import { ContactData } from './contact-data.tsx'
 import { ContactMenu, DeleteContact } from './contact-menu.tsx'
 import { contactQuery, contactSegmentsQuery } from './queries.ts'
+import { StartWorkflow } from './start-workflow.tsx'
 import { Subscription, SuppressionBanner } from './subscription.tsx'
 import { Timeline } from './timeline.tsx'
 
@@ -37,15 +39,23 @@ function ContactView({ contact }: { contact: Contact }) {
   const project = useProject()
   const navigate = useNavigate()
   const [deleting, setDeleting] = useState(false)
+  const [starting, setStarting] = useState(false)
   return (
     <Page
       title={contact.email}
       parent={<ListLink kind="Contact" />}
       width="full"
       actions={
-        <MoreActions>
-          <ContactMenu contact={contact} onDelete={() => setDeleting(true)} />
-        </MoreActions>
+        <>
+          <SendEmail
+            label="Send an email"
+            to={{ email: contact.email, contactId }}
+            onSent={(emailId) => navigate({ to: '/app/p/$projectId/emails/$emailId', params: { projectId: project.id, emailId } })}
+          />
+          <MoreActions>
+            <ContactMenu contact={contact} onStartWorkflow={() => setStarting(true)} onDelete={() => setDeleting(true)} />
+          </MoreActions>
+        </>
       }
     >
       <SuppressionBanner contact={contact} />
@@ -89,6 +99,7 @@ function ContactView({ contact }: { contact: Contact }) {
           <ContactData contact={contact} />
         </div>
       </div>
+      {starting && <StartWorkflow contact={contact} onClose={() => setStarting(false)} />}
       {deleting && (
         <DeleteContact
           contact={contact}

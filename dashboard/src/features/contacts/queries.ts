@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { apiOf, projectKey } from '../../api.ts'
+import { type Kind, typesOf } from './timeline-entry.ts'
 
 export const contactQuery = (projectId: string, id: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'contacts', 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })
@@ -12,10 +13,16 @@ export const consentQuery = (projectId: string, id: string) =>
   })
 
 /** What happened to a contact, newest first, in pages. */
-export const contactEventsQuery = (projectId: string, contactId: string) =>
+export const contactActivityQuery = (projectId: string, contactId: string, kind: Kind | undefined) =>
   infiniteQueryOptions({
-    queryKey: projectKey(projectId, 'events', 'of-contact', contactId),
-    queryFn: ({ pageParam }) => apiOf(projectId).events.ofContact(contactId, { limit: 50, ...(pageParam && { cursor: pageParam }) }),
+    queryKey: projectKey(projectId, 'activity', 'of-contact', contactId, kind),
+    queryFn: ({ pageParam }) =>
+      apiOf(projectId).activity.list({
+        contactId,
+        limit: 50,
+        ...(kind && { types: typesOf(kind) }),
+        ...(pageParam && { cursor: pageParam }),
+      }),
     initialPageParam: '',
     getNextPageParam: ({ cursor }) => cursor,
   })
@@ -37,6 +44,13 @@ export const importErrorsQuery = (projectId: string, jobId: string) =>
 
 export const segmentsQuery = (projectId: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'segments', 'names'), queryFn: () => apiOf(projectId).segments.list() })
+
+/** Workflows that are on, by name: as many as a choice can offer. */
+export const runningWorkflowsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'workflows', 'running'),
+    queryFn: async () => (await apiOf(projectId).workflows.list({ status: 'active', pageSize: 100, sort: 'name', dir: 'asc' })).data,
+  })
 
 /** The segments that a contact is in now. */
 export const contactSegmentsQuery = (projectId: string, id: string) =>

@@ -1,55 +1,69 @@
-import type { Event } from '@sterna/sdk'
+import type { Activity } from '@sterna/sdk'
+import { ACTIVITY_WORDS, isByMachine, pathOf } from '../../projects/activity.ts'
 
-export const KINDS = { email: 'Emails', subscription: 'Subscription', segment: 'Segments', event: 'Events' } as const
+export const KINDS = {
+  email: 'Emails',
+  subscription: 'Subscription',
+  segment: 'Segments',
+  workflow: 'Workflows',
+  event: 'Events',
+} as const
 export type Kind = keyof typeof KINDS
 
-export type TimelineEntry = { kind: Kind; title: string; detail?: string }
+/** `path` is below the project; `data` is what the customer tracked. */
+export type TimelineEntry = { kind: Kind; title: string; detail?: string; path?: string; data?: Record<string, unknown> }
 
-const EMAIL_WORDS: Record<string, string> = {
-  'email.sent': 'Email sent',
-  'email.delivery': 'Email delivered',
-  'email.open': 'Email opened',
-  'email.click': 'Link clicked',
-  'email.bounce': 'Email bounced',
-  'email.complaint': 'Marked as spam',
-  'email.failed': 'Email failed',
-  'email.received': 'Email received',
+export const isKind = (value: string | undefined): value is Kind => value !== undefined && Object.hasOwn(KINDS, value)
+
+const KIND_OF_AREA: Record<string, Kind> = { email: 'email', contact: 'subscription', workflow: 'workflow' }
+
+/** The types of a kind, as the API filters. Entries and exits of segments are events for the API: the browser tells them apart. */
+export function typesOf(kind: Kind): string {
+  if (kind === 'segment' || kind === 'event') return 'event.triggered'
+  return Object.keys(ACTIVITY_WORDS)
+    .filter((type) => KIND_OF_AREA[type.split('.')[0]!] === kind)
+    .join(',')
 }
 
-/** An event in words. The names of platform events are reserved, so that customers cannot track one. */
-export function describeEvent({ name, data }: Pick<Event, 'name' | 'data'>): TimelineEntry {
-  if (name.startsWith('email.')) return { kind: 'email', title: emailTitle(name, data), ...optional(emailDetail(data)) }
-  if (name === 'contact.subscribed') return { kind: 'subscription', title: 'Subscribed' }
-  if (name === 'contact.unsubscribed') return { kind: 'subscription', title: 'Unsubscribed' }
+/** What happened to a contact, in words. */
+export function describeEntry({ type, metadata }: Pick<Activity, 'type' | 'metadata'>): TimelineEntry {
+  if (type === 'event.triggered') return describeEvent(metadata)
+  const kind = KIND_OF_AREA[type.split('.')[0]!] ?? 'event'
+  const path = pathOf({ type, metadata })
+  const detail = detailOf(metadata)
+  return { kind, title: titleOf({ type, metadata }), ...(detail && { detail }), ...(path && { path }) }
+}
+
+function titleOf({ type, metadata }: Pick<Activity, 'type' | 'metadata'>): string {
+  if (type === 'email.bounced' && metadata.bounceType === 'Transient') return 'Email bounced for now'
+  const title = ACTIVITY_WORDS[type] ?? type
+  return isByMachine({ metadata }) ? `${title} by a machine` : title
+}
+
+function detailOf({ workflowName, subject, link, reason, error }: Record<string, unknown>): string {
+  return [workflowName, subject, link, reason ?? error].filter((part) => typeof part === 'string' && part !== '').join(' · ')
+}
+
+/** The names of platform events are reserved: customers cannot track one that looks like a segment. */
+function describeEvent({ eventName, data }: Record<string, unknown>): TimelineEntry {
+  const name = String(eventName)
   const segment = /^segment\.(.+)\.(entry|exit)$/s.exec(name)
   if (segment) return { kind: 'segment', title: `${segment[2] === 'entry' ? 'Entered' : 'Left'} the segment ${segment[1]}` }
-  return { kind: 'event', title: name }
+  const hasData = typeof data === 'object' && data !== null && Object.keys(data).length > 0
+  return { kind: 'event', title: name, ...(hasData && { data: { ...data } }) }
 }
 
-const optional = (detail: string | undefined) => (detail ? { detail } : {})
+type Dated = { timestamp: string }
 
-function emailTitle(name: string, data: Record<string, unknown>): string {
-  const title = EMAIL_WORDS[name] ?? name
-  if (name === 'email.bounce' && data.bounceType === 'Transient') return 'Email bounced for now'
-  return data.machine === true ? `${title} by a machine` : title
-}
-
-function emailDetail(data: Record<string, unknown>): string | undefined {
-  const parts = [data.subject, data.link, data.reason ?? data.error].filter((part) => typeof part === 'string' && part !== '')
-  return parts.join(' · ') || undefined
-}
-
-type Dated = { createdAt: string }
-
-/** Events of one local day each, in the order they come. */
-export function groupByDay<T extends Dated>(events: T[], dayOf: (event: T) => string = localDay): { day: string; events: T[] }[] {
-  const days: { day: string; events: T[] }[] = []
-  for (const event of events) {
-    const day = dayOf(event)
-    if (days.at(-1)?.day === day) days.at(-1)!.events.push(event)
-    else days.push({ day, events: [event] })
+/** Entries of one local day each, in the order they come. */
+export function groupByDay<T extends Dated>(entries: T[], dayOf: (entry: T) => string = localDay): { day: string; entries: T[] }[] {
+  const days: { day: string; entries: T[] }[] = []
+  for (const entry of entries) {
+    const day = dayOf(entry)
+    if (days.at(-1)?.day === day) days.at(-1)!.entries.push(entry)
+    else days.push({ day, entries: [entry] })
   }
   return days
 }
 
-const localDay = ({ createdAt }: Dated) => new Intl.DateTimeFormat(undefined, { dateStyle: 'full' }).format(new Date(createdAt))
+const localDay = ({ timestamp }: Dated) => new Intl.DateTimeFormat(undefined, { dateStyle: 'full' }).format(new Date(timestamp))

@@ -1,17 +1,19 @@
-import type { Event } from '@sterna/sdk'
+import type { Activity } from '@sterna/sdk'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { Bell, Filter as FilterIcon, Layers, type LucideIcon, Mail, Zap } from 'lucide-react'
+import { Bell, Filter as FilterIcon, Layers, type LucideIcon, Mail, Workflow, Zap } from 'lucide-react'
+import { useState } from 'react'
 import { useProject } from '../../projects/current.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
+import { PathLink } from '../../ui/path-link.tsx'
 import { Skeleton } from '../../ui/skeleton.tsx'
 import { ClockTime } from '../../ui/time.tsx'
 import { useIsSlow } from '../../ui/use-is-slow.ts'
-import { contactEventsQuery } from './queries.ts'
-import { describeEvent, groupByDay, KINDS, type Kind } from './timeline-entry.ts'
+import { PAGES_SHOWN, pagesInWindow, skippedToShow } from './page-window.ts'
+import { contactActivityQuery } from './queries.ts'
+import { describeEntry, groupByDay, isKind, KINDS, type Kind } from './timeline-entry.ts'
 
-const ICONS: Record<Kind, LucideIcon> = { email: Mail, subscription: Bell, segment: Layers, event: Zap }
+const ICONS: Record<Kind, LucideIcon> = { email: Mail, subscription: Bell, segment: Layers, workflow: Workflow, event: Zap }
 const LIVE_MS = 5_000
 /** Refetching many pages would be a request for each; beyond this the timeline stands still until it is reloaded. */
 const LIVE_PAGES = 1
@@ -19,40 +21,64 @@ const LIVE_PAGES = 1
 type TimelineProps = { contactId: string; kind?: string | undefined; onKind?: (kind: string | undefined) => void }
 
 /** What happened to a contact, newest first, by day. */
-export function Timeline({ contactId, kind, onKind }: TimelineProps) {
+export function Timeline({ contactId, kind: asked, onKind }: TimelineProps) {
+  const kind = isKind(asked) ? asked : undefined
+  return (
+    <div>
+      {onKind && <KindFilter kind={kind} onKind={onKind} />}
+      <Entries key={kind} contactId={contactId} kind={kind} />
+    </div>
+  )
+}
+
+function Entries({ contactId, kind }: { contactId: string; kind: Kind | undefined }) {
   const project = useProject()
+  const [skipped, setSkipped] = useState(0)
   const query = useInfiniteQuery({
-    ...contactEventsQuery(project.id, contactId),
+    ...contactActivityQuery(project.id, contactId, kind),
     refetchInterval: ({ state }) => (state.data && state.data.pages.length <= LIVE_PAGES ? LIVE_MS : false),
   })
   if (query.isPending) return <TimelineSkeleton />
   if (query.isLoadingError) return <ErrorState title="Could not load the timeline" error={query.error} retry={query.refetch} />
 
-  const events = query.data.pages.flatMap(({ data }) => data)
-  const shown = events.filter((event) => !kind || describeEvent(event).kind === kind)
+  const { pages } = query.data
+  const isAtEnd = skipped + PAGES_SHOWN >= pages.length
+  async function showOlder() {
+    if (!isAtEnd) return setSkipped(skipped + 1)
+    const { data } = await query.fetchNextPage()
+    setSkipped(skippedToShow(data?.pages.length ?? pages.length))
+  }
+  const shown = pagesInWindow(pages, skipped)
+    .flatMap(({ data }) => data)
+    .filter((entry) => !kind || describeEntry(entry).kind === kind)
   return (
-    <div>
-      {onKind && <KindFilter kind={kind} onKind={onKind} />}
-      {events.length === 0 && <p className="py-6 text-muted text-ui">Nothing happened yet.</p>}
-      {events.length > 0 && shown.length === 0 && (
-        <p className="py-6 text-muted text-ui">Nothing of this kind{query.hasNextPage ? ' among the events loaded so far' : ''}.</p>
+    <>
+      {skipped > 0 && (
+        <Button size="sm" className="mt-4" onClick={() => setSkipped(skipped - 1)}>
+          Show newer entries
+        </Button>
       )}
-      {groupByDay(shown).map(({ day, events: ofDay }) => (
+      {shown.length === 0 && (
+        <p className="py-6 text-muted text-ui">
+          {!kind ? 'Nothing happened yet.' : query.hasNextPage ? 'Nothing of this kind so far.' : 'Nothing of this kind.'}
+        </p>
+      )}
+      {groupByDay(shown).map(({ day, entries }) => (
         <section key={day} aria-label={day}>
           <h3 className="pt-4 pb-1 font-medium text-muted text-xs">{day}</h3>
           <ol>
-            {ofDay.map((event) => (
-              <TimelineRow key={event.id} event={event} />
+            {entries.map((entry) => (
+              <TimelineRow key={entry.id} entry={entry} />
             ))}
           </ol>
         </section>
       ))}
-      {query.hasNextPage && (
-        <Button size="sm" className="mt-4" busy={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
-          Load older events
+      {(query.hasNextPage || !isAtEnd) && (
+        <Button size="sm" className="mt-4" busy={query.isFetchingNextPage} onClick={showOlder}>
+          Show older entries
         </Button>
       )}
-    </div>
+    </>
   )
 }
 
@@ -84,40 +110,35 @@ function KindButton({ label, icon: Icon, isChosen, onClick }: KindButtonProps) {
   )
 }
 
-function TimelineRow({ event }: { event: Event }) {
-  const { kind, title, detail } = describeEvent(event)
+function TimelineRow({ entry }: { entry: Activity }) {
+  const project = useProject()
+  const { kind, title, detail, path, data } = describeEntry(entry)
   const Icon = ICONS[kind]
-  const hasData = kind === 'event' && Object.keys(event.data).length > 0
   return (
-    <li className="flex gap-3 border-line border-b py-2 text-ui last:border-b-0">
+    <li data-entry className="flex gap-3 border-line border-b py-2 text-ui last:border-b-0">
       <Icon className="mt-0.5 size-4 shrink-0 text-muted" aria-hidden="true" />
       <div className="min-w-0 flex-1">
-        <p className="wrap-break-word font-medium">{event.emailId ? <EmailLink emailId={event.emailId}>{title}</EmailLink> : title}</p>
+        <p className="wrap-break-word font-medium">
+          {path ? (
+            <PathLink to={`/app/p/${project.id}${path}`} className="rounded-sm hover:text-accent hover:underline">
+              {title}
+            </PathLink>
+          ) : (
+            title
+          )}
+        </p>
         {detail && <p className="wrap-break-word text-muted">{detail}</p>}
-        {hasData && (
+        {data && (
           <details className="text-muted">
             <summary className="w-fit rounded-sm text-xs">Data</summary>
-            <pre className="mt-1 whitespace-pre-wrap wrap-break-word font-mono text-code">{JSON.stringify(event.data, null, 2)}</pre>
+            <pre className="mt-1 whitespace-pre-wrap wrap-break-word font-mono text-code">{JSON.stringify(data, null, 2)}</pre>
           </details>
         )}
       </div>
       <span className="shrink-0 text-muted text-xs">
-        <ClockTime value={event.createdAt} />
+        <ClockTime value={entry.timestamp} />
       </span>
     </li>
-  )
-}
-
-function EmailLink({ emailId, children }: { emailId: string; children: string }) {
-  const project = useProject()
-  return (
-    <Link
-      to="/app/p/$projectId/emails/$emailId"
-      params={{ projectId: project.id, emailId }}
-      className="rounded-sm hover:text-accent hover:underline"
-    >
-      {children}
-    </Link>
   )
 }
 

@@ -13,7 +13,9 @@ export function useInvalidateContacts() {
   const queries = useQueryClient()
   return () =>
     Promise.all(
-      ['contacts', 'fields', 'setup-state', 'events'].map((part) => queries.invalidateQueries({ queryKey: projectKey(project.id, part) })),
+      ['contacts', 'fields', 'setup-state', 'events', 'activity'].map((part) =>
+        queries.invalidateQueries({ queryKey: projectKey(project.id, part) }),
+      ),
     )
 }
 
