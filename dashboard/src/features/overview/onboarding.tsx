@@ -8,9 +8,10 @@ import { configQuery, meQuery } from '../../session/queries.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CodeBlock } from '../../ui/copy-field.tsx'
-import { curl } from '../../ui/curl.ts'
+import { ViewTabs } from '../../ui/view-tabs.tsx'
 import { FirstEmail } from './first-email.tsx'
-import { domainsQuery, setupStateQuery, trackedNamesQuery } from './queries.ts'
+import { domainsQuery, setupStateQuery } from './queries.ts'
+import { LANGUAGES, type Language, SNIPPETS } from './snippets.ts'
 import { PURPOSES, type Purpose, type Step, type StepName, stepsOf } from './steps.ts'
 
 const WAITING_MS = 2_000
@@ -21,14 +22,13 @@ export function useSteps(): Step[] | undefined {
   const config = useQuery(configQuery).data
   const [purpose] = usePurpose()
   const domains = useQuery(domainsQuery(id)).data
-  // Both wait for something that happens elsewhere: in the worker, and in the user's app.
+  // Waits for what happens elsewhere: in the worker, and in the user's app.
   const state = useQuery({
     ...setupStateQuery(id),
-    refetchInterval: ({ state: { data } }) => (data?.hasSentEmail ? false : WAITING_MS),
+    refetchInterval: ({ state: { data } }) => (data?.hasSentEmail && data.hasTrackedEvent ? false : WAITING_MS),
   }).data
-  const tracked = useQuery({ ...trackedNamesQuery(id), refetchInterval: ({ state: { data } }) => (data?.length ? false : WAITING_MS) }).data
-  if (!state || !domains || !tracked || !config) return undefined
-  return stepsOf({ ...state, domains, hasTrackedEvent: tracked.length > 0, isSandbox: config.features.email.sandbox, purpose })
+  if (!state || !domains || !config) return undefined
+  return stepsOf({ ...state, domains, isSandbox: config.features.email.sandbox, purpose })
 }
 
 const usePurpose = () => usePreference<Purpose | undefined>(`onboarding-purpose.${useProject().id}`, undefined)
@@ -95,13 +95,22 @@ const STEPS: Record<StepName, { title: string; content: () => ReactNode }> = {
   domain: {
     title: 'Add your domain',
     content: () => (
-      <Elsewhere to="domains" label="Open domains" text="Email from your own name needs a few DNS records. About five minutes." />
+      <Elsewhere links={{ domains: 'Open domains' }} text="Email from your own name needs a few DNS records. About five minutes." />
     ),
   },
   people: {
     title: 'Bring people',
     content: () => (
-      <Elsewhere to="contacts" label="Open contacts" text="Import a CSV, paste addresses, or let your app create people with one call." />
+      <Elsewhere links={{ contacts: 'Open contacts' }} text="Import a CSV, paste addresses, or let your app create people with one call." />
+    ),
+  },
+  real: {
+    title: 'Send for real',
+    content: () => (
+      <Elsewhere
+        links={{ campaigns: 'Open campaigns', workflows: 'Open workflows' }}
+        text="Send your first campaign to many people at once, or turn on a workflow that writes to each person at the right time."
+      />
     ),
   },
 }
@@ -134,7 +143,8 @@ function StepItem({ step: { name, isDone }, isOpen, onOpen }: { step: Step; isOp
 function FirstCall() {
   const project = useProject()
   const me = useQuery(meQuery)
-  const tracked = useQuery(trackedNamesQuery(project.id)).data
+  const hasArrived = useQuery(setupStateQuery(project.id)).data?.hasTrackedEvent
+  const [language, setLanguage] = usePreference<Language>('snippet-language', 'curl')
   const key = project.public ?? '$STERNA_PUBLIC_KEY'
   const body = { email: me.data?.email ?? 'ada@example.com', event: 'signup', data: { plan: 'pro' } }
   return (
@@ -143,9 +153,15 @@ function FirstCall() {
         Tracks an event and creates the contact.{' '}
         {project.public ? 'The public key is filled in.' : 'Ask an owner or admin for the public key.'}
       </p>
-      <CodeBlock title="Terminal" label="Example call" code={curl('POST', '/v1/track', { key, body })} />
+      <ViewTabs label="Language" tabs={LANGUAGES} chosen={language} onChoose={setLanguage}>
+        <CodeBlock
+          title={language === 'curl' ? 'Terminal' : LANGUAGES[language]}
+          label="Example call"
+          code={SNIPPETS[language]({ origin: window.location.origin, key, body })}
+        />
+      </ViewTabs>
       <p className="text-ui" role="status">
-        {tracked?.length ? (
+        {hasArrived ? (
           <span className="text-good">The first call has arrived.</span>
         ) : (
           <span className="text-muted">Waiting for your first call…</span>
@@ -155,14 +171,20 @@ function FirstCall() {
   )
 }
 
-function Elsewhere({ to, label, text }: { to: 'domains' | 'contacts'; label: string; text: string }) {
+type Page = 'domains' | 'contacts' | 'campaigns' | 'workflows'
+
+function Elsewhere({ links, text }: { links: Partial<Record<Page, string>>; text: string }) {
   const { id: projectId } = useProject()
   return (
     <div className="space-y-3">
       <p className="text-muted text-ui">{text}</p>
-      <Link to={`/app/p/$projectId/${to}`} params={{ projectId }} className={buttonClass('secondary', 'sm')}>
-        {label}
-      </Link>
+      <p className="flex flex-wrap gap-2">
+        {(Object.keys(links) as Page[]).map((page) => (
+          <Link key={page} to={`/app/p/$projectId/${page}`} params={{ projectId }} className={buttonClass('secondary', 'sm')}>
+            {links[page]}
+          </Link>
+        ))}
+      </p>
     </div>
   )
 }

@@ -3,18 +3,11 @@ import { api, apiOf, projectKey } from '../../api.ts'
 import { type Period, splitSeries } from '../../projects/period.ts'
 
 export const setupStateQuery = (projectId: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'setup-state'), queryFn: () => api.projects.setupState(projectId) })
+  queryOptions({ queryKey: projectKey(projectId, 'setup-state'), queryFn: () => api.projects.setupState(projectId), staleTime: 0 })
 
 /** The same key as the page of domains uses. */
 export const domainsQuery = (projectId: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'domains'), queryFn: () => apiOf(projectId).domains.list() })
-
-/** Names of events that the customer tracks: the sign that an app has called the API. */
-export const trackedNamesQuery = (projectId: string) =>
-  queryOptions({
-    queryKey: projectKey(projectId, 'events', 'tracked-names'),
-    queryFn: async () => (await apiOf(projectId).events.names()).eventNames.filter((name) => !/^(email|contact|segment)\./.test(name)),
-  })
 
 /** Whether anything was ever sent. */
 export const latestEmailsQuery = (projectId: string) =>
