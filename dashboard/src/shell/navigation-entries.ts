@@ -38,6 +38,8 @@ export type Entry = {
   icon: LucideIcon
   /** The shortcut that opens it. */
   keys: string
+  /** What the main button of the page does, which `c` presses. */
+  creates?: string
   /** Shown only where the server keeps emails instead of sending them. */
   onlyInSandbox?: boolean
 }
@@ -48,32 +50,32 @@ export const NAVIGATION: { label?: string; entries: Entry[] }[] = [
   {
     label: 'Send',
     entries: [
-      { to: '/app/p/$projectId/campaigns', label: 'Campaigns', icon: Megaphone, keys: 'g m' },
-      { to: '/app/p/$projectId/workflows', label: 'Workflows', icon: Workflow, keys: 'g w' },
-      { to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t' },
+      { to: '/app/p/$projectId/campaigns', label: 'Campaigns', icon: Megaphone, keys: 'g m', creates: 'New campaign' },
+      { to: '/app/p/$projectId/workflows', label: 'Workflows', icon: Workflow, keys: 'g w', creates: 'New workflow' },
+      { to: '/app/p/$projectId/templates', label: 'Templates', icon: FileText, keys: 'g t', creates: 'New template' },
     ],
   },
   {
     label: 'People',
     entries: [
-      { to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c' },
-      { to: '/app/p/$projectId/segments', label: 'Segments', icon: Shapes, keys: 'g s' },
+      { to: '/app/p/$projectId/contacts', label: 'Contacts', icon: Users, keys: 'g c', creates: 'Add contacts' },
+      { to: '/app/p/$projectId/segments', label: 'Segments', icon: Shapes, keys: 'g s', creates: 'New segment' },
     ],
   },
   {
     label: 'Watch',
     entries: [
-      { to: '/app/p/$projectId/emails', label: 'Emails', icon: Mails, keys: 'g e' },
+      { to: '/app/p/$projectId/emails', label: 'Emails', icon: Mails, keys: 'g e', creates: 'Send an email' },
       { to: '/app/p/$projectId/activity', label: 'Activity', icon: Activity, keys: 'g a' },
-      { to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v' },
+      { to: '/app/p/$projectId/events', label: 'Events', icon: Zap, keys: 'g v', creates: 'Track a test event' },
       { to: '/app/p/$projectId/analytics', label: 'Analytics', icon: ChartLine, keys: 'g n' },
     ],
   },
   {
     label: 'Deliver',
     entries: [
-      { to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d' },
-      { to: '/app/p/$projectId/suppressions', label: 'Suppressions', icon: Ban, keys: 'g x' },
+      { to: '/app/p/$projectId/domains', label: 'Domains', icon: Globe, keys: 'g d', creates: 'Add a domain' },
+      { to: '/app/p/$projectId/suppressions', label: 'Suppressions', icon: Ban, keys: 'g x', creates: 'Suppress an address or a domain' },
       { to: '/app/p/$projectId/sandbox', label: 'Sandbox', icon: Inbox, keys: 'g i', onlyInSandbox: true },
     ],
   },

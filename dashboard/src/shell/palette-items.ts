@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { Clock, FileText, type LucideIcon, Mail, Megaphone, Shapes, User, Workflow } from 'lucide-react'
+import { Clock, FileText, Globe, type LucideIcon, Mail, Mails, Megaphone, Shapes, User, Workflow } from 'lucide-react'
 
 export type PaletteItem = {
   id: string
@@ -16,6 +16,16 @@ export type PaletteGroup = { heading: string; items: PaletteItem[] }
 const PER_KIND = 5
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
+/** A whole address. */
+const ADDRESS = /^[^\s@]+@[^\s@]+\.[^\s@]+$/
+
+const emailsOf = (base: string, address: string): PaletteItem => ({
+  id: 'emails-of',
+  label: `Open the emails of ${address}`,
+  icon: Mails,
+  path: `${base}/emails?q=${encodeURIComponent(address)}`,
+})
+
 /** Searches that run at the same time while the user types. A new kind of thing adds its search here. */
 const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string) => Promise<PaletteItem[]> }[] = [
   {
@@ -23,6 +33,25 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
     search: async (api, base, q) => {
       const found = ID.test(q) ? [await api.contacts.get(q)] : (await api.contacts.list({ search: q, limit: PER_KIND })).data
       return found.map(({ id, email }) => ({ id: `contact-${id}`, label: email, icon: User, path: `${base}/contacts/${id}` }))
+    },
+  },
+  {
+    heading: 'Emails of a contact',
+    search: async (_, base, q) => (ADDRESS.test(q) ? [emailsOf(base, q)] : []),
+  },
+  {
+    // The API lists all of them at once.
+    heading: 'Domains',
+    search: async (api, base, q) => {
+      const found = (await api.domains.list()).filter(({ domain }) => domain.includes(q.toLowerCase()))
+      return found
+        .slice(0, PER_KIND)
+        .map(({ id, domain }) => ({
+          id: `domain-${id}`,
+          label: domain,
+          icon: Globe,
+          path: `${base}/domains?q=${encodeURIComponent(domain)}`,
+        }))
     },
   },
   {
@@ -85,6 +114,21 @@ export async function searchEverything(api: Sterna, base: string, q: string): Pr
 export function matchItems(items: PaletteItem[], q: string): PaletteItem[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
   return items.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
+}
+
+type Known = { keys: string; label?: string; group?: string; run: (event: KeyboardEvent) => unknown }
+
+/** Keys that need a row, and those that the palette has as pages and actions. */
+const NOT_OFFERED = new Set(['j', 'k', 'x', 'Space', '.', 'Escape', '?', 'mod+k'])
+
+/** The shortcuts of the page below the palette, as commands. The last one of a key counts, as for the keyboard. */
+export function commandsOf(shortcuts: Known[], show: (keys: string) => string, icon: LucideIcon): PaletteItem[] {
+  const byKeys = new Map(
+    shortcuts.filter(({ keys, group }) => group !== 'Go to' && !NOT_OFFERED.has(keys)).map((each) => [each.keys, each]),
+  )
+  return [...byKeys.values()].flatMap(({ keys, label, run }) =>
+    label ? [{ id: `keys-${keys}`, label, hint: show(keys), icon, run: () => run(new KeyboardEvent('keydown')) }] : [],
+  )
 }
 
 export const recentItem = ({ path, label, kind }: { path: string; label: string; kind: string }): PaletteItem => ({

@@ -1,18 +1,19 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { ArrowRight, Copy, FolderPlus, Keyboard, Repeat, Search, Settings, SunMoon, Upload } from 'lucide-react'
+import { useLocation, useNavigate } from '@tanstack/react-router'
+import { ArrowRight, Command, Copy, FolderPlus, Keyboard, Plus, Repeat, Search, Settings, SunMoon, Upload } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { projectKey } from '../api.ts'
 import { useApi, useProject } from '../projects/current.ts'
 import { projectsQuery } from '../projects/queries.ts'
 import { listRecents } from '../projects/recents.ts'
+import { parseSearch } from '../search.ts'
 import { copy } from '../ui/copy.ts'
 import { Kbd } from '../ui/kbd.tsx'
-import { showKeys } from '../ui/shortcuts.ts'
+import { pressWhenRegistered, showKeys, useListedShortcuts } from '../ui/shortcuts.ts'
 import { switchTheme } from '../ui/theme-toggle.tsx'
 import { ENTRIES, SETTINGS_PAGES } from './navigation-entries.ts'
-import { matchItems, type PaletteGroup, type PaletteItem, recentItem, searchEverything } from './palette-items.ts'
+import { commandsOf, matchItems, type PaletteGroup, type PaletteItem, recentItem, searchEverything } from './palette-items.ts'
 
 type PaletteProps = { onClose: () => void; onSheet: () => void }
 
@@ -23,8 +24,11 @@ export function Palette({ onClose, onSheet }: PaletteProps) {
   const navigate = useNavigate()
   function open({ path, run }: PaletteItem) {
     onClose()
-    if (path) void navigate({ to: path })
-    run?.()
+    const [to, query] = path?.split('?') ?? []
+    // The search of "some route" cannot be typed.
+    if (to) void navigate({ to, search: (query ? parseSearch(query) : {}) as never })
+    // After the palette has given back the focus, which the command may want.
+    if (run) setTimeout(run)
   }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
@@ -66,6 +70,7 @@ function usePaletteGroups(q: string, onSheet: () => void): PaletteGroup[] {
   const found = q && settled ? (search.data ?? []) : []
   const known = [
     { heading: 'Recent', items: recents },
+    { heading: 'This page', items: matchItems(commandsOf(useListedShortcuts(), showKeys, Command), q) },
     { heading: 'Pages', items: matchItems(pages, q) },
     { heading: 'Actions', items: matchItems(useActions(onSheet), q) },
   ]
@@ -81,6 +86,7 @@ function useActions(onSheet: () => void): PaletteItem[] {
     ...(project.public
       ? [{ id: 'copy-key', label: 'Copy the public key', icon: Copy, run: () => copy(project.public!, 'Public key') }]
       : []),
+    ...useCreateActions(),
     { id: 'import', label: 'Import contacts from a CSV', icon: Upload, path: `/app/p/${project.id}/contacts/import` },
     ...SETTINGS_PAGES.slice(1).map(({ to, label }) => ({
       id: to,
@@ -94,6 +100,18 @@ function useActions(onSheet: () => void): PaletteItem[] {
     { id: 'new-project', label: 'Create a project', icon: FolderPlus, path: '/app/new' },
     { id: 'docs', label: 'Open the API reference', icon: ArrowRight, run: () => window.location.assign('/docs') },
   ]
+}
+
+/** The main buttons of the pages, from any page: opens the page and presses its button. */
+function useCreateActions(): PaletteItem[] {
+  const project = useProject()
+  const { pathname } = useLocation()
+  return ENTRIES.flatMap(({ to, creates }) => {
+    const path = to.replace('$projectId', project.id)
+    // Of the page on screen they are among its commands.
+    if (!creates || path === pathname) return []
+    return [{ id: `create-${to}`, label: creates, icon: Plus, path, run: () => pressWhenRegistered('c') }]
+  })
 }
 
 /** The value once it has been the same for 200 ms. */

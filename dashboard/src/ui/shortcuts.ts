@@ -31,6 +31,7 @@ export function useShortcuts(shortcuts: Shortcut[]) {
       run: (event: KeyboardEvent) => current.current[index]?.run(event),
     }))
     layers = [layer, ...layers]
+    runAwaited(layer)
     if (layers.length === 1) window.addEventListener('keydown', handleKey)
     notify()
     return () => {
@@ -39,6 +40,23 @@ export function useShortcuts(shortcuts: Shortcut[]) {
       notify()
     }
   }, [names])
+}
+
+/** A page that is loaded slowly is not waited for: a dialog would open while the user does something else. */
+const AWAITED_MS = 5_000
+let awaited: { keys: string; until: number } | undefined
+
+/** Presses the key as soon as a page has a shortcut for it. For commands on pages that are yet to be opened. */
+export function pressWhenRegistered(keys: string) {
+  awaited = { keys, until: Date.now() + AWAITED_MS }
+}
+
+function runAwaited(layer: Shortcut[]) {
+  const found = awaited && Date.now() < awaited.until && layer.find(({ keys }) => keys === awaited?.keys)
+  if (!found) return
+  const { keys } = found
+  awaited = undefined
+  found.run(new KeyboardEvent('keydown', { key: keys }))
 }
 
 function notify() {
