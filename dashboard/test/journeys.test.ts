@@ -15,7 +15,13 @@ test('a new user gets from signing up to a tested template: first email, domain,
   await fillAndSubmit(page, { 'Project name': 'Journey' }, 'Create project')
   await button(page, 'Marketing').click()
   const steps = page.getByRole('heading', { level: 3 })
-  expect(await steps.allTextContents()).toEqual(['Send yourself an email', 'Bring people', 'Add your domain', 'Call the API'])
+  expect(await steps.allTextContents()).toEqual([
+    'Send yourself an email',
+    'Bring people',
+    'Add your domain',
+    'Send for real',
+    'Call the API',
+  ])
   await button(page, 'Send the email').click()
   await page.locator('pre', { hasText: 'Subject: It works' }).waitFor()
   await button(page, /Done Send yourself an email/).waitFor()
@@ -451,8 +457,10 @@ test('a template is written with completion, checked, previewed as a person, sav
   const stored = (await (await request.get('/templates', { headers })).json()) as { data: { body: string }[] }
   expect(stored.data[0]!.body).toBe('<h1>Your plan</h1>\n<p>It is {{ plan }}</p><img src="data:,">')
 
-  await button(page, 'Send test…').click()
-  await button(page, 'Send test').click()
+  await code.click()
+  await page.keyboard.press('Control+Enter')
+  await heading(page, 'Send a test email')
+  await page.keyboard.press('Control+Enter')
   await page.getByText(`A test is on its way to ${OWNER}`).first().waitFor()
 
   await page.getByRole('link', { name: 'Versions (2)' }).click()
@@ -536,6 +544,10 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   await page.getByText('It sends Hello.').waitFor()
   await button(page, 'Turn on').click()
   await button(page, 'Turn off').waitFor()
+  await page.keyboard.press('g')
+  await page.keyboard.press('o')
+  await button(page, /Done Send for real/).waitFor()
+  await page.goBack()
   await page.getByRole('link', { name: 'Executions' }).click()
   await button(page, `Track signup for ${OWNER}`).click()
   await page.getByRole('button', { name: OWNER, exact: true }).click({ timeout: 20_000 })

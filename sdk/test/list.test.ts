@@ -37,7 +37,13 @@ test('every list of the API has an iterator', () => {
   const hasIterator = (name: string) => methods.includes(`Items<Result<'${name}'>`)
   expect(lists.filter((name) => !hasIterator(name))).toEqual([])
   expect(lists).toEqual(
-    expect.arrayContaining(['GET /segments', 'GET /campaigns/{id}/recipients', 'GET /workflows', 'GET /activity', 'GET /domains/project/{projectId}']),
+    expect.arrayContaining([
+      'GET /segments',
+      'GET /campaigns/{id}/recipients',
+      'GET /workflows',
+      'GET /activity',
+      'GET /domains/project/{projectId}',
+    ]),
   )
 })
 
