@@ -72,6 +72,31 @@ async function findDeadLinks(page: Page, links: { path: string; from: string }[]
   return dead
 }
 
+test('a project with hundreds of fields shows at most 200 rows of each list, and finds the others', async () => {
+  const { page, project } = await openProject()
+  const data = Object.fromEntries(Array.from({ length: 250 }, (_, number) => [`field${number}`, number]))
+  const headers = { 'x-project-id': project.id }
+  const created = await page.context().request.post('/contacts', { data: { email: 'ada@example.com', data }, headers })
+  const { id } = await created.json()
+  const checked = async (path: string) => {
+    await showPage(page, `/app/p/${project.id}/${path}`)
+    return findPageProblems(page, path)
+  }
+  expect(await checked('contacts/fields')).toEqual([])
+  await page.getByText('The first 100 of 250 fields.').waitFor()
+  await page.getByLabel('Search fields').fill('field249')
+  await page.waitForURL(/q=field249/)
+  await page.getByRole('button', { name: /^field249/ }).waitFor()
+  expect(await checked(`contacts/${id}`)).toEqual([])
+  await page.getByRole('button', { name: 'Show all as JSON' }).click()
+  expect(await checked(`contacts?peek=${id}`)).toEqual([])
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByLabel('Search columns').fill('field249')
+  await page.getByLabel('field249').check()
+  await page.getByRole('columnheader', { name: 'field249' }).waitFor()
+})
+
 test('a path that does not exist says so', async () => {
   const { page, project } = await openProject()
   await showPage(page, `/app/p/${project.id}/nowhere`)

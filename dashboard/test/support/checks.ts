@@ -20,14 +20,30 @@ async function seriousViolations(page: Page) {
     .map(({ id, nodes }) => `${id}: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`)
 }
 
-/** What is wrong with the page on screen: serious accessibility problems, and a content wider than the screen. */
+/** Rows of one list on a page: more make it slow. */
+const MAX_ROWS = 200
+/** Below this width a title is wrapped, not cut. */
+const PHONE_UP_TO = 640
+
+/** What is wrong with the page on screen: serious accessibility problems, a content wider than the screen, a cut title, a list too long. */
 export async function findPageProblems(page: Page, name: string): Promise<string[]> {
   const violations = await seriousViolations(page)
-  const [width, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth] as const)
-  return [
-    ...violations.map((violation) => `${name}: ${violation}`),
-    ...(width > screen ? [`${name}: ${width} px wide on a screen of ${screen} px`] : []),
+  const { width, screen, isTitleCut, rows } = await page.evaluate(() => {
+    const title = document.querySelector('h1')
+    return {
+      width: document.documentElement.scrollWidth,
+      screen: window.innerWidth,
+      isTitleCut: title !== null && title.scrollWidth > title.clientWidth,
+      rows: Math.max(0, ...[...document.querySelectorAll('ul, ol, dl, tbody')].map((list) => list.children.length)),
+    }
+  })
+  const found = [
+    ...violations,
+    ...(width > screen ? [`${width} px wide on a screen of ${screen} px`] : []),
+    ...(isTitleCut && screen < PHONE_UP_TO ? ['the title is cut'] : []),
+    ...(rows > MAX_ROWS ? [`a list of ${rows} rows`] : []),
   ]
+  return found.map((problem) => `${name}: ${problem}`)
 }
 
 /** The paths of this site that the page on screen links to. */

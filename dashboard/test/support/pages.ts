@@ -56,6 +56,7 @@ export const FULL_ONLY: Record<string, string> = {
   'emails-peek': '/app/p/{p}/emails?peek={email}',
   'sandbox-no-match': '/app/p/{p}/sandbox?q=nobody-like-this',
   'email-headers': '/app/p/{p}/emails/{email}?tab=headers',
+  'events-chosen': '/app/p/{p}/events?event=trial%20started',
   workflow: '/app/p/{p}/workflows/{workflow}',
   executions: '/app/p/{p}/workflows/{workflow}/executions',
   'workflow-step': '/app/p/{p}/workflows/{workflow}?step={step}',

@@ -11,6 +11,8 @@ import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Time } from '../../ui/time.tsx'
+import { ChosenEvent } from './chosen-event.tsx'
+import { dataKeysOf, showData } from './data-keys.ts'
 import { EventNames } from './event-names.tsx'
 import { TrackTestEvent } from './track-test-event.tsx'
 
@@ -35,11 +37,12 @@ export function EventsPage() {
       title="Events"
       noun={{ one: 'event', many: 'events' }}
       list={list}
-      columns={COLUMNS}
+      columns={columnsOf(list.request.filters.event ? list.rows : undefined)}
       rowLabel={({ name, contact }) => (contact ? `${name} of ${contact.email}` : name)}
       peek={(_, event) => (event ? <EventDetails event={event} /> : <p className="text-muted text-ui">This event is not on this page.</p>)}
       actions={<TrackTestEvent />}
       call={curl('GET', '/events')}
+      above={list.request.filters.event && <ChosenEvent name={list.request.filters.event} />}
       aside={<EventNames chosen={list.request.filters.event} onChoose={(name) => list.change({ event: name })} />}
       firstRun={
         <FirstRun
@@ -61,23 +64,35 @@ export function EventsPage() {
 
 const rowId = ({ id }: ListedEvent) => id
 
-const COLUMNS: Column<ListedEvent>[] = [
-  { id: 'name', heading: 'Event', cell: ({ name }) => <span title={name}>{name}</span> },
-  {
-    id: 'contact',
-    heading: 'Contact',
-    width: 'w-56',
-    cell: ({ contact, contactId }) => (contactId ? <ContactLink contact={contact} /> : '–'),
-  },
-  {
-    id: 'data',
-    heading: 'Data',
-    from: 'xl',
-    width: 'w-72',
-    cell: ({ data }) => <span className="font-mono text-code text-muted">{JSON.stringify(data)}</span>,
-  },
-  { id: 'createdAt', heading: 'Time', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> },
-]
+/** Events of one name have similar data: its keys are columns. */
+const columnsOf = (rows: ListedEvent[] | undefined): Column<ListedEvent>[] => {
+  const keys = dataKeysOf(rows ?? [])
+  return [NAME, CONTACT, ...(keys.length > 0 ? keys.map(dataColumn) : [DATA]), TIME]
+}
+
+const dataColumn = (key: string): Column<ListedEvent> => ({
+  id: `data.${key}`,
+  heading: key,
+  width: 'w-32',
+  from: 'xl',
+  cell: ({ data }) => <span title={showData(data[key])}>{showData(data[key])}</span>,
+})
+
+const NAME: Column<ListedEvent> = { id: 'name', heading: 'Event', cell: ({ name }) => <span title={name}>{name}</span> }
+const CONTACT: Column<ListedEvent> = {
+  id: 'contact',
+  heading: 'Contact',
+  width: 'w-56',
+  cell: ({ contact, contactId }) => (contactId ? <ContactLink contact={contact} /> : '–'),
+}
+const DATA: Column<ListedEvent> = {
+  id: 'data',
+  heading: 'Data',
+  from: 'xl',
+  width: 'w-72',
+  cell: ({ data }) => <span className="font-mono text-code text-muted">{JSON.stringify(data)}</span>,
+}
+const TIME: Column<ListedEvent> = { id: 'createdAt', heading: 'Time', width: 'w-32', cell: ({ createdAt }) => <Time value={createdAt} /> }
 
 function EventDetails({ event }: { event: ListedEvent }) {
   return (

@@ -16,5 +16,12 @@ export const eventNamesQuery = (projectId: string) =>
     },
   })
 
+/** Names with figures, the most frequent of all time. Counting people reads the events, so it is asked for only when a name is chosen. */
+export const eventDetailsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: projectKey(projectId, 'events', 'details'),
+    queryFn: async () => (await apiOf(projectId).events.namesDetails({ pageSize: 100 })).data,
+  })
+
 export const eventUsageQuery = (projectId: string, name: string) =>
   queryOptions({ queryKey: projectKey(projectId, 'events', 'usage', name), queryFn: () => apiOf(projectId).events.usage(name) })
