@@ -25,6 +25,24 @@ async function shoot(page: Page, name: string, path: string) {
   await page.screenshot({ path: join(OUT, `${name}.png`) })
 }
 
+/** What keys open on a page. `{contact}` and `{template}` as in the pages. */
+const OPENED: Record<string, { path: string; keys: string }> = {
+  palette: { path: '/app/p/{p}/contacts', keys: 'Control+k' },
+  shortcuts: { path: '/app/p/{p}/contacts', keys: '?' },
+  'contacts-add': { path: '/app/p/{p}/contacts', keys: 'c' },
+  'contact-send': { path: '/app/p/{p}/contacts/{contact}', keys: 'c' },
+  'template-test': { path: '/app/p/{p}/templates/{template}', keys: 'Control+Enter' },
+  'suppress-dialog': { path: '/app/p/{p}/suppressions', keys: 'c' },
+}
+
+async function shootOpened(page: Page, name: string, path: string, keys: string) {
+  if (!isWanted(name)) return
+  await visitPage(page, path)
+  await page.keyboard.press(keys)
+  await page.getByRole('dialog').waitFor()
+  await page.screenshot({ path: join(OUT, `${name}.png`) })
+}
+
 /** The import with a file that has been checked, which no link leads to. */
 async function shootImport(page: Page, name: string, project: string) {
   if (!isWanted(name)) return
@@ -37,7 +55,7 @@ async function shootImport(page: Page, name: string, project: string) {
 }
 
 const data = mkdtempSync(join(tmpdir(), 'sterna-screenshots-'))
-rmSync(OUT, { recursive: true, force: true })
+if (wanted.length === 0) rmSync(OUT, { recursive: true, force: true })
 mkdirSync(OUT, { recursive: true })
 const [sterna, browser] = await Promise.all([startNode({ DATA_DIR: data }), launchBrowser()])
 const errors: string[] = []
@@ -59,6 +77,8 @@ try {
       for (const [name, path] of Object.entries(PAGES)) await shoot(page, nameOf(name, 'full'), fillPath(path, full.id, ids))
       for (const [name, path] of Object.entries(FULL_ONLY)) await shoot(page, nameOf(name, ''), fillPath(path, full.id, ids))
       await shootImport(page, nameOf('import-checked', ''), full.id)
+      for (const [name, { path, keys }] of Object.entries(OPENED))
+        await shootOpened(page, nameOf(name, ''), fillPath(path, full.id, ids), keys)
       await Promise.all([signedOut.context().close(), page.context().close()])
     }
   }

@@ -24,11 +24,12 @@ export function Palette({ onClose, onSheet }: PaletteProps) {
   const navigate = useNavigate()
   function open({ path, run }: PaletteItem) {
     onClose()
-    const [to, query] = path?.split('?') ?? []
-    // The search of "some route" cannot be typed.
-    if (to) void navigate({ to, search: (query ? parseSearch(query) : {}) as never })
     // After the palette has given back the focus, which the command may want.
-    if (run) setTimeout(run)
+    if (!path) return setTimeout(() => run?.())
+    run?.()
+    const [to, query] = path.split('?')
+    // The search of "some route" cannot be typed.
+    return navigate({ to, search: (query ? parseSearch(query) : {}) as never })
   }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>

@@ -48,7 +48,7 @@ describe('requests and responses', () => {
   test('security headers are on every response, HSTS only on https', async () => {
     const { headers } = await sterna.call('GET', '/nowhere')
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' })
-    expect(headers['content-security-policy']).toContain("script-src 'self'")
+    expect(headers['content-security-policy']).toMatch(/;script-src 'self';/)
     expect(headers['strict-transport-security']).toBeUndefined()
     const data = await sterna.call('POST', '/v1/send', { body: {} })
     expect(data.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' })

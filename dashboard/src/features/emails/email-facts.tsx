@@ -62,7 +62,13 @@ function TemplateFact({ email: { templateId, templateVersion } }: { email: Email
   if (!templateId) return null
   return (
     <Fact label="Template">
-      {names?.[templateId] ?? <CopyText value={templateId} label="Template id" mono />}
+      {names?.[templateId] ? (
+        <Link to="/app/p/$projectId/templates/$templateId" params={{ projectId: project.id, templateId }} className="link">
+          {names[templateId]}
+        </Link>
+      ) : (
+        <CopyText value={templateId} label="Template id" mono />
+      )}
       {templateVersion !== null && <span className="text-muted"> · version {templateVersion}</span>}
     </Fact>
   )
