@@ -44,14 +44,12 @@ const SEARCHES: { heading: string; search: (api: Sterna, base: string, q: string
     heading: 'Domains',
     search: async (api, base, q) => {
       const found = (await api.domains.list()).filter(({ domain }) => domain.includes(q.toLowerCase()))
-      return found
-        .slice(0, PER_KIND)
-        .map(({ id, domain }) => ({
-          id: `domain-${id}`,
-          label: domain,
-          icon: Globe,
-          path: `${base}/domains?q=${encodeURIComponent(domain)}`,
-        }))
+      return found.slice(0, PER_KIND).map(({ id, domain }) => ({
+        id: `domain-${id}`,
+        label: domain,
+        icon: Globe,
+        path: `${base}/domains?q=${encodeURIComponent(domain)}`,
+      }))
     },
   },
   {

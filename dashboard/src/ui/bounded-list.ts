@@ -1,7 +1,7 @@
 /** Rows of a list on screen at once: more make a page slow. */
 export const MAX_ROWS = 100
 
-export type BoundedList<Item> = { shown: Item[]; found: number }
+type BoundedList<Item> = { shown: Item[]; found: number }
 
 /** The items whose text contains the query, and of those as many as a page shows. */
 export function boundList<Item>(items: Item[], q: string, textOf: (item: Item) => string, max = MAX_ROWS): BoundedList<Item> {
