@@ -5,7 +5,7 @@ import { newProject, PHONE, shapeOf, showPage, visitPage } from './support/brows
 import { findPageProblems, linksOf } from './support/checks.ts'
 import { heading, startDashboard } from './support/dashboard.ts'
 import { FULL_ONLY, fillPath, PAGES, SIGNED_OUT } from './support/pages.ts'
-import { seedProject } from './support/seed.ts'
+import { seedHostileTexts, seedProject } from './support/seed.ts'
 
 const { open, openProject, openAsOwner } = startDashboard()
 
@@ -23,10 +23,11 @@ async function checkPages(page: Page, how: string, paths: (readonly [name: strin
   return { problems, times }
 }
 
-test('no page has a serious accessibility problem, a dead link or a content wider than a phone, in light and in dark', async () => {
+test('no page has a serious accessibility problem, a dead link, a content wider than a phone or HTML of a tenant, in light and in dark', async () => {
   const { page, project: empty } = await openProject()
   const full = await newProject(page, 'Full')
   const { ids } = await seedProject(page, full, 30)
+  await seedHostileTexts(page, full, ids.contact)
   const phone = await open({ ...PHONE, colorScheme: 'dark', storageState: await page.context().storageState() })
   const signedOut = await open({ ...PHONE, colorScheme: 'dark' })
 

@@ -27,17 +27,18 @@ const PHONE_UP_TO = 640
 
 /**
  * What is wrong with the page on screen: serious accessibility problems, a content wider than the screen, a cut title, a list too long, a
- * frame that may run scripts or reach the dashboard.
+ * frame that may run scripts or reach the dashboard, a text of a tenant that was read as HTML.
  */
 export async function findPageProblems(page: Page, name: string): Promise<string[]> {
   const violations = await seriousViolations(page)
-  const { width, screen, isTitleCut, rows, openFrames } = await page.evaluate(() => {
+  const { width, screen, isTitleCut, rows, openFrames, injected } = await page.evaluate(() => {
     const title = document.querySelector('h1')
     return {
       width: document.documentElement.scrollWidth,
       screen: window.innerWidth,
       isTitleCut: title !== null && title.scrollWidth > title.clientWidth,
       openFrames: [...document.querySelectorAll('iframe')].filter((frame) => frame.getAttribute('sandbox') !== '').length,
+      injected: document.querySelectorAll('[onerror]').length,
       rows: Math.max(0, ...[...document.querySelectorAll('ul, ol, dl, tbody')].map((list) => list.children.length)),
     }
   })
@@ -45,6 +46,7 @@ export async function findPageProblems(page: Page, name: string): Promise<string
     ...violations,
     ...(width > screen ? [`${width} px wide on a screen of ${screen} px`] : []),
     ...(isTitleCut && screen < PHONE_UP_TO ? ['the title is cut'] : []),
+    ...(injected > 0 ? ['a text was read as HTML'] : []),
     ...(openFrames > 0 ? ['a frame without a sandbox'] : []),
     ...(rows > MAX_ROWS ? [`a list of ${rows} rows`] : []),
   ]

@@ -63,6 +63,26 @@ export async function seedProject(
   return { ids: { contact, template, job, email: sent.data.emails[12].email as string, ...workflow, ...segments, ...campaigns } }
 }
 
+/** Runs a script if any page reads it as HTML. */
+const HOSTILE = '<img src=x onerror=alert(1)>{{7*7}}</script>'
+
+/** Texts of tenants and of their contacts that look like HTML: names, subjects, data and events. */
+export async function seedHostileTexts(page: Page, { id }: Project, contactId: string) {
+  const headers = { 'x-project-id': id }
+  const send = async (method: 'post' | 'patch', path: string, data: object) => {
+    const response = await page.context().request[method](path, { data, headers })
+    if (!response.ok()) throw new Error(`${path}: ${response.status()} ${await response.text()}`)
+  }
+  const from = `hello@mail-${id.slice(-6)}.example.com`
+  const [subject, body] = ['Hello', '<p>Hello</p>']
+  await send('patch', `/contacts/${contactId}`, { data: { [HOSTILE]: HOSTILE, plan: HOSTILE } })
+  await send('post', '/events/track', { email: nameOf(0), event: HOSTILE, data: { [HOSTILE]: HOSTILE } })
+  await send('post', '/templates', { name: HOSTILE, subject: HOSTILE.replace('{{7*7}}', ''), body, type: 'TRANSACTIONAL' })
+  await send('post', '/segments', { name: HOSTILE, type: 'STATIC' })
+  await send('post', '/campaigns', { name: HOSTILE, subject, body, from, audienceType: 'ALL' })
+  await send('post', '/workflows', { name: HOSTILE, eventName: HOSTILE })
+}
+
 type Post = (path: string, data: object, headers: Record<string, string>) => Promise<unknown>
 
 const TEMPLATES = ['Welcome', 'Receipt', 'Trial ending', 'Newsletter', 'Password reset']
