@@ -8,6 +8,8 @@ import { useProject } from './current.ts'
 import { SendForm } from './send-form.tsx'
 
 const INITIAL = { subject: 'A test', body: 'Written in the dashboard.' }
+/** A person must not get a test by accident. */
+const BLANK = { subject: '', body: '' }
 
 type Whom = {
   /** The recipient; the user unless given. */
@@ -49,5 +51,5 @@ function SendFromDomain({ to, sender: given, onSent }: Whom & { onSent: (emailId
   if (!domains) return null
   const sender = given ?? domains.find(({ verified }) => verified)
   if (!sender && !isSandbox) return <p className="text-muted text-ui">Add a domain and publish its records first.</p>
-  return <SendForm secret={project.secret} sender={sender} initial={INITIAL} {...(to && { to })} onSent={onSent} />
+  return <SendForm secret={project.secret} sender={sender} initial={to ? BLANK : INITIAL} {...(to && { to })} onSent={onSent} />
 }

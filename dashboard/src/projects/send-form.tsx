@@ -53,7 +53,7 @@ export function SendForm({ secret, sender, initial, to, onSent }: SendFormProps)
         <TemplatePreview template={template} contactId={to!.contactId} />
       ) : (
         <>
-          <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
+          <div className={`grid grid-cols-1 gap-3 ${to ? '' : 'sm:grid-cols-2'}`}>
             {!to && (
               <Field name="to" label="To">
                 <Input type="email" defaultValue={me.data?.email} required autoComplete="off" />
