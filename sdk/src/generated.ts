@@ -5793,6 +5793,10 @@ export class ActivityApi extends Resource {
   /** List what is due next. Scheduled campaigns, and executions of workflows whose pause ends, the next first. */
   readonly upcoming = (query: Query<'GET /activity/upcoming'> = {}, options: CallOptions = {}): Promise<Result<'GET /activity/upcoming'>> =>
     this.call('GET /activity/upcoming', { query }, options)
+
+  /** Iterates over all items of `upcoming`. */
+  readonly allUpcoming = (query: Query<'GET /activity/upcoming'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /activity/upcoming'>['activities'][number]> =>
+    iterateWhole(() => this.upcoming(query, options).then(({ activities }) => activities), { max })
 }
 
 export class AnalyticsApi extends Resource {
@@ -5808,6 +5812,10 @@ export class AnalyticsApi extends Resource {
   readonly domains = (query: Query<'GET /analytics/domains'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/domains'>> =>
     this.call('GET /analytics/domains', { query }, options)
 
+  /** Iterates over all items of `domains`. */
+  readonly allDomains = (query: Query<'GET /analytics/domains'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/domains'>[number]> =>
+    iterateWhole(() => this.domains(query, options), { max })
+
   /** Get new, unsubscribed and deleted contacts by day and source. Of UTC days. */
   readonly growth = (query: Query<'GET /analytics/growth'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/growth'>> =>
     this.call('GET /analytics/growth', { query }, options)
@@ -5815,6 +5823,10 @@ export class AnalyticsApi extends Resource {
   /** List campaigns, templates or workflows by clicks. By the share of emails that were clicked in the period. Those with fewer than 50 sent emails come last. */
   readonly leaders = (query: Query<'GET /analytics/leaders'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/leaders'>> =>
     this.call('GET /analytics/leaders', { query }, options)
+
+  /** Iterates over all items of `leaders`. */
+  readonly allLeaders = (query: Query<'GET /analytics/leaders'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/leaders'>[number]> =>
+    iterateWhole(() => this.leaders(query, options), { max })
 
   /** Get the figures of a period and of the one before. Of UTC days. */
   readonly summary = (query: Query<'GET /analytics/summary'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/summary'>> =>
@@ -5824,17 +5836,33 @@ export class AnalyticsApi extends Resource {
   readonly timeseries = (query: Query<'GET /analytics/timeseries'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/timeseries'>> =>
     this.call('GET /analytics/timeseries', { query }, options)
 
+  /** Iterates over all items of `timeseries`. */
+  readonly allTimeseries = (query: Query<'GET /analytics/timeseries'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/timeseries'>[number]> =>
+    iterateWhole(() => this.timeseries(query, options), { max })
+
   /** List the best campaigns. Campaigns that began in the period, or all campaigns if no period is given. */
   readonly topCampaigns = (query: Query<'GET /analytics/top-campaigns'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/top-campaigns'>> =>
     this.call('GET /analytics/top-campaigns', { query }, options)
+
+  /** Iterates over all items of `topCampaigns`. */
+  readonly allTopCampaigns = (query: Query<'GET /analytics/top-campaigns'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/top-campaigns'>[number]> =>
+    iterateWhole(() => this.topCampaigns(query, options), { max })
 
   /** List the most frequent events. Of events that API clients track, on UTC days. */
   readonly topEvents = (query: Query<'GET /analytics/top-events'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/top-events'>> =>
     this.call('GET /analytics/top-events', { query }, options)
 
+  /** Iterates over all items of `topEvents`. */
+  readonly allTopEvents = (query: Query<'GET /analytics/top-events'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/top-events'>[number]> =>
+    iterateWhole(() => this.topEvents(query, options), { max })
+
   /** Get figures of emails by hour of the week */
   readonly weekdayHours = (query: Query<'GET /analytics/weekday-hours'> = {}, options: CallOptions = {}): Promise<Result<'GET /analytics/weekday-hours'>> =>
     this.call('GET /analytics/weekday-hours', { query }, options)
+
+  /** Iterates over all items of `weekdayHours`. */
+  readonly allWeekdayHours = (query: Query<'GET /analytics/weekday-hours'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /analytics/weekday-hours'>[number]> =>
+    iterateWhole(() => this.weekdayHours(query, options), { max })
 }
 
 export class AuthApi extends Resource {
@@ -5976,9 +6004,17 @@ export class CampaignsApi extends Resource {
   readonly hours = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/hours'>> =>
     this.call('GET /campaigns/{id}/hours', { params: { id } }, options)
 
+  /** Iterates over all items of `hours`. */
+  readonly allHours = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/hours'>['data'][number]> =>
+    iterateWhole(() => this.hours(id, options).then(({ data }) => data), { max })
+
   /** List the links of a campaign. Clicks and people, without machines; first the links that most people clicked, last those that nobody clicked. A link with variables is listed as it was clicked, or as it is written if nobody clicked it. */
   readonly links = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/links'>> =>
     this.call('GET /campaigns/{id}/links', { params: { id } }, options)
+
+  /** Iterates over all items of `links`. */
+  readonly allLinks = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/links'>['data'][number]> =>
+    iterateWhole(() => this.links(id, options).then(({ data }) => data), { max })
 
   /** Pause a campaign that is being sent */
   readonly pause = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/pause'>> =>
@@ -5995,6 +6031,10 @@ export class CampaignsApi extends Resource {
   /** Count the recipients of a campaign by reason. Those that failed, were skipped or are open. Sent emails have no reason. */
   readonly reasons = (id: string, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/reasons'>> =>
     this.call('GET /campaigns/{id}/reasons', { params: { id } }, options)
+
+  /** Iterates over all items of `reasons`. */
+  readonly allReasons = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/reasons'>['data'][number]> =>
+    iterateWhole(() => this.reasons(id, options).then(({ data }) => data), { max })
 
   /** List the recipients of a campaign. With the outcome of each and its reason. Recipients are fixed when the campaign starts. */
   readonly recipients = (id: string, query: Query<'GET /campaigns/{id}/recipients'> = {}, options: CallOptions = {}): Promise<Result<'GET /campaigns/{id}/recipients'>> =>
@@ -6127,6 +6167,10 @@ export class ContactsApi extends Resource {
   /** List the segments of a contact. Those that the contact is in now, newest segment first. */
   readonly segments = (id: string, options: CallOptions = {}): Promise<Result<'GET /contacts/{id}/segments'>> =>
     this.call('GET /contacts/{id}/segments', { params: { id } }, options)
+
+  /** Iterates over all items of `segments`. */
+  readonly allSegments = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts/{id}/segments'>[number]> =>
+    iterateWhole(() => this.segments(id, options), { max })
 }
 
 export class DoctorApi extends Resource {
@@ -6144,7 +6188,7 @@ export class DomainsApi extends Resource {
   readonly list = (projectId: string = 'current', options: CallOptions = {}): Promise<Result<'GET /domains/project/{projectId}'>> =>
     this.call('GET /domains/project/{projectId}', { params: { projectId } }, options)
 
-  /** Iterates over all items of `list`, page by page. */
+  /** Iterates over all items of `list`. */
   readonly all = (projectId: string = 'current', { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /domains/project/{projectId}'>[number]> =>
     iterateWhole(() => this.list(projectId, options), { max })
 
@@ -6224,6 +6268,10 @@ export class EventsApi extends Resource {
   readonly names = (options: CallOptions = {}): Promise<Result<'GET /events/names'>> =>
     this.call('GET /events/names', {}, options)
 
+  /** Iterates over all items of `names`. */
+  readonly allNames = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events/names'>['eventNames'][number]> =>
+    iterateWhole(() => this.names(options).then(({ eventNames }) => eventNames), { max })
+
   /** List event names with their figures, most frequent first */
   readonly namesDetails = (query: Query<'GET /events/names/details'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/names/details'>> =>
     this.call('GET /events/names/details', { query }, options)
@@ -6239,6 +6287,10 @@ export class EventsApi extends Resource {
   /** Count events by name. Counts whole UTC days, including those of `startDate` and `endDate`. */
   readonly stats = (query: Query<'GET /events/stats'> = {}, options: CallOptions = {}): Promise<Result<'GET /events/stats'>> =>
     this.call('GET /events/stats', { query }, options)
+
+  /** Iterates over all items of `stats`. */
+  readonly allStats = (query: Query<'GET /events/stats'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /events/stats'>[number]> =>
+    iterateWhole(() => this.stats(query, options), { max })
 
   /** Track an event from a server or the dashboard. Accepts the body of `/v1/track`, or `{ name, contactId?, emailId?, data? }` to record an event without changing a contact. */
   readonly record = (body: Body<'POST /events/track'>, options: CallOptions = {}): Promise<Result<'POST /events/track'>> =>
@@ -6257,6 +6309,10 @@ export class FieldsApi extends Resource {
   /** List fields */
   readonly list = (options: CallOptions = {}): Promise<Result<'GET /contacts/fields'>> =>
     this.call('GET /contacts/fields', {}, options)
+
+  /** Iterates over all items of `list`. */
+  readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /contacts/fields'>['fields'][number]> =>
+    iterateWhole(() => this.list(options).then(({ fields }) => fields), { max })
 
   /** Delete a field from all contacts */
   readonly delete = (field: string, options: CallOptions = {}): Promise<Result<'DELETE /contacts/fields/{field}'>> =>
@@ -6282,7 +6338,7 @@ export class InvitationsApi extends Resource {
   readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/invitations'>> =>
     this.call('GET /projects/{id}/invitations', { params: { id } }, options)
 
-  /** Iterates over all items of `list`, page by page. */
+  /** Iterates over all items of `list`. */
   readonly all = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/invitations'>[number]> =>
     iterateWhole(() => this.list(id, options), { max })
 
@@ -6314,7 +6370,7 @@ export class MembersApi extends Resource {
   readonly list = (id: string, options: CallOptions = {}): Promise<Result<'GET /projects/{id}/members'>> =>
     this.call('GET /projects/{id}/members', { params: { id } }, options)
 
-  /** Iterates over all items of `list`, page by page. */
+  /** Iterates over all items of `list`. */
   readonly all = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /projects/{id}/members'>[number]> =>
     iterateWhole(() => this.list(id, options), { max })
 
@@ -6360,7 +6416,7 @@ export class ProjectsApi extends Resource {
   readonly list = (options: CallOptions = {}): Promise<Result<'GET /users/@me/projects'>> =>
     this.call('GET /users/@me/projects', {}, options)
 
-  /** Iterates over all items of `list`, page by page. */
+  /** Iterates over all items of `list`. */
   readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /users/@me/projects'>[number]> =>
     iterateWhole(() => this.list(options), { max })
 
@@ -6442,7 +6498,7 @@ export class SegmentsApi extends Resource {
   readonly list = (options: CallOptions = {}): Promise<Result<'GET /segments'>> =>
     this.call('GET /segments', {}, options)
 
-  /** Iterates over all items of `list`, page by page. */
+  /** Iterates over all items of `list`. */
   readonly all = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments'>[number]> =>
     iterateWhole(() => this.list(options), { max })
 
@@ -6457,6 +6513,10 @@ export class SegmentsApi extends Resource {
   /** Count the uses of all segments. For lists: in how many segments, campaigns and workflows each is used, and its entries and exits of the last seven days. */
   readonly usageCounts = (options: CallOptions = {}): Promise<Result<'GET /segments/usage'>> =>
     this.call('GET /segments/usage', {}, options)
+
+  /** Iterates over all items of `usageCounts`. */
+  readonly allUsageCounts = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /segments/usage'>['data'][number]> =>
+    iterateWhole(() => this.usageCounts(options).then(({ data }) => data), { max })
 
   /** Get a segment */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /segments/{id}'>> =>
@@ -6598,6 +6658,10 @@ export class TemplatesApi extends Resource {
   readonly usageCounts = (query: Query<'GET /templates/usage'> = {}, options: CallOptions = {}): Promise<Result<'GET /templates/usage'>> =>
     this.call('GET /templates/usage', { query }, options)
 
+  /** Iterates over all items of `usageCounts`. */
+  readonly allUsageCounts = (query: Query<'GET /templates/usage'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /templates/usage'>['data'][number]> =>
+    iterateWhole(() => this.usageCounts(query, options).then(({ data }) => data), { max })
+
   /** Get a template */
   readonly get = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}'>> =>
     this.call('GET /templates/{id}', { params: { id } }, options)
@@ -6634,6 +6698,10 @@ export class TemplatesApi extends Resource {
   readonly listVersions = (id: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/versions'>> =>
     this.call('GET /templates/{id}/versions', { params: { id } }, options)
 
+  /** Iterates over all items of `listVersions`. */
+  readonly allVersions = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /templates/{id}/versions'>['data'][number]> =>
+    iterateWhole(() => this.listVersions(id, options).then(({ data }) => data), { max })
+
   /** Get a version of a template */
   readonly getVersion = (id: string, version: string, options: CallOptions = {}): Promise<Result<'GET /templates/{id}/versions/{version}'>> =>
     this.call('GET /templates/{id}/versions/{version}', { params: { id, version } }, options)
@@ -6662,7 +6730,7 @@ export class UsersApi extends Resource {
   readonly listSessions = (options: CallOptions = {}): Promise<Result<'GET /users/@me/sessions'>> =>
     this.call('GET /users/@me/sessions', {}, options)
 
-  /** Iterates over all items of `listSessions`, page by page. */
+  /** Iterates over all items of `listSessions`. */
   readonly allSessions = ({ max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /users/@me/sessions'>[number]> =>
     iterateWhole(() => this.listSessions(options), { max })
 

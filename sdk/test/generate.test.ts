@@ -207,6 +207,13 @@ test('an operation becomes a method, and a list an iterator as well', () => {
       readonly update = (id: string, body: Body<'PUT /things/{id}'>, options: RevisionOptions = {}): Promise<Result<'PUT /things/{id}'>> =>
         this.call('PUT /things/{id}', { params: { id }, body }, options)
 
+      readonly labels = (id: string, query: Query<'GET /things/{id}/labels'> = {}, options: CallOptions = {}): Promise<Result<'GET /things/{id}/labels'>> =>
+        this.call('GET /things/{id}/labels', { params: { id }, query }, options)
+
+      /** Iterates over all items of \`labels\`. */
+      readonly allLabels = (id: string, query: Query<'GET /things/{id}/labels'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things/{id}/labels'>['labels'][number]> =>
+        iterateWhole(() => this.labels(id, query, options).then(({ labels }) => labels), { max })
+
       readonly parts = (id: string, query: Query<'GET /things/{id}/parts'> = {}, options: CallOptions = {}): Promise<Result<'GET /things/{id}/parts'>> =>
         this.call('GET /things/{id}/parts', { params: { id }, query }, options)
 
@@ -217,13 +224,6 @@ test('an operation becomes a method, and a list an iterator as well', () => {
           (page) => page.things,
           { max, pageSize: query.pageSize },
         )
-
-      readonly labels = (id: string, query: Query<'GET /things/{id}/labels'> = {}, options: CallOptions = {}): Promise<Result<'GET /things/{id}/labels'>> =>
-        this.call('GET /things/{id}/labels', { params: { id }, query }, options)
-
-      /** Iterates over all items of \`labels\`. */
-      readonly allLabels = (id: string, query: Query<'GET /things/{id}/labels'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /things/{id}/labels'>['labels'][number]> =>
-        iterateWhole(() => this.labels(id, query, options).then(({ labels }) => labels), { max })
 
       readonly picture = (id: string, file: Blob, fields: Omit<Body<'POST /things/{id}/picture'>, 'picture'> = {}, options: CallOptions = {}): Promise<Result<'POST /things/{id}/picture'>> =>
         this.call('POST /things/{id}/picture', { params: { id }, body: { ...fields, picture: file } }, options)
