@@ -2,7 +2,6 @@ import type { Contact } from '@sterna/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useProject } from '../../projects/current.ts'
-import { MAX_ROWS } from '../../ui/bounded-list.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { CopyText } from '../../ui/copy-field.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
@@ -12,6 +11,9 @@ import { contactQuery } from './queries.ts'
 import { Subscription } from './subscription.tsx'
 import { Timeline } from './timeline.tsx'
 import { Value } from './value.tsx'
+
+/** Fields in the panel; the page of the contact has all of them. */
+const MAX_FIELDS = 50
 
 /** A look at a contact beside the list. */
 export function ContactPeek({ id, contact: known }: { id: string; contact: Contact | undefined }) {
@@ -40,7 +42,7 @@ export function ContactPeek({ id, contact: known }: { id: string; contact: Conta
           <Time value={contact.createdAt} />
         </Fact>
         {Object.entries(contact.data ?? {})
-          .slice(0, MAX_ROWS)
+          .slice(0, MAX_FIELDS)
           .map(([field, value]) => (
             <Fact key={field} label={field}>
               <Value value={value} />
