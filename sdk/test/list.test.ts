@@ -63,7 +63,7 @@ test.each<[string, (client: Sterna) => AsyncIterable<unknown>]>([
 test.each<[string, (client: Sterna) => AsyncIterable<unknown>]>([
   ['/campaigns?status=SENT&pageSize=100', ({ campaigns }) => campaigns.all({ status: 'SENT' })],
   ['/workflows?pageSize=100', ({ workflows }) => workflows.all()],
-  ['/workflows/w1/executions?status=WAITING&pageSize=100', ({ workflows }) => workflows.allExecutions('w1', { status: 'WAITING' })],
+  ['/workflows/w1/executions?status=WAITING&pageSize=100', ({ workflows }) => workflows.allExecutions('w1', { status: ['WAITING'] })],
 ])('GET %s is read by page numbers, with the filters on every page', async (path, iterate) => {
   const { client, requests } = await serve([numberedPage([1, 2], 1, 2), numberedPage([3], 2, 2)])
   expect(await idsOf(iterate(client))).toEqual(['c1', 'c2', 'c3'])
