@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, IS_COUNTED, METRIC_COLUMNS, METRICS } from '../src/analytics/rollup.ts'
+import { FACT_COLUMNS, factTimeSql, HOUR_COLUMNS, METRIC_COLUMNS, METRICS } from '../src/analytics/rollup.ts'
 import type { Tx } from '../src/db/index.ts'
+import { IS_COUNTED } from '../src/delivery/outbox/facts.ts'
 import { readEmailCounts, recountEmails } from '../src/projects/email-counts.ts'
 import { type Broken, type Check, checkRules } from './check.ts'
 
