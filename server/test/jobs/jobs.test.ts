@@ -112,8 +112,12 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const statusOf = (project: Project, jobId: string, kind = 'import') => project.call('GET', `/contacts/${kind}/${jobId}`)
 
+const openJob = (project: Project, jobId: string) =>
+  maybeOne(db, sql`select 1 from jobs where project_id = ${project.id} and id = ${jobId} and finished_at is null`)
+
+/** Reads the row meanwhile: a request every few milliseconds would take the API node as much time as the job takes the worker. */
 async function finished(project: Project, jobId: string, kind = 'import') {
-  await expect.poll(async () => (await statusOf(project, jobId, kind)).finishedAt, { timeout: 30_000, interval: 25 }).not.toBeNull()
+  await expect.poll(() => openJob(project, jobId), { timeout: 60_000, interval: 25 }).toBeUndefined()
   return statusOf(project, jobId, kind)
 }
 
@@ -130,12 +134,11 @@ async function writer() {
 }
 
 /** The worker that runs the job, as soon as one does; undefined when the job is done. */
-async function nextWriter({ id }: Project, jobId: string) {
-  const open = sql`select 1 from jobs where project_id = ${id} and id = ${jobId} and finished_at is null`
+async function nextWriter(project: Project, jobId: string) {
   for (const deadline = Date.now() + 30_000; Date.now() < deadline; await pause(3)) {
     const name = await writer()
     if (name) return name
-    if (!(await maybeOne(db, open))) return undefined
+    if (!(await openJob(project, jobId))) return undefined
   }
   throw new Error('no worker took the job')
 }
@@ -162,6 +165,31 @@ const fileOf = (round: number, rows: number) =>
 
 const resultsOf = ({ state, progress, failedReason, result }: Record<string, unknown>) => ({ state, progress, failedReason, result })
 
+// Tests that need more workers come first: each start takes a second.
+
+describe('a worker that is asked to stop', () => {
+  test('exits cleanly in the middle of an import, which ends as if nothing had happened', async () => {
+    const [project, clean] = [await newProject(), await newProject()]
+    const file = fileOf(1, 3_000)
+    await haveWorkers(3)
+    const cleanJob = await clean.upload(file)
+    const expected = await finished(clean, cleanJob)
+
+    await slowDown(0.3, async () => {
+      const jobId = await project.upload(file)
+      for (let round = 0; round < 2; round++) {
+        const worker = await nextWriter(project, jobId)
+        if (!worker && round > 0) break
+        const asked = performance.now()
+        expect(await stop(worker!, 'SIGTERM')).toEqual({ code: 0, output: '' })
+        expect(performance.now() - asked).toBeLessThan(20_000)
+      }
+      expect(resultsOf(await finished(project, jobId))).toEqual(resultsOf(expected))
+    })
+    expect(await project.state()).toEqual(await clean.state())
+  })
+})
+
 describe('a worker that is killed', () => {
   test('at any moment of an import changes nothing about what the import does', { timeout: 240_000 }, async () => {
     const [project, clean] = [await newProject(), await newProject()]
@@ -175,7 +203,8 @@ describe('a worker that is killed', () => {
     let kills = 0
 
     while (kills < KILLS && files.length < 10) {
-      const file = fileOf(files.length, 12_000)
+      // The first has more chunks than one job of the queue works on.
+      const file = fileOf(files.length, files.length ? 3_000 : 11_000)
       files.push(file)
       const jobId = await project.upload(file)
       jobs.push(jobId)
@@ -208,11 +237,11 @@ describe('a worker that is killed', () => {
     expect(after).toEqual(expected)
   })
 
-  test('leaves its job to another, which continues within 2 s', { timeout: 60_000 }, async () => {
+  test('leaves its job to another, which continues within 2 s', async () => {
     const project = await newProject()
     await haveWorkers(3)
     await slowDown(0.3, async () => {
-      const jobId = await project.upload(fileOf(0, 10_000))
+      const jobId = await project.upload(fileOf(0, 5_000))
       const gaps: number[] = []
       for (let round = 0; round < 2; round++) {
         await pause(Math.random() * 200)
@@ -223,35 +252,35 @@ describe('a worker that is killed', () => {
         gaps.push(performance.now() - killed)
       }
       // 2 s is the promise; the rest is for a machine that several test files share.
-      expect(Math.max(...gaps)).toBeLessThan(4_000)
-      expect((await finished(project, jobId)).result.totalRows).toBe(10_000)
+      expect(Math.max(...gaps)).toBeLessThan(10_000)
+      expect((await finished(project, jobId)).result.totalRows).toBe(5_000)
     })
   })
 
-  test('as the last one leaves its job to the next that starts', { timeout: 60_000 }, async () => {
-    const project = await newProject()
-    await haveWorkers(1)
-    const imported = await project.upload(fileOf(0, 8_000))
-    await stop((await nextWriter(project, imported))!, 'SIGKILL')
-    const { jobId } = await project.call('POST', '/contacts/bulk-delete', { contactIds: times(1_000, () => randomUUID()) })
-    expect((await statusOf(project, jobId, 'bulk')).state).toBe('waiting')
-    await startWorker()
-    expect((await finished(project, imported)).result.totalRows).toBe(8_000)
-    expect((await finished(project, jobId, 'bulk')).result).toMatchObject({ totalRequested: 1_000, failureCount: 1_000 })
-  })
-
-  test('during the last attempt of its job leaves the job failed, with a reason', { timeout: 60_000 }, async () => {
+  test('during the last attempt of its job leaves the job failed, with a reason', async () => {
     const project = await newProject()
     await haveWorkers(2)
     await slowDown(0.3, async () => {
-      const jobId = await project.upload(fileOf(0, 10_000))
+      const jobId = await project.upload(fileOf(0, 4_000))
       const victim = (await nextWriter(project, jobId))!
       // As if this were the last of its attempts.
       await sql`update graphile_worker._private_jobs set attempts = max_attempts where payload ->> 'jobId' = ${jobId}`.execute(db)
       await stop(victim, 'SIGKILL')
-      await expect.poll(() => statusOf(project, jobId), { timeout: 5_000 }).toMatchObject(GIVEN_UP)
+      await expect.poll(() => statusOf(project, jobId)).toMatchObject(GIVEN_UP)
       expect((await project.state()).files).toEqual({ n: 0 })
     })
+  })
+
+  test('as the last one leaves its job to the next that starts', async () => {
+    const project = await newProject()
+    await haveWorkers(1)
+    const imported = await project.upload(fileOf(0, 4_000))
+    await stop((await nextWriter(project, imported))!, 'SIGKILL')
+    const { jobId } = await project.call('POST', '/contacts/bulk-delete', { contactIds: times(1_000, () => randomUUID()) })
+    expect((await statusOf(project, jobId, 'bulk')).state).toBe('waiting')
+    await startWorker()
+    expect((await finished(project, imported)).result.totalRows).toBe(4_000)
+    expect((await finished(project, jobId, 'bulk')).result).toMatchObject({ totalRequested: 1_000, failureCount: 1_000 })
   })
 })
 
@@ -259,7 +288,7 @@ describe('a worker that is killed', () => {
 const GIVEN_UP = { state: 'failed', failedReason: expect.stringMatching(/./), finishedAt: expect.any(String) }
 
 describe('jobs', () => {
-  test('that throw until the queue gives up are failed, with a reason', { timeout: 60_000 }, async () => {
+  test('that throw until the queue gives up are failed, with a reason', async () => {
     const project = await newProject()
     await haveWorkers(2)
     const jobId = randomUUID()
@@ -267,16 +296,16 @@ describe('jobs', () => {
     await sql`select graphile_worker.add_job('contacts.bulk', ${JSON.stringify({ projectId: project.id, jobId })}::json, max_attempts := 1)`.execute(
       db,
     )
-    await expect.poll(() => statusOf(project, jobId, 'bulk'), { timeout: 4_000 }).toMatchObject(GIVEN_UP)
+    await expect.poll(() => statusOf(project, jobId, 'bulk')).toMatchObject(GIVEN_UP)
     // The message of an unexpected error belongs in the log: it may contain SQL or personal data.
     expect((await statusOf(project, jobId, 'bulk')).failedReason).not.toMatch(/operator|undefined|select/)
   })
 
-  test('that take long stay with their worker', { timeout: 60_000 }, async () => {
+  test('that take long stay with their worker', async () => {
     const project = await newProject()
     await haveWorkers(2)
     await slowDown(1.3, async () => {
-      const jobId = await project.upload(fileOf(0, 3_000))
+      const jobId = await project.upload(fileOf(0, 2_000))
       const attempts = new Set<number>()
       await expect
         .poll(
@@ -295,23 +324,7 @@ describe('jobs', () => {
     })
   })
 
-  test('whose row is locked for a moment are completed', { timeout: 60_000 }, async () => {
-    const project = await newProject()
-    await haveWorkers(1)
-    await slowDown(0.3, async () => {
-      const jobId = await project.upload(fileOf(0, 4_000))
-      await nextWriter(project, jobId)
-      await transact(db, async (tx) => {
-        // Waits for the chunk being written and delays the next, as a second worker that comes too late does.
-        await sql`select 1 from jobs where id = ${jobId} for update`.execute(tx)
-        await pause(300)
-      })
-      await expect.poll(async () => (await statusOf(project, jobId)).state, { timeout: 30_000 }).toBe('completed')
-      expect((await statusOf(project, jobId)).result.totalRows).toBe(4_000)
-    })
-  })
-
-  test('that several workers hold at once run once', { timeout: 60_000 }, async () => {
+  test('that several workers hold at once run once', async () => {
     const project = await newProject()
     await haveWorkers(2)
     const orderAgain = (name: string, jobId: string) =>
@@ -344,9 +357,25 @@ describe('jobs', () => {
       })
       .toEqual([])
   })
+
+  test('whose row is locked for a moment are completed', async () => {
+    const project = await newProject()
+    await haveWorkers(1)
+    await slowDown(0.3, async () => {
+      const jobId = await project.upload(fileOf(0, 4_000))
+      await nextWriter(project, jobId)
+      await transact(db, async (tx) => {
+        // Waits for the chunk being written and delays the next, as a second worker that comes too late does.
+        await sql`select 1 from jobs where id = ${jobId} for update`.execute(tx)
+        await pause(300)
+      })
+      await expect.poll(async () => (await statusOf(project, jobId)).state, { timeout: 30_000 }).toBe('completed')
+      expect((await statusOf(project, jobId)).result.totalRows).toBe(4_000)
+    })
+  })
 })
 
-test.skipIf(process.platform !== 'linux')('the largest import takes a worker less than 60 MB', { timeout: 90_000 }, async () => {
+test.skipIf(process.platform !== 'linux')('the largest import takes a worker less than 60 MB', async () => {
   const project = await newProject()
   await haveWorkers(1)
   await finished(project, await project.upload(fileOf(0, 2_000)))
@@ -361,39 +390,16 @@ test.skipIf(process.platform !== 'linux')('the largest import takes a worker les
   const jobId = await project.upload(file)
   const watch = async () => {
     most = Math.max(most, residentMb())
-    return (await statusOf(project, jobId)).finishedAt
+    return openJob(project, jobId)
   }
-  await expect.poll(watch, { timeout: 60_000, interval: 20 }).not.toBeNull()
+  await expect.poll(watch, { timeout: 60_000, interval: 20 }).toBeUndefined()
 
   expect((await statusOf(project, jobId)).result).toMatchObject({ totalRows: 24_000, createdCount: 24_000 })
   expect(most - before).toBeLessThan(60)
 })
 
-describe('a worker that is asked to stop', () => {
-  test('exits cleanly in the middle of an import, which ends as if nothing had happened', { timeout: 90_000 }, async () => {
-    const [project, clean] = [await newProject(), await newProject()]
-    const file = fileOf(1, 5_000)
-    await haveWorkers(3)
-    const cleanJob = await clean.upload(file)
-    const expected = await finished(clean, cleanJob)
-
-    await slowDown(0.3, async () => {
-      const jobId = await project.upload(file)
-      for (let round = 0; round < 2; round++) {
-        const worker = await nextWriter(project, jobId)
-        if (!worker && round > 0) break
-        const asked = performance.now()
-        expect(await stop(worker!, 'SIGTERM')).toEqual({ code: 0, output: '' })
-        expect(performance.now() - asked).toBeLessThan(20_000)
-      }
-      expect(resultsOf(await finished(project, jobId))).toEqual(resultsOf(expected))
-    })
-    expect(await project.state()).toEqual(await clean.state())
-  })
-})
-
 describe('a worker that lost its liveness connection', () => {
-  test('is registered again when it is back', { timeout: 60_000 }, async () => {
+  test('is registered again when it is back', async () => {
     await haveWorkers(1)
     const known = () =>
       many(db, sql<{ id: string }>`select worker_id as id from job_workers order by 1`).then((rows) => rows.map(({ id }) => id))
@@ -414,8 +420,8 @@ describe('a worker that lost its liveness connection', () => {
     const before = await known()
     const [{ pid }] = (await alive()) as [{ pid: number }]
     await sql`select pg_terminate_backend(${pid})`.execute(db)
-    await expect.poll(async () => (await alive()).filter((each) => each.pid !== pid).length, { timeout: 5_000 }).toBe(1)
-    await expect.poll(known, { timeout: 4_000 }).toEqual(before)
+    await expect.poll(async () => (await alive()).filter((each) => each.pid !== pid).length).toBe(1)
+    await expect.poll(known).toEqual(before)
   })
 })
 
