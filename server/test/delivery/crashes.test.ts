@@ -4,7 +4,7 @@ import { settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 import { until } from '../support/until.ts'
 
-const { project, sterna, workers, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
+const { project, sterna, workers, startWorker, startLocalWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 
 describe('after a crash', () => {
   test('emails that the killed worker had handed over are unknown, and another worker sends the rest', async () => {
@@ -36,7 +36,7 @@ describe('after a crash', () => {
     await sql`update emails set crashes = 8, updated_at = ${longAgo} where id = ${poison}`.execute(sterna.db)
     const [waiting] = await send('ok@example.com')
     await sql`update emails set crashes = 7, updated_at = now() + interval '1 hour' where id = ${waiting}`.execute(sterna.db)
-    await startWorker()
+    await startLocalWorker()
     await inState([innocent], 'sent')
     await inState([poison], 'failed')
     expect(await statesOf([waiting!])).toEqual(['queued'])
@@ -49,7 +49,7 @@ describe('after a crash', () => {
   test('an email that is sent alone does not delay others while it waits for its reply', async () => {
     const [slow] = await send('hang-dot@example.com')
     await sql`update emails set crashes = 3 where id = ${slow}`.execute(sterna.db)
-    await startWorker()
+    await startLocalWorker()
     await until('it is handed over', () => copiesOf(slow!).length)
     await inState(await send(addresses('ok', 5)), 'sent')
     expect(await statesOf([slow!])).toEqual(['sending'])

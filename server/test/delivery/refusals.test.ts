@@ -5,11 +5,11 @@ import { addresses, useSmtpSending } from '../support/smtp-sending.ts'
 import { startSmtpServer } from '../support/smtp-server.ts'
 import { until } from '../support/until.ts'
 
-const { sterna, sink, project, startWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
+const { sterna, sink, project, startLocalWorker, send, rowsOf, statesOf, inState, copiesOf } = useSmtpSending()
 
 describe('a worker', () => {
   test('retries a temporary refusal and counts it as a failure, unless it is throttled', async () => {
-    await startWorker()
+    await startLocalWorker()
     const [later, fast] = [await send('t451@example.com'), await send('t454@example.com')]
     await inState([...later, ...fast], 'deferred')
     expect([(await rowsOf(later))[0], (await rowsOf(fast))[0]]).toMatchObject([
@@ -19,7 +19,7 @@ describe('a worker', () => {
   })
 
   test('slows down when it is throttled, loses nothing, and catches up', { timeout: 60_000 }, async () => {
-    await startWorker()
+    await startLocalWorker()
     sink.outage.refusal = '454'
     const ids = await send(addresses('ok', 100))
     await until('some were refused', async () => (await statesOf(ids)).includes('deferred'))
@@ -39,7 +39,7 @@ describe('a worker', () => {
 
   test('stops asking when its login is refused, and no email fails', async () => {
     const strict = await startSmtpServer({ refuseLogins: true })
-    await startWorker({ SMTP_URL: strict.url.replace('//', '//user:wrong@') })
+    await startLocalWorker({ SMTP_URL: strict.url.replace('//', '//user:wrong@') })
     const ids = await send(addresses('ok', 200))
     await until('it was refused', () => strict.connections())
     await new Promise((resolve) => setTimeout(resolve, 1_500))
@@ -50,7 +50,7 @@ describe('a worker', () => {
   })
 
   test('knows that an email was not sent when cut off before the dot; after it, only evidence decides', async () => {
-    await startWorker()
+    await startLocalWorker()
     const [before, after] = [await send('rst-data@example.com'), await send(['rst-dot@example.com', 'garbage@example.com'])]
     await inState(before, 'deferred')
     await inState(after, 'unknown')

@@ -66,10 +66,15 @@ export function useSmtpSending({ sharedWorker = false } = {}) {
     workers.push(worker)
     return worker
   }
+  const localWorkers: LocalNode[] = []
+  /** For tests that neither kill it nor send it signals. */
+  async function startLocalWorker(env: Record<string, string> = {}) {
+    localWorkers.push(await startLocalNode({ ...environment(), ROLE: 'worker', ...env }))
+  }
   afterEach(async () => {
     // A worker would wait for answers that never come.
     sink.reset()
-    await Promise.all(workers.splice(0).map((worker) => worker.stop()))
+    await Promise.all([...workers.splice(0), ...localWorkers.splice(0)].map((worker) => worker.stop()))
     sink.outage.refusal = undefined
     await sql`update emails set state = 'cancelled' where state in ('queued', 'deferred')`.execute(sterna.db)
   })
@@ -92,7 +97,21 @@ export function useSmtpSending({ sharedWorker = false } = {}) {
     until(`all are ${state}`, async () => (await statesOf(ids)).every((each) => each === state), withinMs)
   const copiesOf = (id: string) => sink.messages.filter((message) => message.id === id)
 
-  return { sterna, sink, project, environment, newProject, workers, startWorker, send, rowsOf, statesOf, inState, copiesOf }
+  return {
+    sterna,
+    sink,
+    project,
+    environment,
+    newProject,
+    workers,
+    startWorker,
+    startLocalWorker,
+    send,
+    rowsOf,
+    statesOf,
+    inState,
+    copiesOf,
+  }
 }
 
 type SendOptions = { from?: string; key?: string; attachments?: object[] }
