@@ -25,7 +25,7 @@ beforeAll(async () => {
   const deps = { config, db, secrets: sterna.secrets, log }
   app = await buildApp(deps, { extend: probe })
   const presence = await joinAsWorker(deps, sterna.url)
-  const worker = await startWorker(deps, { url: sterna.url, presence })
+  const worker = await startWorker(deps, { url: sterna.url, presence, withSchedule: false })
   close = async () => {
     await app.close()
     await worker.stop()

@@ -14,7 +14,10 @@ import { CHEAP_PARTS } from './cheap-parts.ts'
 
 const log = createLog('silent')
 
-/** A node of any role inside this process: it joins the installation as the product does, and starts in a tenth of the time. */
+/**
+ * A node of any role inside this process: it joins the installation as the product does, and starts in a tenth of the time. Its
+ * scheduled tasks run only when a test adds their jobs.
+ */
 export async function startLocalNode(
   env: { DATABASE_URL: string; ROLE?: 'all' | 'api' | 'worker' } & Record<string, string>,
   timing: Partial<SenderTiming> = {},
@@ -34,7 +37,7 @@ export async function startLocalNode(
     announce: () => announce({ url, kind, transport, log }),
     follow: syncWithTransport,
   })
-  const worker = role === 'api' ? undefined : await startWorker(deps, { url, presence, timing })
+  const worker = role === 'api' ? undefined : await startWorker(deps, { url, presence, timing, withSchedule: false })
   return {
     ...createSterna(app, db, deps.secrets),
     async stop() {
