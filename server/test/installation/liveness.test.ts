@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { buildApp } from '../../src/app.ts'
@@ -13,13 +14,13 @@ import { startWorker } from '../../src/worker.ts'
 import { createSterna, joinAsWorker, SECRET_KEY } from '../support/app.ts'
 import { CHEAP_PARTS } from '../support/cheap-parts.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startSmtpServer } from '../support/smtp-server.ts'
 
 const log = createLog('silent')
 /** A lost connection is noticed after a tenth of a second and two seconds, instead of five. */
 const TIMING = { heartbeatMs: 100, deadlineMs: 2_000 }
-const PATIENCE = { timeout: 20_000, interval: 50 }
 
 type Undo = (step: () => Promise<void>) => void
 
@@ -36,7 +37,7 @@ async function newStage(undo: Undo) {
     const deps = { config: loadConfig({ SECRET_KEY, DATABASE_URL: database.url, ...env }), db, secrets: deriveSecrets(SECRET_KEY), log }
     const app = await buildApp(deps, CHEAP_PARTS)
     const presence = await joinAsWorker(deps, proxy.url, timing && { timing })
-    const worker = await startWorker(deps, { url: database.url, presence })
+    const worker = await startWorker(deps, { url: database.url, presence, withSchedule: false })
     undo(presence.leave)
     undo(worker.stop)
     undo(() => app.close())
@@ -63,19 +64,20 @@ async function newStage(undo: Undo) {
   async function loseLock(presence: Presence) {
     proxy.drop()
     for (const { pid } of await holders(presence)) await sql`select pg_terminate_backend(${pid})`.execute(db)
-    await expect.poll(() => holders(presence), PATIENCE).toEqual([])
+    await eventually(async () => expect(await holders(presence)).toEqual([]))
   }
 
   return { database, proxy, db, startWorkerBehindProxy, newSender, holders, loseLock }
 }
 
-describe('a worker whose liveness connection loses every packet', () => {
+// They mostly wait.
+describe.concurrent('a worker whose liveness connection loses every packet', () => {
   test('claims no email and no job until it has its lock back, and then continues', async ({ onTestFinished: undo }) => {
     const { proxy, db, startWorkerBehindProxy, newSender, holders, loseLock } = await newStage(undo)
     const { presence, sterna } = await startWorkerBehindProxy({}, TIMING)
     const { id, send } = await newSender(sterna)
     await loseLock(presence)
-    await expect.poll(() => presence.isHeld(), PATIENCE).toBe(false)
+    await eventually(() => expect(presence.isHeld()).toBe(false))
     const emails = () => many(db, sql<{ state: string; attempts: number; crashes: number }>`select state, attempts, crashes from emails`)
     const jobs = () =>
       many(
@@ -83,20 +85,20 @@ describe('a worker whose liveness connection loses every packet', () => {
         sql`select locked_by as "lockedBy" from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
         where t.identifier = 'contacts.count-fields'`,
       )
-    // One turn of the engine's watch, after which it takes no more.
-    await new Promise((resolve) => setTimeout(resolve, 700))
+    // Some turns of the engine's watch, after which it takes no more.
+    await sleep(2_000)
     expect((await send(['a@example.com'])).status).toBe(200)
     await transact(db, (tx) => enqueue(tx, 'contacts.count-fields', { projectId: id }))
     // Longer than the sender polls; both are also notified.
-    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    await sleep(1_200)
     expect(await emails()).toEqual([{ state: 'queued', attempts: 0, crashes: 0 }])
     expect(await jobs()).toEqual([{ lockedBy: null }])
 
     proxy.heal()
-    await expect.poll(() => presence.isHeld(), PATIENCE).toBe(true)
+    await eventually(() => expect(presence.isHeld()).toBe(true))
     expect(await holders(presence)).toHaveLength(1)
-    await expect.poll(emails, PATIENCE).toEqual([{ state: 'sent', attempts: 1, crashes: 0 }])
-    await expect.poll(jobs, PATIENCE).toEqual([])
+    await eventually(async () => expect(await emails()).toEqual([{ state: 'sent', attempts: 1, crashes: 0 }]))
+    await eventually(async () => expect(await jobs()).toEqual([]))
   })
 
   test('gets its lock back although the server still holds the lost connection', async ({ onTestFinished: undo }) => {
@@ -105,10 +107,10 @@ describe('a worker whose liveness connection loses every packet', () => {
     undo(presence.leave)
     const [before] = await holders(presence)
     proxy.drop()
-    await expect.poll(() => presence.isHeld(), PATIENCE).toBe(false)
+    await eventually(() => expect(presence.isHeld()).toBe(false))
     expect(await holders(presence)).toEqual([before])
     proxy.heal()
-    await expect.poll(() => presence.isHeld(), PATIENCE).toBe(true)
+    await eventually(() => expect(presence.isHeld()).toBe(true))
     const after = await holders(presence)
     expect(after).toHaveLength(1)
     expect(after).not.toEqual([before])
@@ -131,23 +133,23 @@ describe('a worker whose liveness connection loses every packet', () => {
         sql<{ state: string; crashes: number; count: number }>`
         select state, crashes, count(*)::int as count from emails group by 1, 2 order by 1, 2`,
       )
-    await expect.poll(states, PATIENCE).toEqual([{ state: 'sending', crashes: 0, count: 5 }])
+    await eventually(async () => expect(await states()).toEqual([{ state: 'sending', crashes: 0, count: 5 }]))
 
     await loseLock(presence)
-    await expect.poll(() => recoverFromDeadWorkers(db, other.key), PATIENCE).toBe(5)
+    await eventually(async () => expect(await recoverFromDeadWorkers(db, other.key)).toBe(5))
     expect(await states()).toEqual([{ state: 'queued', crashes: 1, count: 5 }])
     // It renews its lease before it knows of the loss. Without one it can claim nothing.
     const leases = () => many(db, sql`select 1 from senders where worker = ${presence.key}`)
-    while (presence.isHeld()) expect(await leases()).toEqual([])
+    for (; presence.isHeld(); await sleep(20)) expect(await leases()).toEqual([])
     const recovering = setInterval(() => void recoverFromDeadWorkers(db, other.key).catch(() => {}), 100)
     undo(async () => clearInterval(recovering))
     expect(await states()).toEqual([{ state: 'queued', crashes: 1, count: 5 }])
 
     proxy.heal()
-    await expect.poll(states, PATIENCE).toEqual([{ state: 'sending', crashes: 1, count: 5 }])
+    await eventually(async () => expect(await states()).toEqual([{ state: 'sending', crashes: 1, count: 5 }]))
     expect(presence.isHeld()).toBe(true)
     // As long as it could take to be taken back again.
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await sleep(1_000)
     expect(await states()).toEqual([{ state: 'sending', crashes: 1, count: 5 }])
   })
 
@@ -159,16 +161,16 @@ describe('a worker whose liveness connection loses every packet', () => {
     const presence = await announce({ url: proxy.url, kind: 'worker', transport: 'smtp', log, timing: TIMING })
     undo(presence.leave)
     await loseLock(presence)
-    await expect.poll(() => presence.isHeld(), PATIENCE).toBe(false)
+    await eventually(() => expect(presence.isHeld()).toBe(false))
     await setTransport('ses')
     proxy.heal()
     // The second connection after that means that the first was given up.
     const tried = proxy.connections()
-    await expect.poll(() => proxy.connections(), PATIENCE).toBeGreaterThanOrEqual(tried + 2)
+    await eventually(() => expect(proxy.connections()).toBeGreaterThanOrEqual(tried + 2))
     // It holds the lock for a moment on each attempt, while it reads the transport.
-    await expect.poll(() => holders(presence), PATIENCE).toEqual([])
+    await eventually(async () => expect(await holders(presence)).toEqual([]))
     expect(presence.isHeld()).toBe(false)
     await setTransport('smtp')
-    await expect.poll(() => presence.isHeld(), PATIENCE).toBe(true)
+    await eventually(() => expect(presence.isHeld()).toBe(true))
   })
 })
