@@ -40,7 +40,8 @@ test.each(['servfail', 'refused', 'garbage', 'hang'] as const)('%s says nothing 
   const start = performance.now()
   const outcome = await dns.lookUp('TXT', `${fault}.example`, 600)
   expect(outcome).toMatchObject({ is: 'unknown', reason: expect.any(String) })
-  expect(performance.now() - start).toBeLessThan(1_000)
+  // Without the limit it would be given up after 4.5 s.
+  expect(performance.now() - start).toBeLessThan(4_000)
 })
 
 test('an unreachable server gives an unknown outcome', async () => {

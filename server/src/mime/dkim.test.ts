@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
+import { startCpuClock } from '../../test/support/cpu-clock.ts'
 import { compose, type MessageFields } from './compose.ts'
 import { dkimSignature } from './dkim.ts'
 import { anyMessage, messageSource, plainMessage } from './message.arbitrary.ts'
@@ -133,7 +134,7 @@ test('signing twice gives the same signature', async () => {
 })
 
 test('a body of nothing but line breaks takes no longer to sign than any other', async () => {
-  const began = performance.now()
+  const cpuMs = startCpuClock()
   await dkimSignature({ head: 'From: a@example.com\r\n', body: `${'\r\n'.repeat(1_000_000)}x\r\n` }, signer, new Date())
-  expect(performance.now() - began).toBeLessThan(2_000)
+  expect(cpuMs()).toBeLessThan(2_000)
 })

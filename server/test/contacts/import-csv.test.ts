@@ -246,7 +246,7 @@ describe('a CSV file', () => {
     const project = await newProject()
     const { body } = await project.contacts.upload(`email\nada@example.com\n${address}\ngrace@example.com`)
     await expect
-      .poll(async () => (await project.call('GET', `/contacts/import/${body.jobId}`)).body.result, { timeout: 5_000 })
+      .poll(async () => (await project.call('GET', `/contacts/import/${body.jobId}`)).body.result)
       .toMatchObject({ ...importCounts(3, 2, 0), errors: [{ row: 3 }] })
   })
 

@@ -17,7 +17,7 @@ const sns = createFakeSns()
 const log = createLog('silent')
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0', SNS_TOPIC_ARNS: TOPIC }, sns, log, intervals: { notificationsMs: 25 } })
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 30_000, interval: 20 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 const post = (body: unknown, type = 'text/plain; charset=UTF-8'): Promise<Answer> =>
   sterna.call('POST', '/webhooks/sns', { body, headers: { 'content-type': type } })
 const outcome = ({ status, body }: Answer) => (status < 400 ? [status] : [status, body.error.code])

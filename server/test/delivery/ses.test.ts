@@ -39,7 +39,7 @@ afterAll(async () => {
   vi.unstubAllEnvs()
 })
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 
 // The transport alone ---------------------------------------------------------------------------------------------------
 

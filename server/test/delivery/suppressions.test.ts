@@ -9,7 +9,7 @@ import { type Answer, useApp } from '../support/app.ts'
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 const ADA = 'ada@example.com'
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 const issues = ({ status, body }: Answer) => [
   status,
   body.error?.errors?.map(({ field, code }: { field: string; code: string }) => [field, code]),

@@ -2,13 +2,14 @@ import { subscribe } from 'node:diagnostics_channel'
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import { SLOW_READS_PER_PROJECT } from '../../src/http/slow-reads.ts'
 import { loadConfig } from '../../src/lib/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { type Answer, SECRET_KEY, useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
@@ -146,7 +147,7 @@ describe('request bodies in flight', () => {
         },
         () => {},
       )
-      await vi.waitFor(async () => expect(isRefused || (await send(beside)) === 503).toBe(true), { timeout: 10_000 })
+      await eventually(async () => expect(isRefused || (await send(beside)) === 503).toBe(true))
       if (!isRefused) return begun
     }
   }
@@ -192,7 +193,7 @@ describe('request bodies in flight', () => {
     const { sk } = await small.newProject()
     const gone = await hold({ key: sk, announced: 500 * KB }, { key: sk, announced: 300 * KB })
     gone.request.destroy()
-    await vi.waitFor(async () => expect(await send({ key: sk, announced: 300 * KB })).toBe('taken'), { timeout: 10_000 })
+    await eventually(async () => expect(await send({ key: sk, announced: 300 * KB })).toBe('taken'))
     // Invalid JSON, an unknown route and a missing key: nothing stays reserved.
     for (const given of [{ path: '/contacts' }, { path: '/nowhere' }, { path: '/templates/lint', type: 'text/plain' }]) {
       const bad = begin({ key: sk, announced: 500 * KB, ...given })
@@ -221,7 +222,7 @@ describe('request bodies in flight', () => {
     const upload = await hold({ key: sk, announced: 400 * KB, ...form }, { key: sk, announced: 200 * KB })
     upload.request.destroy()
     const stranger = await hold({ path: '/auth/login', announced: 400 * KB }, { path: '/auth/signup', announced: 200 * KB })
-    await vi.waitFor(async () => expect(await send({ key: sk, announced: 200 * KB })).toBe('taken'), { timeout: 10_000 })
+    await eventually(async () => expect(await send({ key: sk, announced: 200 * KB })).toBe('taken'))
     expect((await small.call('POST', '/auth/login', { body: { email: 'a@example.com', password: 'wrong wrong' } })).status).toBe(401)
     stranger.request.destroy()
   })
@@ -273,7 +274,7 @@ describe('slow reads', () => {
     expect(running).toBe(SLOW_READS_PER_PROJECT)
     expect(statuses(await Promise.all(ask(mine.sk, '/probe/slow-read', 4)))).toEqual([200, 200, 200, 200])
     const others = ask(theirs.sk, '/probe/slow-read?slow', 4)
-    await vi.waitFor(() => expect(running).toBe(2 * SLOW_READS_PER_PROJECT))
+    await eventually(() => expect(running).toBe(2 * SLOW_READS_PER_PROJECT))
     open()
     expect(statuses(await Promise.all(others))).toEqual([200, 200, 200, 200])
     const served = statuses(await Promise.all(asked)).filter((status) => status === 200)
@@ -355,20 +356,20 @@ describe('reads with large responses', () => {
     const [mine, theirs] = [await node.newProject(), await node.newProject()]
     const ask = ({ sk }: { sk: string }, query: string) => node.call('GET', `/probe/large?${query}`, { key: sk })
     const small = [ask(theirs, 'size=10&hold=1'), ask(theirs, 'size=10&hold=1')]
-    await vi.waitFor(() => expect(heldOf(theirs.id)).toBe(2))
+    await eventually(() => expect(heldOf(theirs.id)).toBe(2))
     for (let n = 0; n < 2; n++) letOne(theirs.id)
     await Promise.all(small)
 
     expect((await ask(mine, 'size=300000')).status).toBe(200)
     const large = [1, 2, 3].map(() => ask(mine, 'size=300000&hold=1'))
     const others = [ask(theirs, 'size=10&hold=1'), ask(theirs, 'size=10&hold=1')]
-    await vi.waitFor(() => expect([heldOf(mine.id), heldOf(theirs.id)]).toEqual([1, 2]))
+    await eventually(() => expect([heldOf(mine.id), heldOf(theirs.id)]).toEqual([1, 2]))
     for (let n = 0; n < 2; n++) letOne(theirs.id)
     await Promise.all(others)
     expect((await node.call('GET', '/contacts', { key: mine.sk })).status).toBe(200)
     expect(heldOf(mine.id)).toBe(1)
     for (let n = 0; n < 3; n++) {
-      await vi.waitFor(() => expect(heldOf(mine.id)).toBe(1))
+      await eventually(() => expect(heldOf(mine.id)).toBe(1))
       letOne(mine.id)
     }
     for (const { status, body } of await Promise.all(large)) expect([status, body.text.length]).toEqual([200, 300_000])
@@ -382,7 +383,7 @@ describe('reads with large responses', () => {
     const { status, headers, body } = await Promise.race(asked)
     expect([status, headers['retry-after'], body.error.code]).toEqual([503, '1', 'SERVICE_UNAVAILABLE'])
     for (let n = 0; n < 17; n++) {
-      await vi.waitFor(() => expect(heldOf(id)).toBe(1))
+      await eventually(() => expect(heldOf(id)).toBe(1))
       letOne(id)
     }
     expect((await Promise.all(asked)).filter((answer) => answer.status === 200)).toHaveLength(17)

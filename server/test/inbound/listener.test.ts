@@ -17,7 +17,7 @@ import { BOUNCES, LETTER, useInbound } from './use-inbound.ts'
 
 const { database, sink, sterna, newProject, place } = useInbound()
 const log = createLog('silent')
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 let port: number
 beforeAll(() => {
   port = place.port

@@ -47,7 +47,7 @@ JVBERi0xLjQK
 --m--
 `
 
-const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 15_000, interval: 20 })
+const soon = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 40_000, interval: 20 })
 
 /** An app with an SMTP listener at `place.port`, a relay, and projects that receive email. Call at the top level. */
 export function useInbound() {

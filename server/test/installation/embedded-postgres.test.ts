@@ -30,7 +30,7 @@ import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 const IS_ROOT = process.getuid?.() === 0
 const SERVER_USER = IS_ROOT ? unprivilegedUser() : undefined
 const PLATFORM = `${process.platform}-${process.arch}`
-const DEADLINE_MS = 20_000
+const DEADLINE_MS = 60_000
 
 /** Where it is unless root cannot have it there. */
 const homeOf = (dataDir: string) => join(dataDir, 'postgres')
@@ -63,7 +63,7 @@ afterAll(() => {
   if (!systemFolderBefore && readdirSync(SYSTEM_FOLDER).length === 0) rmdirSync(SYSTEM_FOLDER)
 })
 
-describe.concurrent('the embedded PostgreSQL', { timeout: 60_000 }, () => {
+describe.concurrent('the embedded PostgreSQL', { timeout: 180_000 }, () => {
   test('keeps what was committed from one start to the next, and leaves nothing running between them', async () => {
     const dataDir = newDataDir()
     const first = await start(dataDir)

@@ -4,6 +4,7 @@ import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { many } from '../../src/db/index.ts'
 import { issues, outcome } from '../support/answers.ts'
+import { startCpuClock } from '../support/cpu-clock.ts'
 import { ADA, BOB, file, times, useSending } from '../support/sending.ts'
 
 const { sterna, newProject, quiet, busy, expectNothingOf, expectRefused } = useSending()
@@ -65,9 +66,9 @@ describe('the content', () => {
     ['60,000 paragraphs', '<p>a</p>'.repeat(60_000)],
     ['100,000 spaces that end no line', `${' '.repeat(100_000)}x`],
   ])('of %s is made in little time', async (_, body) => {
-    const before = performance.now()
+    const cpuMs = startCpuClock()
     expect((await busy.ended(await busy.send({ body })))[0]).toMatchObject({ status: 'SENT' })
-    expect(performance.now() - before).toBeLessThan(5_000)
+    expect(cpuMs()).toBeLessThan(5_000)
   })
 
   test('of a subject of 998 characters is one header', async () => {

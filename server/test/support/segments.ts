@@ -5,10 +5,10 @@ import { many, one, type Pool, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
 import { lowestId } from '../../src/lib/id.ts'
 import { sweepWindows } from '../../src/segments/sweep.ts'
+import { eventually } from './eventually.ts'
 import type { projectClient } from './project.ts'
 
 type Project = ReturnType<typeof projectClient>
-const PATIENCE = { timeout: 15_000, interval: 20 }
 
 export const filter = (field: string, operator: string, value?: unknown, unit?: string) => ({ field, operator, value, unit })
 export const allOf = (...filters: object[]) => ({ logic: 'AND', groups: [{ filters }] })
@@ -26,19 +26,16 @@ export function segmentClient(db: Pool, project: Project) {
 
   /** Every reaction was handled, and no recomputation is under way. */
   const settled = () =>
-    expect
-      .poll(
-        async () =>
-          one(
-            db,
-            sql`
-              select (select count(*)::int from reactions where project_id = ${projectId}) as reactions,
-                (select count(*)::int from jobs where project_id = ${projectId} and finished_at is null) as jobs
-            `,
-          ),
-        PATIENCE,
+    eventually(async () => {
+      const open = await one(
+        db,
+        sql`
+          select (select count(*)::int from reactions where project_id = ${projectId}) as reactions,
+            (select count(*)::int from jobs where project_id = ${projectId} and finished_at is null) as jobs
+        `,
       )
-      .toEqual({ reactions: 0, jobs: 0 })
+      expect(open).toEqual({ reactions: 0, jobs: 0 })
+    })
 
   /** `<address> entry` or `<address> exit`, oldest first. */
   async function changesOf(slug: string) {

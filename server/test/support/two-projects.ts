@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
-import { beforeAll, beforeEach, expect, vi } from 'vitest'
+import { beforeAll, beforeEach, expect } from 'vitest'
 import { openSession } from '../../src/auth/sessions.ts'
 import { many, transact } from '../../src/db/index.ts'
 import type { useApp } from './app.ts'
 import { nameOf, type Operation } from './described-api.ts'
+import { eventually } from './eventually.ts'
 
 type Sterna = ReturnType<typeof useApp>
 type Project = Awaited<ReturnType<Sterna['newProject']>>
@@ -74,11 +75,11 @@ export function useTwoProjects(sterna: Sterna) {
       const made = Object.entries(senders).map(async ([whose, [{ sk }, name]]) => {
         const body = { to: 'contact@example.com', from: `hello@${name}`, subject: 'Hi', body: 'Hi' }
         await sterna.call('POST', '/v1/send', { key: sk, body })
-        const message = await vi.waitFor(async () => {
+        const message = await eventually(async () => {
           const [first] = (await sterna.call('GET', '/sandbox/messages', { key: sk })).body.data
           expect(first).toBeDefined()
           return first as { id: string; emailId: string }
-        }, 10_000)
+        })
         return [whose, message] as const
       })
       const { own, foreign } = Object.fromEntries(await Promise.all(made)) as Record<'own' | 'foreign', { id: string; emailId: string }>
@@ -115,7 +116,7 @@ export function useTwoProjects(sterna: Sterna) {
       sessions: { own: '0'.repeat(32), foreign: '1'.repeat(32) },
       ...FREE_TEXT,
     }
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const open = await many(sterna.db, sql`select 1 from jobs where finished_at is null`)
       expect(open).toEqual([])
       expect(await many(sterna.db, sql`select 1 from workflow_executions where status = 'RUNNING'`)).toEqual([])

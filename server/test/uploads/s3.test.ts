@@ -104,10 +104,10 @@ test('the objects of a deleted project are removed once the bucket is back, and 
   const { body: other } = await upload(await image('png'))
   s3.outage.status = 500
   await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
-  await vi.waitFor(async () => expect((await rows()).map(({ key }) => key)).not.toContain(mine.key), { timeout: 10_000 })
+  await vi.waitFor(async () => expect((await rows()).map(({ key }) => key)).not.toContain(mine.key), { timeout: 40_000 })
   expect(s3.objects.has(mine.key)).toBe(true)
   s3.outage.status = undefined
-  await vi.waitFor(() => expect(s3.objects.has(mine.key)).toBe(false), { timeout: 15_000, interval: 50 })
+  await vi.waitFor(() => expect(s3.objects.has(mine.key)).toBe(false), { timeout: 40_000, interval: 50 })
   expect(s3.objects.has(other.key)).toBe(true)
 })
 

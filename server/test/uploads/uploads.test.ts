@@ -501,7 +501,7 @@ describe('a project', () => {
         expect(await rowsOf(project)).toEqual([])
         expect(files().filter((name) => keys.includes(name))).toEqual([])
       },
-      { timeout: 10_000, interval: 20 },
+      { timeout: 40_000, interval: 20 },
     )
   }
 

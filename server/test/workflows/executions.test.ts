@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { one } from '../../src/db/index.ts'
+import { many, one } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
@@ -284,7 +284,11 @@ describe('a webhook', () => {
       expect(found).toMatchObject([{ status: 'WAITING' }])
       return found
     })
-    await sql`update workflow_executions set due_at = now() where id = ${waiting.id} and attempts = 1`.execute(sterna.db)
+    // The first attempt is counted a moment after its response.
+    await eventually(async () => {
+      const due = sql`update workflow_executions set due_at = now() where id = ${waiting.id} and attempts = 1 returning 1`
+      expect(await many(sterna.db, due)).toHaveLength(1)
+    })
     const execution = await project.ended(id)
     server.close()
     expect(execution).toMatchObject({
