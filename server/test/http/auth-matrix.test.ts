@@ -10,6 +10,7 @@ import { newId } from '../../src/lib/id.ts'
 import { randomToken } from '../../src/lib/secrets.ts'
 import { newKeys, storeKeys } from '../../src/projects/keys.ts'
 import { type Answer, useApp } from '../support/app.ts'
+import { fewAtOnce } from '../support/few-at-once.ts'
 import { probe } from '../support/probe.ts'
 
 type Route = {
@@ -368,19 +369,10 @@ const verdictOf = (answer: Answer, route: Route): Verdict => (isIn(answer, route
 // A test above shows that HEAD has the callers of GET.
 const byCaller = () => routes.filter(({ caller, method }) => caller !== '-' && method !== 'HEAD')
 
-/** A few at a time: the pool has ten connections with a timeout of two seconds. */
-async function forEach<Item>(items: Item[], work: (item: Item) => Promise<void>) {
-  const queue = [...items]
-  const next = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item)
-  }
-  await Promise.all(Array.from({ length: 8 }, next))
-}
-
 /** The route that ends all other sessions of its caller comes last and one at a time: it would refuse the requests beside it. */
 async function forEachCase<Item extends { route: Route }>(cases: Item[], check: (item: Item) => Promise<void>) {
   const endsSessions = ({ route }: Item) => nameOf(route) === 'DELETE /users/@me/sessions'
-  await forEach(
+  await fewAtOnce(
     cases.filter((each) => !endsSessions(each)),
     check,
   )
@@ -418,10 +410,10 @@ describe('every route, called with every credential by', () => {
   test('a refused request changes nothing', async () => {
     const before = await sterna.digest()
     const guarded = byCaller().filter(({ caller }) => caller !== 'anyone' && caller !== 'visitor')
-    for (const route of guarded) {
+    await fewAtOnce(guarded, async (route) => {
       for (const headers of [{}, bearer(revoked.sk), { cookie: `sterna_session=${randomToken()}`, 'x-project-id': strangers.id }])
         await send(route, strangers, headers)
-    }
+    })
     expect(await sterna.digest()).toBe(before)
   })
 
@@ -491,13 +483,13 @@ describe('every write that another site could cause', () => {
     const credential = await asOwner(project)
     const before = await sterna.digest()
     const taken: string[] = []
-    for (const route of exposed()) {
+    await fewAtOnce(exposed(), async (route) => {
       for (const headers of FOREIGN) {
         const answer = await send(route, project, { ...credential, ...headers })
         if (answer.status !== 403 || answer.body.error.code !== 'FORBIDDEN')
           taken.push(`${nameOf(route)} ${JSON.stringify(headers)}: ${answer.status}`)
       }
-    }
+    })
     expect(taken).toEqual([])
     expect(await sterna.digest()).toBe(before)
   })

@@ -8,6 +8,7 @@ import { useApp } from '../support/app.ts'
 import { createConformance } from '../support/conformance.ts'
 import { startCpuClock } from '../support/cpu-clock.ts'
 import { type Api, type Document, nameOf, type Operation, type Parameter, readApi, type Schema } from '../support/described-api.ts'
+import { fewAtOnce } from '../support/few-at-once.ts'
 import { probe } from '../support/probe.ts'
 import { FREE_TEXT, resourceOf, useTwoProjects } from '../support/two-projects.ts'
 
@@ -162,12 +163,12 @@ describe('every operation with a body refuses', () => {
   ])('%s', async (_, [status, code], payload, headers = JSON_TYPE) => {
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
-    for (const operation of withBody()) {
-      if (payload === '' && BODY_OPTIONAL.includes(nameOf(operation))) continue
+    const concerned = withBody().filter((operation) => payload !== '' || !BODY_OPTIONAL.includes(nameOf(operation)))
+    await fewAtOnce(concerned, async (operation) => {
       const answer = await refuse(operation, { payload, headers })
       answer.check(answer.status === status && answer.code === code, `expected ${status} ${code}`)
       complaints.push(...answer.complaints)
-    }
+    })
     expect(complaints).toEqual([])
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
@@ -269,21 +270,21 @@ describe('every property of every body refuses, by name,', () => {
     const affected = properties().filter((property) => applies(property.schema) && !isIgnored(property))
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
-    for (const { operation, name, valid } of affected) {
+    await fewAtOnce(affected, async ({ operation, name, valid }) => {
       const others = Object.entries(valid).filter(([other]) => other !== name)
       const pairs = [
         ...others.map(([other, value]) => `${JSON.stringify(other)}:${JSON.stringify(value)}`),
         `${JSON.stringify(name)}:${json}`,
       ]
       const answer = await refuse(operation, { payload: `{${pairs.join()}}`, headers: JSON_TYPE })
-      if (isWrongPlainly(operation, name, answer) || (json === 'null' && isMissingPlainly(operation, name, answer))) continue
+      if (isWrongPlainly(operation, name, answer) || (json === 'null' && isMissingPlainly(operation, name, answer))) return
       answer.check(answer.status === 422 && answer.code === 'VALIDATION_ERROR', `${name}: expected 422`)
       answer.check(
         answer.fields.length > 0 && answer.fields.every((field) => field.split('.')[0] === name),
         `expected ${name} and nothing else to be named`,
       )
       complaints.push(...answer.complaints)
-    }
+    })
     expect(complaints).toEqual([])
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
@@ -316,7 +317,7 @@ describe('every property of every body refuses, by name,', () => {
     const complaints: string[] = []
     const required = properties().filter(({ required }) => required)
     expect(required.length).toBeGreaterThan(8)
-    for (const { operation, name, valid } of required) {
+    await fewAtOnce(required, async ({ operation, name, valid }) => {
       const { [name]: value, ...others } = valid
       const rest = JSON.stringify(others).slice(1, -1)
       const given = JSON.stringify({ [name]: value })
@@ -332,7 +333,7 @@ describe('every property of every body refuses, by name,', () => {
         answer.check(isNamed || isMissingPlainly(operation, name, answer), `${name}: expected 422 for ${extra}`)
         complaints.push(...answer.complaints)
       }
-    }
+    })
     expect(complaints).toEqual([])
     expect(({} as Record<string, unknown>).email).toBeUndefined()
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
@@ -340,9 +341,8 @@ describe('every property of every body refuses, by name,', () => {
 
   test('the last of two values, not the first', async () => {
     const complaints: string[] = []
-    for (const { operation, name, schema, valid } of properties().filter(
-      (property) => refusesKind('number')(property.schema) && !isIgnored(property),
-    )) {
+    const affected = properties().filter((property) => refusesKind('number')(property.schema) && !isIgnored(property))
+    await fewAtOnce(affected, async ({ operation, name, schema, valid }) => {
       const { [name]: value = api.sample(schema), ...others } = valid
       const rest = JSON.stringify(others).slice(1, -1)
       const twice = `"${name}":${JSON.stringify(value)},"${name}":7`
@@ -350,7 +350,7 @@ describe('every property of every body refuses, by name,', () => {
       const isNamed = answer.status === 422 && answer.fields.join() === name
       answer.check(isNamed || isWrongPlainly(operation, name, answer), `${name}: the first of two won`)
       complaints.push(...answer.complaints)
-    }
+    })
     expect(complaints).toEqual([])
     const { body } = await sterna.call('POST', '/probe/echo', { body: '{"a":1,"b":{"c":1,"c":2},"a":"last"}' })
     expect(body).toEqual({ body: { a: 'last', b: { c: 2 } } })
@@ -428,13 +428,13 @@ describe('every parameter in a path', () => {
   ])('that is %s is not found', async (_, value) => {
     const before = await sterna.digest(UNCOUNTED)
     const complaints: string[] = []
-    for (const parameter of withParameters('path').filter(isId)) {
+    await fewAtOnce(withParameters('path').filter(isId), async (parameter) => {
       const { operation, name } = parameter
       const url = fill(operation, { [name]: typeof value === 'string' ? value : value(parameter) })
       const answer = await refuse(operation, { url, ...payloadFor(operation) })
       answer.check(answer.status === 404 && NOT_FOUND.includes(answer.code), `{${name}}: expected 404`)
       complaints.push(...answer.complaints)
-    }
+    })
     expect(complaints).toEqual([])
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   })
@@ -484,24 +484,25 @@ describe('every parameter in a query', () => {
 
   test('refuses U+0000 by name', async () => {
     expect(withParameters('query').length).toBeGreaterThan(3)
-    for (const { operation, name } of withParameters('query')) {
+    await fewAtOnce(withParameters('query'), async ({ operation, name }) => {
       for (const query of [`${name}=%00`, `a=b&${name}=x%00y`, `${name}=%00&${name}=%00`]) {
         const answer = await ask(operation, query)
         expect([answer.statusCode, fieldsOf(answer.json())]).toEqual([422, [name]])
       }
-    }
+    })
   })
 
   const askAll = async (queriesOf: (name: string) => string[]) => {
     const before = await sterna.digest(UNCOUNTED)
     // Unknown parameters are ignored, so deletions and cancellations happen.
     const writes = ({ method, path }: Operation) => method === 'DELETE' || path.endsWith('/cancel-all')
-    for (const { operation, name } of withParameters('query').filter((each) => !writes(each.operation))) {
+    const read = withParameters('query').filter((each) => !writes(each.operation))
+    await fewAtOnce(read, async ({ operation, name }) => {
       for (const query of queriesOf(name)) {
         const answer = await ask(operation, query)
         if (answer.statusCode >= 400) expect(isEnvelope(answer.json(), answer.statusCode, answer.headers['x-request-id'])).toBe(true)
       }
-    }
+    })
     expect(await sterna.digest(UNCOUNTED)).toBe(before)
   }
 
@@ -648,14 +649,15 @@ describe('on a socket', () => {
   })
 
   test('".." instead of any id is not found', async () => {
-    for (const { operation, name } of withParameters('path')
+    const bodiless = withParameters('path')
       .filter(isId)
-      .filter(({ operation }) => operation.method === 'GET' || (operation.method === 'DELETE' && !operation.body))) {
+      .filter(({ operation }) => operation.method === 'GET' || (operation.method === 'DELETE' && !operation.body))
+    await fewAtOnce(bodiless, async ({ operation, name }) => {
       for (const dots of ['..', '%2e%2e', '.', '..%2f..']) {
         const request = `${operation.method} ${fill(operation, { [name]: dots })} HTTP/1.1\r\n${HOST}X-Project-Id: ${setting.mine.id}\r\nCookie: ${setting.mine.owner.cookie}\r\nConnection: close\r\n\r\n`
         expect([request, parse(await talk(request)).status]).toEqual([request, 404])
       }
-    }
+    })
   })
 
   test('a body longer than its Content-Length is not a second request', async () => {
