@@ -45,12 +45,13 @@ export const checkRules =
     return broken
   }
 
-/** Contacts, events, consents and counters agree with each other, whatever was sent. */
+/** Contacts, events, consents and all counters agree with each other, whatever was sent. */
 export const checkAgreement =
   (projectId: string): Check =>
   async (tx) => [...(await checkContacts(projectId)(tx)), ...(await checkMailCounters(projectId)(tx))]
 
-const checkContacts = (projectId: string) =>
+/** Contacts, events, consents and their counters. */
+export const checkContacts = (projectId: string) =>
   checkRules({
     'event counters that differ from the events': sql`
       select coalesce(c.name, e.name) as name, coalesce(c.day, e.day) as day, c.count as counted, e.count as there

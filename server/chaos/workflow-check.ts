@@ -148,6 +148,9 @@ const checkEffects = (known: Known) => {
         select step_id, lower(status), count(*) from workflow_step_executions where project_id = ${projectId} group by 1, 2
         union all
         select workflow_id, 'started', count(*) from workflow_executions where project_id = ${projectId} group by 1
+        union all
+        select workflow_id, lower(status), count(*) from workflow_executions
+        where project_id = ${projectId} and status not in ('RUNNING', 'WAITING') group by 1, 2
       ) r on r.subject_id = f.subject_id and r.kind = f.kind
       where f.n is distinct from r.n
     `,
