@@ -70,7 +70,7 @@ async function boot(config: Config, log: Log, started: Started, parts: Parts) {
     db,
     log,
     transport,
-    announce: () => announce({ url: database.url, kind, transport, log }),
+    announce: () => announce({ url: database.url, kind, isWorker: config.role !== 'api', transport, log }),
     follow: syncWithTransport,
   })
   undo.push({ step: 'presence', run: presence.leave })

@@ -110,7 +110,8 @@ export function TimeSeries({
                 y={y(value) - 4}
                 textAnchor={tone === 'danger' ? 'end' : 'start'}
                 fill="currentColor"
-                className="text-[11px]"
+                // The other line may run through it.
+                className="stroke-[4px] stroke-surface text-[11px] [paint-order:stroke]"
               >
                 {name}
               </text>

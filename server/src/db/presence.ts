@@ -25,13 +25,21 @@ export type Presence = {
   leave(): Promise<void>
 }
 
-type Options = { url: string; kind: keyof typeof KINDS; transport?: TransportKind | undefined; log: Log; timing?: Timing }
+type Options = {
+  url: string
+  kind: keyof typeof KINDS
+  /** A node that serves the API may be a worker too. */
+  isWorker?: boolean
+  transport?: TransportKind | undefined
+  log: Log
+  timing?: Timing
+}
 
 /**
  * Holds a session lock for as long as this process lives. PostgreSQL releases it within milliseconds of a kill -9, so its holders are the
  * living processes. A heartbeat detects a dead connection; then the lock is taken on a new one.
  */
-export async function announce({ url, kind, transport, log, timing = TIMING }: Options): Promise<Presence> {
+export async function announce({ url, kind, isWorker = kind === 'worker', transport, log, timing = TIMING }: Options): Promise<Presence> {
   const key = randomInt(2 ** 31)
   const over = new AbortController()
   let client: pg.Client | undefined
@@ -41,7 +49,7 @@ export async function announce({ url, kind, transport, log, timing = TIMING }: O
   async function join({ again = false } = {}) {
     const joining = new pg.Client({
       connectionString: url,
-      application_name: `sterna-${kind}:${process.pid}`,
+      application_name: `sterna-${isWorker && kind === 'api' ? 'api+worker' : kind}:${process.pid}`,
       keepAlive: true,
       connectionTimeoutMillis: timing.deadlineMs,
       // A machine that loses power closes no connection; the server must detect that in seconds, or the lock outlives it by hours.

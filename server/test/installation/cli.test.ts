@@ -195,7 +195,7 @@ test('doctor prints what failed and how to fix it', async () => {
     [{ PUBLIC_URL: 'https://mail.example.com', SMTP_URL: 'smtp://localhost' }, /^ok {4}public url: https:\/\/mail\.example\.com$/m],
     [
       { SMTP_URL: 'smtp://localhost' },
-      /^warn {2}account emails: MAIL_FROM is not set: .*stored, not sent; set MAIL_FROM$[\s\S]*^FAIL {2}transport: smtp here, sandbox on running nodes \(sterna-api:\d+\); give all nodes the same SMTP_URL/m,
+      /^warn {2}account emails: MAIL_FROM is not set: .*stored, not sent; set MAIL_FROM$[\s\S]*^FAIL {2}transport: smtp here, sandbox on running nodes \(sterna-api\+worker:\d+\); give all nodes the same SMTP_URL/m,
     ],
     [{ SMTP_URL: 'smtp://localhost', MAIL_FROM: 'Ops <ops@example.com>' }, /^ok {4}account emails: sent from ops@example\.com$/m],
     [{ DATA_DIR: './package.json/data' }, /^FAIL {2}data folder: .*set DATA_DIR\nFAIL {2}uploads: .*set DATA_DIR/m],

@@ -9,7 +9,7 @@ export function CampaignLink({ campaign }: { campaign: Pick<Campaign, 'id' | 'na
     <Link
       to="/app/p/$projectId/campaigns/$campaignId"
       params={{ projectId: project.id, campaignId: campaign.id }}
-      className="inline-block max-w-[16ch] truncate rounded-sm align-bottom hover:text-ink hover:underline sm:max-w-[32ch]"
+      className="inline-block max-w-[9ch] truncate rounded-sm align-bottom hover:text-ink hover:underline sm:max-w-[32ch]"
       title={campaign.name}
     >
       {campaign.name}

@@ -50,7 +50,7 @@ function Figure({ campaign, label, value, activity, note }: FigureProps) {
       <dt className="text-muted text-xs">{label}</dt>
       <dd>
         <RecipientsLink campaign={campaign} search={{ activity }} label={`${label}: ${countOf(value, RECIPIENTS)}`}>
-          <Count value={value} className="text-figure" />
+          <Count value={value} className="font-semibold text-figure" />
         </RecipientsLink>
         <span className="block text-muted text-xs">
           {sentCount > 0 ? (

@@ -117,7 +117,11 @@ const QUEUE_WORDS: Record<Doctor['queues'][number]['priority'], string> = {
 
 function Queues({ report: { queues, sentPerMinute } }: { report: Doctor }) {
   return (
-    <Card title="Queue" description={`${formatCount(Math.round(sentPerMinute))} emails per minute in the last five minutes.`} flush>
+    <Card
+      title="Queue"
+      description={`${formatCount(Math.round(sentPerMinute))} emails per minute in this hour and the one before, without those of the sandbox.`}
+      flush
+    >
       <ul className="divide-y divide-line text-ui">
         {queues.map(({ priority, waiting, oldestAt }) => (
           <li key={priority} className="flex flex-wrap items-baseline justify-between gap-x-4 px-4 py-2">

@@ -56,7 +56,7 @@ export function SegmentLink({ segment }: { segment: Segment }) {
     <Link
       to="/app/p/$projectId/segments/$segmentId"
       params={{ projectId: project.id, segmentId: segment.id }}
-      className="inline-block max-w-[16ch] truncate rounded-sm align-bottom hover:text-ink hover:underline sm:max-w-[32ch]"
+      className="inline-block max-w-[9ch] truncate rounded-sm align-bottom hover:text-ink hover:underline sm:max-w-[32ch]"
       title={segment.name}
     >
       {segment.name}
