@@ -39,7 +39,7 @@ export function OverviewTab({ period, source, series: { before, current } }: Tab
         <Figure
           label="Opened by people"
           value={percentOf(shareOf(current, 'opens'))}
-          note={`${formatCount(sumOf(current, 'opens'))} of sent, ${formatCount(machine)} by machines`}
+          note={`${formatCount(sumOf(current, 'opens'))} of sent; ${formatCount(machine)} more by machines`}
           change={rate('opens')}
           to={path('opened')}
         />

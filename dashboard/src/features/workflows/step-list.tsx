@@ -148,7 +148,7 @@ function LineEnd({ end, props }: { end: Line['end']; props: StepListProps }) {
     return (
       <li className="text-muted text-ui">
         <AddStep place={end.place} props={props} isOpenEnd={false} />
-        <span className="inline-flex flex-wrap items-center gap-x-2">Goes on after the branches. {stop}</span>
+        <span className="inline-flex flex-wrap items-center gap-x-2">Continues after the branches. {stop}</span>
       </li>
     )
   }
