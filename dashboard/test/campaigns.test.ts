@@ -134,6 +134,9 @@ test('a running campaign is paused, resumed and cancelled, and says why it waits
   const body = { name: 'Slow news', subject: 'S', body: '<p>B</p>', from: `news@${domain}`, audienceType: 'ALL', ratePerMinute: 1 }
   const { data } = await post('/campaigns', body)
   await post(`/campaigns/${data.id}/send`, {})
+  // The node sends, so the doctor must find a worker. The first account is an operator.
+  const { checks } = await (await page.context().request.get('/doctor')).json()
+  expect(checks).toContainEqual(expect.objectContaining({ name: 'workers', verdict: 'ok' }))
   await page.goto(`/app/p/${project.id}/campaigns/${data.id}`)
   await page.getByRole('link', { name: '1 sent' }).waitFor()
   await page.getByRole('link', { name: '2 open' }).waitFor()

@@ -104,18 +104,20 @@ export function TimeSeries({
           {thresholds.map(({ value, label: name, tone }) => (
             <g key={name} className={tone === 'danger' ? 'text-danger' : 'text-warning'}>
               <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(value)} y2={y(value)} stroke="currentColor" strokeDasharray="8 4" />
-              {/* One at each end, so that they do not overlap when the limits are close. */}
-              <text
-                x={tone === 'danger' ? width - MARGIN.right : MARGIN.left + 4}
-                y={y(value) - 4}
-                textAnchor={tone === 'danger' ? 'end' : 'start'}
-                fill="currentColor"
-                // The other line may run through it.
-                className="stroke-[4px] stroke-surface text-[11px] [paint-order:stroke]"
-              >
-                {name}
-              </text>
             </g>
+          ))}
+          {/* Above all lines, and one at each end, so that they can be read when the limits are close. */}
+          {thresholds.map(({ value, label: name, tone }) => (
+            <text
+              key={name}
+              x={tone === 'danger' ? width - MARGIN.right : MARGIN.left + 4}
+              y={y(value) - 4}
+              textAnchor={tone === 'danger' ? 'end' : 'start'}
+              fill="currentColor"
+              className={`stroke-[4px] stroke-surface text-[11px] [paint-order:stroke] ${tone === 'danger' ? 'text-danger' : 'text-warning'}`}
+            >
+              {name}
+            </text>
           ))}
           {series.map(({ label: name, values, before }, index) => (
             <g key={name} className={STROKES[index % STROKES.length]}>
