@@ -190,13 +190,15 @@ function Rows<Row>(props: Parts<Row>) {
         {...(byTime !== undefined && { byTime })}
       />
       {peek && peeked && (
-        <PeekPanel title={peekedRow ? rowLabel(peekedRow) : title} onClose={() => list.peek(undefined)}>
+        <PeekPanel title={peekedRow ? rowLabel(peekedRow) : capitalized(noun.one)} onClose={() => list.peek(undefined)}>
           {peek(peeked, peekedRow)}
         </PeekPanel>
       )}
     </>
   )
 }
+
+const capitalized = (text: string) => text[0]!.toUpperCase() + text.slice(1)
 
 /** Nothing for the first 150 ms: a skeleton that appears for a moment only flickers. */
 function Table<Row>({ list, table }: { list: List<Row>; table: ReactNode }) {

@@ -16,6 +16,7 @@ test('a page or an action matches if all words of the query are in its label', (
 test('the shortcuts of a page are offered as commands, but not those that need a row', () => {
   const shortcut = (keys: string, label?: string, group = 'List') => ({ keys, group, run: () => {}, ...(label && { label }) })
   const shortcuts = [
+    shortcut('[', 'Fold', 'Everywhere'),
     shortcut('c', 'Old page'),
     shortcut('c', 'New template'),
     shortcut('x', 'Select the row'),
@@ -24,6 +25,7 @@ test('the shortcuts of a page are offered as commands, but not those that need a
   ]
   expect(commandsOf(shortcuts, (keys) => keys.toUpperCase(), Users).map(({ label, hint }) => [label, hint])).toEqual([
     ['New template', 'C'],
+    ['Fold', '['],
   ])
 })
 

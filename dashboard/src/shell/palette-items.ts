@@ -124,7 +124,8 @@ export function commandsOf(shortcuts: Known[], show: (keys: string) => string, i
   const byKeys = new Map(
     shortcuts.filter(({ keys, group }) => group !== 'Go to' && !NOT_OFFERED.has(keys)).map((each) => [each.keys, each]),
   )
-  return [...byKeys.values()].flatMap(({ keys, label, run }) =>
+  const ownFirst = [...byKeys.values()].sort((a, b) => Number(a.group === 'Everywhere') - Number(b.group === 'Everywhere'))
+  return ownFirst.flatMap(({ keys, label, run }) =>
     label ? [{ id: `keys-${keys}`, label, hint: show(keys), icon, run: () => run(new KeyboardEvent('keydown')) }] : [],
   )
 }

@@ -151,7 +151,7 @@ function Combobox({ q, onQuery, groups, onOpen }: ComboboxProps) {
 
   return (
     <>
-      <div className="flex h-12 items-center gap-2 border-line border-b px-4">
+      <div className="flex h-12 shrink-0 items-center gap-2 border-line border-b px-4">
         <Search className="size-4 shrink-0 text-muted" aria-hidden="true" />
         <input
           // biome-ignore lint/a11y/noAutofocus: the palette opens to be typed into
@@ -170,7 +170,9 @@ function Combobox({ q, onQuery, groups, onOpen }: ComboboxProps) {
           onKeyDown={press}
           className="h-full min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-muted sm:text-sm"
         />
-        <Kbd keys="Escape" />
+        <span className="pointer-coarse:hidden">
+          <Kbd keys="Escape" />
+        </span>
       </div>
       <div ref={list} id={`${id}-list`} role="listbox" aria-label="Results" className="min-h-0 flex-1 overflow-y-auto p-1">
         {items.length === 0 && <p className="px-3 py-6 text-center text-muted text-ui">Nothing found</p>}
