@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import { signalProcess } from '../src/db/embedded/processes.ts'
 import { connect, one } from '../src/db/index.ts'
@@ -11,6 +10,7 @@ import { every } from '../src/lib/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { ATTACK_NAMES, type Attacker, type AttackName, type Order, type Outcome } from './attacks.ts'
+import { builtProcess } from './build-processes.ts'
 import { cells, columns, judgeStructure, judgeTimes, type Measured, median, type Phase } from './neighbours-check.ts'
 import { type Neighbours, startNeighbours } from './neighbours-load.ts'
 import { type KeptNode, startCluster } from './nodes.ts'
@@ -123,8 +123,7 @@ async function addBigContacts(db: Db, projectId: string, count: number) {
 }
 
 async function startAttacker(attacker: Attacker) {
-  const file = fileURLToPath(new URL('./attacker.ts', import.meta.url))
-  const child = fork(file, [JSON.stringify(attacker)], { execArgv: ['--import', 'tsx'] })
+  const child = fork(await builtProcess('attacker'), [JSON.stringify(attacker)], { execArgv: [] })
   await once(child, 'message')
   return {
     async give(order: Order): Promise<Outcome> {

@@ -1,12 +1,10 @@
-import { cpSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { attachEmbedded } from '../src/db/embedded/embedded.ts'
 import { findHome } from '../src/db/embedded/home.ts'
 import { birthOf, findServer, findStrays } from '../src/db/embedded/processes.ts'
 import { destroyTestFolder, newTestFolder, runSql } from '../test/support/postgres.ts'
 import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '../test/support/process.ts'
+import { builtProcess } from './build-processes.ts'
 import { until } from './until.ts'
 
 const SERVING_MS = 40_000
@@ -57,7 +55,7 @@ export async function startCluster({
   single = false,
   commitsAreFast = false,
 }: Plan = {}): Promise<Cluster> {
-  if (worker === 'sender' && names.length) await buildSender()
+  if (worker === 'sender' && names.length) await builtProcess('sender')
   const folder = newTestFolder()
   const problems: string[] = []
   const births = new Map<number, string | undefined>()
@@ -124,23 +122,6 @@ export async function slowCommits(url: string) {
   await runSql(asAdmin, `alter system set commit_delay = ${COMMIT_DELAY_MICROS}`)
   await runSql(asAdmin, 'alter system set commit_siblings = 0')
   await runSql(asAdmin, 'select pg_reload_conf()')
-}
-
-/** Workers are restarted many times, and starting from the sources takes three times as long. */
-async function buildSender() {
-  const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-  await build({
-    entryPoints: { sender: pathOf('./sender.ts'), 'build-thread': pathOf('../src/delivery/message/build-thread.ts') },
-    outdir: pathOf('./dist'),
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    logLevel: 'warning',
-  })
-  // A worker is ready once the database has all migrations.
-  cpSync(pathOf('../src/db/migrations'), pathOf('./dist/migrations'), { recursive: true })
 }
 
 type Witness = { problems: string[]; births: Map<number, string | undefined> }

@@ -2,7 +2,6 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fstatSync, openSync, readSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type connect, transact } from '../src/db/index.ts'
 import { settleByEvidence } from '../src/delivery/outbox/evidence.ts'
 import { every } from '../src/lib/every.ts'
@@ -10,6 +9,7 @@ import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
 import { freePort } from '../test/support/process.ts'
 import type { ReceivedMessage } from '../test/support/smtp-server.ts'
+import { builtProcess } from './build-processes.ts'
 
 const EVIDENCE_MS = 100
 /** Delay of reports: mostly after the SMTP reply, sometimes before a worker knows that a reply is missing. */
@@ -21,7 +21,7 @@ export async function startSinkProcess() {
   const logFile = join(folder, 'sink.log')
   writeFileSync(logFile, '')
   const port = await freePort()
-  const child = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), [String(port), logFile], { execArgv: ['--import', 'tsx'] })
+  const child = fork(await builtProcess('sink'), [String(port), logFile], { execArgv: [] })
   await once(child, 'message')
   return {
     url: `smtp://127.0.0.1:${port}?tls=off`,

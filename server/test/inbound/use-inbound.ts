@@ -68,6 +68,8 @@ export function useInbound() {
     closeApp = started.close
   })
   afterAll(async () => {
+    // The worker would wait 15 s for replies that never come.
+    sink.reset?.()
     await closeApp?.()
     await sink.stop?.()
     await database.drop?.()
