@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { one } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
+import { startCpuClock } from '../support/cpu-clock.ts'
 import { MULTIPART, multipart, type Part } from '../support/multipart.ts'
 import { times } from '../support/times.ts'
 import { importCounts } from './import-counts.ts'
@@ -69,7 +70,7 @@ describe('an upload', () => {
     if (status === 202) expect((await project.finished('import', body.jobId)).result).toMatchObject(importCounts(1, 1, 0))
   })
 
-  test('of exactly 5 MB, some 60,000 rows, is imported within 20 s', { timeout: 60_000 }, async () => {
+  test('of exactly 5 MB, some 60,000 rows, is imported with less than 20 s of CPU', async () => {
     const project = await newProject()
     const rows: string[] = ['email,First Name,plan,score,signed up']
     for (let size = rows[0]!.length + 1, n = 0; ; n++) {
@@ -80,19 +81,13 @@ describe('an upload', () => {
     }
     const file = rows.join('\n').padEnd(5 * MB, '\n')
     expect(Buffer.byteLength(file)).toBe(5 * MB)
-    const begin = performance.now()
-    const { body } = await project.contacts.upload(file)
-    await expect
-      .poll(async () => (await project.call('GET', `/contacts/import/${body.jobId}`)).body.state, { timeout: 40_000, interval: 50 })
-      .toBe('completed')
-    expect(performance.now() - begin).toBeLessThan(20_000)
+    const cpuMs = startCpuClock()
+    const { result } = await project.contacts.import(file)
+    expect(cpuMs()).toBeLessThan(20_000)
 
     const count = rows.length - 1
     expect(count).toBeGreaterThan(55_000)
-    expect((await project.call('GET', `/contacts/import/${body.jobId}`)).body.result).toEqual({
-      ...importCounts(count, count, 0),
-      errors: [],
-    })
+    expect(result).toEqual({ ...importCounts(count, count, 0), errors: [] })
     expect((await project.call('GET', '/contacts')).body.total).toBe(count)
     const contacts = await project.contacts.rows()
     expect(contacts).toHaveLength(count)

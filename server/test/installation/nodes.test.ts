@@ -155,12 +155,13 @@ describe('starting and stopping', () => {
   test('a request under way is answered after SIGTERM, new connections are not taken, and the exit is clean', async () => {
     const node = await startNode({ DATABASE_URL: database.url }, 'probe')
     const slow = fetch(`${node.url}/probe/slow`)
-    await new Promise((resolve) => setTimeout(resolve, 100)) // the request must have arrived
+    await new Promise((resolve) => setTimeout(resolve, 100)) // the request must have arrived,
+    await fetch(`${node.url}/health`) // and a later one was answered
     const before = performance.now()
     const code = node.stop('SIGTERM')
     expect(await (await slow).json()).toEqual({ done: true })
     expect(await code).toBe(0)
-    expect(performance.now() - before).toBeLessThan(5_000)
+    expect(performance.now() - before).toBeLessThan(15_000)
     const refused = connectSocket(Number(new URL(node.url).port), '127.0.0.1')
     expect(await once(refused, 'error').then(() => 'refused')).toBe('refused')
   })

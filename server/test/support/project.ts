@@ -18,7 +18,7 @@ type Node = { call(method: string, url: string, options?: Call): Promise<Answer>
 type Keys = { id: string; pk: string; sk: string }
 type TrackOptions = { key?: string; at?: Node; pk?: string; headers?: Record<string, string> }
 
-const JOB_TIMEOUT_MS = 40_000
+const JOB_TIMEOUT_MS = 60_000
 
 /** The requests that tests make on behalf of one project, with its keys. */
 export function projectClient({ call: callWith, db }: Node & { db: Pool }, { id, pk, sk }: Keys) {
