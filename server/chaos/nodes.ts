@@ -7,8 +7,8 @@ import { type Entry, freePort, type Running, spawnNode, waitUntilReady } from '.
 import { builtProcess } from './build-processes.ts'
 import { until } from './until.ts'
 
-const SERVING_MS = 40_000
-const GONE_MS = 5_000
+const SERVING_MS = 60_000
+const GONE_MS = 20_000
 const AGAIN_MS = 100
 const OUTPUT_TAIL = 2_000
 const COMMIT_DELAY_MICROS = 10_000

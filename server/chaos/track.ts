@@ -12,13 +12,12 @@ export type TrackCall = Call & { body: { email: string; event: string; subscribe
 /** The 409 of a repetition names the event, not the contact. */
 export type TrackAck = { event: string; contact?: string }
 
-const PER_SECOND = 500
 const CONTACTS = 300
 const NAMES = ['signed up', 'page viewed', 'order placed']
 const CHOICE_SHARE = 0.2
 
-export async function trackUnderFaults(plan: Plan) {
-  const { broken, ...run } = await runUnderFaults(plan, { perSecond: PER_SECOND, start: startCluster, faults: faultsOf, prepare })
+export async function trackUnderFaults({ perSecond = 500, ...plan }: Plan & { perSecond?: number }) {
+  const { broken, ...run } = await runUnderFaults(plan, { perSecond, start: startCluster, faults: faultsOf, prepare })
   const casesOf = (wanted: string) => broken.find(({ rule }) => rule === wanted)?.cases.length ?? 0
   return { ...run, lost: casesOf(LOST), duplicates: casesOf(TWICE) }
 }

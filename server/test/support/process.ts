@@ -22,7 +22,7 @@ const ENTRIES = {
   sender: ['server/chaos/dist/sender.js'],
 }
 export type Entry = keyof typeof ENTRIES
-const READY_MS = 30_000
+const READY_MS = 60_000
 
 export type Running = {
   url: string
