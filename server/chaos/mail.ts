@@ -55,8 +55,7 @@ export async function mailUnderFaults({ evidence = true, perSecond = 60, ...plan
       flow: FLOW,
       start: () => startCluster({ env: { SMTP_URL: sink.url, PUBLIC_URL }, workers: WORKERS }),
       faults(cluster, random) {
-        // About as many emails pass a worker in two seconds.
-        const nemesis = mailFaults(cluster, random, sink.reset, { lastPass: perSecond })
+        const nemesis = mailFaults(cluster, random, sink.reset)
         awake = nemesis.awake
         deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
         return nemesis.faults
