@@ -12,7 +12,7 @@ afterAll(destroyClusters)
 test(`every provider notification is applied once, in any order, whichever process is killed (SEED=${seed})`, {
   timeout: 300_000,
 }, async () => {
-  const run = await feedbackUnderFaults({ seed, mails: 200, perSecond: 200, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
+  const run = await feedbackUnderFaults({ seed, mails: 200, perSecond: 400, faults: FAULTS, calmMs: 300, withinMs: WITHIN_MS })
   expect(run.problems).toEqual([])
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
   expect(run.survivors()).toEqual([])
