@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canResend, inPlainWords, shownStatus, tellStep, tookOf } from './email-story.ts'
+import { canResend, inPlainWords, isUnderWay, shownStatus, tellStep, tookOf } from './email-story.ts'
 
 const email = { errorCode: null, attempts: 1, type: 'TRANSACTIONAL' } as const
 
@@ -69,4 +69,14 @@ test.each([
   ['2026-01-04T00:00:00Z', '3 days'],
 ])('sent at %s it took %s', (sentAt, took) => {
   expect(tookOf({ createdAt: '2026-01-01T00:00:00Z', sentAt })).toBe(took)
+})
+
+test.each([
+  ['SENDING', null, true],
+  // The report that it bounced may follow at once.
+  ['SENT', '2026-05-01T10:00:00.000Z', true],
+  ['SENT', '2026-05-01T09:59:00.000Z', false],
+  ['BOUNCED', '2026-05-01T10:00:00.000Z', false],
+] as const)('an email that is %s since %s may change soon: %s', (status, sentAt, expected) => {
+  expect(isUnderWay({ status, sentAt }, Date.parse('2026-05-01T10:00:05.000Z'))).toBe(expected)
 })

@@ -17,8 +17,12 @@ export function shownStatus({ status, outcomeUnknownSince, sourceType }: Pick<Em
   return outcomeUnknownSince ? 'UNKNOWN' : status
 }
 
+/** A bounce or a delivery often follows within this time of sending. */
+const REPORTED_MS = 60_000
+
 /** Such an email may change at any moment, and is looked at again every other second. */
-export const isUnderWay = ({ status }: Pick<Email, 'status'>) => status === 'PENDING' || status === 'SENDING'
+export const isUnderWay = ({ status, sentAt }: Pick<Email, 'status' | 'sentAt'>, now = Date.now()) =>
+  status === 'PENDING' || status === 'SENDING' || (status === 'SENT' && sentAt !== null && now - Date.parse(sentAt) < REPORTED_MS)
 
 export const canResend = ({ status, sourceType }: Pick<Email, 'status' | 'sourceType'>) =>
   status === 'FAILED' && sourceType === 'TRANSACTIONAL'
