@@ -16,7 +16,7 @@ const CALLS = 50
 /** Pages of 100 activities. */
 const DEEP_PAGE = 1_000
 
-const ENDPOINTS = [
+export const ENDPOINTS = [
   '/activity?limit=20',
   '/activity?limit=100&types=email.bounced,workflow.failed',
   '/activity?limit=100&types=event.triggered',
@@ -45,10 +45,7 @@ export async function timeInsight(product: Product, scale: number): Promise<Timi
   const total = scaled(EVENTS, scale)
   const kept = await keptProject(product, total)
   const timings: Timing[] = []
-  for (const endpoint of ENDPOINTS) {
-    const path = endpoint.replace(/\{(\d+) days ago\}/, (_, days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10))
-    timings.push({ name: endpoint, result: ms(await median(() => call(kept, path), CALLS)) })
-  }
+  for (const endpoint of ENDPOINTS) timings.push({ name: endpoint, result: ms(await median(() => call(kept, datedPath(endpoint)), CALLS)) })
   const deep = await cursorOf(kept, DEEP_PAGE)
   const page = `/activity?limit=100&cursor=${deep}`
   timings.push({
@@ -57,6 +54,9 @@ export async function timeInsight(product: Product, scale: number): Promise<Timi
   })
   return [{ name: 'activity and analytics: events', result: total.toLocaleString('en') }, ...timings]
 }
+
+export const datedPath = (endpoint: string) =>
+  endpoint.replace(/\{(\d+) days ago\}/, (_, days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10))
 
 async function cursorOf({ url, secretKey }: Product, wanted: number) {
   let cursor = ''
