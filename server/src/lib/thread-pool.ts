@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
+import { cpuMsOf } from './thread-progress.ts'
 
 /** Tasks that may wait for a thread; more are refused. */
 const MAX_WAITING = 1_000
@@ -58,17 +59,27 @@ export const spareCores = (min: number, max: number) => Math.min(max, Math.max(m
 // Time limits ---------------------------------------------------------------------------------------------------------
 
 const CHECK_MS = 10
-type Watched = { progress: Int32Array; at: number; spentMs: number; limitMs: (at: number) => number; onOverrun: () => void }
+/** A thread that waits for something else than a core is stopped after this many times its limit. */
+const MAX_STARVED = 30
+type Watched = {
+  progress: Int32Array
+  at: number
+  spentMs: number
+  cpuMsAtHalf: number | undefined
+  limitMs: (at: number) => number
+  onOverrun: () => void
+}
 const watched = new Set<Watched>()
 let timer: NodeJS.Timeout | undefined
 let checkedAt = 0
 
-/** Shared memory in which a thread notes which item of its task it is at and, if wanted, how many milliseconds the task took. */
-export const createProgress = (at: number) => new Int32Array(new SharedArrayBuffer(8)).fill(at, 0, 1)
-
-/** Calls `onOverrun` once when the thread stays at one item for longer than its limit. Returns a function that stops watching. */
+/**
+ * Calls `onOverrun` once when the thread stays at one item for longer than its limit. If the thread has noted itself, only half of the limit
+ * is time that passes, and the rest CPU time: on a busy machine a thread waits for a core longer than it works. Returns a function that stops
+ * watching.
+ */
 export function watchProgress(progress: Int32Array, limitMs: Watched['limitMs'], onOverrun: () => void) {
-  const one: Watched = { progress, at: Atomics.load(progress, 0), spentMs: 0, limitMs, onOverrun }
+  const one: Watched = { progress, at: Atomics.load(progress, 0), spentMs: 0, cpuMsAtHalf: undefined, limitMs, onOverrun }
   if (!watched.size) {
     checkedAt = performance.now()
     timer = setInterval(check, CHECK_MS)
@@ -89,10 +100,19 @@ function check() {
   checkedAt = now
   for (const one of watched) {
     const at = Atomics.load(one.progress, 0)
-    one.spentMs = at === one.at ? one.spentMs + passedMs : 0
-    one.at = at
-    if (one.spentMs <= one.limitMs(at)) continue
+    if (at !== one.at) Object.assign(one, { at, spentMs: 0, cpuMsAtHalf: undefined })
+    else one.spentMs += passedMs
+    if (!isOverrun(one, one.limitMs(at))) continue
     forget(one)
     one.onOverrun()
   }
+}
+
+function isOverrun(one: Watched, limitMs: number) {
+  if (one.spentMs <= limitMs / 2) return false
+  one.cpuMsAtHalf ??= cpuMsOf(one.progress)
+  if (one.spentMs <= limitMs) return false
+  const cpuMs = cpuMsOf(one.progress)
+  if (cpuMs === undefined || one.cpuMsAtHalf === undefined) return true
+  return cpuMs - one.cpuMsAtHalf > limitMs / 2 || one.spentMs > MAX_STARVED * limitMs
 }

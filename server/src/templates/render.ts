@@ -1,6 +1,7 @@
 import { AppError } from '../lib/errors.ts'
 import { createFairQueue } from '../lib/fair-queue.ts'
-import { createProgress, createThreadPool, spareCores, watchProgress } from '../lib/thread-pool.ts'
+import { createThreadPool, spareCores, watchProgress } from '../lib/thread-pool.ts'
+import { createProgress } from '../lib/thread-progress.ts'
 import { createYield } from '../lib/yield-to-loop.ts'
 import { joinSlots } from '../mime/slotted-html.ts'
 import { compileFastPath, type FastPath } from './language/fast-path.ts'

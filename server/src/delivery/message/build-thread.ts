@@ -4,6 +4,7 @@ import type { BatchOutcome } from '../../lib/batch.ts'
 import { createLog } from '../../lib/log.ts'
 import { lowerPriority } from '../../lib/lower-priority.ts'
 import { deriveSecrets } from '../../lib/secrets.ts'
+import { noteThread } from '../../lib/thread-progress.ts'
 import { type ComposedMessage, sizeOf, writeTo } from '../../mime/compose.ts'
 import { ALL_BUILT, type BuildRequest, createMessageBuilder } from './build.ts'
 import type { ThreadData } from './build-pool.ts'
@@ -25,6 +26,7 @@ type Work = { requests: BuildRequest[]; progress: Int32Array }
  * can be identified. All messages share one buffer, which is transferred and not copied.
  */
 export function buildGroup({ requests, progress }: Work) {
+  noteThread(progress)
   const startedAt = performance.now()
   const composed = composeInTime(requests, progress)
   Atomics.store(progress, 1, performance.now() - startedAt)
