@@ -3,6 +3,7 @@ import { many, type Tx } from '../db/index.ts'
 import type { Reaction, ReactionHandler } from '../events/dispatch.ts'
 import { CAUSED_BY_HUMAN } from '../events/last-events.ts'
 import { groupBy } from '../lib/group-by.ts'
+import { NIL_ID } from '../lib/id.ts'
 import { cancelExecutionsOf } from './cancel.ts'
 import { enrol, holdWorkflows, notifyDue, type Start, type StartEvent } from './enrol.ts'
 import { IS_ACTIVE, workflowIdOf } from './listeners.ts'
@@ -55,10 +56,14 @@ async function startByEvents(tx: Tx, projectId: string, happened: Happened[]) {
   }
 }
 
+/** Of an execution `e` and the events `h` of its contact. Times of events are whole milliseconds. */
+const ENDS_WAIT = sql`(
+  e.awaits = any(h.names) and (h.events -> e.awaits ->> 'createdAt')::timestamptz >= date_trunc('milliseconds', e.arrived_at))`
+
 /**
  * An execution that waits for one of the events goes on. One that has yet to come to the step that waits for it remembers the event: it
- * counts if it happened after the execution had left the step before. The row decides between an event and the end of a wait: the one that
- * comes second finds that the execution no longer waits.
+ * counts if it happened after the execution had left the step before. That also holds for an event whose reaction was delayed until the
+ * execution waits. The row decides between an event and the end of a wait: the one that comes second finds that the execution no longer waits.
  */
 async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
   if (!happened.length) return
@@ -76,9 +81,12 @@ async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
         group by 1, 2
       )
       update workflow_executions e set
-        seen = e.seen || h.events,
-        awaits = case when e.awaits = any(h.names) then null else e.awaits end,
-        due_at = case when e.awaits = any(h.names) then now() else e.due_at end,
+        -- Ids of events are in the order of their times: a delayed event takes the place of no later one.
+        seen = e.seen || coalesce((
+          select jsonb_object_agg(name, event) from jsonb_each(h.events) as n(name, event)
+          where (event ->> 'id')::uuid > coalesce((e.seen -> name ->> 'id')::uuid, ${NIL_ID})), '{}'),
+        awaits = case when ${ENDS_WAIT} then null else e.awaits end,
+        due_at = case when ${ENDS_WAIT} then now() else e.due_at end,
         updated_at = now()
       from happened h
       where e.project_id = ${projectId} and e.contact_id = h."contactId" and e.workflow_id = h."workflowId" and ${IS_ACTIVE}

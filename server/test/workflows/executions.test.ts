@@ -162,6 +162,30 @@ describe('a wait', () => {
     expect(await project.ended(id)).toMatchObject({ exitReason: 'paid' })
   })
 
+  test('is not ended by an earlier event that is handled only now', async () => {
+    const { id, event, awaited } = await waiting(3_600)
+    const email = newAddress()
+    await project.track({ email, event })
+    const { id: executionId } = await project.waiting(id)
+    // As if the step before had ended in an hour: the next event is then too early.
+    const arrive = (after: string) =>
+      sql`update workflow_executions set arrived_at = now() + ${after}::interval where id = ${executionId}`.execute(sterna.db)
+    const seenOf = async () =>
+      (
+        await one(
+          sterna.db,
+          sql<{ seen: Record<string, { data: object }> }>`select seen from workflow_executions where id = ${executionId}`,
+        )
+      ).seen[awaited]?.data
+    await arrive('1 hour')
+    await project.track({ email, event: awaited, data: { n: { value: 1, persistent: false } } })
+    await eventually(async () => expect(await seenOf()).toEqual({ n: 1 }))
+    expect(await project.execution(id, executionId)).toMatchObject({ status: 'WAITING' })
+    await arrive('-1 hour')
+    await project.track({ email, event: awaited, data: { n: { value: 2, persistent: false } } })
+    expect(await project.ended(id)).toMatchObject({ exitReason: 'paid', context: { lastEvent: { data: { n: 2 } } } })
+  })
+
   test('is neither ended nor brought forward by an event during the delay before it', async () => {
     const awaited = `paid-${++people}`
     const { id, steps } = await project.line([
