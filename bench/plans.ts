@@ -10,6 +10,7 @@ import { readMasterKey } from '../server/src/lib/master-key.ts'
 import { deriveSecrets } from '../server/src/lib/secrets.ts'
 import { startScript } from './node.ts'
 import { datedPath, ENDPOINTS } from './paths/insight.ts'
+import { connectToBench } from './seed.ts'
 
 // Writes bench/plans.md: how PostgreSQL runs each statement of activity and analytics, on the project that `npm run bench -- insight` keeps.
 
@@ -34,8 +35,7 @@ const seen = watchStatements()
 const node = await startScript('./server.mjs', { DATA_DIR, ROLE: 'api' })
 try {
   const { url } = (await attachEmbedded(DATA_DIR))!
-  const client = new pg.Client(url)
-  await client.connect()
+  const client = await connectToBench(DATA_DIR)
   const config = loadConfig({ DATA_DIR })
   const log = createLog('warn')
   const db = connect({ url, max: 3, log })
@@ -85,11 +85,13 @@ function scansOf(plan: Plan): Scan[] {
   return [...own, ...(plan.Plans ?? []).flatMap(scansOf)].filter(({ name }) => name !== 'projects')
 }
 
-const scanOf = (plan: Plan): Scan => ({
-  name: plan['Relation Name'] ?? plan['Index Name']!,
-  access: plan['Index Name'] ?? plan['Node Type'].toLowerCase(),
-  read: Math.round((plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']),
-})
+function scanOf(plan: Plan): Scan {
+  return {
+    name: plan['Relation Name'] ?? plan['Index Name']!,
+    access: plan['Index Name'] ?? plan['Node Type'].toLowerCase(),
+    read: Math.round((plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']),
+  }
+}
 
 function reportOf(lines: string[]) {
   return `# Plans of activity and analytics
