@@ -109,7 +109,7 @@ function useCreateActions(): PaletteItem[] {
   const { pathname } = useLocation()
   return ENTRIES.flatMap(({ to, creates }) => {
     const path = to.replace('$projectId', project.id)
-    // Of the page on screen they are among its commands.
+    // The palette lists the buttons of the current page as its commands already.
     if (!creates || path === pathname) return []
     return [{ id: `create-${to}`, label: creates, icon: Plus, path, run: () => pressWhenRegistered('c') }]
   })

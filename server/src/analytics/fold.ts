@@ -78,7 +78,7 @@ async function foldSome(tx: Tx, projectId: string): Promise<number> {
       ), facts as materialized (
         select ${FACT_COLUMNS}
         from (select kind, unnest(email_ids) as email_id from taken) as t
-        -- One by one: with statistics of before a campaign, the planner would read all emails of its content for each of them.
+        -- One by one: with statistics from before a campaign, the planner would read all emails of its content for each fact.
         cross join lateral (select * from emails where project_id = ${projectId} and id = t.email_id offset 0) as e
         cross join lateral (select template_id from contents where project_id = ${projectId} and id = e.content_id offset 0) as c
         left join lateral (

@@ -23,7 +23,7 @@ export function cpuMsOf(progress: Int32Array): number | undefined {
 
 let known: number | undefined
 
-/** Of the operating system; 0 where there is none to be read. */
+/** The operating system's id of this thread; 0 where it cannot be read. */
 function threadId() {
   known ??= readThreadId()
   return known

@@ -3,7 +3,10 @@ import { type Db, many, one, type Tx } from '../db/index.ts'
 
 /** How an execution ends. The figure of the workflow, and by its status. */
 export type EndKind = 'completed' | 'exited' | 'failed' | 'cancelled'
-/** Of a workflow: `started`, the ends of executions that are kept, and `dropped` ones. `taken`: of a transition. The others: of a step. */
+/**
+ * Figures of a workflow: `started`, each way to end (executions that are kept), and `dropped` (removed by their age). Of a transition:
+ * `taken`. Of a step: the others.
+ */
 export type FigureKind = EndKind | 'started' | 'dropped' | 'entered' | 'skipped' | 'taken'
 export type Figure = { workflowId: string; subjectId: string; kind: FigureKind }
 

@@ -16,7 +16,7 @@ export const eventNamesQuery = (projectId: string) =>
     },
   })
 
-/** Names with figures, the most frequent of all time. Counting people reads the events, so it is asked for only when a name is chosen. */
+/** Names of events with their figures, the most frequent first. Counting people reads events, so it is requested for a chosen name only. */
 export const eventDetailsQuery = (projectId: string) =>
   queryOptions({
     queryKey: projectKey(projectId, 'events', 'details'),

@@ -36,7 +36,7 @@ export const insertFactsSql = (kind: FactKind, emails: RawBuilder<unknown>) => s
 
 /**
  * Takes up to `limit` rows of a project out of the table and returns (kind, email_ids). None while the project is being wiped. They are
- * chosen once, as an array: a table that was empty a minute ago would else be searched for each of its rows.
+ * chosen once, as an array: with the statistics of an empty table, the planner would repeat the search for each row.
  */
 export const takeFactsSql = (projectId: string, limit: number) => sql`
   delete from email_facts where project_id = ${projectId} and id = any(array(
