@@ -53,7 +53,7 @@ test('a new user signs up, creates a project, copies its keys, replaces them, si
   await button(page, 'Reveal webhook secret').click()
   expect(await webhookSecret.inputValue()).not.toBe(signing)
   await page.getByText('the last time').waitFor()
-  expect(await page.getByText('Not used yet').count()).toBe(2)
+  await expect.poll(() => page.getByText('Not used yet').count()).toBe(2)
 
   const keysPage = page.url()
   await page.getByRole('button', { name: /^Your account/ }).click()
@@ -101,7 +101,7 @@ test('on a phone the navigation sheet opens every page, and no page is wider tha
     await button(page, 'Open navigation').click()
     await page.getByRole('dialog').getByRole('link', { name: entry }).click()
     await heading(page, title)
-    expect(await page.getByRole('dialog').count()).toBe(0)
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.viewport.width)
   }
 })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { PASSWORD, PHONE } from './support/browser.ts'
+import { PASSWORD, PHONE, showPage } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, OWNER, startDashboard } from './support/dashboard.ts'
 import { seedProject } from './support/seed.ts'
@@ -15,7 +15,7 @@ test('a new user gets from signing up to a tested template: first email, domain,
   await fillAndSubmit(page, { 'Project name': 'Journey' }, 'Create project')
   await button(page, 'Marketing').click()
   const steps = page.getByRole('heading', { level: 3 })
-  expect(await steps.allTextContents()).toEqual([
+  await expect.poll(() => steps.allTextContents()).toEqual([
     'Send yourself an email',
     'Bring people',
     'Add your domain',
@@ -775,7 +775,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await expect
     .poll(
       async () => {
-        await page.reload()
+        await showPage(page, page.url())
         return page.getByText('1 of sent or refused').count()
       },
       { timeout: 20_000 },

@@ -83,9 +83,9 @@ export function TimeSeries({
       >
         <svg width={width} height={height} aria-hidden="true" className="block max-w-full overflow-visible">
           {ticks.map((tick) => (
-            <g key={tick} className="text-line">
-              <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(tick)} y2={y(tick)} stroke="currentColor" />
-              <text x={MARGIN.left - 8} y={y(tick)} dy="0.32em" textAnchor="end" className="fill-muted text-[11px] tabular-nums">
+            <g key={tick}>
+              <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(tick)} y2={y(tick)} className="stroke-line" />
+              <text x={MARGIN.left - 8} y={y(tick)} dy="0.32em" textAnchor="end" className="fill-current text-[11px] text-muted tabular-nums">
                 {format(tick)}
               </text>
             </g>
@@ -96,7 +96,7 @@ export function TimeSeries({
               x={x(index)}
               y={height - 4}
               textAnchor={index === 0 ? 'start' : index === last ? 'end' : 'middle'}
-              className="fill-muted text-[11px]"
+              className="fill-current text-[11px] text-muted"
             >
               {shortDay(dates[index]!)}
             </text>

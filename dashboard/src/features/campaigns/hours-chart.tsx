@@ -49,7 +49,7 @@ export default function HoursChart({ hours }: { hours: Hour[] }) {
         {ticks.map((tick) => (
           <g key={tick}>
             <line x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} className="stroke-line" strokeWidth="1" />
-            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end" className="fill-muted text-[11px]">
+            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end" className="fill-current text-[11px] text-muted">
               {formatCount(tick)}
             </text>
           </g>
@@ -76,7 +76,7 @@ export default function HoursChart({ hours }: { hours: Hour[] }) {
           </g>
         ))}
         {[0, 12, 24, 36].map((hour) => (
-          <text key={hour} x={LEFT + hour * step} y={HEIGHT - 6} className="fill-muted text-[11px]">
+          <text key={hour} x={LEFT + hour * step} y={HEIGHT - 6} className="fill-current text-[11px] text-muted">
             {hour === 0 ? 'Start' : `+${hour} h`}
           </text>
         ))}
