@@ -85,7 +85,13 @@ export function TimeSeries({
           {ticks.map((tick) => (
             <g key={tick}>
               <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(tick)} y2={y(tick)} className="stroke-line" />
-              <text x={MARGIN.left - 8} y={y(tick)} dy="0.32em" textAnchor="end" className="fill-current text-[11px] text-muted tabular-nums">
+              <text
+                x={MARGIN.left - 8}
+                y={y(tick)}
+                dy="0.32em"
+                textAnchor="end"
+                className="fill-current text-[11px] text-muted tabular-nums"
+              >
                 {format(tick)}
               </text>
             </g>
