@@ -54,6 +54,8 @@ const EDIT_MS = 700
 const DUE_MS = 250
 const STARTS_MS = 60_000
 const SETTLE_MS = 400_000
+/** Emails that got no reply end by evidence, but their connections wait for ten minutes, and a worker has about a hundred. */
+const FREE_MS = 20_000
 export const SUBJECT = 'As it was'
 
 const PACE_MS = 500
@@ -150,11 +152,12 @@ export async function campaignUnderFaults({
           },
           async settle() {
             isOver = true
+            const freeing = every(FREE_MS, 'reset connections that wait for a reply', async () => sink.reset(), createLog('silent'))
             await Promise.all([awake(), halting, pacing.stop()])
             await client.request('PUT', `/campaigns/${campaign.id}/rate`, { ratePerMinute: null })
             await untilSettled(db, client, project.id)
             largest = await readCounts(db, campaign.id)
-            await Promise.all([feed?.stop(), editing.stop(), waking.stop()])
+            await Promise.all([feed?.stop(), editing.stop(), waking.stop(), freeing.stop()])
             await db.destroy()
           },
           checks(sent: Map<string, Sent<ChangeCall, ChangeAck>>) {
