@@ -9,18 +9,16 @@ import { until } from './until.ts'
 export type Halt = { campaignId: string; from: number; to: number }
 type Options = { client: CampaignClient; db: Pool; random: Random; count: number; start: () => Promise<string>; isOver: () => boolean }
 
-const BEGINS_MS = 30_000
+const BEGINS_MS = 60_000
 /** Time that a campaign is sent between two pauses, and time of a pause. */
 const RUNS_MS = 1_200
 const PAUSED_MS = 1_500
 const MAX_PAUSES = 3
 const CANCELLED_SHARE = 0.6
 
-/** Starts campaigns, one after the other, and pauses, resumes and cancels them at random moments. */
-export async function haltCampaigns({ count, start, isOver, ...rest }: Options): Promise<Halt[]> {
-  const halts: Halt[] = []
+/** Starts campaigns, one after the other, and pauses, resumes and cancels them at random moments. Adds to `halts` until it fails. */
+export async function haltCampaigns(halts: Halt[], { count, start, isOver, ...rest }: Options) {
   for (let number = 0; number < count && !isOver(); number++) halts.push(...(await haltOne(await start(), rest)))
-  return halts
 }
 
 async function haltOne(campaignId: string, { client, db, random }: Pick<Options, 'client' | 'db' | 'random'>): Promise<Halt[]> {
@@ -36,7 +34,12 @@ async function haltOne(campaignId: string, { client, db, random }: Pick<Options,
     if (resumed.status !== 200) throw new Error(`a paused campaign cannot be resumed: ${JSON.stringify(resumed.body)}`)
     halts.push({ campaignId, from: paused.answeredAt, to })
   }
-  await until('a resumed campaign sends', BEGINS_MS, () => hasSent(db, campaignId))
+  await until('a resumed campaign sends', BEGINS_MS, async () => {
+    const { sent, isPaused } = await progressOf(db, campaignId)
+    // By a repetition of the pause whose first answer was lost, and which took effect after the campaign was resumed.
+    if (isPaused) await act('resume')
+    return sent
+  })
   await sleep(random.between(0, RUNS_MS))
   if (!random.chance(CANCELLED_SHARE)) return halts
   const cancelled = await act('cancel')
@@ -45,9 +48,13 @@ async function haltOne(campaignId: string, { client, db, random }: Pick<Options,
   return isCancelled ? [...halts, { campaignId, from: cancelled.answeredAt, to: Number.POSITIVE_INFINITY }] : halts
 }
 
-/** False also while the database is away. */
-const hasSent = (db: Pool, campaignId: string) =>
-  one(db, sql<{ sent: boolean }>`select exists (select from emails where campaign_id = ${campaignId} and state = 'sent') as sent`).then(
-    ({ sent }) => sent,
-    () => false,
-  )
+/** Both are false while the database is away. */
+const progressOf = (db: Pool, id: string) =>
+  one(
+    db,
+    sql<{ sent: boolean; isPaused: boolean }>`
+      select exists (select from emails e where e.project_id = c.project_id and e.campaign_id = c.id and e.state = 'sent') as sent,
+        c.paused_reason is not distinct from 'person' as "isPaused"
+      from campaigns c where c.id = ${id}
+    `,
+  ).catch(() => ({ sent: false, isPaused: false }))

@@ -132,17 +132,14 @@ export async function campaignUnderFaults({
           keepPace({ client, id: campaign.id, ratePerMinute, isAhead }),
           createLog('silent'),
         )
-        const halting = haltCampaigns({
+        const halting = haltCampaigns(halts, {
           client,
           db,
           random: randomOf(12),
           count: halted,
           isOver: () => isOver,
           start: () => startHalted(client, started),
-        }).then(
-          (found) => void halts.push(...found),
-          (err: Error) => void edits.wrong.push(err.message),
-        )
+        }).catch((err: Error) => void edits.wrong.push(err.message))
         return {
           next: changeCalls({ publicKey: project.public, random, readers }),
           judge: judgeChange,
