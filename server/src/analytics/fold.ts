@@ -9,12 +9,12 @@ import { addToRollupsCte, FACT_COLUMNS, factTimeSql } from './rollup.ts'
 
 /** Roll-ups are this far behind, plus the time of one run. */
 const FOLD_MS = 2_000
-/** Rows of `email_facts` in one transaction. Each has up to 500 emails. */
-const ROWS = 60
+/** Rows of `email_facts` in one transaction. Each has up to 500 emails: more would exceed the time limit of a statement on a busy machine. */
+const ROWS = 20
 /** Projects of one run; the next one takes the rest. */
 const MAX_PROJECTS = 500
 /** Transactions for one project before it is the next one's turn. */
-const MAX_ROUNDS = 20
+const MAX_ROUNDS = 60
 
 /** Adds new facts to the roll-ups, in every worker; the lock of a project decides which one does it. */
 export const startRollups = ({ db, log, isHeld }: { db: Pool; log: Log; isHeld: () => boolean }): Recurring =>
