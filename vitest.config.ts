@@ -81,10 +81,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     env: bundle,
     pool: explainedForks,
-    testTimeout: 120_000,
+    testTimeout: 180_000,
     // A busy machine may take seconds for what takes a moment otherwise.
-    expect: { poll: { timeout: 20_000 } },
-    hookTimeout: 120_000,
+    expect: { poll: { timeout: 40_000 } },
+    hookTimeout: 180_000,
     // Two cores: more files at once only makes each of them slower and their timings noisier.
     maxWorkers: 2,
     // Every file works on a database of its own; reading the sources anew for each would take a sixth of the time of all tests.

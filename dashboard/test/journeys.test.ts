@@ -633,7 +633,7 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   await page.goBack()
   await page.getByRole('link', { name: 'Executions' }).click()
   await button(page, `Track signup for ${OWNER}`).click()
-  await page.getByRole('button', { name: OWNER, exact: true }).click({ timeout: 20_000 })
+  await page.getByRole('button', { name: OWNER, exact: true }).click()
   const panel = page.getByRole('complementary', { name: OWNER })
   await panel.getByText('Wait some time').first().waitFor()
   await panel.getByText('Input').first().click()
@@ -756,7 +756,7 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await page.getByLabel('Email bounced').check()
   await button(page, 'Apply').click()
   await page.waitForURL(/kind=email\.bounced/)
-  await expect.poll(() => page.locator('[data-row]').count(), { timeout: 15_000 }).toBe(1)
+  await expect.poll(() => page.locator('[data-row]').count()).toBe(1)
   await button(page, 'Email bounced').click()
   await page.getByRole('link', { name: 'Open what it is about' }).click()
   await heading(page, 'Capped')
@@ -769,13 +769,10 @@ test('a cap is set, refuses a campaign, and is raised; rates, figures and activi
   await page.getByRole('tab', { name: 'Deliverability' }).click()
   // Figures are counted a few seconds later.
   await expect
-    .poll(
-      async () => {
-        await showPage(page, page.url())
-        return page.getByText('1 of sent or refused').count()
-      },
-      { timeout: 20_000 },
-    )
+    .poll(async () => {
+      await showPage(page, page.url())
+      return page.getByText('1 of sent or refused').count()
+    })
     .toBe(1)
   await page.getByRole('link', { name: /bounced, open the list/ }).click()
   await page.waitForURL(/fact=bounced/)

@@ -50,7 +50,7 @@ test('no page has a serious accessibility problem, a dead link, a content wider 
 
   const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]))
   expect(stored.match(/[sp]k_[0-9a-f]{8}/)).toBe(null)
-}, 120_000)
+})
 
 /** For people who compare them: a limit would fail on a busy machine. */
 function printTimes(times: Map<string, number>) {

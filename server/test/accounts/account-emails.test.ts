@@ -8,7 +8,7 @@ import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { startSmtpServer } from '../support/smtp-server.ts'
 
-const PATIENCE = { timeout: 15_000, interval: 50 }
+const PATIENCE = { interval: 50 }
 const MAIL_FROM = 'Post office <post@office.example>'
 
 let sink: Awaited<ReturnType<typeof startSmtpServer>>

@@ -230,9 +230,7 @@ describe('DELETE /campaigns/:id', () => {
     expect((await project.call('DELETE', `/campaigns/${id}`)).status).toBe(204)
     expect(outcome(await project.call('GET', `/campaigns/${id}`))).toEqual([404, 'CAMPAIGN_NOT_FOUND'])
     expect(outcome(await project.call('DELETE', `/campaigns/${id}`))).toEqual([404, 'CAMPAIGN_NOT_FOUND'])
-    await expect
-      .poll(async () => (await sql`select 1 from campaigns where id = ${id}`.execute(sterna.db)).rows, { timeout: 10_000 })
-      .toEqual([])
+    await expect.poll(async () => (await sql`select 1 from campaigns where id = ${id}`.execute(sterna.db)).rows).toEqual([])
     expect((await sql`select 1 from campaign_audit where campaign_id = ${id}`.execute(sterna.db)).rows).toEqual([])
   })
 })

@@ -134,7 +134,7 @@ describe('a reset of the project', () => {
         and not exists (select from streams s where s.project_id = emails.project_id and s.id = emails.stream_id and s.cancelled_at is not null)
     `.execute(sterna.db)
     expect(rows).toEqual([])
-    await expect.poll(() => rowsOf(own.id), { timeout: 15_000 }).toEqual([])
+    await expect.poll(() => rowsOf(own.id)).toEqual([])
   })
 })
 

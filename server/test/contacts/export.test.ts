@@ -19,7 +19,7 @@ async function finishedExport(of: Project, filter?: object) {
   expect(outcome(answer)).toEqual([202])
   const { jobId } = answer.body
   const status = async () => (await of.call('GET', `/contacts/export/${jobId}`)).body
-  await expect.poll(async () => (await status()).state, { timeout: 15_000, interval: 20 }).toBe('completed')
+  await expect.poll(async () => (await status()).state, { interval: 20 }).toBe('completed')
   return { jobId, ...(await status()) }
 }
 

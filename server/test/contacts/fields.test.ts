@@ -445,12 +445,12 @@ describe('with more contacts than one request counts', () => {
   test('the list shows the counts of a job and starts another job when they are old', async () => {
     expect(Object.keys(await project.custom())).toEqual(['data.half', 'data.plan', 'data.rare'])
     const counted = { 'data.half': ['boolean', 0.5], 'data.plan': ['string', 1], 'data.rare': ['number', 0] }
-    await expect.poll(() => project.custom(), { timeout: 15_000 }).toEqual(counted)
+    await expect.poll(() => project.custom()).toEqual(counted)
     // A request during the count has started another one.
     const orders = sql<{
       n: number
     }>`select count(*)::int as n from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`
-    await expect.poll(async () => (await one(sterna.db, orders)).n, { timeout: 15_000 }).toBe(0)
+    await expect.poll(async () => (await one(sterna.db, orders)).n).toBe(0)
     expect(await one(sterna.db, sql`select contacts from contact_fields where project_id = ${project.id} and key = 'rare'`)).toEqual({
       contacts: 1,
     })
@@ -463,7 +463,7 @@ describe('with more contacts than one request counts', () => {
     expect(await project.custom()).toEqual(counted)
     await sql`update contact_fields set counted_at = now() - interval '1 hour' where project_id = ${project.id}`.execute(sterna.db)
     expect(await project.custom()).toEqual(counted)
-    await expect.poll(async () => (await project.custom())['data.half']![1], { timeout: 15_000 }).toBeCloseTo(n / CONTACTS, 3)
+    await expect.poll(async () => (await project.custom())['data.half']![1]).toBeCloseTo(n / CONTACTS, 3)
   })
 
   test('a field is deleted during writes: no write waits long and no other data is lost', async () => {

@@ -79,7 +79,7 @@ describe('the status of a job', () => {
           seen.push({ progress, state, totalRows: result?.totalRows ?? 0 })
           return state
         },
-        { timeout: 15_000, interval: 5 },
+        { interval: 5 },
       )
       .toBe('completed')
     const rank = ['waiting', 'active', 'completed']

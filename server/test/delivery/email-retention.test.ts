@@ -57,8 +57,8 @@ describe('emails older than the retention', () => {
       ({ email }: { email: string }) => email,
     )
     const [sent, locked, deferred] = ids
-    await expect.poll(async () => (await project.email(deferred!)).error, { timeout: 20_000 }).not.toBeNull()
-    await expect.poll(async () => (await project.email(locked!)).status, { timeout: 20_000 }).toBe('SENT')
+    await expect.poll(async () => (await project.email(deferred!)).error).not.toBeNull()
+    await expect.poll(async () => (await project.email(locked!)).status).toBe('SENT')
     await transact(sterna.db, async (tx) => {
       await sql`select 1 from emails where id = ${locked} for update`.execute(tx)
       await removeOld()

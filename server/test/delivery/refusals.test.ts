@@ -18,7 +18,7 @@ describe('a worker', () => {
     ])
   })
 
-  test('slows down when it is throttled, loses nothing, and catches up', { timeout: 60_000 }, async () => {
+  test('slows down when it is throttled, loses nothing, and catches up', async () => {
     await startLocalWorker()
     sink.outage.refusal = '454'
     const ids = await send(addresses('ok', 100))

@@ -63,7 +63,7 @@ async function recover() {
   await until('no pause is left', async () => !(await pauses()).length)
 }
 
-async function until<T>(what: string, ask: () => T | Promise<T>, withinMs = 30_000): Promise<NonNullable<T>> {
+async function until<T>(what: string, ask: () => T | Promise<T>, withinMs = 40_000): Promise<NonNullable<T>> {
   for (const end = Date.now() + withinMs; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
     const answer = await ask()
     if (answer) return answer

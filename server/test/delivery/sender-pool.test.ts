@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, one, type Pool } from '../../src/db/index.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { startApp } from '../support/app.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 import { startSmtpServer } from '../support/smtp-server.ts'
 
 /** What `startApp` gives the API and the jobs. */
@@ -50,7 +51,7 @@ async function occupy(pool: Pool) {
         .catch(() => {})
     }
   })
-  await vi.waitFor(() => expect(held).toBe(POOL), { timeout: 20_000 })
+  await eventually(() => expect(held).toBe(POOL))
   return async () => {
     release()
     await Promise.all(takers)
@@ -80,13 +81,13 @@ test('an email under way is handed over and settled while every connection of th
       ownView,
       sql<{ state: string; marked: boolean }>`select state, handed_over_at is not null as marked from emails where project_id = ${id}`,
     )
-  await vi.waitFor(() => expect(sink.commands).toContain('DATA'), { timeout: 20_000 })
+  await eventually(() => expect(sink.commands).toContain('DATA'))
 
   const release = await occupy(sterna.db)
   try {
     expect(await state()).toEqual({ state: 'sending', marked: false })
     sink.resumeReading()
-    await vi.waitFor(async () => expect((await state()).state).toBe('sent'), { timeout: 20_000 })
+    await eventually(async () => expect((await state()).state).toBe('sent'))
     expect(sink.messages).toHaveLength(1)
   } finally {
     await release()

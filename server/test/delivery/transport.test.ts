@@ -116,7 +116,7 @@ describe('an API node without transport settings beside a worker that sends by S
     expect((await project.send('news@shop.example', 'b@example.com')).status).toBe(403)
     const before = sink.messages.length
     await start({ ROLE: 'worker', ...smtp() })
-    await expect.poll(() => statesOf(project.id), { timeout: 10_000 }).toEqual([{ state: 'failed', error: 'domain_not_verified' }])
+    await expect.poll(() => statesOf(project.id)).toEqual([{ state: 'failed', error: 'domain_not_verified' }])
     expect(sink.messages).toHaveLength(before)
   })
 })
@@ -129,7 +129,7 @@ test('messages for a relay with dkim=off are not signed', async () => {
     await setProof(project.id, 'dns')
     const { body } = await project.send('news@shop.example', 'a@example.com')
     const source = () => sink.bodies.get(body.data.emails[0].email)
-    await expect.poll(source, { timeout: 10_000 }).toBeDefined()
+    await expect.poll(source).toBeDefined()
     await stop(worker)
     return source()
   }
@@ -165,7 +165,7 @@ test('a worker without SMTP_URL is refused beside one that has it, and every ema
   const before = sink.messages.length
   const to = Array.from({ length: 100 }, (_, n) => `c${n}@example.com`)
   expect((await project.send('news@shop.example', to)).status).toBe(200)
-  await expect.poll(async () => (await statesOf(project.id)).every(({ state }) => state === 'sent'), { timeout: 15_000 }).toBe(true)
+  await expect.poll(async () => (await statesOf(project.id)).every(({ state }) => state === 'sent')).toBe(true)
   expect(sink.messages.length - before).toBe(100)
   expect(await many(db, sql`select 1 from sandbox_messages`)).toEqual([])
 })

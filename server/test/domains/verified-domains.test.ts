@@ -120,7 +120,7 @@ test('a reset keeps domains, a deletion removes them', async () => {
   await project.owner.call('POST', `/users/@me/projects/${project.id}/reset`)
   expect(await list(project)).toMatchObject([{ status: 'verified' }])
   await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
-  await expect.poll(() => many(sterna.db, sql`select 1 from domains where project_id = ${project.id}`), { timeout: 10_000 }).toEqual([])
+  await expect.poll(() => many(sterna.db, sql`select 1 from domains where project_id = ${project.id}`)).toEqual([])
 })
 
 // The sandbox ---------------------------------------------------------------------------------------------------------
@@ -179,6 +179,6 @@ describe('without a mail transport', () => {
       sterna.db,
     )
     await sql`select graphile_worker.add_job('cron.check-domains')`.execute(sterna.db)
-    await expect.poll(async () => (await list(project))[0].status, { timeout: 10_000 }).toBe('pending')
+    await expect.poll(async () => (await list(project))[0].status).toBe('pending')
   })
 })

@@ -60,7 +60,6 @@ export function useEvents() {
       jobsDone: () =>
         expect
           .poll(() => many(sterna.db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${id}`), {
-            timeout: 10_000,
             interval: 10,
           })
           .toEqual([]),

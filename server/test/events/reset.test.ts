@@ -74,7 +74,7 @@ describe('a reset of a project', () => {
     const project = await newProject()
     await fillTables(project)
     await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
-    await expect.poll(() => rowsPerTable(project.id), { timeout: 10_000, interval: 20 }).toEqual({})
+    await expect.poll(() => rowsPerTable(project.id), { interval: 20 }).toEqual({})
   })
 
   test('leaves true counts if an event is tracked during it', async () => {

@@ -190,7 +190,7 @@ describe('concurrent tracking', () => {
     return { ordered, states, stepOf }
   }
 
-  test('has the result of a serial execution', { timeout: 60_000 }, async () => {
+  test('has the result of a serial execution', async () => {
     await fc.assert(
       fc.asyncProperty(known, fc.array(sent, { minLength: 10, maxLength: 60 }), async (before, given) => {
         const project = await newProject()

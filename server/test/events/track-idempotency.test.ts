@@ -22,7 +22,6 @@ const ADA = 'ada@example.com'
 const lockWaiter = () =>
   expect
     .poll(() => many(sterna.db, sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`), {
-      timeout: 20_000,
       interval: 5,
     })
     .not.toEqual([])

@@ -101,7 +101,7 @@ describe('on a node that has cached the key', () => {
       expect([(await track(project)).status, (await atNode()).status]).toEqual([200, 200])
       await project.owner.call('DELETE', `/users/@me/projects/${project.id}`)
       expect(await verdicts(project)).toEqual(new Set(['401 INVALID_API_KEY']))
-      await expect.poll(() => many(sterna.db, sql`select 1 from projects where id = ${project.id}`), { timeout: 10_000 }).toEqual([])
+      await expect.poll(() => many(sterna.db, sql`select 1 from projects where id = ${project.id}`)).toEqual([])
       // This node still has the key in its cache.
       expect(new Set((await Promise.all(times(10, atNode))).map((answer) => outcome(answer).join(' ')))).toEqual(
         new Set(['401 INVALID_API_KEY']),

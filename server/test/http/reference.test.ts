@@ -100,7 +100,7 @@ describe('the page', () => {
           await scrollOn(page)
           return [...seen].sort()
         },
-        { timeout: 30_000, interval: 20 },
+        { interval: 20 },
       )
       .toEqual(all.sort())
     expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/sign-in')

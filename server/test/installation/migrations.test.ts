@@ -63,7 +63,7 @@ describe('a migration outside a transaction', () => {
     writeFileSync(join(folder, '0002_index.sql'), INDEX)
     const [writer, other] = [await holdOpen(), await connect()]
     const migrating = run()
-    await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => isBuilding(other)).toBe(true)
     await other.query(`set lock_timeout = '500ms'`)
     await other.query(`insert into notes values (2000, 'written meanwhile')`)
     expect(await applied(other)).toEqual(['0001_notes.sql'])
@@ -81,7 +81,7 @@ describe('a migration outside a transaction', () => {
     writeFileSync(join(folder, '0002_index.sql'), INDEX)
     const [writer, other] = [await holdOpen(), await connect()]
     const killed = run().catch((err: Error) => err)
-    await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => isBuilding(other)).toBe(true)
     await other.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
     )
@@ -133,7 +133,7 @@ create index concurrently if not exists logs_text on each partition of logs (tex
       await writer.query('begin')
       await writer.query(`insert into logs_low values (99, 'open')`)
       const migrating = run()
-      await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+      await expect.poll(() => isBuilding(other)).toBe(true)
       await other.query(`set lock_timeout = '500ms'`)
       await other.query(`insert into logs values (98, 'written meanwhile'), (198, 'written meanwhile')`)
       await writer.query('commit')
@@ -146,7 +146,7 @@ create index concurrently if not exists logs_text on each partition of logs (tex
       await writer.query('begin')
       await writer.query(`insert into logs_low values (99, 'open')`)
       const migrating = run()
-      await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+      await expect.poll(() => isBuilding(other)).toBe(true)
       await other.query(
         'create table logs_top (like logs including all); alter table logs attach partition logs_top for values from (200) to (300)',
       )
@@ -162,7 +162,7 @@ create index concurrently if not exists logs_text on each partition of logs (tex
       await writer.query('begin')
       await writer.query(`insert into logs_low values (99, 'open')`)
       const killed = run().catch((err: Error) => err)
-      await expect.poll(() => isBuilding(other), { timeout: 10_000 }).toBe(true)
+      await expect.poll(() => isBuilding(other)).toBe(true)
       await other.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sterna-migrate' and datname = current_database()`,
       )

@@ -54,7 +54,7 @@ async function smoke(url: string) {
     expect((await call('GET', `/contacts/${created.body.id}/consent`)).body.total).toBe(1)
 
     const { jobId } = (await call('POST', '/contacts/bulk-subscribe', { contactIds: [created.body.id] })).body
-    await expect.poll(async () => (await call('GET', `/contacts/bulk/${jobId}`)).body.state, { timeout: 10_000 }).toBe('completed')
+    await expect.poll(async () => (await call('GET', `/contacts/bulk/${jobId}`)).body.state).toBe('completed')
     expect((await call('GET', `/contacts/${created.body.id}`)).body.subscribed).toBe(true)
     expect((await call('DELETE', '/contacts/fields/plan')).body).toEqual({ deletedFrom: 1 })
 

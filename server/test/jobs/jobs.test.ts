@@ -135,7 +135,7 @@ async function writer() {
 
 /** The worker that runs the job, as soon as one does; undefined when the job is done. */
 async function nextWriter(project: Project, jobId: string) {
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await pause(3)) {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await pause(3)) {
     const name = await writer()
     if (name) return name
     if (!(await openJob(project, jobId))) return undefined
@@ -252,7 +252,7 @@ describe('a worker that is killed', () => {
         gaps.push(performance.now() - killed)
       }
       // 2 s is the promise; the rest is for a machine that several test files share.
-      expect(Math.max(...gaps)).toBeLessThan(10_000)
+      expect(Math.max(...gaps)).toBeLessThan(20_000)
       expect((await finished(project, jobId)).result.totalRows).toBe(5_000)
     })
   })
@@ -317,7 +317,7 @@ describe('jobs', () => {
             for (const row of rows) attempts.add(row.attempts)
             return (await statusOf(project, jobId)).state
           },
-          { timeout: 30_000, interval: 100 },
+          { interval: 100 },
         )
         .toBe('completed')
       expect(Math.max(...attempts)).toBe(1)
@@ -352,9 +352,7 @@ describe('jobs', () => {
     expect((await project.call('GET', '/contacts')).total).toBe(contacts.length - 1_000)
     // Nothing is left in the queue to do it again.
     await expect
-      .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`), {
-        timeout: 30_000,
-      })
+      .poll(() => many(db, sql`select 1 from graphile_worker._private_jobs where payload ->> 'projectId' = ${project.id}`))
       .toEqual([])
   })
 
@@ -369,7 +367,7 @@ describe('jobs', () => {
         await sql`select 1 from jobs where id = ${jobId} for update`.execute(tx)
         await pause(300)
       })
-      await expect.poll(async () => (await statusOf(project, jobId)).state, { timeout: 30_000 }).toBe('completed')
+      await expect.poll(async () => (await statusOf(project, jobId)).state).toBe('completed')
       expect((await statusOf(project, jobId)).result.totalRows).toBe(4_000)
     })
   })

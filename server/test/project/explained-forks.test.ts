@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
 import type { PoolOptions, WorkerRequest } from 'vitest/node'
+import { eventually } from '../support/eventually.ts'
 import { explainedForks } from '../support/explained-forks.ts'
 
 const FILE = '/project/server/test/some.test.ts'
@@ -34,7 +35,7 @@ async function startFork() {
 test('a test process that dies is reported with its signal, its file and the tests that had not ended', async () => {
   const { catchError, pid } = await startFork()
   process.kill(pid, 'SIGSEGV')
-  await vi.waitFor(() => expect(catchError).toHaveBeenCalledOnce(), { timeout: 10_000 })
+  await eventually(() => expect(catchError).toHaveBeenCalledOnce())
   const [{ message }] = catchError.mock.calls[0]!
   expect(message).toContain('ended by itself: signal SIGSEGV')
   expect(message).toContain('file: server/test/some.test.ts')

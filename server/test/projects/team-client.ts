@@ -47,7 +47,7 @@ export function useTeams() {
   /** The digest after the worker has removed the projects that earlier tests deleted. */
   async function settledDigest(options?: Parameters<typeof sterna.digest>[0]) {
     const wipes = () => many(sterna.db, sql`select 1 from project_wipes`)
-    await expect.poll(wipes, { timeout: 10_000, interval: 20 }).toEqual([])
+    await expect.poll(wipes, { interval: 20 }).toEqual([])
     return sterna.digest(options)
   }
 

@@ -289,6 +289,6 @@ describe('POST /segments/:id/compute', () => {
           union all select 'wipe' from project_wipes where project_id = ${projectId}
         `,
       )
-    await expect.poll(left, { timeout: 15_000 }).toEqual([])
+    await expect.poll(left).toEqual([])
   })
 })

@@ -122,5 +122,5 @@ describe('attachments', () => {
     } finally {
       await large.close()
     }
-  }, 30_000)
+  })
 })

@@ -138,7 +138,7 @@ describe('a request', () => {
     expect(answer.body.data.emails.map(({ contact }: { contact: { email: string } }) => contact.email)).toEqual(to)
     expect((await project.contacts()).total).toBe(1_000)
     await eventually(async () => expect((await project.call('GET', '/emails?status=SENT&limit=1')).body.total).toBe(1_000))
-  }, 30_000)
+  })
 })
 
 describe('recipients are refused', () => {

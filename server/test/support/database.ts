@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inject } from 'vitest'
 import { runSql } from './postgres.ts'
 
-const MAX_WAIT_MS = 10_000
+const MAX_WAIT_MS = 40_000
 
 /** A migrated database, copied from the template; `empty` for tests that migrate it themselves. */
 export async function cloneDatabase({ empty = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {

@@ -18,7 +18,7 @@ export async function whileSleeping<T>(
   )
   try {
     const { started, meanwhile } = await start()
-    await expect.poll(() => many(db, sleeping), { timeout: 20_000, interval: 5 }).not.toEqual([])
+    await expect.poll(() => many(db, sleeping), { interval: 5 }).not.toEqual([])
     await meanwhile(started)
     return started
   } finally {

@@ -314,4 +314,4 @@ test('the built product starts its render threads and stops with them', async ()
   } finally {
     await product.stop()
   }
-}, 60_000)
+})

@@ -93,7 +93,7 @@ async function withRawServer(talk: (socket: Socket) => void, work: (url: string)
   try {
     await work(`http://${PUBLIC}:${at}/`)
     // Whatever the other side does, our end of the connection is closed.
-    await eventually(() => expect(sockets.size).toBe(0), { timeout: 10_000 })
+    await eventually(() => expect(sockets.size).toBe(0))
   } finally {
     for (const socket of sockets) socket.destroy()
     server.close()
