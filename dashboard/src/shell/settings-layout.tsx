@@ -1,4 +1,4 @@
-import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { useProject } from '../projects/current.ts'
 import { SETTINGS_PAGES } from './navigation-entries.ts'
@@ -6,14 +6,15 @@ import { SETTINGS_PAGES } from './navigation-entries.ts'
 /** The pages of the settings, with a navigation of their own. */
 export function SettingsLayout() {
   const { id: projectId } = useProject()
-  const { pathname } = useLocation()
+  // The link of the page is marked once the page is shown, not when it was asked for.
+  const shown = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname })
   const list = useRef<HTMLUListElement>(null)
   // On a phone the list is wider than the screen.
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another page is opened
   useEffect(() => {
     const current = list.current?.querySelector<HTMLElement>('[aria-current=page]')
     if (current) list.current!.scrollLeft = current.offsetLeft - (list.current!.clientWidth - current.offsetWidth) / 2
-  }, [pathname])
+  }, [shown])
   return (
     <div className="lg:grid lg:min-h-dvh lg:grid-cols-[168px_minmax(0,1fr)]">
       <nav aria-label="Settings" className="border-line border-b bg-surface px-2 lg:border-r lg:border-b-0 lg:bg-transparent lg:py-3">

@@ -40,7 +40,7 @@ export function Page({ title, count, parent, description, actions, width = 'sett
 export function PageHeader({ title, count, parent, actions }: Pick<PageProps, 'title' | 'count' | 'parent' | 'actions'>) {
   return (
     <header className="z-20 flex min-h-14 flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-surface px-4 py-2.5 sm:px-6 lg:sticky lg:top-0 lg:px-8 lg:py-0">
-      <div className={`flex min-w-0 items-baseline gap-2 sm:flex-1 ${parent ? 'grow basis-56' : 'flex-auto'}`}>
+      <div className={`flex min-w-0 flex-wrap items-baseline gap-x-2 sm:flex-1 sm:flex-nowrap ${parent ? 'grow basis-56' : 'flex-auto'}`}>
         {parent && (
           <>
             <span className="shrink-0 text-muted text-ui">{parent}</span>
