@@ -7,15 +7,21 @@ type Files = Parameters<BaseSequencer['sort']>[0]
 
 /** Rough seconds of the files that take longest. A wrong number costs time and nothing else; files that are not listed take a few seconds. */
 const SECONDS: Record<string, number> = {
-  'dashboard/test/journeys': 90,
+  'dashboard/test/pages': 45,
+  'dashboard/test/campaigns': 30,
+  'dashboard/test/contacts': 25,
+  'dashboard/test/workflows': 25,
+  'dashboard/test/dashboard': 20,
+  'dashboard/test/emails': 20,
+  'dashboard/test/figures': 20,
+  'dashboard/test/lists': 15,
+  'dashboard/test/first-steps': 10,
+  'dashboard/test/templates': 10,
   'server/test/jobs/jobs': 70,
   'server/test/installation/nodes': 60,
   'server/test/installation/embedded-postgres': 60,
-  'dashboard/test/pages': 45,
   'server/test/http/bad-input': 40,
-  'dashboard/test/campaigns': 30,
   'server/test/http/reference': 30,
-  'dashboard/test/dashboard': 25,
   'server/test/http/documented-answers': 25,
   'server/test/installation/cli': 25,
   'server/test/contacts/import-csv': 20,
@@ -50,15 +56,18 @@ const secondsOf = ({ project, moduleId }: Files[number]) =>
   SECONDS[moduleId.slice(project.config.root.length + 1).replace(/\.test\.tsx?$/, '')] ?? OTHER_SECONDS
 
 /**
- * The longest files first: one that begins last would run on with one core idle. The crash tests take a minute each and slow each other
- * down, so they are spread over the whole run.
+ * The longest files first: one that begins last would run on with one core idle. Before them those with a browser, one after the other:
+ * they share it. The crash tests take a minute each and slow each other down, so they are spread over the whole run.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: Files): Promise<Files> {
     const sorted = await super.sort(files)
     const isCrashTest = ({ moduleId }: Files[number]) => moduleId.includes('/chaos/')
     const crash = sorted.filter(isCrashTest)
-    const others = sorted.filter((file) => !isCrashTest(file)).toSorted((a, b) => secondsOf(b) - secondsOf(a))
+    const sharesBrowser = ({ moduleId }: Files[number]) => Number(moduleId.includes('/dashboard/test/'))
+    const others = sorted
+      .filter((file) => !isCrashTest(file))
+      .toSorted((a, b) => sharesBrowser(b) - sharesBrowser(a) || secondsOf(b) - secondsOf(a))
     const apart = others.reduce((sum, file) => sum + secondsOf(file), 0) / crash.length
     const order: Files = []
     let [seconds, placed] = [0, 0]

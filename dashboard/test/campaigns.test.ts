@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { findPageProblems } from './support/checks.ts'
-import { button, fillAndSubmit, heading, startDashboard } from './support/dashboard.ts'
+import { button, fillAndSubmit, heading, rows, startDashboard } from './support/dashboard.ts'
 import { clickInMessage } from './support/read-email.ts'
 
 const { openProject, failEmail } = startDashboard()
@@ -23,7 +23,6 @@ async function withPeople(page: Page, project: Project, people: Record<string, b
   return { domain, post, get: async (path: string) => (await request.get(path, { headers })).json() }
 }
 
-const rows = (page: Page) => page.locator('[data-row]')
 /** The number on screen, and the rows of the list that it opens. */
 async function expectToAddUp(page: Page, link: string | RegExp, expected: number) {
   await page
@@ -116,9 +115,9 @@ test('a campaign is composed, checked, sent, watched, resent to the failed, and 
   await page.getByText('1 added').waitFor()
   await page.getByRole('link', { name: 'ada@example.com' }).waitFor()
 
-  const today = new Date().toISOString().slice(0, 10)
-  await page.goto(`/app/p/${project.id}/campaigns?date=${today}..${today}`)
-  await page.getByText(`When: ${today}`).waitFor()
+  const day = (await get(`/campaigns/${id}`)).sentAt.slice(0, 10)
+  await page.goto(`/app/p/${project.id}/campaigns?date=${day}..${day}`)
+  await page.getByText(`When: ${day}`).waitFor()
   await expectToAddUp(page, '3 sent', 3)
   await page.goBack()
   await expectToAddUp(page, '1 clicked', 1)

@@ -68,7 +68,7 @@ async function findDeadLinks(page: Page, links: { path: string; from: string }[]
       continue
     }
     await showPage(page, path)
-    if ((await page.title()).startsWith('Not found')) dead.push(`${path} on ${from}`)
+    if ((await page.getByRole('heading', { level: 1 }).textContent()) === 'Not found') dead.push(`${path} on ${from}`)
   }
   return dead
 }

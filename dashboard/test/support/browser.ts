@@ -84,7 +84,7 @@ export async function visitPage(page: Page, path: string): Promise<number> {
 /** A path without its ids: pages of the same shape are the same route. */
 export const shapeOf = (path: string) => path.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '*')
 
-const QUIET_DEADLINE_MS = 10_000
+const QUIET_DEADLINE_MS = 40_000
 
 async function settle(page: Page) {
   await page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' })

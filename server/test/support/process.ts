@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -87,13 +88,22 @@ export async function waitUntilReady({ url, exited, output }: Running) {
   throw new Error(`the node was not ready in time:\n${output()}`)
 }
 
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
+/** Below the ports that Linux gives to outgoing connections: one of those might take the port before the node listens on it. */
+const PORTS = { from: 11_000, to: 32_000 }
+
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORTS.from, PORTS.to)
+    const server = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
 
 /** The product as a process of its own with its own database. */
@@ -137,5 +147,7 @@ export async function startSterna(env: Record<string, string> = {}) {
       await node.stop()
       await database.drop()
     },
+    /** For a process that is about to end. */
+    kill: () => void node.child.kill('SIGKILL'),
   }
 }

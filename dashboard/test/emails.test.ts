@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { button, fillAndSubmit, heading, rows, startDashboard } from './support/dashboard.ts'
+
+const { openProject, takeErrors } = startDashboard()
+
+test('an email is followed from the log to its story and its content, and read in the sandbox', async () => {
+  const { page, project } = await openProject()
+  const headers = { 'x-project-id': project.id }
+  const campaign = { name: 'Spring news', subject: 'S', body: '<p>B</p>', from: 'hello@spring.example.com', audienceType: 'ALL' }
+  await page.context().request.post('/domains', { data: { domain: 'spring.example.com' }, headers })
+  await page.context().request.post('/campaigns', { data: campaign, headers })
+  await page.goto(`/app/p/${project.id}/emails`)
+  await heading(page, 'No email yet')
+  await button(page, 'Send the first email').click()
+  await fillAndSubmit(page, { To: 'bounce@example.com', Subject: 'Hello <b>', Text: 'Written by hand' }, 'Send the email')
+  await heading(page, 'Hello <b>')
+  const story = page.getByRole('list', { name: 'Story' })
+  await story.getByText('Bounced', { exact: true }).waitFor()
+  await story.getByText('There is no mailbox with this address.').waitFor()
+  await story.getByText('550 5.1.1 No such user (sandbox)').waitFor()
+  await page.frameLocator('iframe').getByText('Written by hand').waitFor()
+  await page.getByRole('tab', { name: 'Preview' }).press('ArrowLeft')
+  await page.getByRole('tab', { name: 'Headers' }).press('ArrowLeft')
+  await page.getByText('<p>Written by hand</p>').waitFor()
+  await page.waitForURL(/tab=html/)
+  await page.getByRole('tab', { name: 'Headers' }).click()
+  await page.getByRole('definition').filter({ hasText: 'bounce@example.com' }).last().waitFor()
+
+  await page.getByRole('navigation', { name: 'Project' }).getByRole('link', { name: 'Emails' }).click()
+  await button(page, 'Filter').click()
+  await button(page, 'Status').click()
+  await page.getByLabel('Bounced').check()
+  await button(page, 'Apply').click()
+  await page.waitForURL(/status=BOUNCED/)
+  await page.getByRole('link', { name: 'bounce@example.com' }).waitFor()
+  await button(page, 'Export as CSV').click()
+  const download = page.waitForEvent('download')
+  await button(page, 'Download the file').click()
+  expect(readFileSync(await (await download).path(), 'utf8')).toContain('bounce@example.com')
+  await button(page, 'Dismiss Export 1 email').click()
+  await button(page, 'Filter').click()
+  await button(page, 'Campaign').click()
+  await button(page, 'Spring news').click()
+  await page.getByText('Campaign: Spring news').waitFor()
+  await heading(page, 'Nothing matches these filters')
+
+  await page.keyboard.type('gi')
+  await heading(page, 'Sandbox')
+  await button(page, 'Send a test').click()
+  const link = 'Read https://example.com/a'
+  await fillAndSubmit(page, { To: 'someone@example.com', Subject: 'Second', Text: link }, 'Send the email')
+  await button(page, /^someone@example.com/).click()
+  await heading(page, 'Second')
+  await page.frameLocator('iframe').getByText(link).waitFor()
+  await page.getByRole('tab', { name: 'Source' }).click()
+  await page.locator('pre', { hasText: 'Subject: Second' }).waitFor()
+  await page.getByRole('tab', { name: 'Headers' }).click()
+  await page.getByRole('definition').filter({ hasText: 'Second' }).waitFor()
+  await page.reload()
+  await page.getByRole('definition').filter({ hasText: 'Second' }).waitFor()
+  await page.getByLabel('Recipient or subject').fill('bounce')
+  await page.waitForURL(/q=bounce/)
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.getByLabel('Recipient or subject').fill('')
+  await button(page, /^someone@example.com/).click()
+  await page.getByRole('tab', { name: 'HTML' }).click()
+  await button(page, 'Dark').click()
+  expect(await page.locator('iframe').evaluate((frame) => frame.style.colorScheme)).toBe('dark')
+  await page.getByRole('link', { name: 'What happened to it' }).click()
+  await page.getByText('Accepted by the receiving server').waitFor()
+})
+
+test('an email that waits says why, and a failed one is sent again as a new one', async () => {
+  const { page, project } = await openProject()
+  const headers = { authorization: `Bearer ${project.secret}` }
+  await page.context().request.post('/domains', { data: { domain: 'again.example.com' }, headers })
+  const openSent = async (message: object) => {
+    const data = { from: 'hello@again.example.com', body: '<p>Hello</p>', ...message }
+    const sent = await (await page.context().request.post('/v1/send', { data, headers })).json()
+    const id = sent.data.emails[0].email as string
+    await page.goto(`/app/p/${project.id}/emails/${id}`)
+    return id
+  }
+  await openSent({ to: 'delay@example.com', subject: 'Later' })
+  await page.getByText('Waits for another attempt').waitFor()
+  await page.getByText('451 4.3.0 Try again later (sandbox)').waitFor()
+
+  const failed = await openSent({ to: 'ada@example.com', subject: '{{ long }}', data: { long: 'x'.repeat(1_000) } })
+  await button(page, 'Resend').click()
+  await page.getByText('Resend of').waitFor()
+  expect(page.url()).not.toContain(failed)
+  await page.getByRole('link', { name: failed }).click()
+  await page.waitForURL(new RegExp(failed))
+  // What could not be rendered for sending cannot be rendered for looking at it either.
+  await heading(page, 'Could not render this email')
+  expect(new Set(takeErrors().map((error) => error.replace(/\/[0-9a-f-]{36}\//, '/*/')))).toEqual(new Set(['422 GET /emails/*/preview']))
+})
+
+test('addresses and domains are suppressed, tested, found and lifted', async () => {
+  const { page, project } = await openProject()
+  await page.goto(`/app/p/${project.id}/suppressions`)
+  await heading(page, 'Nobody is blocked')
+  await button(page, 'Suppress someone…').click()
+  await page.getByLabel('Addresses or domains').fill('Ada <ada@example.com>, example.org\nno@domain@at@all.x')
+  await button(page, 'Suppress 3 entries').click()
+  await page.getByText('Neither an address nor a domain: no@domain@at@all.x').waitFor()
+  await button(page, 'Cancel').click()
+  await page.getByText('2 suppressed, 1 is neither an address nor a domain').first().waitFor()
+
+  await button(page, 'Test an address').click()
+  await fillAndSubmit(page, { Address: 'anyone@example.org' }, 'Test')
+  await page.getByText('The whole domain is suppressed.').waitFor()
+  await button(page, 'Close').click()
+
+  await page.getByLabel('Part of an address or domain').fill('ada')
+  await page.waitForURL(/q=ada/)
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await button(page, 'Export as CSV').click()
+  const download = page.waitForEvent('download')
+  await button(page, 'Download the file').click()
+  const exported = readFileSync(await (await download).path(), 'utf8')
+    .trim()
+    .split('\r\n')
+  expect([exported.length, exported[1]?.includes('ada@example.com')]).toEqual([2, true])
+  await button(page, 'Dismiss Export 1 suppression').click()
+  await button(page, 'ada@example.com').press('Space')
+  const panel = page.getByRole('complementary', { name: 'ada@example.com' })
+  await panel.getByRole('button', { name: 'Lift…' }).click()
+  await button(page, 'Lift the suppression').click()
+  await page.getByText('ada@example.com is no longer suppressed').first().waitFor()
+  await heading(page, 'Nothing matches these filters')
+})

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { findPageProblems } from './support/checks.ts'
+import { button, fillAndSubmit, heading, OWNER, rows, startDashboard } from './support/dashboard.ts'
+
+const { openProject, takeErrors } = startDashboard()
+
+test('a workflow is built, tried, turned on, entered by an event, followed, cancelled and explained', async () => {
+  const { page, project } = await openProject()
+  const { request } = page.context()
+  const headers = { 'x-project-id': project.id }
+  await request.post('/domains', { data: { domain: 'flow.example.com' }, headers })
+  const mail = {
+    name: 'Hello',
+    subject: 'Hello {{ plan ?? "you" }}',
+    body: '<p>Hello</p>',
+    type: 'TRANSACTIONAL',
+    from: 'hello@flow.example.com',
+  }
+  await request.post('/templates', { data: mail, headers })
+  await request.post('/contacts', { data: { email: 'ada@example.com', data: { plan: 'pro' } }, headers })
+  await page.goto(`/app/p/${project.id}/workflows`)
+  await button(page, 'Build your first workflow').click()
+  await fillAndSubmit(page, { Name: 'Welcome', 'Starts with the event': 'signup' }, 'Create workflow')
+  await heading(page, 'Welcome')
+
+  const add = async (after: string, kind: string) => {
+    await button(page, `Add a step after ${after}`).click()
+    await page.getByRole('menuitem', { name: kind }).click()
+  }
+  await add('Trigger', 'Send an email')
+  await page.getByText('Choose a template.').first().waitFor()
+  expect(await button(page, 'Save').isDisabled()).toBe(true)
+  await page.getByLabel('Template', { exact: true }).selectOption('Hello')
+  await add('Send an email', 'Wait some time')
+  await page.getByLabel('Wait', { exact: true }).fill('2')
+  await add('Wait some time', 'Ask a question')
+  await page.getByLabel('Field', { exact: true }).fill('data.plan')
+  await page.getByLabel('Value', { exact: true }).fill('pro')
+  await add('Ask a question, yes', 'Leave the workflow')
+  await button(page, 'Undo').click()
+  await button(page, 'Add a step after Ask a question, yes').waitFor()
+  await button(page, 'Redo').click()
+  await page
+    .getByText(/Saving makes version 2/)
+    .first()
+    .waitFor()
+  expect(await findPageProblems(page, 'steps of a workflow')).toEqual([])
+  await button(page, 'Save').click()
+  await page.getByText(/^Saved \d/).waitFor()
+
+  await page.getByRole('link', { name: 'Try' }).click()
+  await button(page, 'Contact: a subscribed sample person').click()
+  await button(page, 'ada@example.com').click()
+  const path = page.getByRole('list', { name: 'Path' })
+  await path.getByText('“Hello pro” to ada@example.com').waitFor()
+  await path.getByText('after 2 d').first().waitFor()
+  await path.getByText('Takes the branch yes.').waitFor()
+  await page.getByText('The workflow is disabled: no contact enters it.').waitFor()
+
+  await button(page, 'Turn on…').click()
+  await page.getByText('a contact enters when signup happens', { exact: false }).waitFor()
+  await page.getByText('It sends Hello.').waitFor()
+  await button(page, 'Turn on').click()
+  await button(page, 'Turn off').waitFor()
+  await page.keyboard.type('go')
+  await button(page, /Done Send for real/).waitFor()
+  await page.goBack()
+  await page.getByRole('link', { name: 'Executions' }).click()
+  await button(page, `Track signup for ${OWNER}`).click()
+  await page.getByRole('button', { name: OWNER, exact: true }).click()
+  const panel = page.getByRole('complementary', { name: OWNER })
+  await panel.getByText('Wait some time').first().waitFor()
+  await panel.getByText('Input').first().click()
+  await panel.getByRole('link', { name: 'Open the email' }).click()
+  await heading(page, 'Hello you')
+  await page.goBack()
+  await button(page, 'Close').click()
+
+  await button(page, 'Start for someone').click()
+  await button(page, 'Contact: Choose a contact').click()
+  await button(page, 'ada@example.com').click()
+  await button(page, 'Start').click()
+  await page.getByRole('complementary', { name: 'ada@example.com' }).getByText('Waiting').first().waitFor()
+
+  await page.getByRole('link', { name: 'Steps' }).click()
+  await page.getByRole('link', { name: '2 here now' }).click()
+  await page.waitForURL(/status=WAITING/)
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await button(page, 'Cancel those that match…').click()
+  await button(page, 'Cancel the executions').click()
+  await page.getByText('2 executions were cancelled').first().waitFor()
+  await heading(page, 'Nothing matches these filters')
+
+  await page.keyboard.type('gw')
+  await page.getByRole('link', { name: '0 in it now' }).waitFor()
+  await page.getByRole('link', { name: '2 executions' }).click()
+  await expect.poll(() => rows(page).count()).toBe(2)
+
+  const grace = await (await request.post('/contacts', { data: { email: 'grace@example.com' }, headers })).json()
+  await page.goto(`/app/p/${project.id}/contacts/${grace.id}`)
+  await button(page, 'More actions').click()
+  await page.getByRole('menuitem', { name: 'Start a workflow…' }).click()
+  await button(page, 'Start the workflow').click()
+  await page.getByRole('complementary', { name: 'grace@example.com' }).waitFor()
+  await page.goBack()
+  await page.getByRole('region', { name: 'Timeline' }).getByRole('link', { name: 'Entered a workflow' }).waitFor()
+})
+
+test('steps that somebody else has changed are a conflict, and what the server refuses is shown at its step', async () => {
+  const { page, project } = await openProject()
+  const { request } = page.context()
+  const headers = { 'x-project-id': project.id }
+  const created = await (await request.post('/workflows', { data: { name: 'Shared', eventName: 'signup' }, headers })).json()
+  await page.goto(`/app/p/${project.id}/workflows/${created.id}`)
+  await button(page, 'Add a step after Trigger').click()
+  await page.getByRole('menuitem', { name: 'Call a webhook' }).click()
+  await page.getByLabel('Address', { exact: true }).fill('https://{{ host }}/x')
+  await button(page, 'Save').click()
+  await page.getByText('url: The host cannot be a variable.', { exact: true }).waitFor()
+  expect(takeErrors()).toEqual([`422 PUT /workflows/${created.id}/graph`])
+
+  await request.post(`/workflows/${created.id}/steps`, {
+    data: { type: 'DELAY', name: 'Theirs', config: { amount: 1, unit: 'days' } },
+    headers,
+  })
+  await page.getByLabel('Address', { exact: true }).fill('https://example.com/x')
+  await button(page, 'Save').click()
+  await page.getByText('Someone else changed this while you were editing.', { exact: false }).waitFor()
+  expect(takeErrors()).toEqual([`409 PUT /workflows/${created.id}/graph`])
+  await button(page, 'Load theirs').click()
+  await heading(page, 'Steps without a way to them')
+  await page.getByText('Theirs').first().waitFor()
+})
