@@ -4,11 +4,11 @@ import { addDays } from '../../src/analytics/period.ts'
 import { many } from '../../src/db/index.ts'
 import { NIL_ID, newId } from '../../src/lib/id.ts'
 import { useApp } from '../support/app.ts'
+import { stayWithinDay, today } from '../support/clock.ts'
 
 const sterna = useApp({ withWorker: false })
 let project: Awaited<ReturnType<typeof sterna.newProject>>
 const get = async (path: string) => (await project.call('GET', `/analytics/${path}`)).body
-const TODAY = new Date().toISOString().slice(0, 10)
 const [CAMPAIGN, TEMPLATE] = [newId(), newId()]
 
 type Facts = { at: string; source?: string; campaignId?: string; templateId?: string; [metric: string]: string | number | undefined }
@@ -28,6 +28,7 @@ async function count({ at, source = 'TRANSACTIONAL', campaignId = NIL_ID, templa
 }
 
 beforeAll(async () => {
+  await stayWithinDay()
   project = await sterna.newProject()
   await count({ at: '2026-03-01T23:00:00Z', sent: 10, delivered: 8, opened: 4, clicked: 2, machine_opened: 3, within_1s: 4, within_10s: 4 })
   await count({
@@ -66,7 +67,7 @@ describe('the time series', () => {
       unsubscribes: 0,
     })
     const recent = await get('timeseries')
-    expect([recent.length, recent.at(-1).date]).toEqual([30, TODAY])
+    expect([recent.length, recent.at(-1).date]).toEqual([30, today()])
   })
 
   test('has the days of a time zone', async () => {
@@ -120,7 +121,7 @@ test('the summary compares a period with the one before', async () => {
   const { current, previous } = await get('summary?startDate=2026-03-01&endDate=2026-03-04')
   expect(current).toMatchObject({ from: '2026-03-01', to: '2026-03-04', emails: 70, clicks: 8, newContacts: 0 })
   expect(previous).toMatchObject({ from: '2026-02-25', to: '2026-02-28', emails: 5 })
-  expect((await get('summary')).current).toMatchObject({ newContacts: 1, newSubscribers: 1, to: TODAY })
+  expect((await get('summary')).current).toMatchObject({ newContacts: 1, newSubscribers: 1, to: today() })
 })
 
 test('the hours of the week are those of the time zone', async () => {
@@ -208,12 +209,12 @@ test('campaigns are ranked by a metric, and counted by status', async () => {
 test('the most frequent events have a trend, without those that the service records', async () => {
   const add = (name: string, day: string, n: number) =>
     sql`insert into event_counts (project_id, name, day, count) values (${project.id}, ${name}, ${day}::date, ${n})`.execute(sterna.db)
-  await add('bought', addDays(TODAY, -1), 30)
-  await add('bought', addDays(TODAY, -31), 20)
-  await add('looked', TODAY, 3)
-  await add('email.sent', TODAY, 99)
-  await add('segment.vip.entry', TODAY, 99)
-  await add('emails.read', addDays(TODAY, -40), 99)
+  await add('bought', addDays(today(), -1), 30)
+  await add('bought', addDays(today(), -31), 20)
+  await add('looked', today(), 3)
+  await add('email.sent', today(), 99)
+  await add('segment.vip.entry', today(), 99)
+  await add('emails.read', addDays(today(), -40), 99)
   expect(await get('top-events')).toEqual([
     { name: 'bought', count: 30, previousCount: 20, trend: 50 },
     { name: 'looked', count: 3, previousCount: 0, trend: null },

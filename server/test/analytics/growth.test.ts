@@ -3,12 +3,13 @@ import { compactCounts, countContacts, recountContacts } from '../../src/contact
 import { recountContactDays } from '../../src/contacts/days.ts'
 import { transact } from '../../src/db/index.ts'
 import { useApp } from '../support/app.ts'
+import { stayWithinDay, today } from '../support/clock.ts'
 
 const sterna = useApp({ withWorker: false })
 const inTx = <T>(work: Parameters<typeof transact<T>>[1]) => transact(sterna.db, work)
-const today = () => new Date().toISOString().slice(0, 10)
 
 test('the growth of contacts is counted by day and source, and equals a recount', async () => {
+  await stayWithinDay()
   const project = await sterna.newProject()
   const { call, contacts, track } = project
   const growth = async (query = '') => (await call('GET', `/analytics/growth${query}`)).body

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { foldFacts, foldProject } from '../../src/analytics/fold.ts'
 import { collectedUnder, recountRollups } from '../../src/analytics/recount.ts'
 import { trimDomains } from '../../src/analytics/trim-domains.ts'
@@ -10,6 +10,7 @@ import { countUnsubscription } from '../../src/delivery/feedback/unsubscription.
 import { failByEvidence, resolveUnknown, settleByEvidence } from '../../src/delivery/outbox/evidence.ts'
 import { requeueFailed } from '../../src/delivery/outbox/requeue.ts'
 import { recordOpensAndClicks } from '../../src/opens-clicks/record.ts'
+import { stayWithinHour } from '../support/clock.ts'
 import { type Campaign, useOutbox } from '../support/outbox.ts'
 import { whileSleeping } from '../support/sleeping-writes.ts'
 
@@ -28,6 +29,7 @@ let worker: Awaited<ReturnType<typeof newWorker>>
 beforeAll(async () => {
   worker = await newWorker()
 })
+beforeEach(() => stayWithinHour(30))
 
 const inTx = <T>(work: Parameters<typeof transact<T>>[1]) => transact(sterna.db, work)
 /** The contacts of these tests are inserted without being counted. */

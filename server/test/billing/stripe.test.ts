@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listStuckReports, reportUsage, resolveReport } from '../../src/billing/reports.ts'
 import { cancelSubscription, syncCustomer } from '../../src/billing/sync.ts'
 import { many, one, transact } from '../../src/db/index.ts'
@@ -9,6 +9,7 @@ import { beginBillingCheck, saveBillingState } from '../../src/projects/billing-
 import { countEmails } from '../../src/projects/email-counts.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
+import { stayWithinHour } from '../support/clock.ts'
 import { useCountedSending } from '../support/counted-sending.ts'
 import { startStripeServer } from '../support/stripe-server.ts'
 
@@ -20,6 +21,8 @@ beforeAll(async () => {
 })
 const { sterna, newProject, merge } = useCountedSending({ env, withWorker: false })
 afterAll(() => stripe.stop())
+// Usage is counted by the hour.
+beforeEach(() => stayWithinHour(30))
 
 type Project = Awaited<ReturnType<typeof newProject>>
 const settings = () => loadConfig({ ...env, SECRET_KEY: 'x'.repeat(32), DATABASE_URL: sterna.url }).stripe!

@@ -16,6 +16,8 @@ beforeAll(async () => {
   await project.contacts.create('dan@example.com', { subscribed: false })
   await project.call('POST', '/suppressions', { address: 'sue@example.com' })
   campaign = await project.sent()
+  // The sandbox reports the bounce a moment after the campaign is sent.
+  await eventually(async () => expect(await project.recipients(campaign.id, '&status=BOUNCED')).toEqual(['refuse']))
 })
 
 const list = async (query: string) => (await project.call('GET', `/campaigns/${campaign.id}/${query}`)).body

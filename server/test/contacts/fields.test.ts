@@ -376,6 +376,10 @@ describe('deleting a field', () => {
     const hasWritten = new Promise<void>((done) => {
       wrote = done
     })
+    let end = () => {}
+    const mayEnd = new Promise<void>((done) => {
+      end = done
+    })
     // Like a large import under load.
     const writing = transact(sterna.db, async (tx) => {
       const contact = {
@@ -389,24 +393,25 @@ describe('deleting a field', () => {
       }
       await upsertContacts(tx, [contact])
       wrote()
-      await sql`select pg_sleep(2.5)`.execute(tx)
+      await mayEnd
     })
     await hasWritten
-    let written = false
-    void writing.then(() => {
-      written = true
+    let isDeleted = false
+    const deleting = project.drop('plan').finally(() => {
+      isDeleted = true
     })
-    const deleting = project.drop('plan')
-    const waited: number[] = []
-    for (let n = 0; !written && n < 500; n++, await sleep(2)) {
-      const before = performance.now()
-      expect((await project.patch(id, { note: n })).status).toBe(200)
-      waited.push(Math.round(performance.now() - before))
+    let patches = 0
+    try {
+      // A write that waited for the deletion, which waits for the long write, would never be answered.
+      for (const begun = performance.now(); patches < 50 || performance.now() - begun < 1_000; await sleep(2))
+        expect((await project.patch(id, { note: ++patches })).status).toBe(200)
+      expect(isDeleted).toBe(false)
+    } finally {
+      end()
     }
-    expect(Math.max(...waited)).toBeLessThan(1_500)
     await writing
     expect(await deleting).toMatchObject({ status: 200, body: { deletedFrom: 1 } })
-    expect(await project.data(id)).toEqual({ note: waited.length - 1 })
+    expect(await project.data(id)).toEqual({ note: patches })
   })
 
   test('many times at once, during writes, leaves a correct list', async () => {
@@ -507,7 +512,7 @@ describe('with more contacts than one request counts', () => {
     )
     expect(written.size).toBeGreaterThan(50)
     expect(new Map(notes.map(({ id, note }) => [id, note]))).toEqual(written)
-    expect(Math.round(slowest)).toBeLessThan(Math.max(500, took / 3))
+    expect(Math.round(slowest)).toBeLessThan(Math.max(1_000, took / 2))
     expect(Object.keys(await project.custom())).not.toContain('data.plan')
   })
 
@@ -526,7 +531,7 @@ describe('with more contacts than one request counts', () => {
     }
     expect((await project.call('GET', `/contacts/bulk/${body.jobId}`)).body.result).toMatchObject({ successCount: 1_000, failureCount: 0 })
     // It takes 0.1 s; the rest is for a machine that several test files share.
-    expect(Math.round(slowest)).toBeLessThan(1_500)
+    expect(Math.round(slowest)).toBeLessThan(5_000)
     expect((await project.patch(randomUUID(), {})).status).toBe(404)
   })
 })

@@ -81,7 +81,7 @@ describe('the SMTP transport', () => {
       await smtp.send(messageTo('a@example.com'), yes)
       const message = messageTo(`${how}@example.com`, 'x'.repeat(70).concat('\r\n').repeat(2_000))
       // What leaves after it was refused would be a message that no record shows.
-      const slowly = () => new Promise<Permit>((resolve) => setTimeout(resolve, how === 'early' ? 100 : 0, allowed))
+      const slowly = () => new Promise<Permit>((resolve) => setTimeout(resolve, how === 'early' ? 300 : 0, allowed))
       expect(await smtp.send(message, slowly)).toMatchObject(outcome)
       expect(await smtp.send(messageTo('a@example.com'), yes)).toMatchObject({ is: 'accepted' })
       const taken = sink.messages.some(({ id }) => id === message.id)

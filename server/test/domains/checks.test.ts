@@ -147,7 +147,7 @@ describe('a check of a domain', () => {
     const before = await checks()
     dns.set(dkimOf(domain).name, 'hang')
     const first = ask(project, domain.id)
-    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(1)
+    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBeGreaterThanOrEqual(1)
     const others = Array.from({ length: 20 }, () => ask(project, domain.id))
     // The resolver repeats its query after a timeout and then gets an answer.
     publish(domain)

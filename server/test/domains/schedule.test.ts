@@ -74,7 +74,7 @@ describe('scheduled checks', () => {
     const start = performance.now()
     await checkDueDomains({ ...node(), maxRunMs: 1 })
 
-    expect(performance.now() - start).toBeLessThan(10_000)
+    expect(performance.now() - start).toBeLessThan(20_000)
     // One batch; the worker of this file has begun the next one, which ends seconds later.
     expect(await checked()).toBeLessThan(150)
     await expect.poll(checked).toBe(150)
@@ -136,7 +136,7 @@ describe('scheduled checks', () => {
     dns.set(dkimOf(domain).name, 'hang')
     await sql`update domains set check_began_at = null where id = ${domain.id}`.execute(sterna.db)
     const slow = ask(project, domain.id)
-    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBe(2)
+    await expect.poll(() => dns.queries.filter((each) => each === `TXT ${dkimOf(domain).name}`).length).toBeGreaterThanOrEqual(2)
     publish(domain)
     expect(await check(project, domain.id)).toMatchObject({ status: 'verified', lastError: null })
     // The slow check queries again and would report this.

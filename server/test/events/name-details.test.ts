@@ -3,10 +3,12 @@ import { expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
 import { mergeDeltas } from '../../src/events/counts.ts'
 import { useApp } from '../support/app.ts'
+import { stayWithinDay } from '../support/clock.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
 
 test('event names have their count, people, last time and 30 days', async () => {
+  await stayWithinDay(30)
   const project = await sterna.newProject()
   for (const [email, event] of [
     ...[

@@ -117,7 +117,8 @@ describe('partitions of events', () => {
       await sql`select 1 from events limit 1`.execute(tx) // like a long report
       const start = performance.now()
       await make('2033-03')
-      expect(performance.now() - start).toBeLessThan(2_000)
+      // It would wait for this transaction without end.
+      expect(performance.now() - start).toBeLessThan(20_000)
       expect(errors).toHaveBeenCalledTimes(1)
       expect(await partitions()).not.toContain('events_2033_05')
     })

@@ -4,6 +4,7 @@ import { many, one, transact } from '../../src/db/index.ts'
 import { mergeDeltas } from '../../src/events/counts.ts'
 import { listenTo } from '../../src/events/listen.ts'
 import { removeEvents, wipeEventCounts } from '../../src/events/remove.ts'
+import { whileSleeping } from '../support/sleeping-writes.ts'
 import { times } from '../support/times.ts'
 import { type Project, useEvents } from './event-client.ts'
 
@@ -82,22 +83,12 @@ describe('a reset of a project', () => {
     await project.events.write(times(5, () => ({ name: 'old' })))
     await transact(sterna.db, (tx) => mergeDeltas(tx))
     await transact(sterna.db, (tx) => removeEvents(tx, { projectId: project.id, which: sql`true`, limit: 10 }))
-    await sql`
-      create function wait_a_while() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
-      create trigger wait_a_while after delete on event_count_deltas for each statement execute function wait_a_while()
-    `.execute(sterna.db)
-    try {
-      const wiping = transact(sterna.db, (tx) => wipeEventCounts(tx, { projectId: project.id, before: 'infinity', limit: 1 }))
-      await expect
-        .poll(() => many(sterna.db, sql`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`), {
-          interval: 5,
-        })
-        .not.toEqual([])
-      await project.trackEvent('new')
-      await wiping
-    } finally {
-      await sql`drop trigger wait_a_while on event_count_deltas; drop function wait_a_while`.execute(sterna.db)
-    }
+    const wiped = { on: 'delete' as const, table: 'event_count_deltas', when: sql`old.project_id = ${sql.lit(project.id)}` }
+    const { wiping } = await whileSleeping(sterna.db, wiped, async () => ({
+      started: { wiping: transact(sterna.db, (tx) => wipeEventCounts(tx, { projectId: project.id, before: 'infinity', limit: 1 })) },
+      meanwhile: () => project.trackEvent('new'),
+    }))
+    await wiping
     await project.expectTrueCounts()
   })
 })

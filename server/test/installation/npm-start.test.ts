@@ -8,7 +8,7 @@ import { destroyTestFolder, newTestFolder } from '../support/postgres.ts'
 import { freePort } from '../support/process.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const PATIENCE = { timeout: 40_000, interval: 50 }
+const PATIENCE = { timeout: 90_000, interval: 50 }
 const folder = newTestFolder()
 const dataDir = join(folder, 'data')
 let npm: ChildProcess | undefined

@@ -73,7 +73,7 @@ describe('queued emails', () => {
   let drop: () => Promise<void>
   beforeAll(async () => {
     const database = await cloneDatabase()
-    slow = await startApp(database.url, { env: { ...ENV, SEND_RATE_PER_SECOND: '2' } })
+    slow = await startApp(database.url, { env: { ...ENV, SEND_RATE_PER_SECOND: '1' } })
     drop = database.drop
   })
   afterAll(async () => {
@@ -92,13 +92,15 @@ describe('queued emails', () => {
     const all = () => Promise.all(sends.map(({ email }) => own.email(email)))
     await eventually(async () => expect((await all()).map(({ status }) => status)).toContain('SENT'))
     await Promise.all(links.map(({ unsubscribe }) => at.call('POST', pathOf(unsubscribe), { body: ONE_CLICK, headers: FORM })))
-    const left = Date.now()
+    const isSent = ({ status }: { status: string }) => status === 'SENT'
+    const already = (await all()).filter(isSent).length
     await eventually(async () => expect((await all()).map(({ status }) => status)).not.toContain('SENDING'))
     const skipped = (await all()).filter(({ error }) => error === 'unsubscribed')
     expect(skipped.length).toBeGreaterThan(4)
-    const sent = (await all()).filter(({ status }) => status === 'SENT')
-    expect(sent.length + skipped.length).toBe(sends.length)
-    expect(Math.max(...sent.map(({ sentAt }) => Date.parse(sentAt)))).toBeLessThan(left + 2_500)
+    const sent = (await all()).filter(isSent).length
+    expect(sent + skipped.length).toBe(sends.length)
+    // Two may be under way when the last answer arrives.
+    expect(sent).toBeLessThanOrEqual(already + 2)
   })
 })
 

@@ -465,8 +465,8 @@ describe('the figures', () => {
     expect(await all()).toEqual(counted)
     expect(await project.executions(id, '?status=RUNNING,WAITING')).toHaveLength(1)
     expect(await project.executions(id, '?status=COMPLETED&status=EXITED')).toHaveLength(1)
-    const today = new Date().toISOString().slice(0, 10)
-    expect(await project.executions(id, `?startedFrom=${today}&startedTo=2099-01-01`)).toHaveLength(3)
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+    expect(await project.executions(id, `?startedFrom=${yesterday}&startedTo=2099-01-01`)).toHaveLength(3)
     expect(await project.executions(id, '?startedTo=2026-01-01')).toEqual([])
     expect((await project.call('POST', `/workflows/${id}/executions/cancel-all?startedTo=2026-01-01`)).body).toEqual({ cancelled: 0 })
     while (await transact(sterna.db, (tx) => mergeFigures(tx)));

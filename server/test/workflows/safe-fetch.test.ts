@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts'
 /** 127.0.0.2 stands for the public internet, 127.0.0.1 for the network that no customer may reach. Both listen on the same port. */
 const PUBLIC = '127.0.0.2'
 const FORBIDDEN = '127.0.0.1'
-const TIMEOUT_MS = 5_000
+const TIMEOUT_MS = 20_000
 /** For hosts that never finish. */
 const SHORT_MS = 300
 
