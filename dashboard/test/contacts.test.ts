@@ -4,7 +4,7 @@ import { PHONE } from './support/browser.ts'
 import { findPageProblems } from './support/checks.ts'
 import { button, fillAndSubmit, heading, rows, startDashboard, untilClosed } from './support/dashboard.ts'
 
-const { open, openProject } = startDashboard()
+const { open, openProject, takeErrors } = startDashboard()
 
 test('contacts are added, found, selected, unsubscribed as a job, exported, saved as a segment, changed and deleted', async () => {
   const { page, project } = await openProject()
@@ -75,8 +75,11 @@ test('contacts are added, found, selected, unsubscribed as a job, exported, save
 
   await button(page, 'More actions').click()
   await page.getByRole('menuitem', { name: 'Delete…' }).click()
+  const deleted = /contacts\/([0-9a-f-]+)/.exec(page.url())![1]!
   await button(page, 'Delete contact').click()
   await heading(page, 'Contacts')
+  // The timeline is read every few seconds, perhaps a moment too late.
+  expect(takeErrors().filter((error) => !error.startsWith(`404 GET /contacts/${deleted}`))).toEqual([])
   await page.getByRole('link', { name: 'Fields' }).click()
   await button(page, /^note/).click()
   await button(page, 'Delete field…').click()

@@ -29,6 +29,7 @@ export function startDashboard() {
   return {
     url: () => sterna.url,
     failEmail: (...failed: Parameters<typeof sterna.failEmail>) => sterna.failEmail(...failed),
+    ageEmails: (...aged: Parameters<typeof sterna.ageEmails>) => sterna.ageEmails(...aged),
     accountEmails: () => sterna.accountEmails(),
     countEmails: (...counted: Parameters<typeof sterna.countEmails>) => sterna.countEmails(...counted),
     whileMetered: <Result>(work: () => Promise<Result>) => sterna.whileMetered(work),
