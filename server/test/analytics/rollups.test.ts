@@ -201,17 +201,15 @@ describe('roll-ups of emails', () => {
     )
     const fact = { projectId, id: emails[0]!.id, feedback: { is: 'delivery', at: new Date().toISOString() } as const }
     // The fact is recorded after the recount has locked the roll-ups, and before it reads the emails.
-    let outcome: unknown
     const begun = { on: 'delete' as const, table: 'email_domain_days', when: sql`old.project_id = ${sql.lit(collected)}` }
-    await whileSleeping(sterna.db, begun, async () => ({
+    const { recounting } = await whileSleeping(sterna.db, begun, async () => ({
       started: { recounting: recountRollups(sterna.db, projectId) },
-      meanwhile: async ({ recounting }) => {
+      meanwhile: async () => {
         await inTx((tx) => recordFeedbacks(tx, [fact]))
         await foldFacts(sterna.db)
-        outcome = await recounting
       },
     }))
-    expect(outcome).toEqual({ wrong: { hours: 1, days: 1, domains: 0, contacts: expect.any(Number) } })
+    expect(await recounting).toEqual({ wrong: { hours: 1, days: 1, domains: 0, contacts: expect.any(Number) } })
     const figures = () => many(sterna.db, sql`select sent, delivered, clicked from email_hours where project_id = ${projectId}`)
     expect(await figures()).toEqual([{ sent: 4, delivered: 0, clicked: 0 }])
     await foldFacts(sterna.db)

@@ -41,13 +41,11 @@ test('a reset while an email is being sent leaves no rows of it', async () => {
   await sql`update emails set state = 'unknown', unknown_since = now() where project_id = ${project.id}`.execute(sterna.db)
   // Evidence that the email was sent arrives between the request and the removal of the email.
   const wiped = { on: 'delete' as const, table: 'contacts', when: sql`old.project_id = ${sql.lit(project.id)}` }
-  await whileSleeping(sterna.db, wiped, async () => ({
+  const { resetting } = await whileSleeping(sterna.db, wiped, async () => ({
     started: { resetting: reset(project) },
-    meanwhile: async ({ resetting }) => {
-      await transact(sterna.db, (tx) => settleByEvidence(tx, [{ projectId: project.id, id }]))
-      await resetting
-    },
+    meanwhile: () => transact(sterna.db, (tx) => settleByEvidence(tx, [{ projectId: project.id, id }])),
   }))
+  await resetting
   await isOver()
   expect(await rowsOf(project)).toEqual({})
   expect((await project.call('GET', '/events/names')).body.eventNames).toEqual([])

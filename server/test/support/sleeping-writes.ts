@@ -14,7 +14,7 @@ const LONGEST_SLEEP_MS = 10_000
 
 /**
  * Makes writes of some rows sleep inside their statement, starts work that causes one, and runs `meanwhile` during the sleep. The sleep
- * ends with `meanwhile`, or when `meanwhile` waits for a lock of the sleeping write.
+ * ends with `meanwhile`, or when `meanwhile` waits for a lock of the sleeping write; `meanwhile` must not wait for the work itself.
  */
 export async function whileSleeping<T>(
   db: Pool,
