@@ -14,7 +14,9 @@ beforeAll(async () => {
   other = await newSendingProject(sterna)
   await project.sent({ to: 'ada@example.com', subject: '=1+1' })
   await project.sent({ to: 'bob@shop.example', subject: 'Hello, "Bob"' })
-  await project.sent({ to: 'bounce@example.com', subject: 'Bounces' })
+  const bounced = await project.sent({ to: 'bounce@example.com', subject: 'Bounces' })
+  // The sandbox reports the bounce a moment after the email is sent.
+  await eventually(async () => expect((await project.email(bounced.id)).status).toBe('BOUNCED'))
   await other.sent({ to: 'eve@example.com', subject: 'Foreign' })
   await project.call('POST', '/suppressions/bulk', { entries: ['=cmd@example.com', 'spam.example'] })
 })

@@ -26,6 +26,8 @@ beforeAll(async () => {
   bounced = await project.sent({ to: 'bounce@example.com', subject: 'Bounces' })
   refused = await project.sent({ to: 'refuse@sub.shop.example', subject: 'Refused' })
   await other.sent({ to: 'ada@example.com', subject: 'Welcome' })
+  // The sandbox reports the bounce a moment after the email is sent.
+  await expect.poll(async () => (await project.email(bounced!.id)).status).toBe('BOUNCED')
 })
 
 /** Subjects of the emails that match, newest first. */
