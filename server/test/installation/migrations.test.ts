@@ -47,8 +47,10 @@ describe('a migration outside a transaction', () => {
     ).rows
   const applied = async (client: pg.Client) => (await client.query('select name from migrations order by 1')).rows.map(({ name }) => name)
   const isBuilding = async (client: pg.Client) =>
-    (await client.query(`select wait_event from pg_stat_activity where application_name = 'sterna-migrate' and query like 'create index%'`))
-      .rows[0]?.wait_event === 'virtualxid'
+    (
+      await client.query(`select wait_event from pg_stat_activity
+      where datname = current_database() and application_name = 'sterna-migrate' and query like 'create index%'`)
+    ).rows[0]?.wait_event === 'virtualxid'
 
   /** The build waits for this transaction, and everybody else writes on. */
   async function holdOpen() {

@@ -10,7 +10,7 @@ const MAY_GO_ON = 815_001
 const SLEEPS = 815_002
 /** Longer than `meanwhile` takes to reach its first lock. */
 const REACHES_LOCK_MS = 300
-const LONGEST_SLEEP_MS = 10_000
+const LONGEST_SLEEP_MS = 3_000
 
 /**
  * Makes writes of some rows sleep inside their statement, starts work that causes one, and runs `meanwhile` during the sleep. The sleep
