@@ -6,6 +6,7 @@ import { countWithin, searchWithin } from '../../src/http/bounded-read.ts'
 import { idTime } from '../../src/lib/id.ts'
 import { issues, outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 import { newSendingProject } from '../support/sending-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
@@ -27,7 +28,7 @@ beforeAll(async () => {
   refused = await project.sent({ to: 'refuse@sub.shop.example', subject: 'Refused' })
   await other.sent({ to: 'ada@example.com', subject: 'Welcome' })
   // The sandbox reports the bounce a moment after the email is sent.
-  await expect.poll(async () => (await project.email(bounced!.id)).status).toBe('BOUNCED')
+  await eventually(async () => expect((await project.email(bounced!.id)).status).toBe('BOUNCED'))
 })
 
 /** Subjects of the emails that match, newest first. */
