@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { PanelRightClose, PanelRightOpen } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef } from 'react'
 import { useProject } from '../projects/current.ts'
+import { EVERYONE, type FindPeople } from '../projects/people.ts'
 import { usePreference } from '../session/preferences.ts'
 import { IconButton } from '../ui/button.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts.ts'
@@ -10,7 +11,7 @@ import { fieldWords } from './completion.ts'
 import type { ContentValues } from './content-values.ts'
 import { LintPanel } from './lint-panel.tsx'
 import { Preview, type PreviewView } from './preview.tsx'
-import { contactFieldsQuery, EVERYONE, type FindPeople } from './queries.ts'
+import { contactFieldsQuery } from './queries.ts'
 
 const CodeEditor = lazy(() => import('./code-editor.tsx'))
 

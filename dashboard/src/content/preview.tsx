@@ -1,16 +1,19 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Monitor, Moon, Smartphone } from 'lucide-react'
+import { ChevronDown, Monitor, Moon, Smartphone } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { projectKey } from '../api.ts'
 import { useApi, useProject } from '../projects/current.ts'
+import type { FindPeople } from '../projects/people.ts'
+import { PersonPicker } from '../projects/person-picker.tsx'
 import { Banner } from '../ui/banner.tsx'
+import { Button } from '../ui/button.tsx'
 import { explain } from '../ui/explain.ts'
+import { Field } from '../ui/field.tsx'
+import { TextArea } from '../ui/input.tsx'
 import { MessageFrame } from '../ui/message-frame.tsx'
 import { useDebouncedValue } from '../ui/use-debounced-value.ts'
 import { useIsSlow } from '../ui/use-is-slow.ts'
 import { type ContentValues, hasOpenTag } from './content-values.ts'
-import { PersonPicker } from './person-picker.tsx'
-import type { FindPeople } from './queries.ts'
 import { readSample } from './sample-data.ts'
 
 /** How the preview is shown; all of it in the URL. */
@@ -30,13 +33,16 @@ export function Preview({ values, view, onView, people }: PreviewProps) {
     <section aria-label="Preview" className="flex h-full min-h-0 min-w-0 flex-col bg-surface" aria-busy={preview.isPending}>
       <div className="flex min-h-11 flex-wrap items-center gap-2 border-line border-b px-3 py-1">
         <PersonPicker
+          label="Preview as"
           people={people}
           person={view.as}
           onPerson={(as) => set({ as })}
-          sample={sample}
-          onSample={setSample}
-          sampleError={data === undefined}
-        />
+          placeholder="Sample person"
+          canClear
+          button={previewButton}
+        >
+          <SampleField sample={sample} onSample={setSample} isInvalid={data === undefined} />
+        </PersonPicker>
         <div className="ml-auto flex flex-wrap items-center gap-1">
           <Toggle label="Wide" pressed={view.show === undefined} onPress={() => set({ show: undefined })}>
             <Monitor aria-hidden="true" />
@@ -67,6 +73,34 @@ export function Preview({ values, view, onView, people }: PreviewProps) {
         preview.isPending && <Waiting />
       )}
     </section>
+  )
+}
+
+const previewButton = (name: string) => (
+  <Button size="sm" className="min-w-0 max-w-60 shrink" aria-label={`Preview as ${name}`}>
+    <span className="truncate">As {name}</span>
+    <ChevronDown aria-hidden="true" />
+  </Button>
+)
+
+type SampleFieldProps = { sample: string; onSample: (sample: string) => void; isInvalid: boolean }
+
+/** JSON that overrides the data of the person. */
+function SampleField({ sample, onSample, isInvalid }: SampleFieldProps) {
+  return (
+    <div className="border-line border-t pt-2">
+      <Field name="sample" label="With this data" hint={isInvalid ? 'Must be a JSON object.' : 'JSON. A field that is null is taken away.'}>
+        <TextArea
+          rows={3}
+          className="font-mono"
+          spellCheck={false}
+          placeholder={'{ "plan": null }'}
+          value={sample}
+          aria-invalid={isInvalid || undefined}
+          onChange={(event) => onSample(event.target.value)}
+        />
+      </Field>
+    </div>
   )
 }
 

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useProject } from '../projects/current.ts'
+import { personQuery } from '../projects/people.ts'
 import { meQuery } from '../session/queries.ts'
 import { Banner } from '../ui/banner.tsx'
 import { Button } from '../ui/button.tsx'
@@ -11,7 +12,7 @@ import { Form } from '../ui/form.tsx'
 import { Input } from '../ui/input.tsx'
 import { showKeys, useShortcuts } from '../ui/shortcuts.ts'
 import { toast } from '../ui/toast.tsx'
-import { memberAddressesQuery, personQuery } from './queries.ts'
+import { memberAddressesQuery } from './queries.ts'
 
 type SendTestProps = {
   send: (to: { email: string; contactId?: string }) => Promise<{ success: boolean; message: string }>

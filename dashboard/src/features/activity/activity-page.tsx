@@ -68,7 +68,7 @@ export function ActivityPage() {
     filters: FILTERS,
     load: async (api, request) => {
       const { person } = request.filters
-      const found = person ? (await api.contacts.list({ search: person, limit: 1 })).data[0] : undefined
+      const found = person ? await findByAddress(api, person) : undefined
       if (person && !found) return { data: [], total: 0, hasMore: false, cursor: null }
       return api.activity.list(activityQuery(request, found?.id))
     },

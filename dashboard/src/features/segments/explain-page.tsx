@@ -1,5 +1,5 @@
 import type { Segment } from '@sterna/sdk'
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { CircleCheck, CircleX } from 'lucide-react'
 import { useState } from 'react'
@@ -7,6 +7,7 @@ import { Explanation } from '../../conditions/explanation.tsx'
 import { segmentNamesQuery } from '../../conditions/queries.ts'
 import { ContactLink } from '../../projects/contact-link.tsx'
 import { useProject } from '../../projects/current.ts'
+import { EVERYONE, peopleQuery, personQuery } from '../../projects/people.ts'
 import { Card } from '../../ui/card.tsx'
 import { ErrorState } from '../../ui/error-state.tsx'
 import { Field } from '../../ui/field.tsx'
@@ -14,7 +15,7 @@ import { Input } from '../../ui/input.tsx'
 import { PageHeader } from '../../ui/page.tsx'
 import { Time } from '../../ui/time.tsx'
 import { useDebouncedValue } from '../../ui/use-debounced-value.ts'
-import { contactNameQuery, explainQuery, findContactsQuery } from './queries.ts'
+import { explainQuery } from './queries.ts'
 import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
 
 const ROUTE = '/app/p/$projectId/segments/$segmentId/explain'
@@ -54,7 +55,7 @@ function PickContact({ segment, chosen }: { segment: Segment; chosen: string | u
   const navigate = useNavigate()
   const [search, setSearch] = useState('')
   const settled = useDebouncedValue(search.trim(), 300)
-  const found = useQuery(findContactsQuery(project.id, settled)).data
+  const found = useQuery({ ...peopleQuery(project.id, EVERYONE, settled), placeholderData: keepPreviousData }).data
   return (
     <Card>
       <Field name="search" label="Contact">
@@ -95,7 +96,7 @@ function PickContact({ segment, chosen }: { segment: Segment; chosen: string | u
 
 function Answer({ segment, contactId }: { segment: Segment; contactId: string }) {
   const project = useProject()
-  const contact = useQuery(contactNameQuery(project.id, contactId)).data
+  const contact = useQuery(personQuery(project.id, contactId)).data
   const names = useQuery(segmentNamesQuery(project.id)).data ?? {}
   const query = useQuery(explainQuery(project.id, segment.id, contactId))
   if (query.isLoadingError) return <ErrorState title="Could not check this contact" error={query.error} retry={query.refetch} />

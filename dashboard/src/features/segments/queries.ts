@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import { apiOf, projectKey } from '../../api.ts'
 
 export const segmentQuery = (projectId: string, id: string) =>
@@ -21,15 +21,3 @@ export const explainQuery = (projectId: string, id: string, contactId: string) =
     enabled: contactId !== '',
     staleTime: 0,
   })
-
-const MAX_FOUND = 8
-
-export const findContactsQuery = (projectId: string, search: string) =>
-  queryOptions({
-    queryKey: projectKey(projectId, 'contacts', 'for-explain', search),
-    queryFn: async () => (await apiOf(projectId).contacts.list({ limit: MAX_FOUND, ...(search && { search }) })).data,
-    placeholderData: keepPreviousData,
-  })
-
-export const contactNameQuery = (projectId: string, id: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'contacts', 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })

@@ -90,15 +90,6 @@ export const conditionFieldsQuery = (projectId: string, eventName: string | unde
     queryFn: async () => (await apiOf(projectId).workflows.fields(eventName ? { eventName } : {})).typedFields,
   })
 
-export const peopleQuery = (projectId: string, search: string) =>
-  queryOptions({
-    queryKey: projectKey(projectId, 'contacts', 'for-workflows', search),
-    queryFn: async () => (await apiOf(projectId).contacts.list({ limit: 8, ...(search && { search }) })).data,
-  })
-
-export const personQuery = (projectId: string, id: string) =>
-  queryOptions({ queryKey: projectKey(projectId, 'contacts', 'one', id), queryFn: () => apiOf(projectId).contacts.get(id) })
-
 /** The steps and transitions as the editor changes them. */
 export const graphOf = ({ steps, transitions }: Pick<Workflow, 'steps' | 'transitions'>): Graph => ({
   steps: steps.map(({ id, type, name, position, config }) => ({ id, type, name, position, config })),

@@ -5,6 +5,7 @@ import { Play } from 'lucide-react'
 import { useState } from 'react'
 import { projectKey } from '../../api.ts'
 import { useApi, useProject } from '../../projects/current.ts'
+import { PersonPicker } from '../../projects/person-picker.tsx'
 import { Banner } from '../../ui/banner.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CreateDialog } from '../../ui/create-dialog.tsx'
@@ -12,7 +13,6 @@ import { DialogButtons } from '../../ui/dialog.tsx'
 import { explain } from '../../ui/explain.ts'
 import { InvalidInputs } from './invalid-inputs.ts'
 import { JsonField } from './json-field.tsx'
-import { PersonPicker } from './person-picker.tsx'
 
 /** Starts the workflow for one contact, by hand. */
 export function StartExecution({ workflow }: { workflow: Workflow }) {
