@@ -1,10 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import type { Db } from '../db/index.ts'
-import { countEvents } from '../events/counts.ts'
+import { type Db, one } from '../db/index.ts'
+import { allCounts } from '../events/counts.ts'
 import { CursorQuery, readKeysetPage } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
+import { lowestId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
+import { DAY } from '../lib/units.ts'
 import { entryEventOf, exitEventOf, type SegmentRow } from './segment.ts'
 
 const TYPES = ['entry', 'exit'] as const
@@ -18,7 +20,11 @@ export const SegmentChange = z
   })
   .meta({ id: 'SegmentChange' })
 
-export const HistoryQuery = CursorQuery.extend({ type: z.enum(TYPES).optional() })
+export const HistoryQuery = CursorQuery.extend({
+  type: z.enum(TYPES).optional(),
+  from: z.iso.date().optional().describe('The first day, in UTC.'),
+  to: z.iso.date().optional().describe('The last day, in UTC.'),
+})
 
 type Row = { id: string; name: string; createdAt: Date; contactId: string | null; contactEmail: string | null }
 
@@ -26,10 +32,11 @@ type Row = { id: string; name: string; createdAt: Date; contactId: string | null
 export function listMembershipChanges(db: Db, secrets: Secrets, segment: SegmentRow, query: z.output<typeof HistoryQuery>) {
   const { projectId, id, slug } = segment
   const names = (query.type ? [query.type] : TYPES).map((type) => (type === 'entry' ? entryEventOf(slug) : exitEventOf(slug)))
+  const range = rangeOf(query)
   return readKeysetPage(db, secrets, {
-    scope: JSON.stringify(['segment-history', projectId, id, query.type ?? null]),
+    scope: JSON.stringify(['segment-history', projectId, id, query.type ?? null, query.from ?? null, query.to ?? null]),
     query,
-    select: ({ after, limit }) => changesSql({ projectId, names, after: after?.[0] as string | undefined, limit }),
+    select: ({ after, limit }) => changesSql({ projectId, names, range, after: after?.[0] as string | undefined, limit }),
     positionOf: ({ id: eventId }) => [eventId],
     show: ({ id: eventId, name, createdAt, contactId, contactEmail }) => ({
       id: eventId,
@@ -37,21 +44,42 @@ export function listMembershipChanges(db: Db, secrets: Secrets, segment: Segment
       at: createdAt.toISOString(),
       contact: contactId && contactEmail !== null ? { id: contactId, email: contactEmail } : null,
     }),
-    count: async () => {
-      const counts = await Promise.all(names.map((name) => countEvents(db, projectId, name)))
-      return counts.reduce((sum, count) => sum + count, 0)
-    },
+    count: () => countChanges(db, projectId, { names, range }),
   })
 }
 
-type Page = { projectId: string; names: string[]; after: string | undefined; limit: number }
+/** Milliseconds; `end` is exclusive. */
+type Range = { start: number | undefined; end: number | undefined }
+
+/** No id has a time before 1970. */
+const rangeOf = ({ from, to }: { from?: string | undefined; to?: string | undefined }): Range => ({
+  start: from === undefined ? undefined : Math.max(0, Date.parse(from)),
+  end: to === undefined ? undefined : Math.max(0, Date.parse(to) + DAY),
+})
+
+/** Events are counted by the day of their id, so the number is that of the list. */
+async function countChanges(db: Db, projectId: string, { names, range: { start, end } }: { names: string[]; range: Range }) {
+  const which = sql`and name = any(${names}::text[])
+    ${start === undefined ? sql`` : sql`and day >= ${dayOf(start)}::date`} ${end === undefined ? sql`` : sql`and day <= ${dayOf(end - 1)}::date`}`
+  const { count } = await one(
+    db,
+    sql<{ count: number }>`select coalesce(sum(count), 0)::float8 as count from ${allCounts(projectId, which)}`,
+  )
+  return count
+}
+
+const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
+
+type Page = { projectId: string; names: string[]; range: Range; after: string | undefined; limit: number }
 
 /** Each name by itself, newest first: the index has the order of ids within a name only. */
-function changesSql({ projectId, names, after, limit }: Page): RawBuilder<Row> {
+function changesSql({ projectId, names, range: { start, end }, after, limit }: Page): RawBuilder<Row> {
+  const inRange = sql`
+    ${start === undefined ? sql`` : sql`and id >= ${lowestId(new Date(start))}`} ${end === undefined ? sql`` : sql`and id < ${lowestId(new Date(end))}`}`
   const pages = names.map(
     (name) => sql`(
       select id, name, created_at, contact_id from events
-      where project_id = ${projectId} and name = ${name} ${after ? sql`and id < ${after}` : sql``} order by id desc limit ${limit})`,
+      where project_id = ${projectId} and name = ${name} ${inRange} ${after ? sql`and id < ${after}` : sql``} order by id desc limit ${limit})`,
   )
   return sql<Row>`
     select page.id, page.name, page.created_at as "createdAt", page.contact_id as "contactId", contacts.email as "contactEmail"

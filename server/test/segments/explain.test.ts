@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
-import { newId } from '../../src/lib/id.ts'
+import { lowestId, newId } from '../../src/lib/id.ts'
+import { DAY } from '../../src/lib/units.ts'
 import { outcome } from '../support/answers.ts'
 import { useApp } from '../support/app.ts'
 import { times } from '../support/times.ts'
@@ -159,6 +160,34 @@ describe('the history of a segment', () => {
     expect((await project.call('GET', '/segments/usage')).body.data).toEqual([
       { id: segment.id, segmentCount: 0, campaignCount: 0, workflowCount: 0, entered: 2, left: 1 },
     ])
+  })
+
+  test('is filtered by days, and each number of the last seven days is that of its list', async () => {
+    const project = await newProject()
+    const { id: contactId } = await project.add('ada')
+    const segment = await project.fixed({ name: 'List', trackMembership: true })
+    const midnight = Math.floor(Date.now() / DAY) * DAY
+    const dayOf = (daysAgo: number) => new Date(midnight - daysAgo * DAY).toISOString().slice(0, 10)
+    const entries = [midnight, midnight - 6 * DAY, midnight - 6 * DAY - 1].map((time) => ({
+      projectId: project.id,
+      id: lowestId(new Date(time)),
+      name: 'segment.list.entry',
+      contactId,
+    }))
+    await transact(sterna.db, (tx) => recordEvents(tx, entries))
+    const read = async (query: string) => {
+      const { data, total } = (await project.call('GET', `/segments/${segment.id}/history?${query}`)).body
+      return [data.map(({ id }: { id: string }) => id), total]
+    }
+    const [today, first, before] = entries.map(({ id }) => id)
+    expect(await read(`from=${dayOf(6)}`)).toEqual([[today, first], 2])
+    expect((await project.call('GET', '/segments/usage')).body.data).toMatchObject([{ id: segment.id, entered: 2, left: 0 }])
+    expect(await read(`from=${dayOf(6)}&to=${dayOf(6)}&type=entry`)).toEqual([[first], 1])
+    expect(await read(`to=${dayOf(7)}`)).toEqual([[before], 1])
+    expect(await read('to=0000-01-01')).toEqual([[], 0])
+    expect(await read('from=9999-12-31')).toEqual([[], 0])
+    expect((await read('to=9999-12-31'))[1]).toBe(3)
+    expect((await project.call('GET', `/segments/${segment.id}/history?from=yesterday`)).status).toBe(422)
   })
 })
 

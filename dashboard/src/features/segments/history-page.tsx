@@ -11,12 +11,16 @@ import type { Column } from '../../ui/data-table.tsx'
 import { FirstRun } from '../../ui/first-run.tsx'
 import { Time } from '../../ui/time.tsx'
 import { SegmentActions, SegmentLink, SegmentRecord, SegmentTabs } from './segment-record.tsx'
+import { historyQuery } from './segments-list.ts'
 
 type Change = Result<'GET /segments/{id}/history'>['data'][number]
 
 const NOUN = { one: 'change', many: 'changes' }
 const TYPES = { entry: 'Entered', exit: 'Left' }
-const FILTERS: Filter[] = [{ name: 'type', label: 'Change', kind: 'choice', options: TYPES }]
+const FILTERS: Filter[] = [
+  { name: 'type', label: 'Change', kind: 'choice', options: TYPES },
+  { name: 'when', label: 'When', kind: 'range' },
+]
 const rowId = ({ id }: Change) => id
 
 export function HistoryPage() {
@@ -31,12 +35,7 @@ function Changes({ segment }: { segment: Segment }) {
     name: 'segment-history',
     scope: segment.id,
     filters: FILTERS,
-    load: (api, { limit, cursor, filters: { type } }) =>
-      api.segments.history(segment.id, {
-        limit,
-        ...((type === 'entry' || type === 'exit') && { type }),
-        ...(cursor && { cursor }),
-      }),
+    load: (api, request) => api.segments.history(segment.id, historyQuery(request)),
     rowId,
   })
   return (

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changeOf, pageOfSegments, type SegmentRow, type Uses, usedBy } from './segments-list.ts'
+import { historyQuery, pageOfSegments, recentChanges, type SegmentRow, type Uses, usedBy } from './segments-list.ts'
 
 const uses = (more: Partial<Uses> = {}): Uses => ({
   id: '',
@@ -51,7 +51,21 @@ test('the total is that of all pages', () => {
 test('uses and changes are put in words', () => {
   expect(usedBy(uses())).toBe('Nothing')
   expect(usedBy(uses({ campaignCount: 2, workflowCount: 1 }))).toBe('2 campaigns, 1 workflow')
-  expect(changeOf(uses())).toBeUndefined()
-  expect(changeOf(uses({ entered: 0, left: 0 }))).toBe('No change')
-  expect(changeOf(uses({ entered: 12, left: 3 }))).toBe('+12 −3')
+  expect(recentChanges(uses())).toBeUndefined()
+  expect(recentChanges(uses({ entered: 0, left: 0 }))).toEqual([])
+  expect(recentChanges(uses({ entered: 12, left: 3 }))).toEqual([
+    { type: 'entry', text: '+12', label: '12 entered in 7 days' },
+    { type: 'exit', text: '−3', label: '3 left in 7 days' },
+  ])
+})
+
+test('a request for the history has days, and leaves out what the API would refuse', () => {
+  const when = '2026-01-01..2026-01-02T10:00:00.000Z'
+  expect(historyQuery({ limit: 25, filters: { type: 'exit', when } })).toEqual({
+    limit: 25,
+    type: 'exit',
+    from: '2026-01-01',
+    to: '2026-01-02',
+  })
+  expect(historyQuery({ limit: 25, cursor: 'next', filters: { type: 'x', when: 'x..y' } })).toEqual({ limit: 25, cursor: 'next' })
 })

@@ -1,4 +1,5 @@
-import type { Result, Segment } from '@sterna/sdk'
+import type { Query, Result, Segment } from '@sterna/sdk'
+import { readRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 import { listUses } from '../../projects/uses.ts'
@@ -35,10 +36,28 @@ export function usedBy(uses: Uses | undefined): string {
   return uses ? listUses(uses) : '–'
 }
 
-/** `+12 −3`; undefined if the segment is not tracked. */
-export function changeOf(uses: Uses | undefined): string | undefined {
+type Change = { type: 'entry' | 'exit'; text: string; label: string }
+
+/** `+12` and `−3`; undefined if the segment is not tracked. */
+export function recentChanges(uses: Uses | undefined): Change[] | undefined {
   if (uses?.entered == null || uses.left == null) return undefined
-  return uses.entered + uses.left === 0
-    ? 'No change'
-    : [uses.entered > 0 && `+${uses.entered}`, uses.left > 0 && `−${uses.left}`].filter(Boolean).join(' ')
+  const { entered, left } = uses
+  return [
+    { type: 'entry' as const, count: entered, text: `+${entered}`, label: `${entered} entered in 7 days` },
+    { type: 'exit' as const, count: left, text: `−${left}`, label: `${left} left in 7 days` },
+  ]
+    .filter(({ count }) => count > 0)
+    .map(({ count: _, ...change }) => change)
+}
+
+/** Entries and exits are counted by days: a time in the URL is its day. */
+export function historyQuery({ limit, cursor, filters: { type, when } }: ListRequest): NonNullable<Query<'GET /segments/{id}/history'>> {
+  const { from, to } = readRange(when)
+  return {
+    limit,
+    ...((type === 'entry' || type === 'exit') && { type }),
+    ...(from && { from: from.slice(0, 10) }),
+    ...(to && { to: to.slice(0, 10) }),
+    ...(cursor && { cursor }),
+  }
 }

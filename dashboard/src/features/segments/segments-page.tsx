@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { Shapes } from 'lucide-react'
 import { useState } from 'react'
 import { CONDITION_EXAMPLES } from '../../conditions/examples.ts'
-import type { Filter } from '../../list/filters.ts'
+import { type Filter, writeRange } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import { useList } from '../../list/use-list.ts'
 import { useProject } from '../../projects/current.ts'
+import { periodOf } from '../../projects/period.ts'
 import { Count } from '../../ui/count.tsx'
 import { curl } from '../../ui/curl.ts'
 import type { Column } from '../../ui/data-table.tsx'
@@ -15,7 +17,7 @@ import { NewSegment } from './new-segment.tsx'
 import { usageCountsQuery } from './queries.ts'
 import { DeleteSegment, SegmentMenu } from './segment-menu.tsx'
 import { SegmentPeek } from './segment-peek.tsx'
-import { changeOf, pageOfSegments, type SegmentRow, usedBy } from './segments-list.ts'
+import { pageOfSegments, recentChanges, type SegmentRow, usedBy } from './segments-list.ts'
 
 const NOUN = { one: 'segment', many: 'segments' }
 export const KINDS = { DYNAMIC: 'By a condition', STATIC: 'Static' }
@@ -103,7 +105,7 @@ const COLUMNS: Column<SegmentRow>[] = [
     width: 'w-28',
     from: 'lg',
     numeric: true,
-    cell: ({ uses }) => changeOf(uses) ?? <span className="text-muted">Not tracked</span>,
+    cell: (segment) => <Changes segment={segment} />,
   },
   { id: 'usedBy', heading: 'Used by', width: 'w-48', from: 'md', cell: ({ uses }) => <span title={usedBy(uses)}>{usedBy(uses)}</span> },
   {
@@ -116,3 +118,31 @@ const COLUMNS: Column<SegmentRow>[] = [
     cell: ({ updatedAt }) => <Time value={updatedAt} />,
   },
 ]
+
+/** Days of the changes, today included. The server counts them by UTC days. */
+const DAYS = 7
+
+/** Entries and exits; each number opens its list. */
+function Changes({ segment: { id, uses } }: { segment: SegmentRow }) {
+  const project = useProject()
+  const changes = recentChanges(uses)
+  if (!changes) return <span className="text-muted">Not tracked</span>
+  if (changes.length === 0) return 'No change'
+  const { from } = periodOf(DAYS, 'UTC', Date.now())
+  return (
+    <span className="inline-flex gap-x-1.5">
+      {changes.map(({ type, text, label }) => (
+        <Link
+          key={type}
+          to="/app/p/$projectId/segments/$segmentId/history"
+          params={{ projectId: project.id, segmentId: id }}
+          search={{ type, when: writeRange({ from }) }}
+          aria-label={label}
+          className="relative z-10 rounded-sm hover:text-accent hover:underline hover:underline-offset-4"
+        >
+          {text}
+        </Link>
+      ))}
+    </span>
+  )
+}
