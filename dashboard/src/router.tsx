@@ -166,7 +166,7 @@ const segmentHistory = createRoute({
   getParentRoute: inProject,
   path: '/segments/$segmentId/history',
   component: lazyRouteComponent(() => import('./features/segments/history-page.tsx'), 'HistoryPage'),
-  validateSearch: listSearch('type'),
+  validateSearch: listSearch('type', 'when'),
 })
 const segmentExplain = createRoute({
   getParentRoute: inProject,
@@ -189,7 +189,7 @@ const workflows = createRoute({
   getParentRoute: inProject,
   path: '/workflows',
   component: lazyRouteComponent(() => import('./features/workflows/workflows-page.tsx'), 'WorkflowsPage'),
-  validateSearch: listSearch('status', 'trigger'),
+  validateSearch: listSearch('status', 'trigger', 'failed'),
 })
 const workflowPage = () => import('./features/workflows/workflow-page.tsx')
 const workflow = createRoute({

@@ -35,7 +35,7 @@ test('a template is written with completion, checked, previewed as a person, sav
   await page.getByLabel('From address').fill('hello@writer.example.com')
 
   await button(page, 'Preview as Sample person').click()
-  await page.getByLabel('Search people').fill('alan')
+  await page.getByLabel('Search contacts', { exact: true }).fill('alan')
   await button(page, 'alan@example.com').click()
   await page.waitForURL(/as=/)
   const frame = page.frameLocator('iframe[title="Preview of the email"]')

@@ -93,7 +93,8 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
 
   await page.keyboard.type('gw')
   await page.getByRole('link', { name: '0 in it now' }).waitFor()
-  await page.getByRole('link', { name: '2 executions' }).click()
+  await page.getByRole('link', { name: '2 entered in 30 days' }).click()
+  await page.waitForURL(/started=/)
   await expect.poll(() => rows(page).count()).toBe(2)
 
   const grace = await (await request.post('/contacts', { data: { email: 'grace@example.com' }, headers })).json()

@@ -20,6 +20,7 @@ import { dropExpiredInvitations } from './projects/members.ts'
 import { resumeWipes } from './projects/wipe.ts'
 import { resumeComputes } from './segments/queue-compute.ts'
 import { dropOldPreviewPages } from './templates/preview-pages.ts'
+import { dropOldWorkflowDays } from './workflows/days.ts'
 import { dropOldExecutions, dropOldGraphs, dropOldRefusals, refreshListeners } from './workflows/erase.ts'
 import { dropOldFirings, resumeFirings } from './workflows/fire.ts'
 
@@ -60,6 +61,7 @@ export const runHousekeeping = (db: Pool, log: Log, { idempotencyTtlHours: ttlHo
       'workflow executions': () => untilNone(db, (tx) => dropOldExecutions(tx, { months, limit: CHUNK })),
       'workflow graphs': () => untilNone(db, (tx) => dropOldGraphs(tx, { months, limit: GRAPHS_CHUNK })),
       'workflow refusals': () => untilNone(db, (tx) => dropOldRefusals(tx, CHUNK)),
+      'workflow days': () => untilNone(db, (tx) => dropOldWorkflowDays(tx, CHUNK)),
       'workflow firings': () => untilNone(db, (tx) => dropOldFirings(tx, CHUNK)),
       'firings that stopped': () => transact(db, (tx) => resumeFirings(tx)),
       'listeners of workflows': () => transact(db, (tx) => refreshListeners(tx)),

@@ -779,6 +779,13 @@ export interface Schema {
     previous_until: Timestamp | null
     created_at: Generated<Timestamp>
   }
+  workflow_days: {
+    project_id: string
+    workflow_id: string
+    day: Timestamp
+    started: string
+    created_at: Generated<Timestamp>
+  }
   workflow_entries: {
     project_id: string
     workflow_id: string
@@ -888,5 +895,6 @@ export interface Schema {
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
     executions_counted_at: Timestamp | null
+    days_counted_to: Timestamp | null
   }
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, many, type Pool, type Tx, transact } from '../db/index.ts'
 import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../db/wipe-rows.ts'
 import { enqueue } from '../jobs/enqueue.ts'
+import { addToDaysSql } from './days.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from './workflow.ts'
 
@@ -24,6 +25,7 @@ export const wipeGraphs = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'workflow_graphs', scope, { key: ['workflow_id', 'version'], which: isOrphan })
 export const wipeFigures = async (tx: Tx, scope: WipeScope) =>
   (await wipeRows(tx, 'workflow_tallies', scope, { which: inScope(scope) })) +
+  (await wipeRows(tx, 'workflow_days', scope, { key: ['workflow_id', 'day'], which: inScope(scope) })) +
   (await wipeRows(tx, 'workflow_figures', scope, { key: ['workflow_id', 'subject_id', 'kind'], which: inScope(scope) }))
 export const wipeRefusals = (tx: Tx, scope: WipeScope) =>
   wipeRows(tx, 'workflow_refusals', scope, { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which: inScope(scope) })
@@ -65,6 +67,7 @@ async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Pro
     executions.length ||
     (await wipeRows(tx, 'workflow_graphs', scope(GRAPHS_CHUNK), { key: ['workflow_id', 'version'], which })) ||
     (await wipeRows(tx, 'workflow_tallies', scope(CHUNK), { which })) ||
+    (await wipeRows(tx, 'workflow_days', scope(CHUNK), { key: ['workflow_id', 'day'], which })) ||
     (await wipeRows(tx, 'workflow_figures', scope(CHUNK), { key: ['workflow_id', 'subject_id', 'kind'], which })) ||
     (await wipeRows(tx, 'workflow_refusals', scope(CHUNK), { key: ['workflow_id', 'contact_id', 'hour', 'reason'], which })) ||
     (await wipeRows(tx, 'workflow_firings', scope(CHUNK), { which })) ||
@@ -93,7 +96,7 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
         delete from workflow_executions where (project_id, id) in (
           select project_id, id from workflow_executions where completed_at < now() - make_interval(months => ${months})
           order by completed_at limit ${limit} for update skip locked)
-        returning project_id, id, workflow_id, contact_id, status
+        returning project_id, id, workflow_id, contact_id, status, started_at
       ), remembered as (
         insert into workflow_entries (project_id, workflow_id, contact_id)
         select distinct d.project_id, d.workflow_id, d.contact_id from dropped d
@@ -106,6 +109,8 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
         select project_id, workflow_id, workflow_id, lower(status), -count(*) from dropped group by 1, 2, status
         union all
         select project_id, workflow_id, workflow_id, 'dropped', count(*) from dropped group by 1, 2
+      ), by_day as (
+        ${addToDaysSql(sql`select project_id, workflow_id, started_at as moment, -1 as n from dropped`)}
       )
       select project_id as "projectId", id from dropped
     `,

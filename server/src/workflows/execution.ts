@@ -5,7 +5,8 @@ import { type Db, many, maybeOne, one } from '../db/index.ts'
 import { PageQuery, severalOf } from '../http/paging.ts'
 import { Timestamp } from '../http/validate.ts'
 import { notFound } from '../lib/errors.ts'
-import { isId } from '../lib/id.ts'
+import { isId, lowestId } from '../lib/id.ts'
+import { DAY } from '../lib/units.ts'
 import { readGraphs } from './advance.ts'
 import { ALL_STEP_TYPES, type Graph, stepOf } from './graph.ts'
 
@@ -33,6 +34,7 @@ export const ExecutionItem = z
     ...FIELDS,
     version: z.int().describe('Version of the graph that it follows.'),
     dueAt: Timestamp.nullable().describe('When it goes on at the latest.'),
+    awaits: z.string().nullable().describe('Name of the event that it waits for.'),
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable(),
     currentStep: StepName.nullable(),
   })
@@ -44,6 +46,7 @@ export const ExecutionDetails = z
     version: z.int().describe('Version of the graph that it follows.'),
     event: z.unknown().describe('The event that started it. Null: started by request or schedule.'),
     dueAt: Timestamp.nullable().describe('When it goes on at the latest.'),
+    awaits: z.string().nullable().describe('Name of the event that it waits for.'),
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
     currentStep: StepName.nullable(),
     stepExecutions: z
@@ -79,6 +82,7 @@ type Row = {
   event: unknown
   startedAt: Date
   dueAt: Date | null
+  awaits: string | null
   completedAt: Date | null
   createdAt: Date
   updatedAt: Date
@@ -87,7 +91,7 @@ type Row = {
 
 const COLUMNS = sql`
   e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.version, e.status, e.current_step_id as "currentStepId",
-  e.exit_reason as "exitReason", e.context, e.event, e.started_at as "startedAt", e.due_at as "dueAt", e.completed_at as "completedAt",
+  e.exit_reason as "exitReason", e.context, e.event, e.started_at as "startedAt", e.due_at as "dueAt", e.awaits, e.completed_at as "completedAt",
   e.created_at as "createdAt", e.updated_at as "updatedAt",
   (select jsonb_build_object('id', c.id, 'email', c.email) from contacts c where c.project_id = e.project_id and c.id = e.contact_id) as contact`
 
@@ -157,6 +161,7 @@ export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.ou
     version: row.version,
     event: row.event,
     dueAt: row.dueAt?.toISOString() ?? null,
+    awaits: row.awaits,
     contact: row.contact,
     currentStep: nameOfStep(graph, row.currentStepId),
     stepExecutions: steps.reverse().map((step) => ({
@@ -172,10 +177,16 @@ export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.ou
 /** When executions started. */
 export const STARTED_FILTER = { startedFrom: FilterTime.optional(), startedTo: FilterTime.optional() }
 
-/** Condition on the execution `e`. */
+/**
+ * Condition on the execution `e`. Also as a range of ids, which indexes have: an id has the time of the node that made it, `started_at` the
+ * time of the database, so the range is a day wider on both sides.
+ */
 export function startedSql({ startedFrom, startedTo }: { startedFrom?: string | undefined; startedTo?: string | undefined }) {
   const [from, to] = [readMoment(startedFrom), readMoment(startedTo)]
-  return sql`${from ? sql`and e.started_at >= ${new Date(from.start)}` : sql``} ${to ? sql`and e.started_at < ${new Date(to.end)}` : sql``}`
+  const first = from && lowestId(new Date(Math.max(0, from.start - DAY)))
+  const last = to && lowestId(new Date(to.end + DAY))
+  return sql`${from ? sql`and e.started_at >= ${new Date(from.start)} and e.id >= ${first}` : sql``}
+    ${to ? sql`and e.started_at < ${new Date(to.end)} and e.id < ${last}` : sql``}`
 }
 
 export const ExecutionsQuery = PageQuery.extend({
@@ -211,6 +222,7 @@ export async function listExecutions(db: Db, key: { projectId: string; workflowI
     ...showFields(row),
     version: row.version,
     dueAt: row.dueAt?.toISOString() ?? null,
+    awaits: row.awaits,
     contact: row.contact,
     currentStep: nameOfStep(graphOf(row), row.currentStepId),
   }))

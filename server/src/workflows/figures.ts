@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../db/index.ts'
+import { addToDaysSql, recentSql } from './days.ts'
 
 /** How an execution ends. The figure of the workflow, and by its status. */
 export type EndKind = 'completed' | 'exited' | 'failed' | 'cancelled'
@@ -40,11 +41,13 @@ export const mergeFigures = async (tx: Tx) => {
       with merged as (
         delete from workflow_tallies where ctid = any(array(
           select ctid from workflow_tallies order by project_id, id limit ${MERGED} for update skip locked))
-        returning project_id, workflow_id, subject_id, kind, n
+        returning project_id, workflow_id, subject_id, kind, n, created_at
       ), added as (
         insert into workflow_figures as f (project_id, workflow_id, subject_id, kind, n)
         select project_id, workflow_id, subject_id, kind, sum(n) from merged group by 1, 2, 3, 4 order by 1, 2, 3, 4
         on conflict (project_id, workflow_id, subject_id, kind) do update set n = f.n + excluded.n
+      ), by_day as (
+        ${addToDaysSql(sql`select project_id, workflow_id, created_at as moment, n from merged where kind = 'started'`)}
       )
       select count(*)::int as merged from merged
     `,
@@ -69,17 +72,18 @@ export async function readFigures(db: Db, { projectId, workflowId }: { projectId
 }
 
 /**
- * Executions of each workflow `w` of a query by status: a lateral join named `counts`. From figures, since there may be a million executions.
- * Those deleted by age are in none of them, so that each number is that of a list.
+ * Executions of each workflow `w` of a query by status, and those that started since a day: a lateral join named `counts`. From figures, since
+ * there may be a million executions. Those deleted by age are in none of them, so that each number is that of a list.
  */
-export const EXECUTION_COUNTS_JOIN = sql`
+export const executionCountsJoin = (since: string) => sql`
   cross join lateral (
     select
       (started - dropped)::int as executions, (started - dropped - completed - exited - failed - cancelled)::int as active,
-      (completed + exited)::int as finished, failed::int as failed, cancelled::int as cancelled
+      (completed + exited)::int as finished, failed::int as failed, cancelled::int as cancelled,
+      greatest(0, recent)::int as "entered30Days"
     from (
       select ${sql.join(
-        ['started', 'dropped', 'completed', 'exited', 'failed', 'cancelled'].map(
+        ['started', 'dropped', 'completed', 'exited', 'failed', 'cancelled', 'recent'].map(
           (kind) => sql`coalesce(sum(n) filter (where kind = ${sql.lit(kind)}), 0) as ${sql.ref(kind)}`,
         ),
       )}
@@ -87,9 +91,21 @@ export const EXECUTION_COUNTS_JOIN = sql`
         select kind, n from workflow_figures f where f.project_id = w.project_id and f.workflow_id = w.id and f.subject_id = w.id
         union all
         select kind, n from workflow_tallies t where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id
+        union all
+        select 'recent', r.n from (${recentSql(since)}) as r
       ) as all_figures
     ) as sums
   ) as counts`
+
+/** SQL condition on the workflow `w`: executions that are kept have failed. */
+export const HAS_FAILED = sql`(
+  select coalesce(sum(n), 0) > 0 from (
+    select n from workflow_figures f
+    where f.project_id = w.project_id and f.workflow_id = w.id and f.subject_id = w.id and f.kind = 'failed'
+    union all
+    select n from workflow_tallies t
+    where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id and t.kind = 'failed'
+  ) as failures)`
 
 /** Workflows whose figures are compared in one transaction. */
 const COMPARED = 10

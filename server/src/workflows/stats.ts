@@ -10,6 +10,7 @@ import { readGraph, type WorkflowRow } from './workflow.ts'
 export const WorkflowStats = z.object({
   version: z.int(),
   started: z.int().describe('Executions so far.'),
+  executions: z.int().describe('Without those that were deleted by age.'),
   steps: z.array(
     z.object({
       stepId: z.uuid(),
@@ -48,6 +49,7 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
   return {
     version,
     started: figure(id, 'started'),
+    executions: figure(id, 'started') - figure(id, 'dropped'),
     steps: graph.steps.map((step) => {
       const [entered, completed, skipped, failed, cancelled] = (['entered', 'completed', 'skipped', 'failed', 'cancelled'] as const).map(
         (kind) => figure(step.id, kind),

@@ -98,6 +98,7 @@ const OWNERS: Record<string, string> = {
   user_tokens: 'auth',
   users: 'auth',
   webhook_secrets: 'workflows',
+  workflow_days: 'workflows',
   workflow_entries: 'workflows',
   workflow_executions: 'workflows',
   workflow_figures: 'workflows',

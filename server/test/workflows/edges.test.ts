@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { many, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
+import { compareWorkflowDays, dropOldWorkflowDays } from '../../src/workflows/days.ts'
 import { compareFigures, mergeFigures } from '../../src/workflows/figures.ts'
 import { issues } from '../support/answers.ts'
 import { type Answer, useApp } from '../support/app.ts'
@@ -440,7 +441,15 @@ describe('the figures', () => {
     expect(await transact(sterna.db, (tx) => mergeFigures(tx))).toBeGreaterThan(0)
     while (await transact(sterna.db, (tx) => mergeFigures(tx)));
     expect(await project.stats(id)).toEqual(before)
-    expect(await project.counts(id)).toEqual({ steps: 4, executions: 2, active: 2, finished: 0, failed: 0, cancelled: 0 })
+    expect(await project.counts(id)).toEqual({
+      steps: 4,
+      executions: 2,
+      active: 2,
+      finished: 0,
+      failed: 0,
+      cancelled: 0,
+      entered30Days: 2,
+    })
   })
 
   test('of the list count executions by status, also those that ended on a node that did not count them', async () => {
@@ -458,11 +467,19 @@ describe('the figures', () => {
     }
     const all = async () => [await project.counts(id), await project.counts(failing.id), await project.counts(completing.id)]
     const counted = [
-      { steps: 3, executions: 3, active: 1, finished: 1, failed: 0, cancelled: 1 },
-      { steps: 2, executions: 1, active: 0, finished: 0, failed: 1, cancelled: 0 },
-      { steps: 2, executions: 1, active: 0, finished: 1, failed: 0, cancelled: 0 },
+      { steps: 3, executions: 3, active: 1, finished: 1, failed: 0, cancelled: 1, entered30Days: 3 },
+      { steps: 2, executions: 1, active: 0, finished: 0, failed: 1, cancelled: 0, entered30Days: 1 },
+      { steps: 2, executions: 1, active: 0, finished: 1, failed: 0, cancelled: 0, entered30Days: 1 },
     ]
     expect(await all()).toEqual(counted)
+    const listed = async (failed: boolean) => {
+      const { data, total } = (await project.call('GET', `/workflows?pageSize=100&failed=${failed}`)).body
+      expect(data).toHaveLength(total)
+      return data.map((each: { id: string }) => each.id).filter((each: string) => [id, failing.id, completing.id].includes(each))
+    }
+    const byFailure = async () => [await listed(true), (await listed(false)).sort()]
+    const apart = [[failing.id], [id, completing.id].sort()]
+    expect(await byFailure()).toEqual(apart)
     expect(await project.executions(id, '?status=RUNNING,WAITING')).toHaveLength(1)
     expect(await project.executions(id, '?status=COMPLETED&status=EXITED')).toHaveLength(1)
     const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
@@ -470,7 +487,7 @@ describe('the figures', () => {
     expect(await project.executions(id, '?startedTo=2026-01-01')).toEqual([])
     expect((await project.call('POST', `/workflows/${id}/executions/cancel-all?startedTo=2026-01-01`)).body).toEqual({ cancelled: 0 })
     while (await transact(sterna.db, (tx) => mergeFigures(tx)));
-    expect(await all()).toEqual(counted)
+    expect([await all(), await byFailure()]).toEqual([counted, apart])
 
     await sql`delete from workflow_figures where project_id = ${project.id} and subject_id = workflow_id and kind <> 'started'`.execute(
       sterna.db,
@@ -480,5 +497,44 @@ describe('the figures', () => {
     while (await transact(sterna.db, (tx) => compareFigures(tx)));
     expect(await all()).toEqual(counted)
     expect(await transact(sterna.db, (tx) => compareFigures(tx))).toBe(0)
+  })
+
+  test('of the last 30 days are those of a list by dates, also after a node that did not count days', async () => {
+    const { id } = await project.line([delay])
+    for (const { id: contactId } of [await newContact(), await newContact(), await newContact()]) await project.start(id, contactId)
+    await eventually(async () => expect(await project.executions(id, '?status=WAITING')).toHaveLength(3))
+    const { enteredSince } = (await project.call('GET', '/workflows?pageSize=1')).body.data[0]
+    const shown = async () => {
+      const { entered30Days } = await project.counts(id)
+      expect((await project.call('GET', `/workflows/${id}/executions?startedFrom=${enteredSince}`)).body.total).toBe(entered30Days)
+      return entered30Days
+    }
+    expect(await shown()).toBe(3)
+    while (await transact(sterna.db, (tx) => mergeFigures(tx)));
+    expect(await shown()).toBe(3)
+
+    // One at the start of the first day, one a moment before it. Ids have the time of the start.
+    const executions = await project.executions(id)
+    for (const [index, moment] of ['0', '1'].entries()) {
+      const startedAt = sql`${enteredSince}::timestamp at time zone 'utc' - ${moment}::int * interval '1 millisecond'`
+      await sql`
+        update workflow_executions set started_at = ${startedAt}, id = lowest_id(${startedAt}) where id = ${executions[index]!.id}
+      `.execute(sterna.db)
+    }
+    await sql`update workflows set created_at = now() - interval '1 year', days_counted_to = now() where id = ${id}`.execute(sterna.db)
+    await sql`delete from workflow_days where workflow_id = ${id}`.execute(sterna.db)
+    expect((await project.counts(id)).entered30Days).toBe(0)
+    await sql`update workflows set days_counted_to = null where id = ${id}`.execute(sterna.db)
+    for (let left = 1_000; left > 0 && (await transact(sterna.db, (tx) => compareWorkflowDays(tx))) > 0; left--);
+    expect(await shown()).toBe(2)
+    expect(await transact(sterna.db, (tx) => compareWorkflowDays(tx))).toBe(0)
+
+    const days = () => many(sterna.db, sql`select day from workflow_days where workflow_id = ${id}`)
+    await sql`insert into workflow_days (project_id, workflow_id, day, started) values (${project.id}, ${id}, current_date - 40, 1)`.execute(
+      sterna.db,
+    )
+    expect(await days()).toHaveLength(4)
+    expect(await transact(sterna.db, (tx) => dropOldWorkflowDays(tx, 10))).toBe(1)
+    expect(await days()).toHaveLength(3)
   })
 })

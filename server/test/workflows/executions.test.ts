@@ -138,12 +138,15 @@ describe('a wait', () => {
     const { id, event, awaited, waitId } = await waiting(3_600)
     const email = newAddress()
     await project.track({ email, event })
-    await eventually(async () => expect(await project.executions(id)).toMatchObject([{ status: 'WAITING', currentStepId: waitId }]))
+    await eventually(async () =>
+      expect(await project.executions(id)).toMatchObject([{ status: 'WAITING', currentStepId: waitId, awaits: awaited }]),
+    )
     await project.track({ email: newAddress(), event: awaited })
     await project.track({ email, event: awaited, data: { amount: { value: 5, persistent: false } } })
     expect(await project.ended(id)).toMatchObject({
       status: 'EXITED',
       exitReason: 'paid',
+      awaits: null,
       context: { lastEvent: { name: awaited, data: { amount: 5 } } },
     })
   })

@@ -55,7 +55,7 @@ describe('creating a workflow', () => {
       total: 1,
       page: 1,
       totalPages: 1,
-      data: [{ id, _count: { steps: 1, executions: 0, active: 0, finished: 0, failed: 0, cancelled: 0 } }],
+      data: [{ id, _count: { steps: 1, executions: 0, active: 0, finished: 0, failed: 0, cancelled: 0, entered30Days: 0 } }],
     })
     expect((await list('search=needle&triggerType=EVENT')).total).toBe(1)
     expect((await list('search=needle&triggerType=MANUAL')).total).toBe(0)

@@ -53,9 +53,15 @@ function ExecutionFacts({ execution, workflow }: { execution: WorkflowExecutionD
         <Status kind="execution" status={execution.status} />
         {execution.exitReason && <span className="text-muted">, because {describeReason(execution.exitReason)}</span>}
       </Fact>
-      {execution.currentStep && execution.dueAt && (
+      {execution.currentStep && (execution.dueAt || execution.awaits) && (
         <Fact label="Waits">
-          at {execution.currentStep.name}, until <Time value={execution.dueAt} />
+          at {execution.currentStep.name}
+          {execution.awaits && ` for ${execution.awaits}`}
+          {execution.dueAt && (
+            <>
+              , until <Time value={execution.dueAt} />
+            </>
+          )}
         </Fact>
       )}
       <Fact label="Started">

@@ -8,6 +8,7 @@ import { ListPage } from '../../list/list-page.tsx'
 import { toCursorPage } from '../../list/numbered-pages.ts'
 import { useList } from '../../list/use-list.ts'
 import { useApi, useProject } from '../../projects/current.ts'
+import { findByAddress } from '../../projects/people.ts'
 import { ListLink } from '../../projects/record-page.tsx'
 import { meQuery } from '../../session/queries.ts'
 import { Button } from '../../ui/button.tsx'
@@ -52,11 +53,23 @@ const COLUMNS: Column<WorkflowExecutionItem>[] = [
     from: 'xl',
     cell: ({ exitReason }) => (exitReason ? <span title={exitReason}>{describeReason(exitReason)}</span> : <None />),
   },
-  { id: 'dueAt', heading: 'Continues', width: 'w-28', from: 'xl', cell: ({ dueAt }) => (dueAt ? <Time value={dueAt} /> : <None />) },
+  { id: 'waits', heading: 'Waits for', width: 'w-36', from: 'xl', cell: (row) => <Waits {...row} /> },
   { id: 'startedAt', heading: 'Started', width: 'w-28', cell: ({ startedAt }) => <Time value={startedAt} /> },
   { id: 'took', heading: 'Took', width: 'w-24', numeric: true, from: 'lg', cell: (row) => tookOf(row) ?? <None /> },
   { id: 'version', heading: 'Version', width: 'w-20', numeric: true, from: 'xl', optional: true, cell: ({ version }) => version },
 ]
+
+/** An event, a time, or an event until a time. */
+function Waits({ awaits, dueAt }: Pick<WorkflowExecutionItem, 'awaits' | 'dueAt'>) {
+  if (!awaits && !dueAt) return <None />
+  return (
+    <>
+      {awaits && <span title={awaits}>{awaits}</span>}
+      {awaits && dueAt && ' until '}
+      {dueAt && <Time value={dueAt} />}
+    </>
+  )
+}
 
 function None() {
   return <span className="text-muted">–</span>
@@ -77,7 +90,7 @@ export function Executions({ workflow }: { workflow: Workflow }) {
     filters,
     load: async (api, request) => {
       const { person } = request.filters
-      const found = person ? (await api.contacts.list({ search: person, limit: 1 })).data[0] : undefined
+      const found = person ? await findByAddress(api, person) : undefined
       if (person && !found) return { data: [], total: 0, hasMore: false, cursor: null }
       return toCursorPage(await api.workflows.listExecutions(workflow.id, executionsQuery(request, found?.id)))
     },
@@ -190,7 +203,7 @@ function CancelExecutions({ workflow, one, filters, isFiltered, onClose }: Cance
   }
   async function cancelMatching() {
     const { person } = filters
-    const found = person ? (await api.contacts.list({ search: person, limit: 1 })).data[0] : undefined
+    const found = person ? await findByAddress(api, person) : undefined
     if (person && !found) return { cancelled: 0 }
     const which = cancelFilter(filters, found?.id)
     return which ? api.workflows.cancelAllExecutions(workflow.id, which) : { cancelled: 0 }

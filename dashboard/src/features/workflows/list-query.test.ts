@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest'
-import { cancelFilter, executionsQuery, workflowsQuery } from './list-query.ts'
+import { cancelFilter, executionsQuery, filtersOfCount, workflowsQuery } from './list-query.ts'
 
 test('a request for workflows leaves out what the API would refuse', () => {
   expect(
-    workflowsQuery({ limit: 25, filters: { status: 'active', trigger: 'SCHEDULE' }, q: 'wel', sort: 'name', dir: 'asc', cursor: '3' }),
+    workflowsQuery({
+      limit: 25,
+      filters: { status: 'active', trigger: 'SCHEDULE', failed: 'true' },
+      q: 'wel',
+      sort: 'name',
+      dir: 'asc',
+      cursor: '3',
+    }),
   ).toEqual({
     page: 3,
     pageSize: 25,
@@ -11,9 +18,10 @@ test('a request for workflows leaves out what the API would refuse', () => {
     dir: 'asc',
     status: 'active',
     triggerType: 'SCHEDULE',
+    failed: 'true',
     search: 'wel',
   })
-  expect(workflowsQuery({ limit: 25, filters: { status: 'x', trigger: 'toString' }, sort: 'x', cursor: '-1' })).toEqual({
+  expect(workflowsQuery({ limit: 25, filters: { status: 'x', trigger: 'toString', failed: 'x' }, sort: 'x', cursor: '-1' })).toEqual({
     page: 1,
     pageSize: 25,
     sort: 'updatedAt',
@@ -31,6 +39,17 @@ test('a request for executions leaves out what the API would refuse', () => {
     contactId: 'c1',
   })
   expect(executionsQuery({ limit: 50, filters: { status: 'failed', step: 'x' } }, undefined)).toEqual({ page: 1, pageSize: 50 })
+})
+
+test.each([
+  ['active', { status: ['RUNNING', 'WAITING'] }],
+  ['finished', { status: ['COMPLETED', 'EXITED'] }],
+  ['failed', { status: ['FAILED'] }],
+  ['entered30Days', { startedFrom: '2026-01-31' }],
+  ['executions', {}],
+] as const)('the count %s opens the executions %j', (name, expected) => {
+  const filters = filtersOfCount(name, '2026-01-31')
+  expect(executionsQuery({ limit: 25, filters }, undefined)).toEqual({ page: 1, pageSize: 25, ...expected })
 })
 
 test.each([

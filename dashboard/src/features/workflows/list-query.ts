@@ -1,5 +1,5 @@
 import type { Sterna } from '@sterna/sdk'
-import { readChoices, readRange } from '../../list/filters.ts'
+import { readChoices, readRange, writeRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
 
@@ -27,7 +27,7 @@ const isTrigger = (value: string | undefined): value is keyof typeof TRIGGER_WOR
 const isStatus = (value: string): value is ExecutionStatus => Object.hasOwn(EXECUTION_WORDS, value)
 
 /** The API pages by number: the number of the page is the cursor in the URL. */
-export function workflowsQuery({ limit, cursor, q, sort, dir, filters: { status, trigger } }: ListRequest): WorkflowsQuery {
+export function workflowsQuery({ limit, cursor, q, sort, dir, filters: { status, trigger, failed } }: ListRequest): WorkflowsQuery {
   return {
     page: pageOf(cursor),
     pageSize: limit,
@@ -35,6 +35,7 @@ export function workflowsQuery({ limit, cursor, q, sort, dir, filters: { status,
     dir: dir ?? 'desc',
     ...((status === 'active' || status === 'disabled') && { status }),
     ...(isTrigger(trigger) && { triggerType: trigger }),
+    ...((failed === 'true' || failed === 'false') && { failed }),
     ...(q && { search: q }),
   }
 }
@@ -57,8 +58,15 @@ export function executionsQuery(
   }
 }
 
-/** Statuses behind the counts of the list of workflows. */
-export const COUNTED_STATUSES = { active: 'RUNNING,WAITING', finished: 'COMPLETED,EXITED', failed: 'FAILED' } as const
+const COUNTED_STATUSES = { active: 'RUNNING,WAITING', finished: 'COMPLETED,EXITED', failed: 'FAILED' } as const
+export type CountName = keyof typeof COUNTED_STATUSES | 'executions' | 'entered30Days'
+
+/** The filters of the executions behind a count of the list of workflows. */
+export function filtersOfCount(name: CountName, enteredSince: string): Record<string, string> {
+  if (name === 'executions') return {}
+  if (name === 'entered30Days') return { started: writeRange({ from: enteredSince })! }
+  return { status: COUNTED_STATUSES[name] }
+}
 
 type CancelFilter = NonNullable<Parameters<Sterna['workflows']['cancelAllExecutions']>[1]>
 

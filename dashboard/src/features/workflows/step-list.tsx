@@ -301,7 +301,7 @@ function StepCounts({ step, workflowId, stats }: { step: Step; workflowId: strin
   return (
     <span className="relative z-10 flex shrink-0 flex-wrap justify-end gap-x-3 text-xs max-sm:max-w-32">
       {isTrigger ? (
-        <CountLink workflowId={workflowId} search={{}} value={stats!.started} word="entered" />
+        <CountLink workflowId={workflowId} search={{}} value={stats!.executions} word="entered" />
       ) : (
         <span className="text-muted tabular-nums" title="Times that a contact came to this step">
           {formatCount(counts.entered)} reached

@@ -15,7 +15,7 @@ import { FirstRun } from '../../ui/first-run.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { describeTrigger } from './describe.ts'
-import { COUNTED_STATUSES, TRIGGER_WORDS, workflowsQuery } from './list-query.ts'
+import { type CountName, filtersOfCount, TRIGGER_WORDS, workflowsQuery } from './list-query.ts'
 import { NewWorkflow } from './new-workflow.tsx'
 import { segmentNamesQuery } from './queries.ts'
 import { DeleteWorkflow, WorkflowMenu } from './workflow-menu.tsx'
@@ -24,25 +24,23 @@ const NOUN = { one: 'workflow', many: 'workflows' }
 const FILTERS: Filter[] = [
   { name: 'status', label: 'On or off', kind: 'choice', options: { active: 'On', disabled: 'Off' } },
   { name: 'trigger', label: 'Starts', kind: 'choice', options: TRIGGER_WORDS },
+  { name: 'failed', label: 'Failures', kind: 'choice', options: { true: 'Some executions failed', false: 'No execution failed' } },
 ]
 const LIVE_MS = 30_000
 const rowId = ({ id }: WorkflowItem) => id
 
-type CountName = keyof typeof COUNTED_STATUSES | 'executions'
+type CountColumn = { id: CountName; heading: string; width: string; from: 'md' | 'lg' | 'xl'; optional?: boolean }
 
 /** A number of executions opens them. */
-const countColumn = (
-  projectId: string,
-  { id: name, ...column }: { id: CountName; heading: string; width: string; from: 'md' | 'lg' },
-): Column<WorkflowItem> => ({
+const countColumn = (projectId: string, { id: name, ...column }: CountColumn): Column<WorkflowItem> => ({
   id: name,
   ...column,
   numeric: true,
-  cell: ({ id, _count }) => (
+  cell: ({ id, enteredSince, _count }) => (
     <Link
       to="/app/p/$projectId/workflows/$workflowId/executions"
       params={{ projectId, workflowId: id }}
-      search={name === 'executions' ? {} : { status: COUNTED_STATUSES[name] }}
+      search={filtersOfCount(name, enteredSince)}
       aria-label={`${formatCount(_count[name])} ${LABELS[name]}`}
       className={`relative z-10 rounded-sm hover:underline hover:underline-offset-4 ${name === 'failed' && _count.failed > 0 ? 'text-danger' : 'hover:text-accent'}`}
     >
@@ -50,7 +48,13 @@ const countColumn = (
     </Link>
   ),
 })
-const LABELS: Record<CountName, string> = { active: 'in it now', finished: 'finished', failed: 'failed', executions: 'executions' }
+const LABELS: Record<CountName, string> = {
+  active: 'in it now',
+  entered30Days: 'entered in 30 days',
+  finished: 'finished',
+  failed: 'failed',
+  executions: 'executions',
+}
 
 const columnsOf = (projectId: string, segments: Record<string, string>): Column<WorkflowItem>[] => [
   { id: 'name', heading: 'Name', sort: 'name', cell: ({ name }) => <span title={name}>{name}</span> },
@@ -70,9 +74,10 @@ const columnsOf = (projectId: string, segments: Record<string, string>): Column<
     },
   },
   countColumn(projectId, { id: 'active', heading: 'In it now', width: 'w-24', from: 'md' }),
-  countColumn(projectId, { id: 'finished', heading: 'Finished', width: 'w-24', from: 'lg' }),
+  countColumn(projectId, { id: 'entered30Days', heading: 'In 30 days', width: 'w-24', from: 'lg' }),
+  countColumn(projectId, { id: 'finished', heading: 'Finished', width: 'w-24', from: 'xl' }),
   countColumn(projectId, { id: 'failed', heading: 'Failed', width: 'w-20', from: 'md' }),
-  countColumn(projectId, { id: 'executions', heading: 'Executions', width: 'w-28', from: 'lg' }),
+  countColumn(projectId, { id: 'executions', heading: 'Executions', width: 'w-28', from: 'xl', optional: true }),
   {
     id: 'steps',
     heading: 'Steps',
