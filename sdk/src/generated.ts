@@ -1276,6 +1276,8 @@ export type WorkflowExecutionDetails = {
   event: unknown
   /** When it goes on at the latest. */
   dueAt: string | null
+  /** Name of the event that it waits for. */
+  awaits: string | null
   /** Null: the contact was deleted. */
   contact: {
     id: string
@@ -1323,6 +1325,8 @@ export type WorkflowExecutionItem = {
   version: number
   /** When it goes on at the latest. */
   dueAt: string | null
+  /** Name of the event that it waits for. */
+  awaits: string | null
   contact: {
     id: string
     email: string
@@ -1349,6 +1353,8 @@ export type WorkflowItem = {
   projectId: string
   createdAt: string
   updatedAt: string
+  /** The first of the last 30 days, today included, in UTC: `startedFrom` of the executions counted. */
+  enteredSince: string
   _count: {
     steps: number
     /** Without those that were deleted by age, as the other counts. */
@@ -1359,6 +1365,8 @@ export type WorkflowItem = {
     finished: number
     failed: number
     cancelled: number
+    /** Started since `enteredSince`. */
+    entered30Days: number
   }
 }
 
@@ -4237,6 +4245,10 @@ export interface Operations {
       limit?: number
       cursor?: string
       type?: 'entry' | 'exit'
+      /** The first day, in UTC. */
+      from?: string
+      /** The last day, in UTC. */
+      to?: string
     }
     headers: undefined
     body: undefined
@@ -5240,6 +5252,8 @@ export interface Operations {
       search?: string
       status?: 'active' | 'disabled'
       triggerType?: 'EVENT' | 'MANUAL' | 'SCHEDULE'
+      /** Only workflows with failed executions, or only those without. */
+      failed?: 'true' | 'false'
       /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */
@@ -5621,6 +5635,8 @@ export interface Operations {
       version: number
       /** Executions so far. */
       started: number
+      /** Without those that were deleted by age. */
+      executions: number
       steps: {
         stepId: string
         name: string

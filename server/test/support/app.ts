@@ -202,6 +202,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
   key_usage: sql`select '' as row where false`,
   job_workers: sql`select '' as row where false`,
   rollup_recounts: sql`select '' as row where false`,
+  workflow_days: sql`select '' as row where false`,
   workflow_figures: sql`
     select (project_id, workflow_id, subject_id, kind, sum(n))::text as row
     from (
@@ -210,6 +211,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
     group by project_id, workflow_id, subject_id, kind order by 1
   `,
   workflow_tallies: sql`select '' as row where false`,
+  workflows: sql`select (to_jsonb(w) - 'executions_counted_at' - 'days_counted_to')::text as row from workflows w order by 1`,
 }
 
 const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
