@@ -1,6 +1,7 @@
 import type { Contact, Query, Segment } from '@sterna/sdk'
 import { useParams } from '@tanstack/react-router'
 import { UsersRound } from 'lucide-react'
+import { EmptyLine } from '../../conditions/empty-line.tsx'
 import type { Filter } from '../../list/filters.ts'
 import { ListPage } from '../../list/list-page.tsx'
 import type { ListRequest } from '../../list/list-search.ts'
@@ -104,7 +105,8 @@ function Members({ segment }: { segment: Segment }) {
           </FirstRun>
         ) : (
           <FirstRun icon={UsersRound} title="No contact matches">
-            Contacts that match later become members at once. The condition shows which of its lines matches no contact.
+            {segment.condition && <EmptyLine condition={segment.condition} />}
+            Contacts that match later become members at once.
           </FirstRun>
         )
       }
