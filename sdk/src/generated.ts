@@ -5253,7 +5253,7 @@ export interface Operations {
       status?: 'active' | 'disabled'
       triggerType?: 'EVENT' | 'MANUAL' | 'SCHEDULE'
       /** Only workflows with failed executions, or only those without. */
-      failed?: 'true' | 'false'
+      failed?: boolean | 'true' | 'false'
       /** `name` or `createdAt` or `updatedAt`. Any other value counts as `createdAt`, the default. */
       sort?: string
       /** `asc` or `desc`. Any other value counts as `desc`, the default. */

@@ -170,7 +170,7 @@ describe('the history of a segment', () => {
     const dayOf = (daysAgo: number) => new Date(midnight - daysAgo * DAY).toISOString().slice(0, 10)
     const entries = [midnight, midnight - 6 * DAY, midnight - 6 * DAY - 1].map((time) => ({
       projectId: project.id,
-      id: lowestId(new Date(time)),
+      id: `${lowestId(new Date(time)).slice(0, 14)}${newId().slice(14)}`,
       name: 'segment.list.entry',
       contactId,
     }))

@@ -518,7 +518,8 @@ describe('the figures', () => {
     for (const [index, moment] of ['0', '1'].entries()) {
       const startedAt = sql`${enteredSince}::timestamp at time zone 'utc' - ${moment}::int * interval '1 millisecond'`
       await sql`
-        update workflow_executions set started_at = ${startedAt}, id = lowest_id(${startedAt}) where id = ${executions[index]!.id}
+        update workflow_executions set started_at = ${startedAt}, id = (left(lowest_id(${startedAt})::text, 14) || right(id::text, 22))::uuid
+        where id = ${executions[index]!.id}
       `.execute(sterna.db)
     }
     await sql`update workflows set created_at = now() - interval '1 year', days_counted_to = now() where id = ${id}`.execute(sterna.db)
