@@ -20,7 +20,7 @@ const Counts = z.object({
 export const WorkflowItem = z
   .object({
     ...WORKFLOW_FIELDS,
-    enteredSince: z.iso.date().describe('The first of the last 30 days, today included, in UTC: `startedFrom` of the executions counted.'),
+    enteredSince: z.string().describe('The first of the last 30 days, today included, in UTC: `startedFrom` of the executions counted.'),
     _count: Counts,
   })
   .meta({ id: 'WorkflowItem' })
