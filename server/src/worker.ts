@@ -57,10 +57,9 @@ import { segmentAccess } from './segments/selection.ts'
 import { startSweep } from './segments/sweep.ts'
 import { openStorage, type Storage } from './uploads/storage.ts'
 import { WIPERS } from './wipers.ts'
-import { compareWorkflowDays } from './workflows/days.ts'
+import { addUpFigures } from './workflows/add-up.ts'
 import { startWorkflowEngine } from './workflows/engine.ts'
 import { continueErasing } from './workflows/erase.ts'
-import { compareFigures, mergeFigures } from './workflows/figures.ts'
 import { continueFiring, startFirings } from './workflows/fire.ts'
 import { reactForWorkflows } from './workflows/react.ts'
 import { webhookTargetOf } from './workflows/webhook-target-of.ts'
@@ -108,7 +107,7 @@ const cronsFor = ({ db, config, log, secrets }: Deps): Cron[] => [
   { name: 'cron.housekeeping', match: '7 * * * *', run: () => runHousekeeping(db, log, config) },
   { name: 'cron.compact-counts', match: '* * * * *', run: () => transact(db, (tx) => compactCounts(tx)) },
   { name: 'cron.add-up-events', match: '* * * * *', run: () => transact(db, (tx) => mergeDeltas(tx)) },
-  { name: 'cron.add-up-workflows', match: '* * * * *', run: () => addUpFigures(db) },
+  { name: 'cron.add-up-workflows', match: '* * * * *', run: () => addUpFigures(db, log) },
   { name: 'cron.add-up-activities', match: '* * * * *', run: () => transact(db, (tx) => compactActivityCounts(tx)) },
   { name: 'cron.trim-domains', match: '11 * * * *', run: () => trimDomains(db) },
   { name: 'cron.recount-rollups', match: '23 * * * *', run: () => recountDueProjects(db, log) },
@@ -229,11 +228,4 @@ async function keepPartitions(db: Pool, log: Log, months: number) {
   await createPartitions(db, log)
   await dropOldEvents(db, log, { months })
   while ((await transact(db, (tx) => dropOldActivities(tx, { months, limit: 5_000 }))) > 0);
-}
-
-async function addUpFigures(db: Pool) {
-  // First: a comparison that fails must not keep tallies from being added up.
-  while ((await transact(db, (tx) => mergeFigures(tx))) > 0);
-  while ((await transact(db, (tx) => compareFigures(tx))) > 0);
-  while ((await transact(db, (tx) => compareWorkflowDays(tx))) > 0);
 }

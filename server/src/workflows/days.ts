@@ -29,8 +29,18 @@ export const addToDaysSql = (rows: RawBuilder<unknown>) => sql`
   group by 1, 2, 3 having sum(n) <> 0 order by 1, 2, 3
   on conflict (project_id, workflow_id, day) do update set started = d.started + excluded.started`
 
-/** Workflows of which a day is compared in one transaction. */
-const COMPARED = 10
+/** The next day of each workflow that is due. */
+const dueDays = (limit: number) => sql`
+  select project_id, id, ${startOfDay(sql`day`)} as first, ${startOfDay(sql`day + 1`)} as next
+  from (
+    select project_id, id,
+      ${utcDay(sql`greatest(days_counted_to, created_at, ${startOfDay(FIRST_KEPT_DAY)})`)} as day
+    from workflows where days_counted_to is null or days_counted_to < now() - interval '6 hours'
+    order by days_counted_to nulls first, project_id, id limit ${limit} for no key update skip locked
+  ) as w`
+
+const MARK_DAYS = sql`update workflows w set days_counted_to = least(now(), d.next) from due d where w.project_id = d.project_id and w.id = d.id`
+
 /** Longer than the limit of the pool: a day of 300,000 executions took 3 s on two busy cores. */
 const COMPARE_TIMEOUT_MS = 10_000
 
@@ -39,21 +49,13 @@ const COMPARE_TIMEOUT_MS = 10_000
  * time day by day from the first one that is kept; then the current day every six hours, and once after its end. One statement reads
  * executions, days and tallies, so it needs no lock against workers that count. Returns the number of workflows: 0 when none is due.
  */
-export const compareWorkflowDays = async (tx: Tx) => {
+export const compareWorkflowDays = async (tx: Tx, limit: number) => {
   await sql`set local statement_timeout = ${sql.lit(COMPARE_TIMEOUT_MS)}`.execute(tx)
   const { compared } = await one(
     tx,
     sql<{ compared: number }>`
-      with due as materialized (
-        select project_id, id, ${startOfDay(sql`day`)} as first, ${startOfDay(sql`day + 1`)} as next
-        from (
-          select project_id, id,
-            ${utcDay(sql`greatest(days_counted_to, created_at, ${startOfDay(FIRST_KEPT_DAY)})`)} as day
-          from workflows where days_counted_to is null or days_counted_to < now() - interval '6 hours'
-          order by days_counted_to nulls first, project_id, id limit ${COMPARED} for no key update skip locked
-        ) as w
-      ), marked as (
-        update workflows w set days_counted_to = least(now(), d.next) from due d where w.project_id = d.project_id and w.id = d.id
+      with due as materialized (${dueDays(limit)}
+      ), marked as (${MARK_DAYS}
       ), differences as (
         -- An id has the time of the node that made it: an hour covers the difference.
         select d.project_id, d.id as workflow_id, e.started_at as moment, 1 as n
@@ -73,6 +75,9 @@ export const compareWorkflowDays = async (tx: Tx) => {
   )
   return compared
 }
+
+/** The first day that is due is not compared. */
+export const skipWorkflowDay = (tx: Tx) => countAffected(tx, sql`with due as materialized (${dueDays(1)}) ${MARK_DAYS}`)
 
 export const dropOldWorkflowDays = (tx: Tx, limit: number) =>
   countAffected(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, many, one, type Tx } from '../db/index.ts'
+import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
 import { addToDaysSql, recentSql } from './days.ts'
 
 /** How an execution ends. The figure of the workflow, and by its status. */
@@ -107,23 +107,23 @@ export const HAS_FAILED = sql`(
     where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id and t.kind = 'failed'
   ) as failures)`
 
-/** Workflows whose figures are compared in one transaction. */
-const COMPARED = 10
+const dueFigures = (limit: number) => sql`
+  select project_id, id from workflows where executions_counted_at is null or executions_counted_at < now() - interval '1 day'
+  order by executions_counted_at nulls first, project_id, id limit ${limit} for no key update skip locked`
+
+const MARK_FIGURES = sql`update workflows w set executions_counted_at = now() from due d where w.project_id = d.project_id and w.id = d.id`
 
 /**
  * Compares the figures of workflows with their executions, each workflow once a day, and appends the difference: nodes of an earlier release
  * count no ends. One statement reads executions, figures and appended rows, so it needs no lock against workers that count. Returns the
  * number of workflows: 0 when none is due.
  */
-export const compareFigures = async (tx: Tx) => {
+export const compareFigures = async (tx: Tx, limit: number) => {
   const { compared } = await one(
     tx,
     sql<{ compared: number }>`
-      with due as materialized (
-        select project_id, id from workflows where executions_counted_at is null or executions_counted_at < now() - interval '1 day'
-        order by executions_counted_at nulls first, project_id, id limit ${COMPARED} for no key update skip locked
-      ), marked as (
-        update workflows w set executions_counted_at = now() from due d where w.project_id = d.project_id and w.id = d.id
+      with due as materialized (${dueFigures(limit)}
+      ), marked as (${MARK_FIGURES}
       ), actual as (
         select d.project_id, d.id, lower(e.status) as kind, count(*) as n
         from due d join workflow_executions e on e.project_id = d.project_id and e.workflow_id = d.id
@@ -152,3 +152,6 @@ export const compareFigures = async (tx: Tx) => {
   )
   return compared
 }
+
+/** The first workflow that is due is not compared. */
+export const skipFigures = (tx: Tx) => countAffected(tx, sql`with due as materialized (${dueFigures(1)}) ${MARK_FIGURES}`)

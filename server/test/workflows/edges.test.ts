@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { many, transact } from '../../src/db/index.ts'
+import { many, type Tx, transact } from '../../src/db/index.ts'
 import { recordEvents } from '../../src/events/record.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { compareDue } from '../../src/workflows/add-up.ts'
 import { compareWorkflowDays, dropOldWorkflowDays } from '../../src/workflows/days.ts'
 import { compareFigures, mergeFigures } from '../../src/workflows/figures.ts'
 import { issues } from '../support/answers.ts'
@@ -494,9 +496,9 @@ describe('the figures', () => {
     )
     await sql`update workflows set executions_counted_at = now() - interval '25 hours' where id = ${id}`.execute(sterna.db)
     expect((await project.counts(id)).active).toBe(3)
-    while (await transact(sterna.db, (tx) => compareFigures(tx)));
+    while (await transact(sterna.db, (tx) => compareFigures(tx, 10)));
     expect(await all()).toEqual(counted)
-    expect(await transact(sterna.db, (tx) => compareFigures(tx))).toBe(0)
+    expect(await transact(sterna.db, (tx) => compareFigures(tx, 10))).toBe(0)
   })
 
   test('of the last 30 days are those of a list by dates, also after a node that did not count days', async () => {
@@ -526,9 +528,9 @@ describe('the figures', () => {
     await sql`delete from workflow_days where workflow_id = ${id}`.execute(sterna.db)
     expect((await project.counts(id)).entered30Days).toBe(0)
     await sql`update workflows set days_counted_to = null where id = ${id}`.execute(sterna.db)
-    for (let left = 1_000; left > 0 && (await transact(sterna.db, (tx) => compareWorkflowDays(tx))) > 0; left--);
+    for (let left = 1_000; left > 0 && (await transact(sterna.db, (tx) => compareWorkflowDays(tx, 10))) > 0; left--);
     expect(await shown()).toBe(2)
-    expect(await transact(sterna.db, (tx) => compareWorkflowDays(tx))).toBe(0)
+    expect(await transact(sterna.db, (tx) => compareWorkflowDays(tx, 10))).toBe(0)
 
     const days = () => many(sterna.db, sql`select day from workflow_days where workflow_id = ${id}`)
     await sql`insert into workflow_days (project_id, workflow_id, day, started) values (${project.id}, ${id}, current_date - 40, 1)`.execute(
@@ -537,5 +539,27 @@ describe('the figures', () => {
     expect(await days()).toHaveLength(4)
     expect(await transact(sterna.db, (tx) => dropOldWorkflowDays(tx, 10))).toBe(1)
     expect(await days()).toHaveLength(3)
+  })
+
+  test('a workflow whose executions cannot be counted in time is skipped, and those after it are compared', async () => {
+    const isSlow = async (tx: Tx) => {
+      await sql`set local statement_timeout = 20`.execute(tx)
+      await sql`select pg_sleep(10)`.execute(tx)
+      return 1
+    }
+    let due = ['large', 'small', 'other']
+    const compared: string[] = []
+    const compare = async (tx: Tx, limit: number) => {
+      if (due.slice(0, limit).includes('large')) return isSlow(tx)
+      compared.push(...due.splice(0, limit))
+      return compared.length && due.length ? 1 : 0
+    }
+    await compareDue(sterna.db, createLog('silent'), {
+      compare,
+      async skip() {
+        due = due.slice(1)
+      },
+    })
+    expect([compared, due]).toEqual([['small', 'other'], []])
   })
 })
