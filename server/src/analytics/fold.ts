@@ -77,12 +77,13 @@ async function foldSome(tx: Tx, projectId: string): Promise<number> {
       with taken as (${takeFactsSql(projectId, ROWS)}
       ), facts as materialized (
         select ${FACT_COLUMNS}
-        from (select kind, unnest(email_ids) as email_id from taken) as t
-        -- One by one: with statistics from before a campaign, the planner would read all emails of its content for each fact.
-        cross join lateral (select * from emails where project_id = ${projectId} and id = t.email_id offset 0) as e
-        cross join lateral (select template_id from contents where project_id = ${projectId} and id = e.content_id offset 0) as c
+        from (select project_id, kind, unnest(email_ids) as email_id from taken) as t
+        -- One by one, and by the project of the row: of a constant project that is newer than the statistics, the planner would expect one
+        -- email and read all of them for each fact.
+        cross join lateral (select * from emails where project_id = t.project_id and id = t.email_id offset 0) as e
+        cross join lateral (select template_id from contents where project_id = t.project_id and id = e.content_id offset 0) as c
         left join lateral (
-          select * from email_hits where t.kind in ('machineOpened', 'machineClicked') and project_id = ${projectId} and email_id = e.id offset 0
+          select * from email_hits where t.kind in ('machineOpened', 'machineClicked') and project_id = t.project_id and email_id = e.id offset 0
         ) as h on true
         cross join lateral (select t.kind, ${factTimeSql(sql`t.kind`)} as at) as f
         where ${IS_COUNTED} and f.at is not null

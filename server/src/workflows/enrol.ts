@@ -60,23 +60,25 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
     tx,
     sql<{ id: string | null; contactId: string; refused: boolean }>`
       with given as materialized (
-        select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        -- As columns: of a constant workflow that is newer than the statistics, the planner would expect one execution and read all of them
+        -- for each contact.
+        select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, s.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
           as s(id uuid, "contactId" uuid, event jsonb, "eventId" uuid, context jsonb)
       ), allowed as materialized (
         select g.*, (
           select count(*) from workflow_executions e
-          where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.contact_id = g."contactId"
+          where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.contact_id = g."contactId"
             and e.created_at > now() - interval '1 hour') >= ${MAX_STARTS_PER_HOUR} as refused
         from given g
-        where exists (select from contacts c where c.project_id = ${projectId} and c.id = g."contactId")
+        where exists (select from contacts c where c.project_id = g.project_id and c.id = g."contactId" offset 0)
           and not exists (
             select from workflow_executions e
-            where e.project_id = ${projectId} and e.workflow_id = ${workflowId} and e.contact_id = g."contactId"
-              ${allowReentry ? sql`and (${IS_ACTIVE} or e.source_event_id = g."eventId")` : sql``})
-          ${allowReentry ? sql`` : sql`and not ${hasEnteredSql({ projectId, workflowId, contactId: sql`g."contactId"` })}`}
+            where e.project_id = g.project_id and e.workflow_id = g.workflow_id and e.contact_id = g."contactId"
+              ${allowReentry ? sql`and (${IS_ACTIVE} or e.source_event_id = g."eventId")` : sql``} offset 0)
+          ${allowReentry ? sql`` : sql`and not ${hasEnteredSql({ projectId: sql`g.project_id`, workflowId: sql`g.workflow_id`, contactId: sql`g."contactId"` })}`}
       ), started as (
         insert into workflow_executions (project_id, id, workflow_id, version, contact_id, current_step_id, context, event, source_event_id, once, arrived_at)
-        select ${projectId}, id, ${workflowId}, ${version}, "contactId", ${triggerId}, context, event, "eventId", ${!allowReentry},
+        select project_id, id, workflow_id, ${version}, "contactId", ${triggerId}, context, event, "eventId", ${!allowReentry},
           -- An event right after this one counts for the first wait.
           coalesce((event ->> 'createdAt')::timestamptz, now())
         from allowed where not refused
@@ -84,8 +86,8 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
         returning id, contact_id
       ), refusals as (
         insert into workflow_refusals as r (project_id, workflow_id, contact_id, hour, reason, count)
-        select ${projectId}::uuid, ${workflowId}::uuid, "contactId", date_trunc('hour', now()), 'too_many', count(*)
-        from allowed where refused group by "contactId" order by "contactId"
+        select project_id, workflow_id, "contactId", date_trunc('hour', now()), 'too_many', count(*)
+        from allowed where refused group by 1, 2, 3 order by 3
         on conflict (project_id, workflow_id, contact_id, hour, reason) do update set count = r.count + excluded.count
       )
       select id, contact_id as "contactId" from started
@@ -110,11 +112,11 @@ const hasEnteredSql = ({
   workflowId,
   contactId,
 }: {
-  projectId: string
-  workflowId: string
-  contactId: RawBuilder<unknown>
+  projectId: string | RawBuilder<unknown>
+  workflowId: string | RawBuilder<unknown>
+  contactId: string | RawBuilder<unknown>
 }) => sql`exists (
-  select from workflow_entries n where n.project_id = ${projectId} and n.workflow_id = ${workflowId} and n.contact_id = ${contactId})`
+  select from workflow_entries n where n.project_id = ${projectId} and n.workflow_id = ${workflowId} and n.contact_id = ${contactId} offset 0)`
 
 /** Why a contact cannot enter a workflow now; undefined if it can. */
 export async function findEntryRefusal(
@@ -126,7 +128,7 @@ export async function findEntryRefusal(
     db,
     sql<{ active: boolean; any: boolean; recent: number }>`
       select coalesce(bool_or(${IS_ACTIVE}), false) as active,
-        count(*) > 0 or ${hasEnteredSql({ projectId, workflowId: id, contactId: sql`${contactId}` })} as any,
+        count(*) > 0 or ${hasEnteredSql({ projectId, workflowId: id, contactId })} as any,
         count(*) filter (where e.created_at > now() - interval '1 hour')::int as recent
       from workflow_executions e where e.project_id = ${projectId} and e.workflow_id = ${id} and e.contact_id = ${contactId}
     `,

@@ -35,7 +35,7 @@ export const insertFactsSql = (kind: FactKind, emails: RawBuilder<unknown>) => s
   select "projectId", ${sql.lit(kind)}, array_agg(id) from (${emails}) as emails group by 1`
 
 /**
- * Takes up to `limit` rows of a project out of the table and returns (kind, email_ids). None while the project is being wiped. They are
+ * Takes up to `limit` rows of a project out of the table and returns (project_id, kind, email_ids). None while the project is being wiped. They are
  * chosen once, as an array: with the statistics of an empty table, the planner would repeat the search for each row.
  */
 export const takeFactsSql = (projectId: string, limit: number) => sql`
@@ -43,4 +43,4 @@ export const takeFactsSql = (projectId: string, limit: number) => sql`
     select id from email_facts where project_id = ${projectId}
       and not exists (select from project_wipes w where w.project_id = ${projectId})
     order by id limit ${limit}))
-  returning kind, email_ids`
+  returning project_id, kind, email_ids`
