@@ -18,8 +18,9 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
   const pool = new pg.Pool({
     connectionString: url,
     max,
-    // Every wait is bounded: a request that gets no connection within 2 s fails with 503.
-    connectionTimeoutMillis: 2_000,
+    // Every wait is bounded: a request that gets no connection in time fails with 503.
+    connectionTimeoutMillis: connectTimeoutOf(url),
+    // Parameters of the URL have precedence over these.
     statement_timeout: 5_000,
     lock_timeout: 2_000,
     idle_in_transaction_session_timeout: 10_000,
@@ -40,6 +41,11 @@ export function connect({ url, max, log }: { url: string; max: number; log: Log 
   pools.set(db, pool)
   return db
 }
+
+const CONNECT_TIMEOUT_MS = 2_000
+
+/** `connect_timeout` of the URL, in seconds as libpq reads it. pg reads it for single connections only, not for a pool. */
+const connectTimeoutOf = (url: string) => Number(new URLSearchParams(url.split('?')[1]).get('connect_timeout')) * 1000 || CONNECT_TIMEOUT_MS
 
 const pools = new WeakMap<Pool, pg.Pool>()
 

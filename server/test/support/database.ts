@@ -4,9 +4,15 @@ import { inject } from 'vitest'
 import { runSql } from './postgres.ts'
 
 const MAX_WAIT_MS = 40_000
+/** A busy machine may take seconds for what takes a moment otherwise, and a test must not fail by it. Milliseconds, the first in seconds. */
+const PATIENT =
+  'connect_timeout=60&lock_timeout=60000&statement_timeout=60000&query_timeout=90000&idle_in_transaction_session_timeout=90000'
 
-/** A migrated database, copied from the template; `empty` for tests that migrate it themselves. */
-export async function cloneDatabase({ empty = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {
+/**
+ * A migrated database, copied from the template; `empty` for tests that migrate it themselves. Whoever connects to it waits longer than the
+ * product does; `isPatient: false` for tests of those limits.
+ */
+export async function cloneDatabase({ empty = false, isPatient = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const { adminUrl } = inject('postgres')
   const name = `t_${randomBytes(8).toString('hex')}`
   const template = empty ? 'template1' : 'template_sterna'
@@ -14,7 +20,7 @@ export async function cloneDatabase({ empty = false } = {}): Promise<{ url: stri
   await retryWhileInUse(() => runSql(adminUrl, `create database ${name} template ${template} owner sterna strategy file_copy`))
   return {
     // As the role of the application: a statement that needs a superuser must fail in tests too.
-    url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?`),
+    url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?${isPatient ? `${PATIENT}&` : ''}`),
     async drop() {
       await runSql(adminUrl, `drop database if exists ${name} with (force)`)
     },
