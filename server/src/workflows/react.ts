@@ -73,12 +73,12 @@ async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
   const ended = await many(
     tx,
     sql<{ id: string }>`
-      with happened as (
-        -- Of several events of a name the last one counts.
-        select "contactId", "workflowId", jsonb_object_agg(name, event order by n) as events, array_agg(name) as names
+      with happened as materialized (
+        -- Of several events of a name the last one counts. The project is a column: see writeRecords.
+        select ${projectId}::uuid as project_id, "contactId", "workflowId", jsonb_object_agg(name, event order by n) as events, array_agg(name) as names
         from rows from (jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as ("contactId" uuid, "workflowId" uuid, name text, event jsonb))
           with ordinality as h("contactId", "workflowId", name, event, n)
-        group by 1, 2
+        group by 1, 2, 3
       )
       update workflow_executions e set
         -- Ids of events are in the order of their times: a delayed event takes the place of no later one.
@@ -89,7 +89,7 @@ async function endWaits(tx: Tx, projectId: string, happened: Happened[]) {
         due_at = case when ${ENDS_WAIT} then now() else e.due_at end,
         updated_at = now()
       from happened h
-      where e.project_id = ${projectId} and e.contact_id = h."contactId" and e.workflow_id = h."workflowId" and ${IS_ACTIVE}
+      where e.project_id = h.project_id and e.contact_id = h."contactId" and e.workflow_id = h."workflowId" and ${IS_ACTIVE}
         and exists (
           select from workflow_graphs g
           where g.project_id = e.project_id and g.workflow_id = e.workflow_id and g.version = e.version and g.uses -> 'awaited' ?| h.names)

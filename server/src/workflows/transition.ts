@@ -222,7 +222,10 @@ const MAX_INPUT = 2_000
 /** The config of the step, unless it is long: the graph has it. */
 const inputOf = (config: object) => (JSON.stringify(config).length <= MAX_INPUT ? config : null)
 
-/** A visit is inserted once: a second attempt at the same visit fails, and with it its effect. */
+/**
+ * A visit is inserted once: a second attempt at the same visit fails, and with it its effect. Here and below the project is a column: of a
+ * constant project that is newer than the statistics, the planner would expect one row and read all of them.
+ */
 async function writeRecords(tx: Tx, projectId: string, records: { record: StepRecord; isNew: boolean }[]) {
   const rows = (isNew: boolean) => records.filter((each) => each.isNew === isNew).map(({ record }) => record)
   const [added, continued] = [rows(true), rows(false)]
@@ -236,11 +239,13 @@ async function writeRecords(tx: Tx, projectId: string, records: { record: StepRe
     `.execute(tx)
   if (continued.length)
     await sql`
+      with records as materialized (
+        select ${projectId}::uuid as project_id, r.* from jsonb_to_recordset(${JSON.stringify(continued)}::jsonb) as r(
+          "executionId" uuid, visit int, status text, "scheduledFor" timestamptz, output jsonb, error text, "emailId" uuid, "isOver" boolean)
+      )
       update workflow_step_executions s set status = r.status, scheduled_for = coalesce(r."scheduledFor", s.scheduled_for),
         output = coalesce(r.output, s.output), error = r.error, email_id = r."emailId", completed_at = case when r."isOver" then now() end
-      from jsonb_to_recordset(${JSON.stringify(continued)}::jsonb) as r(
-        "executionId" uuid, visit int, status text, "scheduledFor" timestamptz, output jsonb, error text, "emailId" uuid, "isOver" boolean)
-      where s.project_id = ${projectId} and s.execution_id = r."executionId" and s.visit = r.visit
+      from records r where s.project_id = r.project_id and s.execution_id = r."executionId" and s.visit = r.visit
     `.execute(tx)
 }
 
@@ -251,14 +256,16 @@ async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
   const ended = await many(
     tx,
     sql<EndedExecution>`
+    with states as materialized (
+      select ${projectId}::uuid as project_id, n.* from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
+        id uuid, status text, "currentStepId" uuid, visits int, "arrivedAt" timestamptz, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
+        attempts int, "webhookHost" text, "exitReason" text, context jsonb, seen jsonb)
+    )
     update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits, arrived_at = n."arrivedAt",
       due_at = n."dueAt", awaits = n.awaits, deadline_at = n."deadlineAt", attempts = n.attempts, webhook_host = n."webhookHost",
       exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end,
       seen = case when ${ENDED} then '{}' else n.seen end
-    from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
-      id uuid, status text, "currentStepId" uuid, visits int, "arrivedAt" timestamptz, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
-      attempts int, "webhookHost" text, "exitReason" text, context jsonb, seen jsonb)
-    where e.project_id = ${projectId} and e.id = n.id
+    from states n where e.project_id = n.project_id and e.id = n.id
     returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
   `,
   )

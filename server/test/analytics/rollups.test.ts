@@ -24,7 +24,7 @@ vi.mock('../../src/lib/crash-point.ts', () => ({
   },
 }))
 
-const { sterna, newProject, newWorker, newCampaign, claimOf } = useOutbox()
+const { sterna, newProject, newWorker, newCampaign, claimOf, connectOnce } = useOutbox()
 let worker: Awaited<ReturnType<typeof newWorker>>
 beforeAll(async () => {
   worker = await newWorker()
@@ -259,5 +259,32 @@ describe('roll-ups of emails', () => {
     await sql`delete from project_wipes where project_id = ${projectId}`.execute(sterna.db)
     await foldFacts(sterna.db)
     expect(await many(sterna.db, sql`select sent from email_hours where project_id = ${projectId}`)).toEqual([{ sent: 1 }])
+  })
+
+  test('read each email once, also in a project that is newer than the statistics', async () => {
+    const before = await newProject()
+    await newCampaign({ projectId: before.id, fromDomain: before.domain, emails: 300 })
+    await sql`analyze emails`.execute(sterna.db)
+    const { id: projectId, domain } = await newProject()
+    const { campaignId } = await newCampaign({ projectId, fromDomain: domain, emails: 200 })
+    await sql`
+      with sent as (update emails set state = 'sent', sent_at = now() where project_id = ${projectId} and campaign_id = ${campaignId} returning id)
+      insert into email_facts (project_id, kind, email_ids) select ${projectId}, 'sent', array_agg(id) from sent
+    `.execute(sterna.db)
+    const session = connectOnce()
+    const rowsRead = async () => {
+      await sql`select pg_stat_force_next_flush()`.execute(session)
+      return one(
+        session,
+        sql<{
+          n: number
+        }>`select coalesce(sum(idx_tup_read), 0)::int as n from pg_stat_user_indexes where indexrelname = 'emails_by_content'`,
+      )
+    }
+    const { n } = await rowsRead()
+    await foldProject(session, projectId)
+    expect((await rowsRead()).n - n).toBeLessThan(1_000)
+    expect(await many(session, sql`select sent from email_hours where project_id = ${projectId}`)).toEqual([{ sent: 200 }])
+    await session.destroy()
   })
 })

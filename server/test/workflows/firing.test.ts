@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { one } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
+import { enrol } from '../../src/workflows/enrol.ts'
+import { getWorkflow } from '../../src/workflows/workflow.ts'
 import { useApp } from '../support/app.ts'
 import { eventually } from '../support/eventually.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
 const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
-/** More than three pages of 1,000. */
+/** More than six pages of 500. */
 const CONTACTS = 3_001
 
 test('a firing enrols every member of its segment once, also after pages without any', async () => {
@@ -38,4 +40,31 @@ test('a firing enrols every member of its segment once, also after pages without
   expect((await project.executions(id)).map(({ contact }) => contact.email).sort()).toEqual(
     [1, 1000, 1001, 3000, CONTACTS].map((n) => `c${n}@example.com`).sort(),
   )
+})
+
+test('who has entered is looked up by contact, also in a workflow that is newer than the statistics', async () => {
+  const project = await newWorkflowProject(sterna)
+  const sleeping = () => project.line([{ type: 'DELAY', config: { amount: 1, unit: 'days' } }])
+  const ids = (
+    await many(
+      sterna.db,
+      sql<{ id: string }>`
+        insert into contacts (project_id, id, email, subscribed)
+        select ${project.id}, gen_random_uuid(), 'n' || n || '@example.com', true from generate_series(1, 400) n returning id`,
+    )
+  ).map(({ id }) => id)
+  const enter = async (id: string, contactIds: string[]) =>
+    transact(sterna.db, async (tx) => {
+      const starts = contactIds.map((contactId) => ({ contactId }))
+      await enrol(tx, await getWorkflow(tx, { projectId: project.id, id }), starts)
+      return one(
+        tx,
+        sql<{ read: number }>`select idx_tup_fetch::int as read from pg_stat_xact_user_tables where relname = 'workflow_executions'`,
+      )
+    })
+  await enter((await sleeping()).id, ids)
+  await sql`analyze workflow_executions`.execute(sterna.db)
+  const { id } = await sleeping()
+  await enter(id, ids.slice(0, 200))
+  expect((await enter(id, ids)).read).toBeLessThan(5_000)
 })
