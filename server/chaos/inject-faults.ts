@@ -13,6 +13,8 @@ type Fault = {
   inject: () => Promise<unknown>
   /** API clients need not notice it. */
   unnoticed?: boolean
+  /** Its effect goes on while the next faults are injected. */
+  isLong?: boolean
 }
 export type Faults = Record<string, Fault>
 
@@ -55,14 +57,17 @@ export async function injectFaults({ faults, count, random, counts, calmMs, unti
   }
 }
 
-/** Every kind in proportion to its weight, in random order. A short run has each kind once and, by weight, as many more as it has room for. */
+/**
+ * Every kind in proportion to its weight, in random order. A short run has each kind once and, by weight, as many more as it has room for.
+ * It begins with the long ones: otherwise it would often end by waiting for one of them.
+ */
 function planFaults(faults: Faults, count: number, random: Random) {
   const kinds = Object.keys(faults)
   const repeated = Object.entries(faults).flatMap(([kind, { weight }]) => Array<string>(weight - 1).fill(kind))
   const round = kinds.length + repeated.length
-  if (count < round) {
+  if (count <= round) {
     const some = [...random.shuffle(kinds), ...random.shuffle(repeated)].slice(0, count)
-    return random.shuffle(some)
+    return random.shuffle(some).toSorted((a, b) => Number(faults[b]!.isLong ?? false) - Number(faults[a]!.isLong ?? false))
   }
   const rounds = Array.from({ length: Math.ceil(count / round) }, () => random.shuffle([...kinds, ...repeated]))
   return rounds.flat().slice(0, count)

@@ -73,9 +73,9 @@ export function mailFaults(
       ...onWorkers,
       inject: async () => killAt(await someWorker(), random.pick(places)),
     },
-    'freeze of a worker': { weight: 1, ...onWorkers, inject: freeze },
-    'freeze of a worker at its mark': { weight: 2, ...onWorkers, inject: () => freezeAt('marked') },
-    'freeze of a worker before its mark': { weight: 1, ...onWorkers, inject: () => freezeAt('body-sent') },
+    'freeze of a worker': { weight: 1, ...onWorkers, isLong: true, inject: freeze },
+    'freeze of a worker at its mark': { weight: 2, ...onWorkers, isLong: true, inject: () => freezeAt('marked') },
+    'freeze of a worker before its mark': { weight: 1, ...onWorkers, isLong: true, inject: () => freezeAt('body-sent') },
     'SIGTERM of a worker': { weight: 2, ...onWorkers, inject: async () => (await someWorker()).signal('SIGTERM') },
     'kill -9 of an API node, and again at a crash point': {
       weight: 1,

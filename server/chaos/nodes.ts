@@ -93,8 +93,10 @@ export async function startCluster({
     home = findHome(folder)!
     const { url } = (await attachEmbedded(folder))!
     if (!commitsAreFast) await slowCommits(url)
-    const api = single ? main : await keep('api', { ROLE: 'api', DATABASE_URL: url })
-    const workers = await Promise.all(names.map((name) => keep(name, { ROLE: 'worker', DATABASE_URL: url }, worker)))
+    const [api, ...workers] = await Promise.all([
+      single ? main : keep('api', { ROLE: 'api', DATABASE_URL: url }),
+      ...names.map((name) => keep(name, { ROLE: 'worker', DATABASE_URL: url }, worker)),
+    ])
     const cluster = {
       main,
       api,

@@ -43,14 +43,14 @@ const UNDELIVERABLE: Record<string, { reply: string; untilTheEnd: boolean }> = {
   full: { reply: '452 4.2.2 Mailbox full', untilTheEnd: false },
 }
 
-export async function relayUnderFaults(plan: Plan) {
+export async function relayUnderFaults({ perSecond = PER_SECOND, ...plan }: Plan & { perSecond?: number }) {
   const relay = await startRelay()
   const forgiving = setUpUndeliverable(relay)
   try {
     const bursts: string[] = []
     let faultsAreOver: () => Promise<unknown> = async () => {}
     const { broken, ...run } = await runUnderFaults<RelayCall, SendAck>(plan, {
-      perSecond: PER_SECOND,
+      perSecond,
       flow: FLOW,
       start: () => startCluster({ env: { SMTP_URL: relay.url, PUBLIC_URL }, workers: WORKERS }),
       faults(cluster, random) {

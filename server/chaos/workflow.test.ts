@@ -4,8 +4,8 @@ import { readSeed } from './random.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
 /** Every kind of `FEW`, as often as its weight says. */
-const FAULTS = 8
-const CONTACTS = 120
+const FAULTS = 5
+const CONTACTS = 80
 const seed = readSeed()
 
 afterAll(destroyClusters)

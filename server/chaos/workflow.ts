@@ -40,8 +40,8 @@ const PLACES = ['executions-advanced', 'reactions-applied', 'claimed', 'marked',
 /** A worker does not live long enough for the usual number of passes: there is a kill every second. */
 const LAST_PASS = 15
 const FEW: Record<string, number> = {
-  'kill -9 of a worker': 3,
-  'kill -9 of a worker, and again at a crash point': 4,
+  'kill -9 of a worker': 1,
+  'kill -9 of a worker, and again at a crash point': 3,
   'kill -9 of a busy PostgreSQL backend': 1,
 }
 const END_MS = 180_000

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../support/launch-browser.ts'
 import { startSterna } from '../support/process.ts'
 
@@ -11,21 +11,27 @@ const document: { paths: Record<string, object> } = JSON.parse(readFileSync(new 
 
 let sterna: Awaited<ReturnType<typeof startSterna>>
 let browser: Browser
+/** One page for all tests: loading it takes seconds. */
+let page: Page
+let request: BrowserContext['request']
+/** Console errors, violations of the policy of the page, failed requests, and requests to other hosts. */
+const problems: string[] = []
 
 beforeAll(async () => {
   ;[sterna, browser] = await Promise.all([startSterna(), launchBrowser()])
+  await openPage()
 })
+afterEach(() => expect(problems.splice(0)).toEqual([]))
 afterAll(async () => {
   await browser?.close()
   await sterna?.stop()
 })
 
-/** A page that records console errors, violations of its policy, failed requests, and requests to other hosts. */
 async function openPage() {
   const context = await browser.newContext({ baseURL: sterna.url, reducedMotion: 'reduce' })
   context.setDefaultTimeout(30_000)
-  const page = await context.newPage()
-  const problems: string[] = []
+  request = context.request
+  page = await context.newPage()
   page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) problems.push(message.text())
@@ -38,38 +44,41 @@ async function openPage() {
   page.on('response', (response) => {
     if (response.status() >= 400) problems.push(`${response.status()}: ${response.url()}`)
   })
-  return { page, problems, request: context.request }
+  await showPage()
 }
 
-const operations = (page: Page) => page.locator('.opblock')
-const operationsInSight = (page: Page) =>
-  operations(page).evaluateAll((blocks) =>
+async function showPage() {
+  await page.goto('/docs')
+  await operations().first().waitFor()
+}
+
+const operations = () => page.locator('.opblock')
+const operationsInSight = () =>
+  operations().evaluateAll((blocks) =>
     blocks.map((block) => {
       const [, method] = /opblock-(get|post|put|patch|delete)/.exec(block.className) ?? []
       return `${method} ${block.querySelector('[data-path]')?.getAttribute('data-path')}`
     }),
   )
-const operation = (page: Page, method: string, path: string) =>
-  page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) })
+const operation = (method: string, path: string) => page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) })
 
 /** By half a screen; at the end, back to the top. */
-const scrollOn = (page: Page) =>
+const scrollOn = () =>
   page.evaluate(`
     const isEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 1
     scrollTo(0, isEnd ? 0 : scrollY + innerHeight / 2)
   `)
 
-const search = (page: Page, words: string) => page.getByLabel('Search operations').fill(words)
+const search = (words: string) => page.getByLabel('Search operations').fill(words)
 
 /** Finds an operation, calls it, and returns the status and body that the page shows. */
-async function tryOut(page: Page, name: string, method: string, path: string) {
-  await operations(page).first().waitFor()
-  const before = (await operationsInSight(page)).join()
-  await search(page, name)
+async function tryOut(name: string, method: string, path: string) {
+  const before = (await operationsInSight()).join()
+  await search(name)
   // Until the search is applied: it would close an operation that is opened before.
   const isApplied = (inSight: string[]) => inSight.includes(`${method} ${path}`) && inSight.join() !== before
-  await expect.poll(async () => isApplied(await operationsInSight(page))).toBe(true)
-  const block = operation(page, method, path)
+  await expect.poll(async () => isApplied(await operationsInSight())).toBe(true)
+  const block = operation(method, path)
   await block.locator('.opblock-summary-control').click()
   await block.getByRole('button', { name: 'Execute' }).click()
   const response = block.locator('.live-responses-table .response')
@@ -78,7 +87,7 @@ async function tryOut(page: Page, name: string, method: string, path: string) {
 }
 
 /** What axe finds serious or critical, such as text that is hard to read or a field without a name. */
-async function seriousViolations(page: Page) {
+async function seriousViolations() {
   await page.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -87,77 +96,65 @@ async function seriousViolations(page: Page) {
 
 describe('the page', () => {
   test('shows every operation to a reader who scrolls, from its own origin only, without an error', async () => {
-    const { page, problems } = await openPage()
-    await page.goto('/docs')
-    await operations(page).first().waitFor()
     const all = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
     // The page makes only the operations that can be seen.
     const seen = new Set<string>()
     await expect
       .poll(
         async () => {
-          for (const each of await operationsInSight(page)) seen.add(each)
-          await scrollOn(page)
+          for (const each of await operationsInSight()) seen.add(each)
+          await scrollOn()
           return [...seen].sort()
         },
         { interval: 20 },
       )
       .toEqual(all.sort())
     expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/sign-in')
-    expect(problems).toEqual([])
   })
 
   test('finds operations by the words of their name, path, method and section', async () => {
-    const { page, problems } = await openPage()
-    await page.goto('/docs')
     const found = async (words: string, expected: string[]) => {
-      await search(page, words)
-      await expect.poll(async () => (await operationsInSight(page)).sort()).toEqual(expected)
+      await search(words)
+      await expect.poll(async () => (await operationsInSight()).sort()).toEqual(expected)
     }
     await found('v1 send an email', ['post /v1/send'])
     await found('  POST    lookup ', ['post /contacts/lookup'])
     await found('templates duplicate', ['post /templates/{id}/duplicate'])
     await found('no such operation', [])
-    expect(problems).toEqual([])
-  })
-
-  test('calls the API for the project that the signed-in user chooses', async () => {
-    const { page, problems, request } = await openPage()
-    await request.post('/auth/signup', { data: { email: 'ada@example.com', password: PASSWORD } })
-    for (const name of ['First', 'Second']) {
-      const project = await (await request.post('/users/@me/projects', { data: { name } })).json()
-      await request.post('/contacts', { data: { email: `${name}@example.com` }, headers: { 'x-project-id': project.id } })
-    }
-    await page.goto('/docs')
-    await page.getByLabel('Try requests out in').selectOption('Second')
-    const answer = await tryOut(page, 'list contacts', 'get', '/contacts')
-    expect(answer.status).toContain('200')
-    expect(answer.text).toContain('second@example.com')
-    expect(answer.text).not.toContain('first@example.com')
-    expect(page.url()).toMatch(/\?project=[0-9a-f-]{36}#\/Contacts\/getContacts$/)
-    await page.emulateMedia({ colorScheme: 'dark' })
-    expect(await seriousViolations(page)).toEqual([])
-    expect(problems).toEqual([])
   })
 
   test('calls the API with a key, which is not stored', async () => {
-    const { page, problems, request } = await openPage()
     await request.post('/auth/signup', { data: { email: 'grace@example.com', password: PASSWORD } })
     const { secret } = await (await request.post('/users/@me/projects', { data: { name: 'Keys' } })).json()
     await request.post('/contacts', { data: { email: 'by-key@example.com' }, headers: { authorization: `Bearer ${secret}` } })
     await page.context().clearCookies()
-    await page.goto('/docs')
     await page.getByRole('button', { name: 'Authorize' }).first().click()
     const dialog = page.locator('.auth-container', { hasText: 'secretKey' })
     await dialog.getByRole('textbox').fill(secret)
     await dialog.getByRole('button', { name: 'Apply credentials' }).click()
     await page.getByRole('button', { name: 'Close' }).first().click()
-    const answer = await tryOut(page, 'list contacts', 'get', '/contacts')
+    const answer = await tryOut('list contacts', 'get', '/contacts')
     expect(answer.status).toContain('200')
     expect(answer.text).toContain('by-key@example.com')
     const stored = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
     expect(stored).not.toContain(secret)
-    expect(problems).toEqual([])
+  })
+
+  test('calls the API for the project that the signed-in user chooses', async () => {
+    await request.post('/auth/signup', { data: { email: 'ada@example.com', password: PASSWORD } })
+    for (const name of ['First', 'Second']) {
+      const project = await (await request.post('/users/@me/projects', { data: { name } })).json()
+      await request.post('/contacts', { data: { email: `${name}@example.com` }, headers: { 'x-project-id': project.id } })
+    }
+    await showPage()
+    await page.getByLabel('Try requests out in').selectOption('Second')
+    const answer = await tryOut('list contacts', 'get', '/contacts')
+    expect(answer.status).toContain('200')
+    expect(answer.text).toContain('second@example.com')
+    expect(answer.text).not.toContain('first@example.com')
+    expect(page.url()).toMatch(/\?project=[0-9a-f-]{36}#\/Contacts\/getContacts$/)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await seriousViolations()).toEqual([])
   })
 })
 
