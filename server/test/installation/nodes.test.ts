@@ -166,7 +166,8 @@ describe('starting and stopping', () => {
     expect(await once(refused, 'error').then(() => 'refused')).toBe('refused')
   })
 
-  test.each([
+  // Each is a process that reads its settings and ends.
+  test.concurrent.each([
     ['a port that is taken', (node: Running) => ({ PORT: new URL(node.url).port }), /Port \d+ on 127\.0\.0\.1 is in use/],
     ['another SECRET_KEY', () => ({ SECRET_KEY: 'another secret key, also long enough' }), /SECRET_KEY is not the one/],
     ['a bad value', () => ({ ROLE: 'boss' }), /ROLE: /],
