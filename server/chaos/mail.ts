@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connect, one } from '../src/db/index.ts'
 import { isId } from '../src/lib/id.ts'
@@ -102,6 +103,7 @@ type Db = ReturnType<typeof connect>
 /** Makes deferred emails due at once. */
 const untilSettled = (db: Db, projectId: string) =>
   until('every email has ended', SETTLE_MS, async () => {
+    await sleep(100)
     await sql`update emails set due_at = now() where project_id = ${projectId} and state = 'deferred' and due_at > now()`.execute(db)
     const { open } = await one(
       db,

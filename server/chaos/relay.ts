@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { connect, many, one } from '../src/db/index.ts'
 import { every } from '../src/lib/every.ts'
@@ -162,7 +163,10 @@ const shortenWaits = (db: Db) =>
 
 const untilSettled = async (db: Db) => {
   try {
-    await until('every email has ended', SETTLE_MS, async () => (await countOpen(db)) === 0)
+    await until('every email has ended', SETTLE_MS, async () => {
+      await sleep(100)
+      return (await countOpen(db)) === 0
+    })
   } catch (err) {
     throw new Error(`${(err as Error).message}; ${await describeOpen(db)}`)
   }

@@ -58,7 +58,7 @@ describe('claiming', () => {
     await startWorker()
     await until('the campaign runs', () => bulk() > 200)
     const before: number[] = []
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < 20; round++) {
       const [id] = await send(addresses('ok', 1), { from: `hi@${domain}`, key: other.sk })
       const accepted = sink.messages.length
       await until('it arrives', () => copiesOf(id!).length)
@@ -66,6 +66,6 @@ describe('claiming', () => {
     }
     before.sort((a, b) => a - b)
     expect(bulk()).toBeLessThan(10_000)
-    expect(before[48], `p50 ${before[25]}, most ${before[49]} of the campaign went first`).toBeLessThanOrEqual(MAY_GO_FIRST)
+    expect(before[18], `p50 ${before[10]}, most ${before[19]} of the campaign went first`).toBeLessThanOrEqual(MAY_GO_FIRST)
   })
 })
