@@ -35,7 +35,7 @@ type Plan = {
 const NEIGHBOURS = ['alpha', 'beta', 'gamma']
 const PER_SECOND = 30
 const BIG_DATA = 200_000
-const BIG_BATCH = 50
+const BIG_BATCH = 10
 /** An email that takes longer was held back by a pause of the whole installation. */
 const ARRIVES_MS = 20_000
 const MEASURED_MS = 120_000
