@@ -35,7 +35,8 @@ const dueDays = (limit: number) => sql`
   from (
     select project_id, id,
       ${utcDay(sql`greatest(days_counted_to, created_at, ${startOfDay(FIRST_KEPT_DAY)})`)} as day
-    from workflows where days_counted_to is null or days_counted_to < now() - interval '6 hours'
+    from workflows
+    where days_counted_to is null or days_counted_to < now() - interval '6 hours' or days_counted_to = ${startOfDay(utcDay(sql`now()`))}
     order by days_counted_to nulls first, project_id, id limit ${limit} for no key update skip locked
   ) as w`
 
@@ -46,7 +47,7 @@ const COMPARE_TIMEOUT_MS = 10_000
 
 /**
  * Compares a day of workflows with their executions, and corrects it by the difference: nodes of an earlier release count no days. The first
- * time day by day from the first one that is kept; then the current day every six hours, and once after its end. One statement reads
+ * time day by day from the first one that is kept to today; then the current day every six hours, and once after its end. One statement reads
  * executions, days and tallies, so it needs no lock against workers that count. Returns the number of workflows: 0 when none is due.
  */
 export const compareWorkflowDays = async (tx: Tx, limit: number) => {

@@ -25,7 +25,7 @@ let db: Pool
 const stops: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
-  database = await cloneDatabase()
+  database = await cloneDatabase({ isPatient: false })
   db = connect({ url: database.url, max: 20, log })
 })
 afterEach(async () => {

@@ -16,6 +16,7 @@ import { times } from '../support/times.ts'
 /** Opens and clicks that wait for others of their email, until a test records them. */
 const held = new Set<() => Promise<void>>()
 const sterna = useApp({
+  isPatient: false,
   env: { RATE_LIMIT_PER_MINUTE: '0', TRUST_PROXY: '127.0.0.1' },
   holdBack: (release) => {
     held.add(release)

@@ -24,12 +24,12 @@ export type Answer = { status: number; headers: LightMyRequestResponse['headers'
 export type Call = { body?: unknown; cookie?: string | undefined; key?: string | undefined; headers?: Record<string, string> }
 
 /** One database and one app for a test file. Call at the top level; the fields are set before the first test. */
-export function useApp(building: Building = {}) {
+export function useApp({ isPatient = true, ...building }: Building & { isPatient?: boolean } = {}) {
   const sterna = {} as Sterna & { url: string }
   let close = async () => {}
 
   beforeAll(async () => {
-    const database = await cloneDatabase()
+    const database = await cloneDatabase({ isPatient })
     const started = await startApp(database.url, building)
     Object.assign(sterna, started.sterna, { url: database.url })
     close = async () => {

@@ -20,7 +20,7 @@ export async function cloneDatabase({ empty = false, isPatient = true } = {}): P
   await retryWhileInUse(() => runSql(adminUrl, `create database ${name} template ${template} owner sterna strategy file_copy`))
   return {
     // As the role of the application: a statement that needs a superuser must fail in tests too.
-    url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?${isPatient ? `${PATIENT}&` : ''}`),
+    url: adminUrl.replace('//postgres:', '//sterna:').replace('@/postgres?', `@/${name}?`) + (isPatient ? `&${PATIENT}` : ''),
     async drop() {
       await runSql(adminUrl, `drop database if exists ${name} with (force)`)
     },
