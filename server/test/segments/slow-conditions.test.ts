@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { times } from '../support/times.ts'
 import { all, filter, newSegmentProject } from './segment-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, isPatient: false })
 
 const CONTACTS = 40
 /** The number of contacts as counted. The sample of so many includes all that exist, and stands for more. */
