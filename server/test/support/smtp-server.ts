@@ -145,6 +145,8 @@ export async function startSmtpServer(options: Options = {}) {
       if (stopAtData) socket.pause()
       return reply(socket, '354 Go on')
     }
+    // It offers no encryption. Taken for accepted, the client would wait for a handshake until its time is over.
+    if (verb === 'STARTTLS') return reply(socket, '502 5.5.1 Command not implemented')
     reply(socket, '250 2.0.0 Ok')
   }
 
