@@ -85,8 +85,6 @@ export async function visitPage(page: Page, path: string): Promise<number> {
 export const shapeOf = (path: string) => path.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '*')
 
 const QUIET_DEADLINE_MS = 40_000
-/** Poll interval while requests are under way. */
-const REQUESTS_MS = 20
 
 async function settle(page: Page) {
   await page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' })
@@ -102,6 +100,9 @@ async function settle(page: Page) {
     )
     if (requests.size === 0) return
     if (Date.now() > deadline) throw new Error(`still loading: ${[...requests].map((request) => request.url()).join(' ')}`)
-    await new Promise((resolve) => setTimeout(resolve, REQUESTS_MS))
+    await page
+      .context()
+      .waitForEvent('requestfinished', { timeout: 200 })
+      .catch(() => undefined)
   }
 }
