@@ -103,6 +103,11 @@ test('a campaign is composed, checked, sent, watched, resent to the failed, and 
 
   await counted({ clickedCount: 1, status: 'SENT' })
   await page.reload()
+  const opened = page.context().waitForEvent('page')
+  await page.frameLocator('iframe[title="Clicks on May news"]').getByText('1 · 100%', { exact: true }).click()
+  const people = await opened
+  await expect.poll(() => rows(people).count()).toBe(1)
+  await people.close()
   await page.getByRole('link', { name: '1 person that clicked https://example.com' }).click()
   await expect.poll(() => rows(page).count()).toBe(1)
   await page.getByRole('link', { name: 'Results' }).click()

@@ -9,18 +9,28 @@ type MessageFrameProps = {
   dark?: boolean
   /** Takes the height of its container. */
   fill?: boolean
+  /** A click on a link may open a tab, for a page with links of ours. */
+  opensTabs?: boolean
 }
 
 /**
  * An email as a mail program shows it. The page has an origin of its own, without scripts: it reaches nothing of the dashboard. It stays
  * white unless dark is asked for, whatever the theme of the dashboard: the colour scheme of a frame is what its page sees.
  */
-export function MessageFrame({ title, url, images = false, phone = false, dark = false, fill = false }: MessageFrameProps) {
+export function MessageFrame({
+  title,
+  url,
+  images = false,
+  phone = false,
+  dark = false,
+  fill = false,
+  opensTabs = false,
+}: MessageFrameProps) {
   return (
     <iframe
       title={title}
       src={images ? url : `${url}?images=off`}
-      sandbox=""
+      sandbox={opensTabs ? 'allow-popups allow-popups-to-escape-sandbox' : ''}
       referrerPolicy="no-referrer"
       style={{ colorScheme: dark ? 'dark' : 'light' }}
       className={`${fill ? 'h-full' : 'h-[32rem] max-h-[75vh]'} ${fill && !phone ? '' : 'rounded-md border border-line'} ${dark ? 'bg-[#121212]' : 'bg-white'} ${phone ? 'mx-auto block w-[375px] max-w-full' : 'w-full'}`}

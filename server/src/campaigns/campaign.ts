@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ConditionTree } from '../conditions/schema.ts'
 import { type Db, maybeOne } from '../db/index.ts'
+import { SLOWDOWNS, slowdownsSql } from '../delivery/outbox/slowdowns.ts'
 import { derivedPauseSql } from '../delivery/outbox/streams.ts'
 import { Timestamp } from '../http/validate.ts'
 import { fail } from '../lib/errors.ts'
@@ -13,7 +14,16 @@ export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number]
 export const AUDIENCE_TYPES = ['ALL', 'SEGMENT', 'FILTERED'] as const
 
 /** The first three are stored and need a resume; the others follow from the state of the project, the provider and the domain. */
-const PAUSED_REASONS = ['person', 'spike', 'billing_limit', 'project_disabled', 'provider', 'domain'] as const
+const PAUSED_REASONS = [
+  'person',
+  'spike',
+  'billing_limit',
+  'project_disabled',
+  'provider_quota',
+  'provider',
+  'domain',
+  'domain_paused',
+] as const
 
 const time = Timestamp.nullable()
 /** A stored tree, which is valid. */
@@ -54,7 +64,18 @@ export const Campaign = z
     pausedReason: z
       .enum(PAUSED_REASONS)
       .nullable()
-      .describe('`person`, `spike` and `billing_limit` need a resume; `provider`, `domain` and `project_disabled` end by themselves.'),
+      .describe(
+        '`person`, `spike` and `billing_limit` need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used ' +
+          'up), `provider` (it accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), ' +
+          '`project_disabled`.',
+      ),
+    slowedBy: z
+      .array(z.enum(SLOWDOWNS))
+      .describe(
+        'Why it is sent no faster: `provider_rate` (the provider accepts no more emails a second), `installation_rate` (the limit that this ' +
+          'installation has set itself), both shared by all projects, or `recipient_domains` (receivers asked for fewer emails at a time). Empty ' +
+          'unless it is being sent.',
+      ),
     totalRecipients: z.int().describe('Grows while the audience is being frozen.'),
     sentCount: z.int(),
     deliveredCount: z.int(),
@@ -90,13 +111,15 @@ export type CampaignRow = Omit<CampaignJson, (typeof TIMES)[number] | 'audienceC
 const PAUSED_REASON = sql`case when c.status = 'SENDING' then
   coalesce(c.paused_reason, ${derivedPauseSql({ projectId: sql`c.project_id`, domain: sql`split_part(c.from_address, '@', 2)` })}) end`
 
+const SLOWED_BY = sql`case when c.status = 'SENDING' then ${slowdownsSql({ projectId: sql`c.project_id`, streamId: sql`c.id` })} else '{}' end`
+
 export const CAMPAIGN_COLUMNS = sql`
   c.id, c.name, c.description, c.subject, c.body, c.preview_text as "previewText", c.from_address as "from", c.from_name as "fromName",
   c.reply_to as "replyTo", c.type, c.status, c.audience_type as "audienceType", c.segment_id as "segmentId",
   (select jsonb_build_object('id', s.id, 'name', s.name) from segments s where s.project_id = c.project_id and s.id = c.segment_id) as segment,
   c.audience_condition as "audienceCondition", c.template_id as "templateId", c.rate_per_minute as "ratePerMinute",
   c.scheduled_for as "scheduledFor", c.started_at as "startedAt", c.started_by as "startedBy", c.sent_at as "sentAt",
-  c.paused_at as "pausedAt", ${PAUSED_REASON} as "pausedReason", c.total_recipients as "totalRecipients", c.sent_count as "sentCount",
+  c.paused_at as "pausedAt", ${PAUSED_REASON} as "pausedReason", ${SLOWED_BY} as "slowedBy", c.total_recipients as "totalRecipients", c.sent_count as "sentCount",
   c.delivered_count as "deliveredCount", c.opened_count as "openedCount", c.clicked_count as "clickedCount",
   c.machine_opened_count as "machineOpenedCount", c.machine_clicked_count as "machineClickedCount", c.bounced_count as "bouncedCount",
   c.complained_count as "complainedCount", c.unsubscribed_count as "unsubscribedCount", c.failed_count as "failedCount",

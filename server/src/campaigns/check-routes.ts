@@ -1,17 +1,21 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { sendTestEmail, TestEmailAnswer } from '../delivery/emails/test-email.ts'
+import { frameSchema, readFrameToken, sendFrame } from '../http/preview-frame.ts'
 import { createQuotaCounter } from '../http/quotas.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address } from '../http/validate.ts'
+import { notFound } from '../lib/errors.ts'
+import { findPreviewPage } from '../templates/preview-pages.ts'
 import { getCampaign } from './campaign.ts'
+import { ClicksPreview, previewClicks } from './clicks-preview.ts'
 import { contentOfCampaign } from './content.ts'
 import { CampaignLink, listLinks } from './links.ts'
 import { Preflight, preflightCampaign } from './preflight.ts'
 import { CampaignParam } from './routes.ts'
 
 /** What one looks at before and after a campaign is sent. */
-export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond } }: Deps) {
+export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRatePerSecond: ratePerSecond, publicUrl } }: Deps) {
   const tags = ['Campaigns']
   const config = { caller: 'project' as const }
   const quotas = createQuotaCounter(db, secrets)
@@ -74,4 +78,26 @@ export function campaignCheckRoutes(app: App, { db, secrets, config: { sendRateP
     },
     async (req) => ({ data: await listLinks(db, await find(req)) }),
   )
+
+  app.post(
+    '/campaigns/:id/links/preview',
+    {
+      config: { ...config, slowRead: true, onlyReads: true },
+      schema: {
+        tags,
+        summary: 'Show the clicks of a campaign on its email',
+        description:
+          'Renders the email for a made-up recipient, with a label at each tracked link: the people that clicked it, and their share. A link that ' +
+          'is at several places has one figure.',
+        params: CampaignParam,
+        response: { 200: ClicksPreview },
+      },
+    },
+    async (req) => previewClicks({ db, secrets, publicUrl }, await find(req)),
+  )
+
+  app.get('/preview/clicks/:token', { config: { caller: 'anyone' }, schema: frameSchema }, async (req, reply) => {
+    const page = await findPreviewPage(db, readFrameToken(secrets, 'clicks', req.params.token))
+    return sendFrame(reply, page?.html ?? notFound('preview', req.params.token), { ...req.query, opensTabs: true })
+  })
 }

@@ -50,6 +50,14 @@ export function addUnclicked(clicked: CampaignLinkJson[], body: string): Campaig
   return [...clicked, ...missing.map(({ link }) => ({ link, clicks: 0, people: 0 }))]
 }
 
+/** Tells which links of the rendered email are others for other recipients: those that can only come from a link with variables. */
+export function createVariesCheck(body: string): (link: string) => boolean {
+  const written = linksOf(body)
+  const fixed = new Set(written.filter(({ parts }) => parts.length === 1).map(({ link }) => link))
+  const varying = written.filter(({ parts }) => parts.length > 1)
+  return (link) => !fixed.has(link) && varying.some(({ parts }) => isRendering(link, parts))
+}
+
 /** Whether the fixed parts occur in their order, the first at the start and the last at the end. */
 function isRendering(rendered: string, parts: string[]): boolean {
   const [first, last] = [parts[0]!, parts.at(-1)!]

@@ -622,6 +622,7 @@ export interface Schema {
   senders: {
     worker: number
     lease_until: Timestamp
+    slowed_by: string | null
   }
   sending_pauses: {
     project_id: string
@@ -632,6 +633,7 @@ export interface Schema {
     since: Generated<Timestamp>
     until: Timestamp
     probe_until: Timestamp | null
+    cause: string | null
   }
   sessions: {
     token_hash: Buffer

@@ -5,7 +5,7 @@ import { type Secrets, SIGNATURE_LENGTH, sameBytes } from '../lib/secrets.ts'
 import { MINUTE } from '../lib/units.ts'
 
 /** A rendered page to look at in a frame of the dashboard. */
-export type PreviewFrame = { kind: 'page' | 'email' | 'sandbox'; projectId: string; id: string }
+export type PreviewFrame = { kind: 'page' | 'email' | 'sandbox' | 'clicks'; projectId: string; id: string }
 
 /** Long enough to look at it, short enough that a leaked URL is soon worthless. */
 export const FRAME_LIFETIME_MS = 15 * MINUTE
@@ -43,16 +43,24 @@ export const frameSchema = {
   querystring: z.object({ images: z.string().optional() }),
 }
 
+type FrameOptions = {
+  images?: string | undefined
+  /** A click on a link may open a tab, which is an ordinary one. Still no scripts, forms and access to the dashboard. */
+  opensTabs?: boolean
+}
+
 /**
  * Sends HTML of a tenant. The sandbox gives the page an origin of its own, without scripts, forms and pop-ups: it can reach neither the
  * dashboard nor its cookies. Remote images tell their server that somebody looks, so the caller can do without.
  */
-export function sendFrame(reply: FastifyReply, html: string, { images }: { images?: string | undefined }) {
+export function sendFrame(reply: FastifyReply, html: string, { images, opensTabs = false }: FrameOptions) {
   const sources = images === 'off' ? 'data:' : 'http: https: data:'
+  // Labels have paths of ours, which must not become those of another site.
+  const sandbox = opensTabs ? "sandbox allow-popups allow-popups-to-escape-sandbox; base-uri 'none'" : 'sandbox'
   return reply
     .headers({
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': `sandbox; default-src 'none'; img-src ${sources}; style-src 'unsafe-inline'; frame-ancestors 'self'`,
+      'content-security-policy': `${sandbox}; default-src 'none'; img-src ${sources}; style-src 'unsafe-inline'; frame-ancestors 'self'`,
       'x-frame-options': 'SAMEORIGIN',
       'cache-control': 'no-store',
     })

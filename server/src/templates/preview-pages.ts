@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, maybeOne, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeRows } from '../db/wipe-rows.ts'
-import { FRAME_LIFETIME_MS, frameUrlOf } from '../http/preview-frame.ts'
+import { FRAME_LIFETIME_MS, frameUrlOf, type PreviewFrame } from '../http/preview-frame.ts'
 import { newId } from '../lib/id.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import { storable } from '../lib/storable.ts'
@@ -11,8 +11,10 @@ import { MB } from '../lib/units.ts'
 const MAX_PAGES = 50
 const MAX_BYTES = 20 * MB
 
+type Page = { projectId: string; html: string; kind?: PreviewFrame['kind'] }
+
 /** Stores a rendered page for the frame that shows it, since unsaved content has no other place. Returns the path of the frame. */
-export async function savePreviewPage(tx: Tx, secrets: Secrets, { projectId, html }: { projectId: string; html: string }) {
+export async function savePreviewPage(tx: Tx, secrets: Secrets, { projectId, html, kind = 'page' }: Page) {
   const id = newId()
   await sql`insert into preview_pages (project_id, id, html) values (${projectId}, ${id}, ${storable(html)})`.execute(tx)
   await sql`
@@ -25,7 +27,7 @@ export async function savePreviewPage(tx: Tx, secrets: Secrets, { projectId, htm
       where number > ${MAX_PAGES} or (bytes > ${MAX_BYTES} and number > 1)
       order by id desc limit 1)
   `.execute(tx)
-  return frameUrlOf(secrets, { kind: 'page', projectId, id })
+  return frameUrlOf(secrets, { kind, projectId, id })
 }
 
 export const findPreviewPage = (db: Db, { projectId, id }: { projectId: string; id: string }) =>

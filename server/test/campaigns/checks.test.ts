@@ -141,4 +141,18 @@ test('links have their clicks and people, without machines; those without clicks
   expect((await clicked('https://example.com/a')).sort()).toEqual([ada.id, bob.id].sort())
   expect(await clicked('https://example.com/b')).toEqual([bob.id])
   expect(await clicked('https://example.com/c')).toEqual([])
+
+  const drawn = (await project.call('POST', `/campaigns/${id}/links/preview`)).body
+  expect(drawn).toEqual({ frameUrl: expect.stringMatching(/^\/preview\/clicks\//), links: 2 })
+  const frame = await sterna.call('GET', drawn.frameUrl)
+  expect(frame.headers['content-security-policy']).toBe(
+    "sandbox allow-popups allow-popups-to-escape-sandbox; base-uri 'none'; default-src 'none'; img-src http: https: data:; " +
+      "style-src 'unsafe-inline'; frame-ancestors 'self'",
+  )
+  expect([...frame.body.matchAll(/<sterna-label [^>]*>([^<]*)</g)].map(([, text]: string[]) => text)).toEqual(['2 · 100%', '0'])
+  const [, path] = /<a href="([^"]*)" target="_blank"/.exec(frame.body)!
+  const search = new URL(path!.replaceAll('&amp;', '&'), 'https://x.example').searchParams
+  expect((await clicked(search.get('link')!)).length).toBe(2)
+  // The policy of this frame is for pages with labels only.
+  expect((await sterna.call('GET', drawn.frameUrl.replace('/clicks/', '/page/'))).status).toBe(404)
 })

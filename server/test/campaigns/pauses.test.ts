@@ -74,6 +74,29 @@ describe('a pause is derived', () => {
     )
     expect((await project.get(campaign.id)).pausedReason).toBe('domain')
   })
+
+  test('while the provider refuses the domain', async () => {
+    await sql`
+      insert into sending_pauses (project_id, domain, reason, until) values (${project.id}, ${project.domain}, '550 no', now() + interval '1 hour')
+    `.execute(sterna.db)
+    expect((await project.get(campaign.id)).pausedReason).toBe('domain_paused')
+  })
+})
+
+test('a campaign says that receivers throttle, as long as some of its emails wait for them', async () => {
+  const defer = (code: string) =>
+    sql`
+      update emails set state = 'deferred', error_code = ${code}, due_at = now() + interval '1 hour'
+      where project_id = ${project.id} and campaign_id = ${campaign.id} and state in ('queued', 'deferred')
+    `.execute(sterna.db)
+  await defer('transient')
+  expect((await project.get(campaign.id)).slowedBy).toEqual([])
+  await defer('throttled')
+  expect((await project.get(campaign.id)).slowedBy).toEqual(['recipient_domains'])
+  const { data } = (await project.call('GET', `/campaigns/${campaign.id}/recipients?outcome=open&reason=throttled`)).body
+  expect(data).toHaveLength(3)
+  await project.act(campaign.id, 'cancel')
+  expect((await project.get(campaign.id)).slowedBy).toEqual([])
 })
 
 /** What happened in this minute, as if many emails had been sent. */

@@ -314,7 +314,7 @@ test('a refusal that ends in the middle of a character pauses its domain like an
   const project = await newProject()
   const other = createPauseStore({ db: sterna.db, log: createLog('silent') })
   const paused = { projectId: project.id, domain: project.domain }
-  other.pause(paused, `550 ${'x'.repeat(995)}🎉`, '550 🎉'.slice(0, 5))
+  other.pause(paused, `550 ${'x'.repeat(995)}🎉`, { fingerprint: '550 🎉'.slice(0, 5) })
   await other.sync()
   expect((await pauses()).map(({ domain }) => domain)).toEqual([project.domain])
   await sql`update sending_pauses set until = now()`.execute(sterna.db)

@@ -97,8 +97,8 @@ describe('the SES transport', () => {
   test.each([
     ['throttle', { action: 'retry', about: 'provider', throttled: true }],
     ['throttling', { action: 'retry', about: 'provider', throttled: true }],
-    ['quota', { action: 'retry', about: 'provider' }],
-    ['quota2', { action: 'retry', about: 'provider' }],
+    ['quota', { action: 'retry', about: 'provider', quotaUsedUp: true }],
+    ['quota2', { action: 'retry', about: 'provider', quotaUsedUp: true }],
     ['suspended', { action: 'retry', about: 'provider' }],
     ['paused', { action: 'retry', about: 'provider' }],
     ['denied', { action: 'retry', about: 'provider' }],
@@ -156,12 +156,12 @@ describe('the SES transport', () => {
 
   test('the quota of the account is read, and a used-up daily quota stops sending', async () => {
     const { quota } = createTransport()
-    expect(await quota!()).toEqual({ perSecond: 1_000, stopped: null })
+    expect(await quota!()).toEqual({ perSecond: 1_000, stopped: null, isUsedUp: false })
     ses.account.SendQuota.SentLast24Hours = 50_000
-    expect(await quota!()).toMatchObject({ stopped: expect.stringContaining('50000') })
+    expect(await quota!()).toMatchObject({ stopped: expect.stringContaining('50000'), isUsedUp: true })
     ses.account.SendQuota.SentLast24Hours = 0
     ses.account.SendingEnabled = false
-    expect(await quota!()).toMatchObject({ stopped: expect.stringContaining('paused') })
+    expect(await quota!()).toMatchObject({ stopped: expect.stringContaining('paused'), isUsedUp: false })
     ses.account.SendingEnabled = true
   })
 

@@ -86,7 +86,7 @@ describe('a claim', () => {
       `.execute(sterna.db)
     await pauseUntil('1 hour')
     expect(await claimedOf(campaign)).toEqual([])
-    expect((await readStreamState(sterna.db, campaign))!.derivedPause).toBe('domain')
+    expect((await readStreamState(sterna.db, campaign))!.derivedPause).toBe('domain_paused')
     await pauseUntil('-1 s')
     expect(await claimedOf(campaign)).toHaveLength(1)
   })

@@ -5,7 +5,7 @@ import { useProject } from '../../projects/current.ts'
 import { MessageFrame } from '../../ui/message-frame.tsx'
 
 /** The email as it is sent, for a made-up person. */
-export function CampaignContent({ campaign }: { campaign: Campaign }) {
+export function CampaignContent({ campaign, inCard = false }: { campaign: Campaign; inCard?: boolean }) {
   const project = useProject()
   const { id, subject, previewText, body, type, from, fromName, updatedAt } = campaign
   const preview = useQuery({
@@ -26,7 +26,9 @@ export function CampaignContent({ campaign }: { campaign: Campaign }) {
   })
   if (!preview.data?.frameUrl) return null
   return (
-    <div className="h-[28rem] overflow-hidden rounded-lg border border-line">
+    <div
+      className={inCard ? 'h-[32rem] max-h-[75vh] overflow-hidden rounded-b-lg' : 'h-[28rem] overflow-hidden rounded-lg border border-line'}
+    >
       <MessageFrame fill images title={`Preview of ${campaign.name}`} url={preview.data.frameUrl} />
     </div>
   )

@@ -10,7 +10,7 @@ const PEOPLE = { one: 'person', many: 'people' }
 /** More are found by the API. */
 const MAX_SHOWN = 50
 
-/** Clicked links, with clicks and people. The number of people opens them. */
+/** Links with clicks and people. A row opens its people. */
 export function LinksCard({ campaign }: { campaign: Campaign }) {
   const project = useProject()
   const links = useQuery(linksQuery(project.id, campaign.id)).data
@@ -37,10 +37,8 @@ export function LinksCard({ campaign }: { campaign: Campaign }) {
           </thead>
           <tbody className="divide-y divide-line">
             {links.slice(0, MAX_SHOWN).map(({ link, clicks, people }) => (
-              <tr key={link} className="h-10">
-                <td className="truncate px-4" title={link}>
-                  {link}
-                </td>
+              <tr key={link} className="relative h-10 hover:bg-sunken/70">
+                <td className="truncate px-4">{link}</td>
                 <td className="px-2 text-right">
                   <Count value={clicks} />
                 </td>
@@ -49,6 +47,7 @@ export function LinksCard({ campaign }: { campaign: Campaign }) {
                     campaign={campaign}
                     search={{ link }}
                     className="link"
+                    ofRow={link}
                     label={`${countOf(people, PEOPLE)} that clicked ${link}`}
                   >
                     <Count value={people} />

@@ -14,7 +14,8 @@ import { Popover } from '../../ui/popover.tsx'
 import { usePause, useShowCampaign } from './campaign-menu.tsx'
 import { OutcomeSum } from './outcome-sum.tsx'
 import { addSample, ratePerMinute, type Sample, timeLeft } from './pace.ts'
-import { needsResume, openCount, PAUSE_WORDS } from './words.ts'
+import { RecipientsLink } from './recipients-link.tsx'
+import { needsResume, openCount, PAUSE_WORDS, SLOWDOWN_WORDS } from './words.ts'
 
 /** How far it is, how fast, until when, and why it is slow or waits. */
 export function Progress({ campaign }: { campaign: Campaign }) {
@@ -49,10 +50,13 @@ export function Progress({ campaign }: { campaign: Campaign }) {
       )}
       <OutcomeSum campaign={campaign} />
       {isSending && !campaign.pausedReason && (
-        <p className="flex flex-wrap items-center gap-x-2 text-muted text-ui" role="status">
-          <Pace campaign={campaign} rate={rate} />
-          <ChangeRate campaign={campaign} />
-        </p>
+        <>
+          <p className="flex flex-wrap items-center gap-x-2 text-muted text-ui" role="status">
+            <Pace campaign={campaign} rate={rate} />
+            <ChangeRate campaign={campaign} />
+          </p>
+          <Slowdowns campaign={campaign} />
+        </>
       )}
       <Excluded campaign={campaign} />
     </section>
@@ -69,6 +73,28 @@ function Pace({ campaign, rate }: { campaign: Campaign; rate: number | undefined
       {left && `, ${left} left`}
       {isHeldBack && `; no faster because of the limit of ${formatCount(limit)} a minute`}
     </span>
+  )
+}
+
+/** What holds it up, as far as the server knows. */
+function Slowdowns({ campaign }: { campaign: Campaign }) {
+  if (campaign.slowedBy.length === 0) return null
+  return (
+    <ul className="space-y-1 text-muted text-ui" aria-label="Why it is no faster">
+      {campaign.slowedBy.map((reason) => (
+        <li key={reason}>
+          {SLOWDOWN_WORDS[reason]}
+          {reason === 'recipient_domains' && (
+            <>
+              {' '}
+              <RecipientsLink campaign={campaign} search={{ outcome: 'open', reason: 'throttled' }} className="link">
+                See them
+              </RecipientsLink>
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
   )
 }
 

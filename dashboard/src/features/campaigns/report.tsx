@@ -10,8 +10,8 @@ import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { AuditCard } from './audit-card.tsx'
-import { CampaignContent } from './campaign-content.tsx'
 import { audienceName, dateOf } from './campaigns-query.ts'
+import { ClickMap } from './click-map.tsx'
 import { LinksCard } from './links-card.tsx'
 import { Progress } from './progress.tsx'
 import { hoursQuery } from './queries.ts'
@@ -57,7 +57,7 @@ export function Report({ campaign }: { campaign: Campaign }) {
                 </Fact>
               </Facts>
             </Card>
-            <CampaignContent campaign={campaign} />
+            <ClickMap campaign={campaign} />
           </div>
         </div>
       </div>

@@ -55,9 +55,18 @@ export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> 
   person: 'Paused by a member of the team.',
   spike: 'Paused by itself: too many bounces or complaints in ten minutes. Look at the failed recipients before you resume.',
   billing_limit: 'Paused by itself: the cap of campaigns is reached. Raise it, then resume.',
+  provider_quota: 'Waiting: the quota of the provider is used up. Sending resumes by itself once the provider accepts email again.',
   provider: 'Waiting: the provider accepts no email for now. Sending resumes by itself.',
   domain: 'Waiting: the domain of the sender is not verified any more. Sending resumes by itself once it is.',
+  domain_paused: 'Waiting: the provider refuses email from the domain of the sender. Sending resumes by itself once it is accepted.',
   project_disabled: 'Waiting: the project is disabled. Sending resumes by itself once it is enabled.',
+}
+
+/** Why it is sent no faster. */
+export const SLOWDOWN_WORDS: Record<Campaign['slowedBy'][number], string> = {
+  provider_rate: 'No faster because the provider accepts no more emails a second. All projects share its rate.',
+  installation_rate: 'No faster because of the rate that this installation is limited to. All projects share it.',
+  recipient_domains: 'Some recipients wait because their mail servers asked for fewer emails at a time.',
 }
 
 /** These need a resume; the others end by themselves. */

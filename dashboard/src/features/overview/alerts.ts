@@ -17,8 +17,10 @@ export const PAUSE_WORDS: Record<NonNullable<Campaign['pausedReason']>, string> 
   spike: 'too many bounces or complaints at once',
   billing_limit: 'the cap of campaigns is reached',
   project_disabled: 'the project is stopped',
-  provider: 'the provider has paused sending',
+  provider_quota: 'the quota of the provider is used up',
+  provider: 'the provider accepts no email for now',
   domain: 'the domain of its sender is not verified',
+  domain_paused: 'the provider refuses email from the domain of its sender',
 }
 
 const CAPS = { transactional: 'transactional emails', campaigns: 'campaigns', workflows: 'workflows', inbound: 'received emails' } as const

@@ -8,10 +8,12 @@ import { TRAP, tokensFor } from './tracking-token.ts'
 export type TrackingSetting = 'ENABLED' | 'DISABLED' | 'MARKETING_ONLY'
 type Tracked = { email: Pick<ClaimedEmail, 'projectId' | 'id'>; content: Pick<Content, 'type'>; tracking: TrackingSetting }
 
+/** Prefixes of links that are never tracked: unsubscribing must work without a redirect. */
+export const untrackedPrefixes = (publicUrl: string) => ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)
+
 /** Adds open and click tracking to an email, if its project has it enabled. If that fails, the email is sent without tracking. */
 export function createTracking({ secrets, publicUrl, log }: { secrets: Secrets; publicUrl: string; log: Log }) {
-  // Unsubscribing must work without a redirect.
-  const untracked = ['unsubscribe', 'subscribe', 'manage'].map((page) => `${publicUrl}/${page}/`)
+  const untracked = untrackedPrefixes(publicUrl)
 
   function addressesFor({ projectId, id: emailId }: Tracked['email']) {
     const tokens = tokensFor(secrets, { projectId, emailId })

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import type { RateSlowdown } from './slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './stream-allowance.ts'
 
 /** An email claimed by a worker, which settles it. If the worker dies, others recover the email. */
@@ -208,11 +209,11 @@ export const claimSuspect = (db: Pool, worker: number) =>
  * Renews the lease of this worker. Without lease and presence lock its emails go to others. A worker that lost its lock without noticing gets
  * no lease: it would claim again and again what others recover.
  */
-export const renewLease = (tx: Tx, worker: number, leaseMs: number) =>
+export const renewLease = (tx: Tx, worker: number, { leaseMs, slowedBy }: { leaseMs: number; slowedBy: RateSlowdown | null }) =>
   sql`
-    insert into senders (worker, lease_until)
-    select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}) where ${isPresent(worker)}
-    on conflict (worker) do update set lease_until = excluded.lease_until
+    insert into senders (worker, lease_until, slowed_by)
+    select ${worker}, now() + make_interval(secs => ${leaseMs / 1_000}), ${slowedBy} where ${isPresent(worker)}
+    on conflict (worker) do update set lease_until = excluded.lease_until, slowed_by = excluded.slowed_by
   `.execute(tx)
 
 export async function countWorkers(db: Db) {

@@ -84,7 +84,7 @@ export async function removeStream(tx: Tx, stream: StreamRef) {
   await sql`delete from streams where ${isStream(stream)}`.execute(tx)
 }
 
-export type DerivedPause = 'provider' | 'domain' | 'project_disabled'
+export type DerivedPause = 'provider_quota' | 'provider' | 'domain' | 'domain_paused' | 'project_disabled'
 
 /**
  * Why emails of a project from a domain are not sent at the moment, as SQL; null when they are. Nothing is stored: sending continues when the
@@ -98,9 +98,10 @@ export const derivedPauseSql = ({
   domain: RawBuilder<unknown>
 }) => sql<DerivedPause | null>`case
   when (select p.disabled from projects p where p.id = ${projectId}) then 'project_disabled'
+  when exists (select from sending_pauses s where s.project_id = ${NIL_ID} and s.domain = '' and s.cause = 'quota') then 'provider_quota'
   when exists (select from sending_pauses s where s.project_id = ${NIL_ID} and s.domain = '') then 'provider'
   when not exists (select from domains d where d.project_id = ${projectId} and d.domain = ${domain} and ${isProven}) then 'domain'
-  when exists (select from sending_pauses s where s.project_id = ${projectId} and s.domain = ${domain}) then 'domain' end`
+  when exists (select from sending_pauses s where s.project_id = ${projectId} and s.domain = ${domain}) then 'domain_paused' end`
 
 export type StreamState = {
   pausedAt: Date | null

@@ -43,8 +43,8 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
 
   /** Domains of two projects refused with the same reply: the provider is the cause, not the domains. */
   function pauseDomain(paused: Paused, reason: string, fingerprint: string | undefined) {
-    pauses.pause(paused, reason, fingerprint)
-    if (fingerprint && pauses.projectsWith(fingerprint) >= 2) pauses.pause(PROVIDER, reason, fingerprint)
+    pauses.pause(paused, reason, { fingerprint })
+    if (fingerprint && pauses.projectsWith(fingerprint) >= 2) pauses.pause(PROVIDER, reason, { fingerprint })
   }
 
   return {
@@ -53,7 +53,8 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     isProviderPaused: () => pauses.isPaused(PROVIDER) && !probeIsFree,
     isProbing: () => hasProbe(),
     hasPausedDomain: (projectId: string) => pauses.hasPausedDomain(projectId),
-    pauseProvider: (reason: string) => pauses.pause(PROVIDER, reason),
+    pauseProvider: (reason: string, { isUsedUp }: { isUsedUp: boolean }) =>
+      pauses.pause(PROVIDER, reason, { cause: isUsedUp ? 'quota' : null }),
 
     /** Reserves the probe of the provider. True when one email may be sent to find out whether the provider works again. */
     async tryProvider() {
@@ -91,7 +92,7 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
       if (disposition.throttled && disposition.about === 'recipient')
         slowdown.throttled({ projectId: email.projectId, domain: recipientDomain(email) })
       if (disposition.about === 'sender-domain') pauses.pause(sender, disposition.reason ?? '')
-      if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason)
+      if (decision?.pause === 'provider') pauses.pause(PROVIDER, decision.reason, { cause: causeOf(disposition) })
       if (decision?.pause === 'sender-domain') pauseDomain(sender, decision.reason, decision.fingerprint)
     },
     /** Ends a probe, after `attempted`. Without a disposition the email was not sent for a reason of its own. */
@@ -106,7 +107,8 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
   }
 
   function settleProbe(paused: Paused, finding: 'works' | 'refused' | undefined, disposition: Disposition | undefined) {
-    if (finding === 'refused') pauses.pause(paused, disposition?.reason ?? '', pauses.fingerprintOf(paused))
+    if (finding === 'refused')
+      pauses.pause(paused, disposition?.reason ?? '', { fingerprint: pauses.fingerprintOf(paused), cause: causeOf(disposition) })
     else pauses.probed(paused, finding ?? 'undecided')
   }
 
@@ -119,6 +121,8 @@ export function createHealth({ db, log, timing = PAUSE_TIMING }: { db: Pool; log
     return disposition.about ? 'works' : undefined
   }
 }
+
+const causeOf = (disposition: Disposition | undefined) => (disposition?.quotaUsedUp ? 'quota' : null)
 
 const domainFinding = (disposition: Disposition) =>
   disposition.action === 'sent' ? 'works' : disposition.about === 'sender-domain' || disposition.repeatable ? 'refused' : undefined

@@ -120,7 +120,7 @@ export async function startSender(options: Options) {
   }
 
   const wakeIf = (count: number) => void (count && onQueued())
-  const renew = () => transact(ownDb, (tx) => renewLease(tx, worker, timing.leaseMs))
+  const renew = () => transact(ownDb, (tx) => renewLease(tx, worker, { leaseMs: timing.leaseMs, slowedBy: pace.slowedBy() }))
   const recover = () => recoverFromDeadWorkers(db, worker).then(wakeIf)
   const wake = () => transact(db, (tx) => wakeDeferred(tx, CHUNK)).then(wakeIf)
   const resolve = () => transact(db, (tx) => resolveUnknown(tx, { afterMs: timing.unknownMs, limit: CHUNK })).then(wakeIf)
@@ -134,9 +134,9 @@ export async function startSender(options: Options) {
 
   /** The quota belongs to the account, so all workers share it. */
   async function adjustPace() {
-    const { perSecond, stopped } = await transport.quota!()
+    const { perSecond, stopped, isUsedUp } = await transport.quota!()
     pace.allow(perSecond / Math.max(1, await countWorkers(db)))
-    if (stopped) health.pauseProvider(stopped)
+    if (stopped) health.pauseProvider(stopped, { isUsedUp })
   }
 
   async function run() {

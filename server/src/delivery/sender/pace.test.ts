@@ -158,3 +158,32 @@ test.each([50, 1_000, 90_000])('a minute after the last throttling the rate is b
   run(10)
   expect(run(100)).toBeGreaterThanOrEqual(Math.floor(rate * 0.09))
 })
+
+test('says which rate emails have to wait for, for as long as they do', () => {
+  const pace = createPace(50)
+  const { run, rest } = createEagerSender(pace)
+  expect(pace.slowedBy()).toBeNull()
+  run(1_000)
+  expect(pace.slowedBy()).toBe('installation_rate')
+  rest(10_000)
+  expect(pace.slowedBy()).toBeNull()
+  pace.allow(14)
+  run(1_000)
+  expect(pace.slowedBy()).toBe('provider_rate')
+})
+
+test('a wait of many seconds counts until it is over', () => {
+  const pace = createPace(50)
+  pace.allow(0.05)
+  createEagerSender(pace).run(15_000)
+  expect(pace.slowedBy()).toBe('provider_rate')
+})
+
+test('a provider that throttles is the reason, not the configured rate', () => {
+  const pace = createPace()
+  const { run } = createEagerSender(pace)
+  pace.take(() => {})
+  pace.throttled()
+  run(1_000)
+  expect(pace.slowedBy()).toBe('provider_rate')
+})

@@ -1,10 +1,13 @@
 import { SECOND } from '../../lib/units.ts'
+import type { RateSlowdown } from '../outbox/slowdowns.ts'
 
 const SLOWEST = 1
 /** Growth of the rate per second after throttling: from the slowest to any practical rate within a minute. */
 const RECOVERY = 1.2
 /** Faster than any single process: a rate like this is no limit. */
 const UNLIMITED = 100_000
+/** How long ago an email had to wait, at most, for the rate to count as the reason why sending is no faster. */
+const RECENT_MS = 5 * SECOND
 /** Shortest timer: the overhead of shorter ones exceeds their gain. */
 const SHORTEST_WAIT_MS = 5
 
@@ -21,6 +24,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
   let sentBefore = 0
   let sentEarlier = 0
   let waiting = false
+  let heldBackAt = Number.NEGATIVE_INFINITY
 
   function refill(now: number) {
     const seconds = Math.floor((now - secondBegan) / SECOND)
@@ -64,6 +68,7 @@ export function createPace(ratePerSecond = UNLIMITED) {
         sentThisSecond++
         return true
       }
+      heldBackAt = now
       if (waiting) return false
       waiting = true
       const wait = Math.max(SHORTEST_WAIT_MS, ((1 - budget) / rate) * SECOND)
@@ -80,5 +85,11 @@ export function createPace(ratePerSecond = UNLIMITED) {
     },
     /** The provider refused an email because of the rate. */
     throttled: () => slowDown(performance.now()),
+    /** The rate that emails had to wait for in the last seconds; null if none had to. */
+    slowedBy(): RateSlowdown | null {
+      if (!waiting && performance.now() - heldBackAt > RECENT_MS) return null
+      if (rate < limit || limit < ratePerSecond) return 'provider_rate'
+      return limit < UNLIMITED ? 'installation_rate' : null
+    },
   }
 }

@@ -24,9 +24,13 @@ export const PAUSE_TIMING: PauseTiming = {
   probeMs: MINUTE,
 }
 
+/** What a pause is known to come from; null if only a reply is known. */
+type PauseCause = 'quota' | null
+
 type Pause = Paused & {
   reason: string
   fingerprint: string | null
+  cause: PauseCause
   failedProbes: number
   /** By the monotonic clock of this process. */
   until: number
@@ -63,14 +67,14 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   }
 
   /** Refusals during a pause do not prolong it: they belong to emails that were on the wire already. A refused probe does. */
-  function pause(paused: Paused, reason: string, fingerprint: string | null = null) {
+  function pause(paused: Paused, reason: string, { fingerprint = null, cause = null }: PauseDetails = {}) {
     const known = find(paused)
     if (known && !isProbing(known)) return
     if (!known && pauses.size >= MAX_PAUSES && !isProvider(paused)) return
     const failedProbes = known ? known.failedProbes + 1 : 0
     const until = performance.now() + durationOf(paused, failedProbes)
     const { projectId, domain } = paused
-    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, failedProbes, until, probingUntil: 0, unsaved: true })
+    pauses.set(keyOf(paused), { projectId, domain, reason, fingerprint, cause, failedProbes, until, probingUntil: 0, unsaved: true })
     ended.delete(keyOf(paused))
     const seconds = Math.round((until - performance.now()) / 1_000)
     const subject = isProvider(paused) ? 'all sending' : 'a sender domain'
@@ -107,7 +111,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   function adopt(stored: StoredPause[]) {
     const read = new Set(stored.map(keyOf))
     for (const [key, each] of pauses) if (!read.has(key) && !each.unsaved && !isProbing(each)) pauses.delete(key)
-    for (const { secondsLeft, projectId, domain, reason, fingerprint, failedProbes } of stored) {
+    for (const { secondsLeft, projectId, domain, reason, fingerprint, cause, failedProbes } of stored) {
       const known = pauses.get(keyOf({ projectId, domain }))
       if (known?.unsaved || (known && isProbing(known)) || ended.has(keyOf({ projectId, domain }))) continue
       const until = performance.now() + secondsLeft * 1_000
@@ -116,6 +120,7 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
         domain,
         reason,
         fingerprint,
+        cause,
         failedProbes,
         until,
         probingUntil: 0,
@@ -171,14 +176,23 @@ export function createPauseStore({ db, log, timing = PAUSE_TIMING }: { db: Pool;
   }
 }
 
-type StoredPause = Paused & { reason: string; fingerprint: string | null; failedProbes: number; since: Date; secondsLeft: number }
+type PauseDetails = { fingerprint?: string | null | undefined; cause?: PauseCause }
+
+type StoredPause = Paused & {
+  reason: string
+  fingerprint: string | null
+  cause: PauseCause
+  failedProbes: number
+  since: Date
+  secondsLeft: number
+}
 
 /** Newest first. A pause with a probe under way counts as not yet due. */
 export const readPauses = (db: Db) =>
   many(
     db,
     sql<StoredPause>`
-      select project_id as "projectId", domain, reason, fingerprint, failed_probes as "failedProbes", since,
+      select project_id as "projectId", domain, reason, fingerprint, cause, failed_probes as "failedProbes", since,
         extract(epoch from greatest(until, probe_until) - now())::float8 as "secondsLeft"
       from sending_pauses order by since desc limit ${MAX_PAUSES}
     `,
@@ -186,23 +200,24 @@ export const readPauses = (db: Db) =>
 
 async function save(tx: Tx, pauses: Pause[]) {
   if (!pauses.length) return
-  const rows = pauses.map(({ projectId, domain, reason, fingerprint, failedProbes, until }) => ({
+  const rows = pauses.map(({ projectId, domain, reason, fingerprint, cause, failedProbes, until }) => ({
     projectId,
     domain,
     // storable after slice, which may split a surrogate pair.
     reason: storable(reason.slice(0, 1_000)),
     fingerprint: fingerprint === null ? null : storable(fingerprint),
+    cause,
     failedProbes,
     seconds: (until - performance.now()) / 1_000,
   }))
   await sql`
-    insert into sending_pauses as p (project_id, domain, reason, fingerprint, failed_probes, until)
-    select "projectId", domain, reason, fingerprint, "failedProbes", now() + make_interval(secs => seconds)
+    insert into sending_pauses as p (project_id, domain, reason, fingerprint, cause, failed_probes, until)
+    select "projectId", domain, reason, fingerprint, cause, "failedProbes", now() + make_interval(secs => seconds)
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
-      "projectId" uuid, domain text, reason text, fingerprint text, "failedProbes" int, seconds float8)
+      "projectId" uuid, domain text, reason text, fingerprint text, cause text, "failedProbes" int, seconds float8)
     order by 1, 2 -- consistent lock order: avoids deadlocks
     on conflict (project_id, domain) do update set reason = excluded.reason, fingerprint = coalesce(excluded.fingerprint, p.fingerprint),
-      failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
+      cause = excluded.cause, failed_probes = greatest(p.failed_probes, excluded.failed_probes), until = excluded.until, probe_until = null
   `.execute(tx)
 }
 

@@ -5,6 +5,7 @@ type Means = Omit<Disposition, 'reason'>
 type Rule = { when: RegExp; means: Means }
 
 const PROVIDER: Means = { action: 'retry', about: 'provider' }
+const USED_UP: Means = { action: 'retry', about: 'provider', quotaUsedUp: true }
 const DOMAIN: Means = { action: 'retry', about: 'sender-domain' }
 const THROTTLED: Means = { action: 'retry', about: 'provider', throttled: true }
 
@@ -13,7 +14,7 @@ const TRY_LATER: Means = { action: 'retry', about: 'recipient' }
 /** The first rule that matches "status Name: text" decides. In the text, the from address and its domain are replaced by `<sender>`. */
 const RULES: Rule[] = [
   // The daily quota: only waiting helps. SES also reports it under the name of throttling.
-  { when: /daily (message|sending) quota|LimitExceeded/i, means: PROVIDER },
+  { when: /daily (message|sending) quota|LimitExceeded/i, means: USED_UP },
   { when: /^429 |Throttl|TooManyRequests|SlowDown|RequestLimitExceeded|maximum sending rate/i, means: THROTTLED },
   // The account is suspended, paused or lacks permissions, or our clock is wrong.
   { when: /AccountSuspended|SendingPaused|sending (is |has been )?(suspended|paused|disabled)/i, means: PROVIDER },

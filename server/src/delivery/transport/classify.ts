@@ -14,6 +14,8 @@ export type Disposition = {
   unknownRecipient?: boolean
   /** Sending is too fast: for the provider if `about` says so, otherwise for the recipient domain. */
   throttled?: boolean
+  /** The quota of the account is used up: nothing can be sent until it is renewed. */
+  quotaUsedUp?: boolean
   /** A refusal that other emails of the sender domain may get too. Many identical ones in a row pause that domain. */
   repeatable?: boolean
 }

@@ -94,7 +94,7 @@ type Account = { SendQuota?: { Max24HourSend?: number; MaxSendRate?: number; Sen
 function readQuota({ SendQuota = {}, SendingEnabled }: Account): ProviderQuota {
   const { Max24HourSend = -1, MaxSendRate = 0, SentLast24Hours = 0 } = SendQuota
   const perSecond = MaxSendRate > 0 ? MaxSendRate : Number.POSITIVE_INFINITY
-  if (SendingEnabled === false) return { perSecond, stopped: 'Amazon SES has paused sending for this account.' }
+  if (SendingEnabled === false) return { perSecond, stopped: 'Amazon SES has paused sending for this account.', isUsedUp: false }
   const isUsedUp = Max24HourSend > 0 && SentLast24Hours >= Max24HourSend
-  return { perSecond, stopped: isUsedUp ? `The quota of ${Max24HourSend} emails in 24 hours is used up.` : null }
+  return { perSecond, stopped: isUsedUp ? `The quota of ${Max24HourSend} emails in 24 hours is used up.` : null, isUsedUp }
 }

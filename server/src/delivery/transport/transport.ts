@@ -62,5 +62,5 @@ export type Transport = {
   close(): Promise<void>
 }
 
-/** Quota of the whole account, shared by all workers. `stopped`: why nothing may be sent at all. */
-export type ProviderQuota = { perSecond: number; stopped: string | null }
+/** Quota of the whole account, shared by all workers. `stopped`: why nothing may be sent at all; `isUsedUp` if that is the quota itself. */
+export type ProviderQuota = { perSecond: number; stopped: string | null; isUsedUp: boolean }
