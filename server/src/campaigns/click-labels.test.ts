@@ -31,7 +31,7 @@ test('each link has its people and their share, and opens its people in a new ta
   expect(titles).toEqual([
     '1,200 people clicked this link, 75% of all that clicked; 1,500 clicks. Opens these people in a new tab.',
     '50 people clicked this link, 3% of all that clicked; 60 clicks. Opens these people in a new tab.',
-    'Nobody clicked this link. Opens these people in a new tab.',
+    'No clicks of this link.',
   ])
   const people = `/people?${new URLSearchParams({ link: A })}`
   expect(html).toContain(`<a href="${people.replaceAll('&', '&amp;')}" target="_blank" rel="noopener"`)

@@ -71,10 +71,12 @@ function clickedLabel({ people, clicks }: CampaignLinkJson, { clickedCount, plac
   const title = [
     share
       ? `${countOf(people, 'person', 'people')} clicked this link, ${share} of all that clicked; ${countOf(clicks, 'click', 'clicks')}.`
-      : 'Nobody clicked this link.',
-    ...(places > 1 ? [`It is at ${places} places, which share this figure.`] : []),
-    'Opens these people in a new tab.',
-  ].join(' ')
+      : 'No clicks of this link.',
+    places > 1 ? `It is at ${places} places, which share this figure.` : '',
+    people > 0 ? 'Opens these people in a new tab.' : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
   return {
     html: share ? labelHtml(`${count(people)} · ${share}`, COLOURS.clicked) : labelHtml('0', COLOURS.unclicked),
     // A frame without an origin can open only new tabs.
