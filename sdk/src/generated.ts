@@ -257,8 +257,12 @@ export type Campaign = {
   sentAt: string | null
   /** Set by a pause that needs a resume. */
   pausedAt: string | null
-  /** `person`, `spike` and `billing_limit` need a resume; `provider`, `domain` and `project_disabled` end by themselves. */
-  pausedReason: 'person' | 'spike' | 'billing_limit' | 'project_disabled' | 'provider' | 'domain' | null
+  /** `person`, `spike` and `billing_limit` need a resume. The others end by themselves: `provider_quota` (the quota of the provider is used up), `provider` (it accepts nothing for another reason), `domain` (not verified), `domain_paused` (refused by the provider), `project_disabled`. */
+  pausedReason:
+    | 'person' | 'spike' | 'billing_limit' | 'project_disabled' | 'provider_quota' | 'provider' | 'domain' | 'domain_paused'
+    | null
+  /** Why it is sent no faster: `provider_rate` (the provider accepts no more emails a second), `installation_rate` (the limit that this installation has set itself), both shared by all projects, or `recipient_domains` (receivers asked for fewer emails at a time). Empty unless it is being sent. */
+  slowedBy: ('provider_rate' | 'installation_rate' | 'recipient_domains')[]
   /** Grows while the audience is being frozen. */
   totalRecipients: number
   sentCount: number
@@ -326,6 +330,13 @@ export type CampaignBreakdown = {
   /** Opened of all sent emails of campaigns, in percent with one decimal. */
   averageOpenRate: number
   averageClickRate: number
+}
+
+export type CampaignClicksPreview = {
+  /** Path of a page to show in an `<iframe>`. Needs no credentials, and expires after 15 minutes. `?images=off` blocks remote images. */
+  frameUrl: string
+  /** Different links of the email that are tracked. 0: it has none to click. */
+  links: number
 }
 
 export type CampaignExcludedContact = {
@@ -2373,6 +2384,21 @@ export interface Operations {
     response: {
       data: CampaignLink[]
     }
+  }
+
+  /**
+   * Show the clicks of a campaign on its email
+   *
+   * Renders the email for a made-up recipient, with a label at each tracked link: the people that clicked it, and their share. A link that is at several places has one figure.
+   */
+  'POST /campaigns/{id}/links/preview': {
+    params: {
+      id: string
+    }
+    query: undefined
+    headers: undefined
+    body: undefined
+    response: CampaignClicksPreview
   }
 
   /** Pause a campaign that is being sent */
@@ -6031,6 +6057,10 @@ export class CampaignsApi extends Resource {
   /** Iterates over all items of `links`. */
   readonly allLinks = (id: string, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /campaigns/{id}/links'>['data'][number]> =>
     iterateWhole(() => this.links(id, options).then(({ data }) => data), { max })
+
+  /** Show the clicks of a campaign on its email. Renders the email for a made-up recipient, with a label at each tracked link: the people that clicked it, and their share. A link that is at several places has one figure. */
+  readonly previewLinks = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/links/preview'>> =>
+    this.call('POST /campaigns/{id}/links/preview', { params: { id } }, options)
 
   /** Pause a campaign that is being sent */
   readonly pause = (id: string, options: CallOptions = {}): Promise<Result<'POST /campaigns/{id}/pause'>> =>
