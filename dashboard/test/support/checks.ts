@@ -37,7 +37,10 @@ export async function findPageProblems(page: Page, name: string): Promise<string
       width: document.documentElement.scrollWidth,
       screen: window.innerWidth,
       isTitleCut: title !== null && title.scrollWidth > title.clientWidth,
-      openFrames: [...document.querySelectorAll('iframe')].filter((frame) => frame.getAttribute('sandbox') !== '').length,
+      // New tabs, which the clicks on an email open, are all that a frame may be allowed: neither scripts nor our origin.
+      openFrames: [...document.querySelectorAll('iframe')].filter(
+        (frame) => !/^(allow-popups allow-popups-to-escape-sandbox)?$/.test(frame.getAttribute('sandbox') ?? 'none'),
+      ).length,
       injected: document.querySelectorAll('[onerror]').length,
       rows: Math.max(0, ...[...document.querySelectorAll('ul, ol, dl, tbody')].map((list) => list.children.length)),
     }
