@@ -62,6 +62,7 @@ const NAMES: Record<string, string | null> = {
   'POST /templates/preview': 'previewContent',
   'POST /workflows/{id}/executions': 'startExecution',
   'DELETE /workflows/{id}/executions/{executionId}': 'cancelExecution',
+  'GET /workflows/{id}/steps/{stepId}/visits': 'stepVisits',
 }
 
 const VERBS: Record<string, string> = { GET: 'get', POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }

@@ -1305,6 +1305,8 @@ export type WorkflowExecutionDetails = {
     stepId: string
     visit: number
     status: 'PENDING' | 'SCHEDULED' | 'WAITING' | 'RUNNING' | 'COMPLETED' | 'SKIPPED' | 'FAILED'
+    /** The figure of the step that counts it. */
+    outcome: 'waiting' | 'completed' | 'skipped' | 'failed' | 'cancelled'
     scheduledFor: string | null
     input: unknown
     output: unknown
@@ -1411,6 +1413,30 @@ export type WorkflowTransition = {
   } | null
   priority: number
   createdAt: string
+}
+
+export type WorkflowVisit = {
+  id: string
+  executionId: string
+  contactId: string
+  stepId: string
+  /** Number of the visit in its execution. */
+  visit: number
+  status: 'PENDING' | 'SCHEDULED' | 'WAITING' | 'RUNNING' | 'COMPLETED' | 'SKIPPED' | 'FAILED'
+  /** The figure of the step that counts it. */
+  outcome: 'waiting' | 'completed' | 'skipped' | 'failed' | 'cancelled'
+  /** Why it was skipped or cancelled, or failed. */
+  reason: string | null
+  error: string | null
+  emailId: string | null
+  scheduledFor: string | null
+  startedAt: string
+  completedAt: string | null
+  /** Null: the contact was deleted. */
+  contact: {
+    id: string
+    email: string
+  } | null
 }
 
 /** The input and the 2xx response of every endpoint. */
@@ -5663,16 +5689,20 @@ export interface Operations {
       started: number
       /** Without those that were deleted by age. */
       executions: number
+      /** `GET /workflows/{id}/steps/{stepId}/visits` lists the visits behind each figure. */
       steps: {
         stepId: string
         name: string
         type: 'TRIGGER' | 'SEND_EMAIL' | 'DELAY' | 'WAIT_FOR_EVENT' | 'CONDITION' | 'WEBHOOK' | 'UPDATE_CONTACT' | 'EXIT'
+        /** Visits, without those of executions that were deleted by age. The sum of the figures below. */
         entered: number
-        /** Executions at the step now. */
+        /** Visits that are open: executions at the step now. */
         waiting: number
         completed: number
+        /** The step did not apply to the contact, and the execution went on. */
         skipped: number
         failed: number
+        /** The execution was cancelled while it was at the step. */
         cancelled: number
       }[]
       transitions: {
@@ -5680,6 +5710,7 @@ export interface Operations {
         fromStepId: string
         toStepId: string
         branch: string | null
+        /** So far, also by executions that were deleted by age. */
         taken: number
       }[]
       /** Of a SCHEDULE that is enabled. */
@@ -5762,6 +5793,33 @@ export interface Operations {
     headers: undefined
     body: undefined
     response: undefined
+  }
+
+  /**
+   * List the visits of a step
+   *
+   * Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`.
+   */
+  'GET /workflows/{id}/steps/{stepId}/visits': {
+    params: {
+      id: string
+      stepId: string
+    }
+    query: {
+      /** 1 to 100, default 20. A larger number counts as the maximum, any other value as the default. */
+      limit?: number
+      cursor?: string
+      /** One or several, also separated by commas. All of them by default: the figure `entered`. */
+      outcome?: ('waiting' | 'completed' | 'skipped' | 'failed' | 'cancelled')[]
+    }
+    headers: undefined
+    body: undefined
+    response: {
+      data: WorkflowVisit[]
+      cursor: string | null
+      hasMore: boolean
+      total: number
+    }
   }
 
   /** Add a transition */
@@ -6881,6 +6939,18 @@ export class WorkflowsApi extends Resource {
   /** Delete a step. With its transitions. With `splice=true` transitions to it lead to the step after it instead. */
   readonly deleteStep = (id: string, stepId: string, query: Query<'DELETE /workflows/{id}/steps/{stepId}'> = {}, options: CallOptions = {}): Promise<Result<'DELETE /workflows/{id}/steps/{stepId}'>> =>
     this.call('DELETE /workflows/{id}/steps/{stepId}', { params: { id, stepId }, query }, options)
+
+  /** List the visits of a step. Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`. */
+  readonly stepVisits = (id: string, stepId: string, query: Query<'GET /workflows/{id}/steps/{stepId}/visits'> = {}, options: CallOptions = {}): Promise<Result<'GET /workflows/{id}/steps/{stepId}/visits'>> =>
+    this.call('GET /workflows/{id}/steps/{stepId}/visits', { params: { id, stepId }, query }, options)
+
+  /** Iterates over all items of `stepVisits`, page by page. */
+  readonly allStepVisits = (id: string, stepId: string, query: Omit<Query<'GET /workflows/{id}/steps/{stepId}/visits'>, 'cursor'> = {}, { max, ...options }: CallOptions & Bound = {}): Items<Result<'GET /workflows/{id}/steps/{stepId}/visits'>['data'][number]> =>
+    iterateByCursor(
+      (limit, cursor) => this.stepVisits(id, stepId, { ...query, limit, cursor }, options),
+      (page) => page.data,
+      { max, pageSize: query.limit },
+    )
 
   /** Add a transition */
   readonly createTransition = (id: string, body: Body<'POST /workflows/{id}/transitions'>, options: CallOptions = {}): Promise<Result<'POST /workflows/{id}/transitions'>> =>

@@ -53,6 +53,10 @@ test.each<[string, (client: Sterna) => AsyncIterable<unknown>]>([
   ['/segments/s1/history?limit=100', ({ segments }) => segments.allHistory('s1')],
   ['/campaigns/c1/recipients?outcome=failed&limit=100', ({ campaigns }) => campaigns.allRecipients('c1', { outcome: 'failed' })],
   ['/campaigns/c1/excluded?limit=100', ({ campaigns }) => campaigns.allExcluded('c1')],
+  [
+    '/workflows/w1/steps/s1/visits?outcome=failed&limit=100',
+    ({ workflows }) => workflows.allStepVisits('w1', 's1', { outcome: ['failed'] }),
+  ],
   ['/activity?limit=100', ({ activity }) => activity.all()],
 ])('GET %s is read to its end, with the filters on every page', async (path, iterate) => {
   const { client, requests } = await serve([cursorPage([1, 2], 'x'), cursorPage([3], null)])

@@ -898,5 +898,6 @@ export interface Schema {
     updated_at: Generated<Timestamp>
     executions_counted_at: Timestamp | null
     days_counted_to: Timestamp | null
+    visits_counted_at: Timestamp | null
   }
 }

@@ -2,7 +2,7 @@ import { type Pool, type Tx, transact } from '../db/index.ts'
 import { isStatementTimeout } from '../db/sql-state.ts'
 import type { Log } from '../lib/log.ts'
 import { compareWorkflowDays, skipWorkflowDay } from './days.ts'
-import { compareFigures, mergeFigures, skipFigures } from './figures.ts'
+import { compareFigures, compareStepFigures, mergeFigures, skipFigures, skipStepFigures } from './figures.ts'
 
 /** Workflows that are compared in one transaction. */
 const COMPARED = 10
@@ -18,6 +18,7 @@ export async function addUpFigures(db: Pool, log: Log) {
   // First: a comparison that fails must not keep tallies from being added up.
   while ((await transact(db, (tx) => mergeFigures(tx))) > 0);
   await compareDue(db, log, { compare: compareFigures, skip: skipFigures })
+  await compareDue(db, log, { compare: compareStepFigures, skip: skipStepFigures })
   await compareDue(db, log, { compare: compareWorkflowDays, skip: skipWorkflowDay })
 }
 

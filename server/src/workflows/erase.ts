@@ -4,6 +4,7 @@ import { createdInScope, type WipeScope, wipeRows, wipeSql } from '../db/wipe-ro
 import { enqueue } from '../jobs/enqueue.ts'
 import { addToDaysSql } from './days.ts'
 import { IS_ACTIVE, listenForWorkflow, stopListening } from './listeners.ts'
+import { VISIT_OUTCOME } from './visit-outcome.ts'
 import { WORKFLOW_COLUMNS, type WorkflowRow } from './workflow.ts'
 
 /** For a project reset or deletion: workflows first, so that nothing starts any more. At most 1,000 of a project. */
@@ -59,10 +60,7 @@ async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Pro
   const which = sql`t.workflow_id = ${workflowId}`
   const scope = (limit: number): WipeScope => ({ projectId, before: 'infinity', limit })
   const executions = await many(tx, sql<{ id: string }>`${wipeSql('workflow_executions', scope(CHUNK), { which })} returning id`)
-  await dropSteps(
-    tx,
-    executions.map(({ id }) => ({ projectId, id })),
-  )
+  await dropStepsSql(executions.map(({ id }) => ({ projectId, id }))).execute(tx)
   return (
     executions.length ||
     (await wipeRows(tx, 'workflow_graphs', scope(GRAPHS_CHUNK), { key: ['workflow_id', 'version'], which })) ||
@@ -75,17 +73,27 @@ async function eraseSome(tx: Tx, { projectId, workflowId }: ErasedWorkflow): Pro
   )
 }
 
-const dropSteps = (tx: Tx, executions: { projectId: string; id: string }[]) =>
+type Dropped = { projectId: string; id: string }[]
+
+const dropStepsSql = (executions: Dropped) => sql`
+  delete from workflow_step_executions s using jsonb_to_recordset(${JSON.stringify(executions)}::jsonb) as d("projectId" uuid, id uuid)
+  where s.project_id = d."projectId" and s.execution_id = d.id`
+
+/** Takes the visits back from the figures of their steps: each figure is that of a list. */
+const dropCountedSteps = (tx: Tx, executions: Dropped) =>
   sql`
-    delete from workflow_step_executions s using jsonb_to_recordset(${JSON.stringify(executions)}::jsonb) as d("projectId" uuid, id uuid)
-    where s.project_id = d."projectId" and s.execution_id = d.id
+    with visits as (${dropStepsSql(executions)} returning s.project_id, s.workflow_id, s.step_id, ${VISIT_OUTCOME} as outcome)
+    insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
+    select project_id, workflow_id, step_id, kind, -count(*)
+    from visits cross join lateral (values ('entered'), (outcome)) as counted(kind)
+    where kind <> 'waiting' group by 1, 2, 3, 4 order by 1, 2, 3, 4
   `.execute(tx)
 
 type Retention = { months: number; limit: number }
 
 /**
  * Ended executions that are older than the retention, with their steps. Returns their number. The contacts are remembered: a workflow without
- * re-entry must not take them again.
+ * re-entry must not take them again. The figures are those of what is kept, except for `started` and for transitions.
  */
 export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
   if (months === 0) return 0
@@ -115,7 +123,7 @@ export async function dropOldExecutions(tx: Tx, { months, limit }: Retention) {
       select project_id as "projectId", id from dropped
     `,
   )
-  await dropSteps(tx, dropped)
+  await dropCountedSteps(tx, dropped)
   return dropped.length
 }
 

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { findContact } from '../contacts/contact.ts'
 import { Data, NO_DATA } from '../contacts/data.ts'
 import { transact } from '../db/index.ts'
+import { cursorList } from '../http/paging.ts'
 import type { App, Deps } from '../http/server.ts'
 import { Address, Timestamp } from '../http/validate.ts'
-import { fail, invalid } from '../lib/errors.ts'
+import { fail, invalid, notFound } from '../lib/errors.ts'
 import { isId, newId } from '../lib/id.ts'
 import { KB } from '../lib/units.ts'
 import { cancelExecution, cancelExecutionsOfWorkflow } from './cancel.ts'
@@ -19,12 +20,14 @@ import {
   STARTED_FILTER,
 } from './execution.ts'
 import { explainWorkflow, WorkflowExplanation } from './explain.ts'
+import { stepOf } from './graph.ts'
 import { WorkflowParam } from './routes.ts'
 import { type SimulatedContact, Simulation, simulateWorkflow } from './simulate.ts'
 import { startExecution } from './start.ts'
 import { readStats, WorkflowStats } from './stats.ts'
 import { ListenedEvent } from './step-config.ts'
-import { getWorkflow } from './workflow.ts'
+import { listVisits, StepVisit, VisitsQuery } from './visits.ts'
+import { getWorkflow, readGraph } from './workflow.ts'
 
 const MAX_CONTEXT_BYTES = 64 * KB
 /** By the rules of `data`: reserved keys are dropped, wrapped values unwrapped. */
@@ -32,7 +35,7 @@ const Context = Data.optional().describe('Variables of this execution: in templa
 
 const contactNotFound = (id: string): never => fail('CONTACT_NOT_FOUND', { details: { resource: 'contact', id: id.slice(0, 100) } })
 
-export function workflowExecutionRoutes(app: App, { db }: Deps) {
+export function workflowExecutionRoutes(app: App, { db, secrets }: Deps) {
   const tags = ['Workflows']
   const config = { caller: 'project' as const }
   const ExecutionParam = z.object({ id: z.string(), executionId: z.string() })
@@ -160,6 +163,26 @@ export function workflowExecutionRoutes(app: App, { db }: Deps) {
       schema: { tags, summary: 'Get the figures of each step and transition', params: WorkflowParam, response: { 200: WorkflowStats } },
     },
     async (req) => readStats(db, await getWorkflow(db, { projectId: req.project.id, id: req.params.id })),
+  )
+
+  app.get(
+    '/workflows/:id/steps/:stepId/visits',
+    {
+      config: { ...config, slowRead: true },
+      schema: {
+        tags,
+        summary: 'List the visits of a step',
+        description: 'Newest first. Those of one outcome are as many as the figure of that name, without `outcome` as many as `entered`.',
+        params: z.object({ id: z.string(), stepId: z.string() }),
+        querystring: VisitsQuery,
+        response: { 200: cursorList(StepVisit) },
+      },
+    },
+    async (req) => {
+      const workflow = await getWorkflow(db, { projectId: req.project.id, id: req.params.id })
+      const { id: stepId } = stepOf(await readGraph(db, workflow), req.params.stepId.toLowerCase()) ?? notFound('step', req.params.stepId)
+      return listVisits(db, secrets, { projectId: workflow.projectId, workflowId: workflow.id, stepId }, req.query)
+    },
   )
 
   app.get(

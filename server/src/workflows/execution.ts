@@ -9,9 +9,10 @@ import { isId, lowestId } from '../lib/id.ts'
 import { DAY } from '../lib/units.ts'
 import { readGraphs } from './advance.ts'
 import { ALL_STEP_TYPES, type Graph, stepOf } from './graph.ts'
+import { VISIT_OUTCOME, VISIT_OUTCOMES, type VisitOutcome } from './visit-outcome.ts'
 
 export const EXECUTION_STATUSES = ['RUNNING', 'WAITING', 'COMPLETED', 'EXITED', 'FAILED', 'CANCELLED'] as const
-const STEP_STATUSES = ['PENDING', 'SCHEDULED', 'WAITING', 'RUNNING', 'COMPLETED', 'SKIPPED', 'FAILED'] as const
+export const STEP_STATUSES = ['PENDING', 'SCHEDULED', 'WAITING', 'RUNNING', 'COMPLETED', 'SKIPPED', 'FAILED'] as const
 
 const FIELDS = {
   id: z.uuid(),
@@ -56,6 +57,7 @@ export const ExecutionDetails = z
           stepId: z.uuid(),
           visit: z.int(),
           status: z.enum(STEP_STATUSES),
+          outcome: z.enum(VISIT_OUTCOMES).describe('The figure of the step that counts it.'),
           scheduledFor: Timestamp.nullable(),
           input: z.unknown(),
           output: z.unknown(),
@@ -136,6 +138,7 @@ type StepRow = {
   stepId: string
   visit: number
   status: (typeof STEP_STATUSES)[number]
+  outcome: VisitOutcome
   scheduledFor: Date | null
   input: unknown
   output: unknown
@@ -151,9 +154,10 @@ export async function describeExecution(db: Db, key: ExecutionKey): Promise<z.ou
   const steps = await many(
     db,
     sql<StepRow>`
-      select id, step_id as "stepId", visit, status, scheduled_for as "scheduledFor", input, output, error, email_id as "emailId",
-        started_at as "startedAt", completed_at as "completedAt"
-      from workflow_step_executions where project_id = ${key.projectId} and execution_id = ${row.id} order by visit desc limit ${MAX_SHOWN_STEPS}
+      select s.id, s.step_id as "stepId", s.visit, s.status, ${VISIT_OUTCOME} as outcome, s.scheduled_for as "scheduledFor", s.input, s.output, s.error,
+        s.email_id as "emailId", s.started_at as "startedAt", s.completed_at as "completedAt"
+      from workflow_step_executions s where s.project_id = ${key.projectId} and s.execution_id = ${row.id}
+      order by s.visit desc limit ${MAX_SHOWN_STEPS}
     `,
   )
   return {

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { countAffected, type Db, many, one, type Tx } from '../db/index.ts'
 import { addToDaysSql, recentSql } from './days.ts'
+import { VISIT_OUTCOME } from './visit-outcome.ts'
 
 /** How an execution ends. The figure of the workflow, and by its status. */
 export type EndKind = 'completed' | 'exited' | 'failed' | 'cancelled'
 /**
  * Figures of a workflow: `started`, each way to end (executions that are kept), and `dropped` (removed by their age). Of a transition:
- * `taken`. Of a step: the others.
+ * `taken`. Of a step: `entered` and each way to end, of visits that are kept.
  */
 export type FigureKind = EndKind | 'started' | 'dropped' | 'entered' | 'skipped' | 'taken'
 export type Figure = { workflowId: string; subjectId: string; kind: FigureKind }
@@ -71,6 +72,14 @@ export async function readFigures(db: Db, { projectId, workflowId }: { projectId
   return (subjectId: string, kind: FigureKind) => counts.get(`${subjectId} ${kind}`) ?? 0
 }
 
+/** Figures of a step, from those of its workflow. Each is the number of visits with that outcome, `entered` that of all. */
+export function stepFigures(figure: (subjectId: string, kind: FigureKind) => number, stepId: string) {
+  const [entered, completed, skipped, failed, cancelled] = (['entered', 'completed', 'skipped', 'failed', 'cancelled'] as const).map(
+    (kind) => figure(stepId, kind),
+  ) as [number, number, number, number, number]
+  return { entered, waiting: Math.max(0, entered - completed - skipped - failed - cancelled), completed, skipped, failed, cancelled }
+}
+
 /**
  * Executions of each workflow `w` of a query by status, and those that started since a day: a lateral join named `counts`. From figures, since
  * there may be a million executions. Those deleted by age are in none of them, so that each number is that of a list.
@@ -107,11 +116,19 @@ export const HAS_FAILED = sql`(
     where t.project_id = w.project_id and t.workflow_id = w.id and t.subject_id = w.id and t.kind = 'failed'
   ) as failures)`
 
-const dueFigures = (limit: number) => sql`
-  select project_id, id from workflows where executions_counted_at is null or executions_counted_at < now() - interval '1 day'
-  order by executions_counted_at nulls first, project_id, id limit ${limit} for no key update skip locked`
+/** When the figures of a workflow were compared: its own with its executions, those of its steps with their visits. */
+type ComparedAt = 'executions_counted_at' | 'visits_counted_at'
 
-const MARK_FIGURES = sql`update workflows w set executions_counted_at = now() from due d where w.project_id = d.project_id and w.id = d.id`
+const dueFigures = (comparedAt: ComparedAt, limit: number) => sql`
+  select project_id, id from workflows where ${sql.ref(comparedAt)} is null or ${sql.ref(comparedAt)} < now() - interval '1 day'
+  order by ${sql.ref(comparedAt)} nulls first, project_id, id limit ${limit} for no key update skip locked`
+
+const markFigures = (comparedAt: ComparedAt) =>
+  sql`update workflows w set ${sql.ref(comparedAt)} = now() from due d where w.project_id = d.project_id and w.id = d.id`
+
+/** The first workflow that is due is not compared. */
+const skipDue = (tx: Tx, comparedAt: ComparedAt) =>
+  countAffected(tx, sql`with due as materialized (${dueFigures(comparedAt, 1)}) ${markFigures(comparedAt)}`)
 
 /**
  * Compares the figures of workflows with their executions, each workflow once a day, and appends the difference: nodes of an earlier release
@@ -122,8 +139,8 @@ export const compareFigures = async (tx: Tx, limit: number) => {
   const { compared } = await one(
     tx,
     sql<{ compared: number }>`
-      with due as materialized (${dueFigures(limit)}
-      ), marked as (${MARK_FIGURES}
+      with due as materialized (${dueFigures('executions_counted_at', limit)}
+      ), marked as (${markFigures('executions_counted_at')}
       ), actual as (
         select d.project_id, d.id, lower(e.status) as kind, count(*) as n
         from due d join workflow_executions e on e.project_id = d.project_id and e.workflow_id = d.id
@@ -153,5 +170,46 @@ export const compareFigures = async (tx: Tx, limit: number) => {
   return compared
 }
 
-/** The first workflow that is due is not compared. */
-export const skipFigures = (tx: Tx) => countAffected(tx, sql`with due as materialized (${dueFigures(1)}) ${MARK_FIGURES}`)
+export const skipFigures = (tx: Tx) => skipDue(tx, 'executions_counted_at')
+
+/** Longer than the limit of the pool: a workflow has several visits for each execution. */
+const COMPARE_VISITS_TIMEOUT_MS = 10_000
+
+/**
+ * Compares the figures of steps with their visits, and appends the difference, as `compareFigures` does: nodes of an earlier release do not
+ * take back the visits that they delete by age.
+ */
+export const compareStepFigures = async (tx: Tx, limit: number) => {
+  await sql`set local statement_timeout = ${sql.lit(COMPARE_VISITS_TIMEOUT_MS)}`.execute(tx)
+  const { compared } = await one(
+    tx,
+    sql<{ compared: number }>`
+      with due as materialized (${dueFigures('visits_counted_at', limit)}
+      ), marked as (${markFigures('visits_counted_at')}
+      ), actual as (
+        select s.project_id, s.workflow_id, s.step_id, ${VISIT_OUTCOME} as kind, count(*) as n
+        from due d join workflow_step_executions s on s.project_id = d.project_id and s.workflow_id = d.id
+        group by 1, 2, 3, 4
+      ), differences as (
+        select project_id, workflow_id, step_id as subject_id, 'entered' as kind, n from actual
+        union all
+        select project_id, workflow_id, step_id, kind, n from actual where kind <> 'waiting'
+        union all
+        select d.project_id, d.id, c.subject_id, c.kind, -c.n from due d cross join lateral (
+          select subject_id, kind, n from workflow_figures f where f.project_id = d.project_id and f.workflow_id = d.id
+          union all
+          select subject_id, kind, n from workflow_tallies t where t.project_id = d.project_id and t.workflow_id = d.id
+        ) as c
+        where c.subject_id <> d.id and c.kind <> 'taken'
+      ), corrected as (
+        insert into workflow_tallies (project_id, workflow_id, subject_id, kind, n)
+        select project_id, workflow_id, subject_id, kind, sum(n) from differences
+        group by 1, 2, 3, 4 having sum(n) <> 0 order by 1, 2, 3, 4
+      )
+      select count(*)::int as compared from due
+    `,
+  )
+  return compared
+}
+
+export const skipStepFigures = (tx: Tx) => skipDue(tx, 'visits_counted_at')

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne } from '../db/index.ts'
 import { Timestamp } from '../http/validate.ts'
-import { readFigures } from './figures.ts'
+import { readFigures, stepFigures } from './figures.ts'
 import { listFirings } from './fire.ts'
 import { ALL_STEP_TYPES } from './graph.ts'
 import { readGraph, type WorkflowRow } from './workflow.ts'
@@ -11,21 +11,29 @@ export const WorkflowStats = z.object({
   version: z.int(),
   started: z.int().describe('Executions so far.'),
   executions: z.int().describe('Without those that were deleted by age.'),
-  steps: z.array(
-    z.object({
-      stepId: z.uuid(),
-      name: z.string(),
-      type: z.enum(ALL_STEP_TYPES),
-      entered: z.int(),
-      waiting: z.int().describe('Executions at the step now.'),
-      completed: z.int(),
-      skipped: z.int(),
-      failed: z.int(),
-      cancelled: z.int(),
-    }),
-  ),
+  steps: z
+    .array(
+      z.object({
+        stepId: z.uuid(),
+        name: z.string(),
+        type: z.enum(ALL_STEP_TYPES),
+        entered: z.int().describe('Visits, without those of executions that were deleted by age. The sum of the figures below.'),
+        waiting: z.int().describe('Visits that are open: executions at the step now.'),
+        completed: z.int(),
+        skipped: z.int().describe('The step did not apply to the contact, and the execution went on.'),
+        failed: z.int(),
+        cancelled: z.int().describe('The execution was cancelled while it was at the step.'),
+      }),
+    )
+    .describe('`GET /workflows/{id}/steps/{stepId}/visits` lists the visits behind each figure.'),
   transitions: z.array(
-    z.object({ transitionId: z.uuid(), fromStepId: z.uuid(), toStepId: z.uuid(), branch: z.string().nullable(), taken: z.int() }),
+    z.object({
+      transitionId: z.uuid(),
+      fromStepId: z.uuid(),
+      toStepId: z.uuid(),
+      branch: z.string().nullable(),
+      taken: z.int().describe('So far, also by executions that were deleted by age.'),
+    }),
   ),
   nextFiringAt: Timestamp.nullable().describe('Of a SCHEDULE that is enabled.'),
   firings: z
@@ -50,13 +58,7 @@ export async function readStats(db: Db, workflow: WorkflowRow): Promise<z.output
     version,
     started: figure(id, 'started'),
     executions: figure(id, 'started') - figure(id, 'dropped'),
-    steps: graph.steps.map((step) => {
-      const [entered, completed, skipped, failed, cancelled] = (['entered', 'completed', 'skipped', 'failed', 'cancelled'] as const).map(
-        (kind) => figure(step.id, kind),
-      ) as [number, number, number, number, number]
-      const waiting = Math.max(0, entered - completed - skipped - failed - cancelled)
-      return { stepId: step.id, name: step.name, type: step.type, entered, waiting, completed, skipped, failed, cancelled }
-    }),
+    steps: graph.steps.map((step) => ({ stepId: step.id, name: step.name, type: step.type, ...stepFigures(figure, step.id) })),
     transitions: graph.transitions.map(({ id: transitionId, fromStepId, toStepId, branch }) => ({
       transitionId,
       fromStepId,

@@ -210,6 +210,7 @@ function recordOf({ id, workflowId, step }: Running, visit: number, outcome: Ste
     case 'failed':
       return { ...record, status: 'FAILED', error: outcome.error }
     case 'cancelled':
+      // The error distinguishes it from a step that was skipped: visit-outcome.ts.
       return { ...record, status: 'SKIPPED', error: outcome.reason }
     case 'wait':
       return { ...record, status: outcome.as, scheduledFor: outcome.until }

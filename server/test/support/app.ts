@@ -211,7 +211,7 @@ const DIGEST_QUERIES: Record<string, Rows> = {
     group by project_id, workflow_id, subject_id, kind order by 1
   `,
   workflow_tallies: sql`select '' as row where false`,
-  workflows: sql`select (to_jsonb(w) - 'executions_counted_at' - 'days_counted_to')::text as row from workflows w order by 1`,
+  workflows: sql`select (to_jsonb(w) - 'executions_counted_at' - 'days_counted_to' - 'visits_counted_at')::text as row from workflows w order by 1`,
 }
 
 const rowsOf = (table: string): Rows => DIGEST_QUERIES[table] ?? sql`select t::text as row from ${sql.table(table)} t order by 1`
