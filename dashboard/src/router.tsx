@@ -204,6 +204,12 @@ const executions = createRoute({
   component: lazyRouteComponent(workflowPage, 'ExecutionsPage'),
   validateSearch: listSearch('status', 'step', 'person', 'started'),
 })
+const visits = createRoute({
+  getParentRoute: inProject,
+  path: '/workflows/$workflowId/steps/$stepId',
+  component: lazyRouteComponent(workflowPage, 'VisitsPage'),
+  validateSearch: listSearch('outcome'),
+})
 const tryWorkflow = createRoute({
   getParentRoute: inProject,
   path: '/workflows/$workflowId/try',
@@ -346,6 +352,7 @@ export const router = createRouter({
         workflows,
         workflow,
         executions,
+        visits,
         tryWorkflow,
         workflowSettings,
         emails,

@@ -107,6 +107,68 @@ test('a workflow is built, tried, turned on, entered by an event, followed, canc
   await page.getByRole('region', { name: 'Timeline' }).getByRole('link', { name: 'Entered a workflow' }).waitFor()
 })
 
+test('every number of the steps opens a list that adds up to it, also when contacts were skipped, failed and cancelled', async () => {
+  const { page, project } = await openProject()
+  const { request } = page.context()
+  const headers = { 'x-project-id': project.id }
+  const post = async (path: string, data: object) => (await request.post(path, { data, headers })).json()
+  await post('/domains', { domain: 'sum.example.com' })
+  const content = { name: 'News', subject: 'News', body: '<p>News</p>', type: 'MARKETING' }
+  const news = await post('/templates', { ...content, from: 'hello@sum.example.com' })
+  const unsent = await post('/templates', content)
+  const { id, steps, version } = await post('/workflows', { name: 'Sums', eventName: 'signup' })
+  const [mail, ask, broken, pause] = Array.from({ length: 4 }, () => crypto.randomUUID())
+  const arrow = (fromStepId: string, toStepId: string, branch?: string) => ({ fromStepId, toStepId, ...(branch && { branch }) })
+  const graph = {
+    version,
+    steps: [
+      { id: mail, type: 'SEND_EMAIL', name: 'News', config: { templateId: news.id } },
+      { id: ask, type: 'CONDITION', name: 'Pro?', config: { field: 'data.plan', operator: 'equals', value: 'pro' } },
+      { id: broken, type: 'SEND_EMAIL', name: 'Without a sender', config: { templateId: unsent.id } },
+      { id: pause, type: 'DELAY', name: 'Rest', config: { amount: 1, unit: 'days' } },
+    ],
+    transitions: [arrow(steps[0].id, mail!), arrow(mail!, ask!), arrow(ask!, broken!, 'yes'), arrow(ask!, pause!, 'no')],
+  }
+  await request.put(`/workflows/${id}/graph`, { data: graph, headers })
+  await request.patch(`/workflows/${id}`, { data: { enabled: true }, headers })
+  const contacts = [{ data: { plan: 'pro' } }, { subscribed: false }, {}, {}]
+  const executions: string[] = []
+  for (const [index, more] of contacts.entries()) {
+    const contact = await post('/contacts', { email: `sum${index}@example.com`, ...more })
+    executions.push((await post(`/workflows/${id}/executions`, { contactId: contact.id })).id)
+  }
+  const statuses = async () => {
+    const { data } = await (await request.get(`/workflows/${id}/executions`, { headers })).json()
+    return data.map(({ status }: { status: string }) => status).sort()
+  }
+  await expect.poll(statuses, { timeout: 20_000 }).toEqual(['FAILED', 'WAITING', 'WAITING', 'WAITING'])
+  await request.delete(`/workflows/${id}/executions/${executions[3]}`, { headers })
+
+  await page.goto(`/app/p/${project.id}/workflows/${id}`)
+  const numbers = page.getByRole('list', { name: 'Steps' }).getByRole('link', { name: /^\d+ / })
+  await numbers.first().waitFor()
+  const shown = await numbers.allTextContents()
+  expect(shown).toEqual([
+    ...['4 entered', '4 reached', '1 skipped', '4 reached', '1 reached', '1 failed'],
+    ...['3 reached', '2 here now', '1 cancelled'],
+  ])
+  for (const [index, number] of shown.entries()) {
+    await numbers.nth(index).click()
+    await page.waitForURL(/\/(executions|steps\/)/)
+    await expect.poll(() => rows(page).count(), { message: number }).toBe(Number.parseInt(number, 10))
+    await page.goBack()
+    await numbers.nth(index).waitFor()
+  }
+
+  await page.getByRole('link', { name: '1 cancelled' }).click()
+  await button(page, 'sum3@example.com').click()
+  await page.getByRole('complementary', { name: 'sum3@example.com' }).getByText('because it was cancelled').waitFor()
+  expect(await findPageProblems(page, 'visits of a step')).toEqual([])
+  await button(page, 'Close').click()
+  await button(page, 'Remove filter Outcome: Cancelled').click()
+  await expect.poll(() => rows(page).count()).toBe(3)
+})
+
 test('steps that somebody else has changed are a conflict, and what the server refuses is shown at its step', async () => {
   const { page, project } = await openProject()
   const { request } = page.context()

@@ -50,6 +50,7 @@ export const STATUSES = {
     RUNNING: look('Running', 'accent', 'pulse'),
     COMPLETED: look('Done', 'good', 'full'),
     SKIPPED: look('Skipped', 'neutral', 'ring'),
+    CANCELLED: look('Cancelled', 'neutral', 'ring'),
     FAILED: look('Failed', 'danger', 'full'),
   },
   domain: {

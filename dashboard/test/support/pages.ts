@@ -60,6 +60,7 @@ export const FULL_ONLY: Record<string, string> = {
   workflow: '/app/p/{p}/workflows/{workflow}',
   executions: '/app/p/{p}/workflows/{workflow}/executions',
   'workflow-step': '/app/p/{p}/workflows/{workflow}?step={step}',
+  'workflow-visits': '/app/p/{p}/workflows/{workflow}/steps/{step}',
   'workflow-try': '/app/p/{p}/workflows/{workflow}/try?person={contact}',
   'executions-peek': '/app/p/{p}/workflows/{workflow}/executions?peek={execution}',
   'workflow-settings': '/app/p/{p}/workflows/{workflow}/settings',

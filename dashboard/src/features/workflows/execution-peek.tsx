@@ -9,6 +9,7 @@ import { Fact, Facts } from '../../ui/peek-panel.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Time } from '../../ui/time.tsx'
 import { describeReason } from './describe.ts'
+import { statusOfVisit } from './list-query.ts'
 import { executionQuery } from './queries.ts'
 import { STEP_ICONS } from './step-list.tsx'
 import { tookOf } from './took.ts'
@@ -108,7 +109,7 @@ function VisitedStep({ visited }: { visited: StepExecution }) {
       <p className="flex items-center gap-2 text-ui">
         <Icon className="size-4 shrink-0 text-muted" aria-hidden="true" />
         <span className="min-w-0 flex-1 truncate font-medium">{visited.step?.name ?? 'Removed step'}</span>
-        <Status kind="stepExecution" status={visited.status} />
+        <Status kind="stepExecution" status={statusOfVisit(visited)} />
       </p>
       <p className="mt-1 text-muted text-xs">
         <Time value={visited.startedAt} />

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cancelFilter, executionsQuery, filtersOfCount, workflowsQuery } from './list-query.ts'
+import { cancelFilter, executionsQuery, filtersOfCount, statusOfVisit, visitsQuery, workflowsQuery } from './list-query.ts'
 
 test('a request for workflows leaves out what the API would refuse', () => {
   expect(
@@ -39,6 +39,20 @@ test('a request for executions leaves out what the API would refuse', () => {
     contactId: 'c1',
   })
   expect(executionsQuery({ limit: 50, filters: { status: 'failed', step: 'x' } }, undefined)).toEqual({ page: 1, pageSize: 50 })
+})
+
+test('a request for the visits of a step leaves out what the API would refuse', () => {
+  expect(visitsQuery({ limit: 25, cursor: 'c', filters: { outcome: 'failed,lost,toString,skipped' } })).toEqual({
+    limit: 25,
+    cursor: 'c',
+    outcome: ['failed', 'skipped'],
+  })
+  expect(visitsQuery({ limit: 25, filters: { outcome: 'x' } })).toEqual({ limit: 25 })
+})
+
+test('a visit that was cancelled is not shown as skipped', () => {
+  expect(statusOfVisit({ status: 'SKIPPED', outcome: 'cancelled' })).toBe('CANCELLED')
+  expect(statusOfVisit({ status: 'SKIPPED', outcome: 'skipped' })).toBe('SKIPPED')
 })
 
 test.each([

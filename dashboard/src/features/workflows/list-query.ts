@@ -1,4 +1,4 @@
-import type { Sterna } from '@sterna/sdk'
+import type { Sterna, WorkflowVisit } from '@sterna/sdk'
 import { readChoices, readRange, writeRange } from '../../list/filters.ts'
 import type { ListRequest } from '../../list/list-search.ts'
 import { pageOf } from '../../list/numbered-pages.ts'
@@ -57,6 +57,26 @@ export function executionsQuery(
     ...(to && { startedTo: to }),
   }
 }
+
+type VisitsQuery = NonNullable<Parameters<Sterna['workflows']['stepVisits']>[2]>
+type Visit = Pick<WorkflowVisit, 'status' | 'outcome'>
+
+export const VISIT_WORDS: Record<Visit['outcome'], string> = {
+  waiting: 'Here now',
+  completed: 'Done',
+  skipped: 'Skipped',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+}
+const isOutcome = (value: string): value is Visit['outcome'] => Object.hasOwn(VISIT_WORDS, value)
+
+export function visitsQuery({ limit, cursor, filters: { outcome } }: ListRequest): VisitsQuery {
+  const known = readChoices(outcome).filter(isOutcome)
+  return { limit, ...(known.length > 0 && { outcome: known }), ...(cursor && { cursor }) }
+}
+
+/** A visit that ended with its execution has the status of a skipped one. */
+export const statusOfVisit = ({ status, outcome }: Visit) => (outcome === 'cancelled' ? 'CANCELLED' : status)
 
 const COUNTED_STATUSES = { active: 'RUNNING,WAITING', finished: 'COMPLETED,EXITED', failed: 'FAILED' } as const
 export type CountName = keyof typeof COUNTED_STATUSES | 'executions' | 'entered30Days'

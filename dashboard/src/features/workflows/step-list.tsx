@@ -293,43 +293,59 @@ function Description({ step }: { step: Step }) {
   return <>{isNamed ? words : [STEP_WORDS[step.type], words].filter(Boolean).join(' · ')}</>
 }
 
-/** Counts of the saved graph. Those that have a list open it. */
+/** Counts of the saved graph. Each opens the list that adds up to it. */
 function StepCounts({ step, workflowId, stats }: { step: Step; workflowId: string; stats: Stats | undefined }) {
   const counts = stats?.steps.find(({ stepId }) => stepId === step.id)
   if (!counts || counts.entered === 0) return null
-  const isTrigger = step.type === 'TRIGGER'
+  const visits = { workflowId, stepId: step.id }
   return (
     <span className="relative z-10 flex shrink-0 flex-wrap justify-end gap-x-3 text-xs max-sm:max-w-32">
-      {isTrigger ? (
-        <CountLink workflowId={workflowId} search={{}} value={stats!.executions} word="entered" />
+      {step.type === 'TRIGGER' ? (
+        <ExecutionCount workflowId={workflowId} search={{}} value={stats!.executions} word="entered" />
       ) : (
-        <span className="text-muted tabular-nums" title="Times that a contact came to this step">
-          {formatCount(counts.entered)} reached
-        </span>
+        <VisitCount {...visits} value={counts.entered} />
       )}
       {counts.waiting > 0 && (
-        <CountLink workflowId={workflowId} search={{ step: step.id, status: 'WAITING' }} value={counts.waiting} word="here now" />
+        <ExecutionCount workflowId={workflowId} search={{ step: step.id, status: 'WAITING' }} value={counts.waiting} word="here now" />
       )}
-      {counts.skipped > 0 && <span className="text-muted tabular-nums">{formatCount(counts.skipped)} skipped</span>}
-      {counts.failed > 0 && (
-        <CountLink workflowId={workflowId} search={{ step: step.id, status: 'FAILED' }} value={counts.failed} word="failed" danger />
-      )}
+      {counts.skipped > 0 && <VisitCount {...visits} outcome="skipped" value={counts.skipped} />}
+      {counts.cancelled > 0 && <VisitCount {...visits} outcome="cancelled" value={counts.cancelled} />}
+      {counts.failed > 0 && <VisitCount {...visits} outcome="failed" value={counts.failed} />}
     </span>
   )
 }
 
-type CountLinkProps = { workflowId: string; search: Record<string, string>; value: number; word: string; danger?: boolean }
+const COUNT_LINK = 'rounded-sm tabular-nums hover:underline hover:underline-offset-4'
+const COUNT_COLOR = 'text-accent dark:text-accent-strong'
 
-function CountLink({ workflowId, search, value, word, danger = false }: CountLinkProps): ReactNode {
+type ExecutionCountProps = { workflowId: string; search: Record<string, string>; value: number; word: string }
+
+function ExecutionCount({ workflowId, search, value, word }: ExecutionCountProps): ReactNode {
   const project = useProject()
   return (
     <Link
       to="/app/p/$projectId/workflows/$workflowId/executions"
       params={{ projectId: project.id, workflowId }}
       search={search}
-      className={`rounded-sm tabular-nums hover:underline hover:underline-offset-4 ${danger ? 'text-danger' : 'text-accent dark:text-accent-strong'}`}
+      className={`${COUNT_LINK} ${COUNT_COLOR}`}
     >
       {formatCount(value)} {word}
+    </Link>
+  )
+}
+
+type VisitCountProps = { workflowId: string; stepId: string; outcome?: 'skipped' | 'cancelled' | 'failed'; value: number }
+
+function VisitCount({ workflowId, stepId, outcome, value }: VisitCountProps): ReactNode {
+  const project = useProject()
+  return (
+    <Link
+      to="/app/p/$projectId/workflows/$workflowId/steps/$stepId"
+      params={{ projectId: project.id, workflowId, stepId }}
+      search={outcome ? { outcome } : {}}
+      className={`${COUNT_LINK} ${outcome === 'failed' ? 'text-danger' : COUNT_COLOR}`}
+    >
+      {formatCount(value)} {outcome ?? 'reached'}
     </Link>
   )
 }

@@ -9,6 +9,7 @@ import { Executions } from './executions.tsx'
 import { workflowQuery } from './queries.ts'
 import { StepsEditor } from './steps-editor.tsx'
 import { TryWorkflow } from './try-workflow.tsx'
+import { NoSuchStep, Visits } from './visits.tsx'
 import { WorkflowSettings } from './workflow-settings.tsx'
 
 const MISSING = { icon: CircleOff, reason: 'It was deleted, or the link is wrong.' }
@@ -27,6 +28,18 @@ function OneWorkflow({ children }: { children: (workflow: Workflow) => ReactNode
 export const WorkflowPage = () => <OneWorkflow>{(workflow) => <StepsEditor key={workflow.id} workflow={workflow} />}</OneWorkflow>
 
 export const ExecutionsPage = () => <OneWorkflow>{(workflow) => <Executions key={workflow.id} workflow={workflow} />}</OneWorkflow>
+
+export function VisitsPage() {
+  const { stepId } = useParams({ strict: false }) as { stepId: string }
+  return (
+    <OneWorkflow>
+      {(workflow) => {
+        const step = workflow.steps.find(({ id }) => id === stepId)
+        return step ? <Visits key={step.id} workflow={workflow} step={step} /> : <NoSuchStep workflow={workflow} />
+      }}
+    </OneWorkflow>
+  )
+}
 
 export const TryWorkflowPage = () => <OneWorkflow>{(workflow) => <TryWorkflow key={workflow.id} workflow={workflow} />}</OneWorkflow>
 
