@@ -40,20 +40,23 @@ const COLOURS = { clicked: '#0b6e82', unclicked: '#50656f' }
 
 /**
  * Out of the flow, so that the email keeps its layout: a little above the start of the link. Important, since styles of the email may have rules for
- * all elements. Hidden with its link.
+ * all elements. Hidden with its link. Stays inline: a block would begin at the edge of its paragraph.
  */
 const STYLE = [
-  ...['all:initial', 'visibility:inherit', 'position:absolute', 'z-index:2147483647', 'transform:translate(-3px,-65%)', 'display:block'],
+  ...['all:initial', 'visibility:inherit', 'position:absolute', 'transform:translate(-3px,-80%)'],
   ...['padding:0 5px', 'border-radius:8px', 'box-shadow:0 0 0 1px #fff', 'color:#fff', 'white-space:nowrap', 'direction:ltr'],
   ...['font:600 11px/16px system-ui,sans-serif', 'font-variant-numeric:tabular-nums', 'cursor:inherit'],
 ]
 
-const labelHtml = (text: string, colour: string) =>
-  `<sterna-label style="${[...STYLE, `background:${colour}`].map((each) => `${each}!important`).join(';')}">${escapeHtml(text)}</sterna-label>`
+/** A label with a figure is above those without, where links are side by side. */
+function labelHtml(text: string, kind: keyof typeof COLOURS) {
+  const style = [...STYLE, `background:${COLOURS[kind]}`, `z-index:${kind === 'clicked' ? 2_147_483_647 : 2_147_483_646}`]
+  return `<sterna-label style="${style.map((each) => `${each}!important`).join(';')}">${escapeHtml(text)}</sterna-label>`
+}
 
 /** Leads nowhere: there is no single list of people behind it. */
 const VARYING: LinkLabel = {
-  html: labelHtml('varies', COLOURS.unclicked),
+  html: labelHtml('varies', 'unclicked'),
   attributes: { title: 'This link differs from person to person. The list of links has each of them that was clicked.' },
 }
 
@@ -78,7 +81,7 @@ function clickedLabel({ people, clicks }: CampaignLinkJson, { clickedCount, plac
     .filter(Boolean)
     .join(' ')
   return {
-    html: share ? labelHtml(`${count(people)} · ${share}`, COLOURS.clicked) : labelHtml('0', COLOURS.unclicked),
+    html: share ? labelHtml(`${count(people)} · ${share}`, 'clicked') : labelHtml('0', 'unclicked'),
     // A frame without an origin can open only new tabs.
     attributes: { href: path, target: '_blank', rel: 'noopener', title },
   }
