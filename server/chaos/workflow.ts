@@ -37,6 +37,8 @@ const ANSWER = 'answered'
 const FLOW = 10
 /** Within a transaction of the engine, of the dispatcher, and around the mark and the settlement of an email. */
 const PLACES = ['executions-advanced', 'reactions-applied', 'claimed', 'marked', 'handed-over', 'settled']
+/** At least: some faults wait until an email is on its way. */
+const ENTERING_PER_SECOND = 5
 /** A worker does not live long enough for the usual number of passes: there is a kill every second. */
 const LAST_PASS = 15
 const FEW: Record<string, number> = {
@@ -84,7 +86,9 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
           event: ANSWER,
         })
         const feed = feedEvidence(db, project.id, sink.tail)
-        const quota = () => contacts * Math.min(1, (faultsSoFar + 1) / plan.faults)
+        const startedAt = performance.now()
+        const bySeconds = () => ((performance.now() - startedAt) / 1_000) * ENTERING_PER_SECOND
+        const quota = () => Math.min(contacts, Math.max((contacts * (faultsSoFar + 1)) / plan.faults, bySeconds()))
         const { next, entered } = startCalls({ publicKey: project.public, random, quota })
         return {
           next,
