@@ -331,6 +331,7 @@ describe('slow reads', () => {
       '/templates/usage',
       '/workflows',
       '/workflows/:id/executions',
+      '/workflows/:id/steps/:stepId/visits',
       '/workflows/fields',
     ])
   })
