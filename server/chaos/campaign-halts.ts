@@ -18,13 +18,21 @@ const CANCELLED_SHARE = 0.6
 
 /** Starts campaigns, one after the other, and pauses, resumes and cancels them at random moments. Adds to `halts` until it fails. */
 export async function haltCampaigns(halts: Halt[], { count, start, isOver, ...rest }: Options) {
-  for (let number = 0; number < count && !isOver(); number++) halts.push(...(await haltOne(await start(), rest)))
+  // The first one is paused: a short run may have no other.
+  for (let number = 0; number < count && !isOver(); number++) {
+    const pauses = number === 0 ? 1 + rest.random.below(MAX_PAUSES) : rest.random.below(MAX_PAUSES + 1)
+    halts.push(...(await haltOne(await start(), pauses, rest)))
+  }
 }
 
-async function haltOne(campaignId: string, { client, db, random }: Pick<Options, 'client' | 'db' | 'random'>): Promise<Halt[]> {
+async function haltOne(
+  campaignId: string,
+  pauses: number,
+  { client, db, random }: Pick<Options, 'client' | 'db' | 'random'>,
+): Promise<Halt[]> {
   const halts: Halt[] = []
   const act = (action: string) => client.request('POST', `/campaigns/${campaignId}/${action}`)
-  for (let pauses = random.below(MAX_PAUSES + 1); pauses > 0; pauses--) {
+  for (let left = pauses; left > 0; left--) {
     await sleep(random.between(0, RUNS_MS))
     const paused = await act('pause')
     if (paused.status !== 200) return halts // it has ended
