@@ -35,8 +35,11 @@ describe('claiming', () => {
       )
       return read
     }
+    const arrived = sink.messages.length
     const before = await walked()
     const worker = await startWorker()
+    // Not by polling the rows: that may read their index.
+    await until('all have arrived', () => sink.messages.length >= arrived + ids.length, 60_000)
     await inState(ids, 'sent', 60_000)
     workers.pop()
     await worker.stop('SIGTERM') // by then its reads are in the statistics

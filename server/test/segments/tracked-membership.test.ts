@@ -273,9 +273,13 @@ describe('POST /segments/:id/compute', () => {
     const before = (await runs()).n
     await sql`delete from segment_members where project_id = ${projectId}`.execute(sterna.db)
     const answers = await sterna.db.transaction().execute(async (tx) => {
-      // Holds the run until both requests were made.
+      // Holds the run until all requests wait for it.
       await sql`select 1 from tracked_segments where project_id = ${projectId} for update`.execute(tx)
-      return [1, 2, 3].map(() => call('POST', `/segments/${id}/compute`))
+      const asked = [1, 2, 3].map(() => call('POST', `/segments/${id}/compute`))
+      const waiting = sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%tracked_segments%'`
+      await expect.poll(() => many(sterna.db, waiting)).toHaveLength(3)
+      return asked
     })
     expect((await Promise.all(answers)).map(({ body }) => body)).toEqual([1, 2, 3].map(() => ({ added: 20, removed: 0, total: 20 })))
     expect((await runs()).n).toBe(before + 1)
