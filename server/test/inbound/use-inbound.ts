@@ -58,7 +58,7 @@ export function useInbound() {
   let closeApp: () => Promise<void>
 
   beforeAll(async () => {
-    Object.assign(database, await cloneDatabase())
+    Object.assign(database, await cloneDatabase({ isPatient: false }))
     Object.assign(sink, await startSmtpServer())
     const port = await freePort()
     place.port = port
