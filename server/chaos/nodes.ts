@@ -29,6 +29,9 @@ export type Cluster = {
   destroy(): Promise<void>
 }
 
+/** Five nodes with the usual 20 would need more connections than the embedded PostgreSQL has. */
+const DATABASE_POOL_SIZE = '6'
+
 let seed: Promise<string> | undefined
 
 /** A folder with a migrated database, which the clusters of this process copy: creating one takes seconds. */
@@ -78,7 +81,8 @@ export async function startCluster({
   const births = new Map<number, string | undefined>()
   const nodes: KeptNode[] = []
   const keep = async (name: string, env: Record<string, string>, entry = apiEntry) => {
-    const node = await keepNode(name, entry, { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', ...common, ...env }, { problems, births })
+    const settings = { RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn', DATABASE_POOL_SIZE, ...common, ...env }
+    const node = await keepNode(name, entry, settings, { problems, births })
     nodes.push(node)
     await node.serving()
     return node
