@@ -6,15 +6,15 @@ import { join } from 'node:path'
 /** More failures than this are no coincidence. */
 const MAX_REPEATED = 6
 
-/**
- * Runs the tests. Files that failed run once more, alone: with two files, PostgreSQL and a browser on two cores, a test of several thousand
- * may exceed a time limit. Tests with random input are not repeated, since other input would hide what they found.
- */
 const folder = mkdtempSync(join(tmpdir(), 'sterna-run-'))
 const list = join(folder, 'failed.json')
 process.exitCode = runAll()
 rmSync(folder, { recursive: true })
 
+/**
+ * Runs the tests. Files that failed run once more, alone: with two files, PostgreSQL and a browser on two cores, a test may exceed a time limit.
+ * Tests with random input are not repeated: other input would hide the failure.
+ */
 function runAll() {
   const code = run(['--reporter=default', '--reporter=./scripts/failed-files.mjs', ...process.argv.slice(2)])
   const files = code === 0 ? [] : repeatable()

@@ -50,7 +50,7 @@ type FrameOptions = {
 }
 
 /**
- * Sends HTML of a tenant. The sandbox gives the page an origin of its own, without scripts, forms and pop-ups: it can reach neither the
+ * Sends HTML of a tenant. The sandbox gives the page an origin of its own, without scripts, forms and (unless `opensTabs`) pop-ups: it can reach neither the
  * dashboard nor its cookies. Remote images tell their server that somebody looks, so the caller can do without.
  */
 export function sendFrame(reply: FastifyReply, html: string, { images, opensTabs = false }: FrameOptions) {

@@ -7,7 +7,7 @@ import { VISIT_OUTCOME } from './visit-outcome.ts'
 export type EndKind = 'completed' | 'exited' | 'failed' | 'cancelled'
 /**
  * Figures of a workflow: `started`, each way to end (executions that are kept), and `dropped` (removed by their age). Of a transition:
- * `taken`. Of a step: `entered` and each way to end, of visits that are kept.
+ * `taken`. Figures of a step count visits that are kept: `entered`, and one figure for each outcome.
  */
 export type FigureKind = EndKind | 'started' | 'dropped' | 'entered' | 'skipped' | 'taken'
 export type Figure = { workflowId: string; subjectId: string; kind: FigureKind }

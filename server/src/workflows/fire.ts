@@ -17,7 +17,7 @@ const SWEEP_MS = 1_000
 const MAX_FIRED = 50
 /**
  * Contacts that one transaction looks at, whether members or not: a statement may take 5 s, and a segment may have few members. With 2,000 the
- * worker reads and counts for so long that other emails wait.
+ * result of one page blocks the event loop of the worker long enough to delay other emails.
  */
 const PAGE = 500
 /** Fewer after a page took too long. */
@@ -79,7 +79,7 @@ export async function continueFiring(db: Pool, { size = PAGE, ...firing }: Firin
     for (const deadline = performance.now() + WORK_MS; ; ) {
       const startedAt = performance.now()
       if (!(await transact(db, (tx) => firePage(tx, firing, size)))) return
-      // As long as the page took: half of one core is left to the emails of others.
+      // A pause as long as the page took leaves CPU time to the emails of other projects.
       await sleep(performance.now() - startedAt)
       if (performance.now() > deadline) break
     }

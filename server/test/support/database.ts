@@ -9,8 +9,8 @@ const PATIENT =
   'connect_timeout=60&lock_timeout=60000&statement_timeout=60000&query_timeout=90000&idle_in_transaction_session_timeout=90000'
 
 /**
- * A migrated database, copied from the template; `empty` for tests that migrate it themselves. Whoever connects to it waits longer than the
- * product does; `isPatient: false` for tests of those limits.
+ * A migrated database, copied from the template; `empty` for tests that migrate it themselves. Its connections have longer
+ * time limits than those of the product; `isPatient: false` for tests of these limits.
  */
 export async function cloneDatabase({ empty = false, isPatient = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const { adminUrl } = inject('postgres')
