@@ -1,0 +1,40 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type Db, many } from '../db/index.ts'
+import { createCache } from '../lib/cache.ts'
+
+/**
+ * The owner of a project, in SQL: pools are shared fairly between owners, since one person may have many projects. A project always has one
+ * owner, and it never changes; without one (a project of the command line) the project stands for itself.
+ */
+export const ownerSql = (projectId: RawBuilder<unknown>) =>
+  sql<string>`coalesce((select m.user_id from memberships m where m.project_id = ${projectId} and m.role = 'OWNER'), ${projectId})`
+
+/** Projects whose owner is remembered: a few megabytes. */
+const MAX_REMEMBERED = 50_000
+
+/** Reads owners of projects, many at a time, and remembers them. */
+export function createOwners(db: Db) {
+  const remembered = createCache<string, string>({ maxEntries: MAX_REMEMBERED })
+
+  return {
+    /** The owner of each project, by project. */
+    async read(projectIds: Iterable<string>): Promise<Map<string, string>> {
+      const owners = new Map([...projectIds].map((id) => [id, remembered.get(id)]))
+      const unknown = [...owners.keys()].filter((id) => owners.get(id) === undefined)
+      for (const { projectId, owner } of unknown.length ? await readOwners(db, unknown) : []) {
+        remembered.set(projectId, owner)
+        owners.set(projectId, owner)
+      }
+      return new Map([...owners].map(([id, owner]) => [id, owner ?? id]))
+    },
+  }
+}
+
+const readOwners = (db: Db, projectIds: string[]) =>
+  many(
+    db,
+    sql<{ projectId: string; owner: string }>`
+      select p.id as "projectId", ${ownerSql(sql`p.id`)} as owner
+      from projects p where p.id = any(${projectIds}::uuid[])
+    `,
+  )
