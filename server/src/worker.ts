@@ -130,7 +130,7 @@ type Options = {
   intervals?: WorkerIntervals
   withSchedule?: boolean
 }
-export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number }
+export type WorkerIntervals = { campaigns?: CampaignIntervals; notificationsMs?: number; timeoutAfterMs?: number }
 
 export async function startWorker(deps: Deps, { url, presence, timing = {}, intervals = {}, withSchedule = true }: Options) {
   const { key: livenessKey, isHeld } = presence
@@ -150,7 +150,7 @@ export async function startWorker(deps: Deps, { url, presence, timing = {}, inte
   const segmentSweep = startSweep(deps.db, deps.log, isHeld)
   const campaignWork = startCampaignWork({ ...deps, isHeld, intervals: intervals.campaigns })
   const rollups = startRollups({ ...deps, isHeld })
-  const workflows = startWorkflowEngine({ ...deps, url, isHeld })
+  const workflows = startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: intervals.timeoutAfterMs })
   const safeFetch = createSafeFetch(createDns({ servers: deps.config.dnsServers }), webhookTargetOf(deps.config))
   const webhooks = startWebhooks({ ...deps, isHeld, safeFetch })
   const firings = startFirings(deps.db, deps.log, isHeld)

@@ -809,7 +809,6 @@ export interface Schema {
     deadline_at: Timestamp | null
     attempts: Generated<number>
     webhook_host: string | null
-    seen: Generated<Json>
     exit_reason: string | null
     context: Generated<Json>
     event: Json | null
@@ -819,6 +818,7 @@ export interface Schema {
     completed_at: Timestamp | null
     created_at: Generated<Timestamp>
     updated_at: Generated<Timestamp>
+    arrived_event_id: string | null
   }
   workflow_figures: {
     project_id: string

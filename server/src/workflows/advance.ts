@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { type Db, many, one, type Tx } from '../db/index.ts'
+import { exactTime } from '../events/first-events.ts'
 import { createCache } from '../lib/cache.ts'
 import { crash } from '../lib/crash-point.ts'
 import { groupBy } from '../lib/group-by.ts'
-import { MB } from '../lib/units.ts'
+import { MB, SECOND } from '../lib/units.ts'
 import { type Graph, type StepType, stepOf } from './graph.ts'
 import { runCondition } from './steps/condition.ts'
 import { runDelay, runExit, runTrigger, runWait } from './steps/pause.ts'
@@ -31,11 +32,15 @@ const WRITES_CONTACTS: ReadonlySet<StepType> = new Set(['UPDATE_CONTACT', 'SEND_
 /** Steps that an execution takes in one transaction at most. */
 const MAX_ROUNDS = 20
 
+/** Longer than a transaction that tracks events may take. */
+export const TIMEOUT_AFTER_MS = 6 * SECOND
+
 export type Claimed = Omit<Running, 'step' | 'graph'> & { currentStepId: string | null }
 
 export const RUNNING_COLUMNS = sql`
   e.id, e.workflow_id as "workflowId", e.version, e.contact_id as "contactId", e.status, e.current_step_id as "currentStepId", e.visits,
-  e.arrived_at as "arrivedAt", e.due_at as "dueAt", e.awaits, e.deadline_at as "deadlineAt", e.attempts, e.seen, e.context, e.event, e.started_at as "startedAt"`
+  jsonb_build_object('at', ${exactTime(sql`e.arrived_at`)}, 'eventId', e.arrived_event_id) as arrival, e.due_at as "dueAt", e.awaits,
+  e.deadline_at as "deadlineAt", e.attempts, e.context, e.event, e.started_at as "startedAt"`
 
 /** Due executions of a project, oldest first. Others that are being advanced are left alone. */
 export async function claimExecutions(tx: Tx, projectId: string, limit: number, only?: string) {
@@ -55,10 +60,10 @@ export async function claimExecutions(tx: Tx, projectId: string, limit: number, 
  * Takes claimed executions as far as they come: each step's effect, its record and the next state are written in this transaction, or
  * nothing is.
  */
-export async function advanceExecutions(tx: Tx, projectId: string, claimed: Claimed[]) {
+export async function advanceExecutions(tx: Tx, projectId: string, claimed: Claimed[], timeoutAfterMs = TIMEOUT_AFTER_MS) {
   const { now } = await one(tx, sql<{ now: Date }>`select now() as now`)
   const contacts = await readContacts(tx, projectId, claimed)
-  const batch: StepBatch = { projectId, now, contacts }
+  const batch: StepBatch = { projectId, now, contacts, timeoutAfterMs }
   let open = await withGraphs(tx, projectId, claimed)
   for (let round = 0; open.length && round < MAX_ROUNDS; round++) {
     const outcomes = await runRound(tx, batch, open)

@@ -24,7 +24,7 @@ async function endExecutions(tx: Tx, projectId: string, which: RawBuilder<unknow
         where e.project_id = ${projectId} and ${which} and ${IS_ACTIVE} order by e.id limit ${CHUNK} for update
       )
       update workflow_executions e set status = ${status}, exit_reason = ${reason}, completed_at = now(), updated_at = now(), due_at = null,
-        awaits = null, deadline_at = null, webhook_host = null, seen = '{}'
+        awaits = null, deadline_at = null, webhook_host = null
       from chosen c where e.project_id = ${projectId} and e.id = c.id
       returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.current_step_id as "stepId", e.visits,
         c.was_open as "wasOpen"

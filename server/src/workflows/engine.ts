@@ -10,7 +10,7 @@ import { failExecution } from './cancel.ts'
 import { EXECUTIONS_CHANNEL } from './enrol.ts'
 import { isBeingWiped } from './wiped.ts'
 
-type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean }
+type Deps = { db: Pool; url: string; log: Log; isHeld: () => boolean; timeoutAfterMs?: number | undefined }
 
 /** Projects that one process works on at a time. */
 const LANES = 2
@@ -24,7 +24,7 @@ const REST_MS = 1_000
 const MAX_ATTEMPTS = 12
 
 /** Advances executions that are due, project by project. Any number of processes may run it. */
-export function startWorkflowEngine({ db, url, log, isHeld }: Deps) {
+export function startWorkflowEngine({ db, url, log, isHeld, timeoutAfterMs }: Deps) {
   const signal = createWakeSignal()
   const warn = createRareWarning(log)
   const visits = new Map<string, Promise<void>>()
@@ -75,7 +75,7 @@ export function startWorkflowEngine({ db, url, log, isHeld }: Deps) {
       const isEmpty = await transact(db, async (tx) => {
         const claimed = await claimExecutions(tx, projectId, BATCH)
         ids = claimed.map(({ id }) => id)
-        await advanceExecutions(tx, projectId, claimed)
+        await advanceExecutions(tx, projectId, claimed, timeoutAfterMs)
         return !claimed.length
       })
       // Another process has them all.
@@ -92,7 +92,7 @@ export function startWorkflowEngine({ db, url, log, isHeld }: Deps) {
     for (const id of ids) {
       if (stopped) return
       try {
-        await transact(db, async (tx) => advanceExecutions(tx, projectId, await claimExecutions(tx, projectId, 1, id)))
+        await transact(db, async (tx) => advanceExecutions(tx, projectId, await claimExecutions(tx, projectId, 1, id), timeoutAfterMs))
       } catch (err) {
         warn({ err, projectId, execution: id }, 'could not advance an execution; it is tried again later')
         await transact(db, (tx) => postponeExecution(tx, projectId, id))

@@ -16,7 +16,8 @@ export const MAX_STARTS_PER_HOUR = 20
 
 /** The event that starts an execution. */
 export type StartEvent = { id: string; name: string; data: Record<string, unknown>; createdAt: string }
-export type Start = { contactId: string; event?: StartEvent | undefined; context?: Record<string, unknown> | undefined }
+/** `at`: the exact time of the event. */
+export type Start = { contactId: string; event?: StartEvent | undefined; at?: string; context?: Record<string, unknown> | undefined }
 
 /** The workflow as it is now. No other transaction changes its graph until this one ends; others may start executions too. */
 export async function holdWorkflows(tx: Tx, projectId: string, ids: string[]): Promise<WorkflowRow[]> {
@@ -37,11 +38,12 @@ export async function holdWorkflows(tx: Tx, projectId: string, ids: string[]): P
 export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Promise<Map<string, string>> {
   if (!starts.length) return new Map()
   const { projectId, id: workflowId, version, allowReentry } = workflow
-  const rows = starts.map(({ contactId, event, context = {} }) => ({
+  const rows = starts.map(({ contactId, event, at, context = {} }) => ({
     id: newId(),
     contactId,
     event: event ?? null,
     eventId: event?.id ?? null,
+    at: at ?? null,
     context,
   }))
   const { triggerId } = await one(
@@ -63,7 +65,7 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
         -- As columns: of a constant workflow that is newer than the statistics, the planner would expect one execution and read all of them
         -- for each contact.
         select ${projectId}::uuid as project_id, ${workflowId}::uuid as workflow_id, s.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-          as s(id uuid, "contactId" uuid, event jsonb, "eventId" uuid, context jsonb)
+          as s(id uuid, "contactId" uuid, event jsonb, "eventId" uuid, at timestamptz, context jsonb)
       ), allowed as materialized (
         select g.*, (
           select count(*) from workflow_executions e
@@ -77,10 +79,10 @@ export async function enrol(tx: Tx, workflow: WorkflowRow, starts: Start[]): Pro
               ${allowReentry ? sql`and (${IS_ACTIVE} or e.source_event_id = g."eventId")` : sql``} offset 0)
           ${allowReentry ? sql`` : sql`and not ${hasEnteredSql({ projectId: sql`g.project_id`, workflowId: sql`g.workflow_id`, contactId: sql`g."contactId"` })}`}
       ), started as (
-        insert into workflow_executions (project_id, id, workflow_id, version, contact_id, current_step_id, context, event, source_event_id, once, arrived_at)
+        insert into workflow_executions (project_id, id, workflow_id, version, contact_id, current_step_id, context, event, source_event_id, once, arrived_at, arrived_event_id)
         select project_id, id, workflow_id, ${version}, "contactId", ${triggerId}, context, event, "eventId", ${!allowReentry},
           -- An event right after this one counts for the first wait.
-          coalesce((event ->> 'createdAt')::timestamptz, now())
+          coalesce(at, now()), "eventId"
         from allowed where not refused
         on conflict do nothing
         returning id, contact_id

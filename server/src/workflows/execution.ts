@@ -93,7 +93,8 @@ type Row = {
 
 const COLUMNS = sql`
   e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.version, e.status, e.current_step_id as "currentStepId",
-  e.exit_reason as "exitReason", e.context, e.event, e.started_at as "startedAt", e.due_at as "dueAt", e.awaits, e.completed_at as "completedAt",
+  e.exit_reason as "exitReason", e.context, e.event, e.started_at as "startedAt",
+  case when e.awaits is null then e.due_at else e.deadline_at end as "dueAt", e.awaits, e.completed_at as "completedAt",
   e.created_at as "createdAt", e.updated_at as "updatedAt",
   (select jsonb_build_object('id', c.id, 'email', c.email) from contacts c where c.project_id = e.project_id and c.id = e.contact_id) as contact`
 

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
+import type { EventPosition } from '../events/first-events.ts'
 import { newId } from '../lib/id.ts'
 import { addFigures, type EndKind, type Figure, figureOfEnd } from './figures.ts'
 import { stepOf, transitionFor } from './graph.ts'
 import { type EndedExecution, recordExecutionEnds } from './record-ends.ts'
-import type { StepConfigs } from './step-config.ts'
 import type { Running, StepOutcome } from './steps/step.ts'
 
 /** Steps that an execution may visit: ends loops that never pause for long. */
@@ -30,7 +30,7 @@ type NextState = {
   status: 'RUNNING' | 'WAITING' | 'COMPLETED' | 'EXITED' | 'FAILED' | 'CANCELLED'
   currentStepId: string
   visits: number
-  arrivedAt: Date
+  arrival: EventPosition
   dueAt: Date | null
   awaits: string | null
   deadlineAt: Date | null
@@ -38,7 +38,6 @@ type NextState = {
   webhookHost: string | null
   exitReason: string | null
   context: object
-  seen: object
 }
 
 /**
@@ -75,7 +74,7 @@ type Moved = { state: NextState; record: StepRecord; isNew: boolean; next?: Runn
 
 /** Pure: what follows from the outcome of a step. */
 function move({ execution, outcome }: Judged, now: Date): Moved {
-  const { id, workflowId, step, status, context, arrivedAt } = execution
+  const { id, workflowId, step, status, context, arrival } = execution
   const isNew = status === 'RUNNING'
   const visits = execution.visits + (isNew ? 1 : 0)
   const entered: Figure[] = isNew ? [{ workflowId, subjectId: step.id, kind: 'entered' }] : []
@@ -85,7 +84,7 @@ function move({ execution, outcome }: Judged, now: Date): Moved {
     status: 'RUNNING',
     currentStepId: step.id,
     visits,
-    arrivedAt,
+    arrival,
     dueAt: null,
     awaits: null,
     deadlineAt: null,
@@ -93,7 +92,6 @@ function move({ execution, outcome }: Judged, now: Date): Moved {
     webhookHost: null,
     exitReason: null,
     context: outcome.is === 'done' ? (outcome.context ?? context) : context,
-    seen: outcome.is === 'done' ? without(execution.seen, outcome.consumed) : execution.seen,
   }
   const over = (kind: Figure['kind'], end?: EndKind): Figure[] => [
     ...entered,
@@ -130,6 +128,7 @@ function move({ execution, outcome }: Judged, now: Date): Moved {
         isNew,
         now,
         branch: (outcome.is === 'done' && outcome.branch) || null,
+        arrival: (outcome.is === 'done' && outcome.arrival) || arrival,
         figures: over(outcome.is === 'done' ? 'completed' : 'skipped'),
       })
   }
@@ -142,11 +141,12 @@ type Followed = {
   isNew: boolean
   now: Date
   branch: string | null
+  arrival: EventPosition
   figures: Figure[]
 }
 
 /** Takes the transition of a branch. Without one the execution is completed. */
-function follow({ execution, state, record, isNew, now, branch, figures }: Followed): Moved {
+function follow({ execution, state, record, isNew, now, branch, arrival, figures }: Followed): Moved {
   const transition = transitionFor(execution.graph, execution.step.id, branch)
   const { workflowId } = execution
   const withEnd = (end: EndKind) => [...figures, figureOfEnd(workflowId, end)]
@@ -155,35 +155,18 @@ function follow({ execution, state, record, isNew, now, branch, figures }: Follo
   if (state.visits >= MAX_VISITS)
     return { state: { ...state, status: 'FAILED', exitReason: 'too_many_steps' }, record, isNew, figures: withEnd('failed') }
   const step = stepOf(execution.graph, transition.toStepId)!
-  const arrivedAt = arrivalAfter(execution, now)
   const next: Running = {
     ...execution,
     status: 'RUNNING',
     visits: state.visits,
     step,
-    arrivedAt,
+    arrival,
     awaits: null,
     deadlineAt: null,
     attempts: 0,
     context: state.context as Record<string, unknown>,
-    seen: state.seen as Running['seen'],
   }
-  return { state: { ...state, currentStepId: step.id, arrivedAt, dueAt: now }, record, isNew, next, figures: [...figures, taken] }
-}
-
-const without = <Value>(values: Record<string, Value>, key: string | undefined) =>
-  Object.fromEntries(Object.entries(values).filter(([each]) => each !== key))
-
-/**
- * When the next step begins: at the end of a pause, even if a worker came to it later; at the time of the event that ended a wait; otherwise
- * when the step itself began. So no event between two steps is missed, not even one that the host of a webhook tracks before it answers.
- */
-function arrivalAfter({ step, dueAt, awaits, arrivedAt, seen }: Running, now: Date): Date {
-  if (step.type !== 'DELAY' && step.type !== 'WAIT_FOR_EVENT') return arrivedAt
-  const event =
-    step.type === 'WAIT_FOR_EVENT' && awaits === null ? seen[(step.config as StepConfigs['WAIT_FOR_EVENT']).eventName] : undefined
-  if (event) return new Date(event.createdAt)
-  return dueAt && dueAt < now ? dueAt : now
+  return { state: { ...state, currentStepId: step.id, arrival, dueAt: now }, record, isNew, next, figures: [...figures, taken] }
 }
 
 function recordOf({ id, workflowId, step }: Running, visit: number, outcome: StepOutcome): StepRecord {
@@ -202,7 +185,7 @@ function recordOf({ id, workflowId, step }: Running, visit: number, outcome: Ste
   }
   switch (outcome.is) {
     case 'done':
-      return { ...record, status: 'COMPLETED', emailId: outcome.emailId ?? null }
+      return { ...record, status: 'COMPLETED', emailId: outcome.emailId ?? null, scheduledFor: outcome.deadlineAt ?? null }
     case 'exit':
       return { ...record, status: 'COMPLETED', output: { reason: outcome.reason } }
     case 'skipped':
@@ -213,7 +196,8 @@ function recordOf({ id, workflowId, step }: Running, visit: number, outcome: Ste
       // The error distinguishes it from a step that was skipped: visit-outcome.ts.
       return { ...record, status: 'SKIPPED', error: outcome.reason }
     case 'wait':
-      return { ...record, status: outcome.as, scheduledFor: outcome.until }
+      // The deadline of a wait, not the moment after it at which the timeout is taken.
+      return { ...record, status: outcome.as, scheduledFor: outcome.awaits ? (outcome.deadlineAt ?? null) : outcome.until }
   }
 }
 
@@ -259,13 +243,13 @@ async function writeStates(tx: Tx, projectId: string, states: NextState[]) {
     sql<EndedExecution>`
     with states as materialized (
       select ${projectId}::uuid as project_id, n.* from jsonb_to_recordset(${JSON.stringify(states)}::jsonb) as n(
-        id uuid, status text, "currentStepId" uuid, visits int, "arrivedAt" timestamptz, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
-        attempts int, "webhookHost" text, "exitReason" text, context jsonb, seen jsonb)
+        id uuid, status text, "currentStepId" uuid, visits int, arrival jsonb, "dueAt" timestamptz, awaits text, "deadlineAt" timestamptz,
+        attempts int, "webhookHost" text, "exitReason" text, context jsonb)
     )
-    update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits, arrived_at = n."arrivedAt",
+    update workflow_executions e set status = n.status, current_step_id = n."currentStepId", visits = n.visits,
+      arrived_at = (n.arrival ->> 'at')::timestamptz, arrived_event_id = (n.arrival ->> 'eventId')::uuid,
       due_at = n."dueAt", awaits = n.awaits, deadline_at = n."deadlineAt", attempts = n.attempts, webhook_host = n."webhookHost",
-      exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end,
-      seen = case when ${ENDED} then '{}' else n.seen end
+      exit_reason = n."exitReason", context = n.context, updated_at = now(), completed_at = case when ${ENDED} then now() end
     from states n where e.project_id = n.project_id and e.id = n.id
     returning e.id, e.workflow_id as "workflowId", e.contact_id as "contactId", e.status, e.exit_reason as "exitReason"
   `,

@@ -173,9 +173,8 @@ type Settled = { execution: Running; leasedUntil: Date; result: Attempted }
 async function settle(tx: Tx, projectId: string, { execution, leasedUntil, result }: Settled) {
   const held = await maybeOne(
     tx,
-    // Events that arrived meanwhile are kept.
-    sql<{ now: Date } & Pick<Running, 'seen'>>`
-      select now() as now, seen from workflow_executions
+    sql<{ now: Date }>`
+      select now() as now from workflow_executions
       where project_id = ${projectId} and id = ${execution.id} and visits = ${execution.visits} and webhook_host is not null
         and date_trunc('milliseconds', due_at) = ${leasedUntil}
       for update
@@ -183,7 +182,7 @@ async function settle(tx: Tx, projectId: string, { execution, leasedUntil, resul
   )
   if (!held) return
   const outcome = judge(execution, result, held.now)
-  await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution: { ...execution, seen: held.seen }, outcome }])
+  await applyOutcomes(tx, { projectId, now: held.now, isLast: true }, [{ execution, outcome }])
   if (outcome.is !== 'wait') await notifyDue(tx)
 }
 

@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/index.ts'
+import type { EventPosition } from '../../events/first-events.ts'
 import type { StartEvent } from '../enrol.ts'
 import type { Graph, GraphStep } from '../graph.ts'
 import type { ExecutionData } from '../step-condition.ts'
@@ -12,14 +13,15 @@ export type Running = {
   /** `RUNNING`: has just come to the step. `WAITING`: the step is open, and it is time to go on with it. */
   status: 'RUNNING' | 'WAITING'
   visits: number
-  /** When it came to the step, as if no step but pauses and requests took time: later events count for a wait. */
-  arrivedAt: Date
+  /**
+   * Where it came to the step, in the order of events: at the event, or at the time, that ended the last pause, as if no other step took time.
+   * Later events count for a wait, also one that the host of a webhook tracks before it answers.
+   */
+  arrival: EventPosition
   dueAt: Date | null
   awaits: string | null
   deadlineAt: Date | null
   attempts: number
-  /** Events by name that arrived meanwhile. */
-  seen: Record<string, StartEvent>
   context: Record<string, unknown>
   event: StartEvent | null
   startedAt: Date
@@ -29,8 +31,16 @@ export type Running = {
 
 /** What a step does with an execution. */
 export type StepOutcome =
-  /** Goes on by a branch; null is the plain transition. `consumed`: the event that ended a wait, which ends no other. */
-  | { is: 'done'; branch?: string | null; output?: object; context?: Record<string, unknown>; emailId?: string; consumed?: string }
+  /** Goes on by a branch; null is the plain transition. `arrival` at the next step: given by pauses. `deadlineAt`: that of a wait. */
+  | {
+      is: 'done'
+      branch?: string | null
+      output?: object
+      context?: Record<string, unknown>
+      emailId?: string
+      arrival?: EventPosition
+      deadlineAt?: Date | null
+    }
   /** The step does not apply to this contact. Goes on. */
   | { is: 'skipped'; reason: string; output?: object }
   | { is: 'exit'; reason: string | null }
@@ -49,8 +59,13 @@ export type StepOutcome =
   /** The contact is gone. */
   | { is: 'cancelled'; reason: string }
 
-/** `now` is the time of the transaction. `contacts` has those that still exist. */
-export type StepBatch = { projectId: string; now: Date; contacts: Map<string, { email: string; subscribed: boolean }> }
+/** `now` is the time of the transaction. `contacts` has those that still exist. `timeoutAfterMs`: from the deadline of a wait to its timeout. */
+export type StepBatch = {
+  projectId: string
+  now: Date
+  contacts: Map<string, { email: string; subscribed: boolean }>
+  timeoutAfterMs: number
+}
 
 /** Runs one type of step for many executions at once. Returns the outcomes in order. */
 export type StepRunner = (tx: Tx, batch: StepBatch, executions: Running[]) => Promise<StepOutcome[]>
