@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { times } from '../support/times.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
-const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' } })
+const sterna = useApp({ env: { RATE_LIMIT_PER_MINUTE: '0' }, intervals: { timeoutAfterMs: 0 } })
 const CONTACTS = 60
 
 test('an event and a timeout at the same moment: exactly one of them ends the wait, and decides the path', async () => {
@@ -23,7 +23,7 @@ test('an event and a timeout at the same moment: exactly one of them ends the wa
   await eventually(async () => expect(await project.executions(id, '?status=WAITING&pageSize=100')).toHaveLength(CONTACTS))
 
   // Both at once: the end of each wait is due while its event is on its way.
-  const endWaits = sql`update workflow_executions set due_at = now() where workflow_id = ${id} and awaits is not null`
+  const endWaits = sql`update workflow_executions set due_at = now(), deadline_at = now() where workflow_id = ${id} and awaits is not null`
   await Promise.all([track('paid'), endWaits.execute(sterna.db)])
   await eventually(async () => expect(await project.executions(id, '?status=EXITED&pageSize=100')).toHaveLength(CONTACTS))
   const ends = await many(

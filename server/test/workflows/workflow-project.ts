@@ -61,9 +61,13 @@ export async function newWorkflowProject(sterna: Sterna) {
       return execution(id, only.id)
     })
 
-  /** Lets the time of a pause pass, or that until the next attempt. */
+  /** Lets the time of a pause pass, or that until the next attempt. A wait ends some seconds after its deadline. */
   const elapse = (executionId: string) =>
-    sql`update workflow_executions set due_at = now() where project_id = ${project.id} and id = ${executionId}`.execute(sterna.db)
+    sql`
+      update workflow_executions set due_at = now(), arrived_at = case when awaits is null then arrived_at else least(arrived_at, now() - interval '7 s') end,
+        deadline_at = case when awaits is null then deadline_at else now() - interval '6 s' end
+      where project_id = ${project.id} and id = ${executionId}
+    `.execute(sterna.db)
 
   const explain = async (id: string, contactId: string): Promise<Answer['body']> =>
     (await call('GET', `/workflows/${id}/explain/${contactId}`)).body
