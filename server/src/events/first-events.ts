@@ -41,7 +41,7 @@ type Row = { n: number; id: string; name: string; data: Record<string, unknown>;
  * clocks may differ. Prepared, and with JSON, as in last-events.ts. The project is a column: of a constant project that is newer than the
  * statistics, the planner would expect one event, and might read all events of the contact.
  */
-const firstEventsSql = (projectId: string, queries: FirstEventQuery[]) => {
+export const firstEventsSql = (projectId: string, queries: FirstEventQuery[]) => {
   const lookUps = queries.map(({ contactId, name, after, before }) => ({
     projectId,
     contactId,

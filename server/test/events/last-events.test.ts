@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { many, one, transact } from '../../src/db/index.ts'
+import { many } from '../../src/db/index.ts'
 import { type EventQuery, lastEventsSql, readLastEvents } from '../../src/events/last-events.ts'
 import { idTime, newId } from '../../src/lib/id.ts'
 import { times } from '../support/times.ts'
+import { costOf } from './cost-of.ts'
 import { idAt, type Project, useEvents } from './event-client.ts'
 
 const { sterna, newProject } = useEvents()
@@ -107,8 +108,8 @@ describe('the last event of a contact', () => {
       await analyze.execute(sterna.db)
       const lookUps = ['bought', 'email.open', 'viewed'].map((name) => ({ contactId: busy, name }))
       const costs = [
-        await costOf(lastEventsSql(project.id, lookUps, { humanOnly: false })),
-        await costOf(lastEventsSql(project.id, lookUps.slice(1, 2), { humanOnly: true })),
+        await costOf(sterna.db, lastEventsSql(project.id, lookUps, { humanOnly: false })),
+        await costOf(sterna.db, lastEventsSql(project.id, lookUps.slice(1, 2), { humanOnly: true })),
       ]
       for (const { blocks, rows } of costs) {
         expect(rows).toBeLessThan(10)
@@ -117,25 +118,6 @@ describe('the last event of a contact', () => {
     }
   })
 })
-
-type Plan = { 'Node Type': string; 'Actual Rows': number; 'Actual Loops': number; 'Rows Removed by Filter'?: number; Plans?: Plan[] }
-
-type Explained = { 'QUERY PLAN': [{ Plan: Plan & { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
-
-/** Pages touched, and index entries and rows read from tables. */
-async function costOf(query: ReturnType<typeof lastEventsSql>) {
-  // With a plan for any parameters, as a prepared statement has.
-  const plan = await transact(sterna.db, async (tx) => {
-    await sql`set local plan_cache_mode = force_generic_plan`.execute(tx)
-    return (await one(tx, sql<Explained>`explain (analyze, buffers, format json) ${query}`))['QUERY PLAN']
-  })
-  const root = plan[0].Plan
-  const scans = (node: Plan): number =>
-    (/Scan/.test(node['Node Type']) && !/CTE|Function|Subquery/.test(node['Node Type'])
-      ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-      : 0) + (node.Plans ?? []).reduce((sum, child) => sum + scans(child), 0)
-  return { blocks: root['Shared Hit Blocks'] + root['Shared Read Blocks'], rows: scans(root) }
-}
 
 describe('the time in an id', () => {
   test('is the same in SQL and here, to the millisecond', async () => {
