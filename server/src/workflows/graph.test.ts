@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Graph, type GraphStep, type StepType, transitionFor, unreachableSteps, violationsOf, withoutStep } from './graph.ts'
+import {
+  type Graph,
+  type GraphStep,
+  type StepType,
+  selfEndingWaits,
+  transitionFor,
+  unreachableSteps,
+  violationsOf,
+  withoutStep,
+} from './graph.ts'
 
 const step = (id: string, type: StepType = 'UPDATE_CONTACT', config = {}): GraphStep => ({
   id,
@@ -55,6 +64,45 @@ describe('a loop', () => {
         expect(violationsOf(graphOf(steps, ...edges)).length > 0).toBe(loops)
       }),
     )
+  })
+})
+
+describe('a loop whose waits are for events that it causes', () => {
+  const waitFor = (id: string, eventName: string) => step(id, 'WAIT_FOR_EVENT', { eventName })
+  const mail = step('m', 'SEND_EMAIL')
+  const update = step('u')
+  const found = (steps: GraphStep[], ...edges: ReturnType<typeof edge>[]) => selfEndingWaits(graphOf(steps, ...edges)).map(({ id }) => id)
+  const round = [edge('t', 'm'), edge('m', 'w'), edge('w', 'm')]
+
+  test.each<[string, string[], GraphStep]>([
+    ['email.sent', ['w'], mail],
+    ['email.open', ['w'], mail],
+    ['segment.vip.entry', ['w'], mail],
+    ['contact.subscribed', [], mail],
+    ['paid', [], mail],
+    ['contact.unsubscribed', ['w'], update],
+    ['segment.vip.exit', ['w'], update],
+    ['email.sent', [], update],
+  ])('waiting for %s: %j', (eventName, expected, { type }) => {
+    expect(found([step('m', type), waitFor('w', eventName)], ...round)).toEqual(expected)
+  })
+
+  test('has another pause: a delay, another event, or the timeout by which it goes back', () => {
+    const sent = waitFor('w', 'email.sent')
+    expect(found([mail, sent, step('d', 'DELAY')], edge('m', 'w'), edge('w', 'd'), edge('d', 'm'))).toEqual([])
+    expect(found([mail, sent, waitFor('p', 'paid')], edge('m', 'w'), edge('w', 'p'), edge('p', 'm'))).toEqual([])
+    expect(found([mail, sent], edge('m', 'w'), edge('w', 'm', 'timeout'))).toEqual([])
+    expect(found([mail, sent, step('x', 'EXIT')], edge('m', 'w'), edge('w', 'm'), edge('w', 'x', 'timeout'))).toEqual(['w'])
+  })
+
+  test('is found beside a loop that pauses, and not if its cause is in another loop', () => {
+    const asks = step('c', 'CONDITION')
+    const steps = [mail, asks, waitFor('w', 'email.sent'), waitFor('p', 'paid')]
+    const both = [edge('m', 'c'), edge('c', 'w', 'yes'), edge('c', 'p', 'no'), edge('w', 'm'), edge('p', 'm')]
+    expect(found(steps, ...both)).toEqual(['w'])
+    // The email is on the way through the pause only.
+    const apart = [edge('c', 'w', 'yes'), edge('w', 'c'), edge('c', 'p', 'no'), edge('p', 'm'), edge('m', 'c')]
+    expect(found(steps, ...apart)).toEqual([])
   })
 })
 

@@ -118,6 +118,62 @@ function peel(left: Set<string>, transitions: GraphTransition[], ends: (transiti
   }
 }
 
+/** What a step may cause: names of events that begin with it. */
+const CAUSES: Partial<Record<StepType, string[]>> = { SEND_EMAIL: ['email.', 'segment.'], UPDATE_CONTACT: ['contact.', 'segment.'] }
+
+/**
+ * Waits of loops that never pause: each of their waits is for an event that another step of the loop causes. A loop by the timeout of a wait
+ * pauses for that time.
+ */
+export function selfEndingWaits({ steps, transitions }: Graph): GraphStep[] {
+  const byId = new Map(steps.map((step) => [step.id, step]))
+  const isWait = (id: string) => byId.get(id)!.type === 'WAIT_FOR_EVENT'
+  const edges = transitions.filter(({ fromStepId, branch }) => !(isWait(fromStepId) && branch === 'timeout'))
+  const left = new Set(steps.filter(({ type }) => type !== 'DELAY').map(({ id }) => id))
+  for (;;) {
+    const loops = loopsOf(left, edges)
+    const pausing = loops.flatMap((loop) => {
+      const causes = loop.flatMap((id) => CAUSES[byId.get(id)!.type] ?? [])
+      const isCaused = (id: string) => causes.some((prefix) => (byId.get(id)!.config.eventName as string).startsWith(prefix))
+      return loop.filter((id) => isWait(id) && !isCaused(id))
+    })
+    // Without its pauses a loop may fall apart into smaller ones, or into none.
+    if (!pausing.length)
+      return loops
+        .flat()
+        .filter(isWait)
+        .map((id) => byId.get(id)!)
+    for (const id of pausing) left.delete(id)
+  }
+}
+
+/** Groups of steps that lead to each other: the strongly connected components with more than one step, by Tarjan's algorithm. */
+function loopsOf(left: Set<string>, transitions: GraphTransition[]): string[][] {
+  const targets = new Map<string, string[]>([...left].map((id) => [id, []]))
+  for (const { fromStepId, toStepId } of transitions) if (left.has(toStepId)) targets.get(fromStepId)?.push(toStepId)
+  const numbers = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const stack: string[] = []
+  const open = new Set<string>()
+  const loops: string[][] = []
+  const visit = (id: string) => {
+    numbers.set(id, numbers.size)
+    lowest.set(id, numbers.get(id)!)
+    stack.push(id)
+    open.add(id)
+    for (const to of targets.get(id)!) {
+      if (!numbers.has(to)) visit(to)
+      if (open.has(to)) lowest.set(id, Math.min(lowest.get(id)!, lowest.get(to)!))
+    }
+    if (lowest.get(id) !== numbers.get(id)) return
+    const group = stack.splice(stack.indexOf(id))
+    for (const each of group) open.delete(each)
+    if (group.length > 1) loops.push(group)
+  }
+  for (const id of left) if (!numbers.has(id)) visit(id)
+  return loops
+}
+
 export const triggerOf = ({ steps }: Graph): GraphStep => steps.find(({ type }) => type === 'TRIGGER')!
 
 export const stepOf = ({ steps }: Graph, id: string | null): GraphStep | undefined => steps.find((step) => step.id === id)

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { type Db, many } from '../db/index.ts'
-import { type Graph, triggerOf, unreachableSteps } from './graph.ts'
+import { type Graph, selfEndingWaits, triggerOf, unreachableSteps } from './graph.ts'
 import { nextFiringOf } from './schedule.ts'
 import { referencesOfCondition, type StepCondition } from './step-condition.ts'
 import type { WorkflowRow } from './workflow.ts'
 
 export type Problem = {
   stepId: string | null
-  code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete'
+  code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete' | 'loop_without_pause'
   message: string
 }
 
@@ -21,6 +21,11 @@ export async function findProblems(db: Db, workflow: WorkflowRow, graph: Graph):
       stepId: id,
       code: 'unreachable' as const,
       message: `No execution comes to the step "${name}".`,
+    })),
+    ...selfEndingWaits(graph).map(({ id, name }) => ({
+      stepId: id,
+      code: 'loop_without_pause' as const,
+      message: `The step "${name}" waits for an event that its own loop causes, and the loop has no other pause.`,
     })),
     ...(await findTriggerProblems(db, workflow, trigger.id)),
     ...(await findTemplateProblems(db, workflow.projectId, graph)),

@@ -7,7 +7,7 @@ import { findSubscribers, needsConsent } from '../delivery/outbox/sending-rules.
 import { findVerified } from '../domains/verified.ts'
 import { Timestamp } from '../http/validate.ts'
 import { newId } from '../lib/id.ts'
-import { SECOND } from '../lib/units.ts'
+import { HOUR, SECOND } from '../lib/units.ts'
 import { readContext } from '../segments/evaluate.ts'
 import { loadLookup } from '../segments/expressions.ts'
 import type { Recipient } from '../templates/language/variables.ts'
@@ -17,7 +17,7 @@ import type { StartEvent } from './enrol.ts'
 import { ALL_STEP_TYPES, type Graph, type GraphStep, stepOf, transitionFor, triggerOf } from './graph.ts'
 import { chooseBranch, compileCondition, referencesOfCondition, type StepCondition } from './step-condition.ts'
 import { delayMs, type StepConfigs } from './step-config.ts'
-import { executionVariables, findSuppressed } from './steps/send-email.ts'
+import { executionVariables, findSuppressed, MAX_EMAILS_PER_HOUR } from './steps/send-email.ts'
 import { buildWebhookRequest } from './webhook-request.ts'
 import { readGraph, type WorkflowRow } from './workflow.ts'
 
@@ -42,6 +42,8 @@ const MAX_STEPS = 100
 
 export type SimulatedContact = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 type Simulated = { contact: SimulatedContact; isStored: boolean; event: StartEvent | null; at: Date }
+/** `at` is the time at the step. `emails`: those of the path so far. */
+type Progress = Simulated & { execution: { id: string; startedAt: Date }; emails: { to: string; at: Date }[] }
 type PathItem = z.output<typeof Simulation>['path'][number]
 type Taken = { branch: string | null; result: unknown; at: Date; end?: { end: 'EXITED' | 'FAILED' | 'WAITING'; reason: string | null } }
 
@@ -52,13 +54,15 @@ type Taken = { branch: string | null; result: unknown; at: Date; end?: { end: 'E
 export async function simulateWorkflow(db: Pool, workflow: WorkflowRow, given: Simulated): Promise<z.output<typeof Simulation>> {
   const graph = await readGraph(db, workflow)
   const path: PathItem[] = []
+  const execution = { id: newId(), startedAt: given.at }
+  const emails: Progress['emails'] = []
   let { at } = given
   let contact = given.contact
   let step: GraphStep | undefined = triggerOf(graph)
   while (step) {
     if (path.length === MAX_STEPS)
       return { path, end: 'WAITING', reason: `The simulation ends after ${MAX_STEPS} steps.`, endsAt: at.toISOString() }
-    const taken: Taken = await simulateStep(db, { workflow, graph, step, given: { ...given, contact, at } })
+    const taken: Taken = await simulateStep(db, { workflow, graph, step, given: { ...given, contact, at, execution, emails } })
     path.push({ stepId: step.id, name: step.name, type: step.type, at: at.toISOString(), branch: taken.branch, result: taken.result })
     if (taken.end) return { path, ...taken.end, endsAt: taken.at.toISOString() }
     if (step.type === 'UPDATE_CONTACT') contact = updated(contact, step)
@@ -68,10 +72,10 @@ export async function simulateWorkflow(db: Pool, workflow: WorkflowRow, given: S
   return { path, end: 'COMPLETED', reason: null, endsAt: at.toISOString() }
 }
 
-type StepInput = { workflow: WorkflowRow; graph: Graph; step: GraphStep; given: Simulated }
+type StepInput = { workflow: WorkflowRow; graph: Graph; step: GraphStep; given: Progress }
 
 async function simulateStep(db: Pool, { workflow, step, given }: StepInput): Promise<Taken> {
-  const { at, contact, event } = given
+  const { at, contact, event, execution } = given
   const later = (ms: number) => new Date(at.getTime() + ms)
   const goOn = (result: unknown = null, branch: string | null = null): Taken => ({ branch, result, at })
   switch (step.type) {
@@ -99,7 +103,7 @@ async function simulateStep(db: Pool, { workflow, step, given }: StepInput): Pro
       return simulateEmail(db, workflow.projectId, step, given)
     case 'WEBHOOK': {
       const config = step.config as StepConfigs['WEBHOOK']
-      const source = { id: newId(), event, context: {}, startedAt: at, config, workflow: { id: workflow.id, name: workflow.name }, contact }
+      const source = { ...execution, event, context: {}, config, workflow: { id: workflow.id, name: workflow.name }, contact }
       const request = await buildWebhookRequest({ ...source, projectId: workflow.projectId })
       return 'problem' in request ? { ...goOn(request), end: { end: 'FAILED', reason: request.problem } } : goOn(request)
     }
@@ -127,7 +131,7 @@ async function simulateCondition(db: Pool, projectId: string, condition: StepCon
   return chooseBranch(compiled, facts, { event: event?.data ?? {}, context: {} }, { ...context, now: at })
 }
 
-async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { contact, event, at }: Simulated): Promise<Taken> {
+async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { contact, event, at, emails }: Progress): Promise<Taken> {
   const { templateId, recipient } = step.config as StepConfigs['SEND_EMAIL']
   const template = await findTemplate(db, projectId, templateId)
   const failed = (reason: string): Taken => ({ branch: null, result: { reason }, at, end: { end: 'FAILED', reason } })
@@ -142,6 +146,9 @@ async function simulateEmail(db: Pool, projectId: string, step: GraphStep, { con
   const sender = { projectId, address: template.from }
   const isVerified = (await findVerified(db, [sender]))(sender)
   if (!isVerified) return { branch: null, result: { to }, at, end: { end: 'WAITING', reason: 'domain_not_verified' } }
+  const lately = emails.filter((email) => email.to === to && email.at.getTime() > at.getTime() - HOUR)
+  if (lately.length >= MAX_EMAILS_PER_HOUR) return failed('too_many_emails')
+  emails.push({ to, at })
   const person: Recipient = {
     ...contact,
     createdAt: contact.createdAt.toISOString(),

@@ -56,7 +56,7 @@ export const WORKFLOW_FIELDS = {
 
 const WorkflowProblem = z.object({
   stepId: z.uuid().nullable(),
-  code: z.enum(['no_steps', 'unreachable', 'no_sender', 'template_missing', 'segment_missing', 'trigger_incomplete']),
+  code: z.enum(['no_steps', 'unreachable', 'no_sender', 'template_missing', 'segment_missing', 'trigger_incomplete', 'loop_without_pause']),
   message: z.string(),
 })
 

@@ -343,6 +343,7 @@ describe('a simulation', () => {
       { type: 'SEND_EMAIL', config: { templateId } },
       { type: 'DELAY', config: { amount: 2, unit: 'days' } },
       { type: 'WEBHOOK', config: { url: 'https://example.com/{{name}}' } },
+      { type: 'WEBHOOK', config: { url: 'https://example.com/again' } },
       exit('over'),
     ])
     const before = await sterna.digest()
@@ -359,9 +360,13 @@ describe('a simulation', () => {
         { type: 'SEND_EMAIL', at: '2026-01-01T00:00:00.000Z', result: { subject: 'Hi Ada' } },
         { type: 'DELAY' },
         { type: 'WEBHOOK', at: '2026-01-03T00:00:00.000Z', result: { url: 'https://example.com/Ada', method: 'POST' } },
+        { type: 'WEBHOOK' },
         { type: 'EXIT' },
       ],
     })
+    const shown = body.path.slice(3, 5).map(({ result }: { result: { body: string } }) => JSON.parse(result.body).execution)
+    expect(shown[0]).toEqual({ id: expect.any(String), startedAt: '2026-01-01T00:00:00.000Z' })
+    expect(shown[1]).toEqual(shown[0])
     expect(await sterna.digest()).toBe(before)
   })
 })

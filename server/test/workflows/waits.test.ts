@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { one } from '../../src/db/index.ts'
+import { many, one, transact } from '../../src/db/index.ts'
+import { advanceExecutions, claimExecutions } from '../../src/workflows/advance.ts'
 import { useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 import { driveWorkflows } from './driven-workflows.ts'
 import { newWorkflowProject } from './workflow-project.ts'
 
@@ -106,8 +108,67 @@ describe('a timeout', () => {
   })
 })
 
+test('an event that is handled while the execution comes to its wait is not missed', async () => {
+  const name = `B${++last}`
+  const { id } = await project.line([waitFor(name), exit('end')])
+  const contact = await newContact()
+  const { body } = await project.start(id, contact.id)
+  let reacting: Promise<unknown> = Promise.resolve()
+  await transact(sterna.db, async (tx) => {
+    await advanceExecutions(tx, project.id, await claimExecutions(tx, project.id, 10))
+    // The wait has asked for the event, and is not committed yet.
+    await worker.record([{ name, contactId: contact.id }])
+    reacting = worker.react()
+    const isBlocked = async () =>
+      expect(await many(sterna.db, sql`select 1 from pg_locks where not granted and locktype = 'transactionid'`)).toHaveLength(1)
+    await Promise.race([reacting, eventually(isBlocked)])
+  })
+  await reacting
+  await worker.advance()
+  expect(await project.execution(id, body.id)).toMatchObject({ status: 'EXITED' })
+})
+
+describe('a loop that waits for its own email', () => {
+  test('ends after 20 emails in an hour, and is listed as a problem', async () => {
+    const templateId = await project.template({ from: `hello@${project.domain}` })
+    const { id, steps } = await project.line([{ type: 'SEND_EMAIL', config: { templateId } }, waitFor('email.sent', 3_600)])
+    await project.connect(id, steps[1]!, steps[0]!)
+    expect((await project.get(id)).problems).toMatchObject([{ stepId: steps[1], code: 'loop_without_pause' }])
+    const { contactId, executionId, read } = await enter(id)
+    const emails = () =>
+      many(sterna.db, sql`select 1 from emails where project_id = ${project.id} and workflow_execution_id = ${executionId}`)
+    const go = async (rounds: number) => {
+      for (let n = 0; n < rounds; n++) {
+        await worker.record([{ name: 'email.sent', contactId }])
+        await worker.react()
+        await worker.advance()
+      }
+    }
+    await go(2)
+    expect(await emails()).toHaveLength(3)
+    // Emails of another hour do not count.
+    await sql`update emails set created_at = created_at - interval '61 minutes' where project_id = ${project.id}`.execute(sterna.db)
+    await go(20)
+    expect([(await emails()).length, (await read()).status]).toEqual([23, 'WAITING'])
+    await go(1)
+    expect(await emails()).toHaveLength(23)
+    expect(await read()).toMatchObject({ status: 'FAILED', exitReason: 'too_many_emails' })
+  })
+
+  test('of one minute fails in a simulation too', async () => {
+    const templateId = await project.template({ from: `hello@${project.domain}` })
+    const minute = { type: 'DELAY', config: { amount: 1, unit: 'minutes' } }
+    const { id, steps } = await project.line([{ type: 'SEND_EMAIL', config: { templateId } }, minute])
+    await project.connect(id, steps[1]!, steps[0]!)
+    const { body } = await project.call('POST', `/workflows/${id}/simulate`, { contact: {} })
+    expect(body).toMatchObject({ end: 'FAILED', reason: 'too_many_emails' })
+    expect(body.path.filter(({ type }: { type: string }) => type === 'SEND_EMAIL')).toHaveLength(21)
+    expect((await project.get(id)).problems).toEqual([])
+  })
+})
+
 test('events that executions have not come to yet do not make their rows larger', async () => {
-  const names = Array.from({ length: 40 }, (_, n) => `large${n} ${++last}`)
+  const names = Array.from({ length: 8 }, (_, n) => `large${n} ${++last}`)
   const { id } = await project.line([waitFor('never'), ...names.map((name) => waitFor(name))])
   const { contactId, executionId } = await enter(id)
   const data = { text: 'x'.repeat(31_000) }

@@ -18,6 +18,8 @@ import { later, type Running, type StepBatch, type StepOutcome, type StepRunner 
 /** An unverified domain may be back soon: the step waits for it this long. */
 const DOMAIN_DEADLINE_MS = DAY
 const DOMAIN_RETRY_MS = 2 * MINUTE
+/** Emails of one execution to one contact in an hour: ends loops whose waits are for what the loop itself causes. */
+export const MAX_EMAILS_PER_HOUR = 20
 
 type Template = NonNullable<Awaited<ReturnType<typeof findTemplate>>>
 type Recipient = { contactId: string; email: string; subscribed: boolean; isCustom: boolean }
@@ -41,6 +43,7 @@ export const runSendEmail: StepRunner = async (tx, batch, executions) => {
     if (suppressed.has(recipient.email)) return { is: 'skipped', reason: 'suppressed' }
     return template.isVerified ? undefined : waitForDomain(execution, batch.now)
   })
+  await failRunaways(tx, batch.projectId, { executions, recipients, outcomes })
   await failOverCap(tx, batch.projectId, outcomes)
   const sending = executions.filter((_, index) => outcomes[index] === undefined)
   const emailIds = await send(tx, batch.projectId, sending, { templates, recipients })
@@ -137,6 +140,33 @@ async function send(tx: Tx, projectId: string, executions: Running[], { template
   await enqueueEmails(tx, emails)
   await notifyQueued(tx, PRIORITIES.bulk)
   return new Map(emails.map(({ id }, index) => [executions[index]!.id, id]))
+}
+
+type Decided = { executions: Running[]; recipients: Map<string, Recipient>; outcomes: (StepOutcome | undefined)[] }
+
+/** Sets the outcome of those that are to be sent to a contact that has had too many emails of the same execution. */
+async function failRunaways(tx: Tx, projectId: string, { executions, recipients, outcomes }: Decided) {
+  const suspects = executions.flatMap(({ id, visits }, index) =>
+    outcomes[index] === undefined && visits >= MAX_EMAILS_PER_HOUR ? [{ index, id, contactId: recipients.get(id)!.contactId }] : [],
+  )
+  if (!suspects.length) return
+  const over = await many(
+    tx,
+    sql<{ index: number }>`
+      with suspects as materialized (
+        -- The project is a column: see writeRecords.
+        select ${projectId}::uuid as project_id, s.* from jsonb_to_recordset(${JSON.stringify(suspects)}::jsonb) as s(index int, id uuid, "contactId" uuid)
+      )
+      select s.index from suspects s
+      where (
+        select count(*) from (
+          select from emails m
+          where m.project_id = s.project_id and m.workflow_execution_id = s.id and m.contact_id = s."contactId" and m.created_at > now() - interval '1 hour'
+          limit ${MAX_EMAILS_PER_HOUR}
+        ) as sent) >= ${MAX_EMAILS_PER_HOUR}
+    `,
+  )
+  for (const { index } of over) outcomes[index] = { is: 'failed', error: 'too_many_emails' }
 }
 
 /** Sets the outcome of those that are to be sent and exceed the cap of the project. */
