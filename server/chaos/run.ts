@@ -158,6 +158,7 @@ async function runWorkflow() {
       ['contacts that entered, each with one execution and one path', run.executions],
       ['steps', run.steps],
       ['contacts that were reminded by the same steps', run.reminded],
+      ['contacts with one answer, with two of the same name', `${run.answeredOnce}, ${run.answeredTwice}`],
       ['answers within 20 ms of the timeout: won by the answer, by the timeout', `${run.racedWonByEvent}, ${run.racedWonByTimeout}`],
       ['longest time after its time until an execution went on', `${run.latestSeconds.toFixed(1)} s`],
       ['messages that arrived, one for each visit of the email step', run.copies],

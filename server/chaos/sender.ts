@@ -15,6 +15,7 @@ import { countEmailsEvery, outgoingEmail } from '../src/worker.ts'
 import { buildWorkerApp } from '../src/worker-app.ts'
 import { startWorkflowEngine } from '../src/workflows/engine.ts'
 import { reactForWorkflows } from '../src/workflows/react.ts'
+import { TIMEOUT_AFTER_MS } from './timeout-after.ts'
 
 /**
  * Seconds instead of minutes, so that timeouts happen during a test; but longer than a killed database takes to recover, or evidence
@@ -63,7 +64,7 @@ stops.push(startNotifications(deps).stop)
 stops.push(startCampaignWork({ ...deps, isHeld }).stop)
 const handlers = { segment: recheckSegments, workflow: reactForWorkflows }
 stops.push((await startDispatcher({ ...deps, url, isHeld, handlers })).stop)
-stops.push(startWorkflowEngine({ ...deps, url, isHeld }).stop)
+stops.push(startWorkflowEngine({ ...deps, url, isHeld, timeoutAfterMs: TIMEOUT_AFTER_MS }).stop)
 stops.push(startRollups({ ...deps, isHeld }).stop)
 stops.push(countEmailsEvery(COUNT_MS, deps, isHeld).stop)
 

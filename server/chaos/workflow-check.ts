@@ -6,6 +6,7 @@ import { type Check, checkAgreement, checkRules } from './check.ts'
 import type { Sent } from './load.ts'
 import type { TrackAck, TrackCall } from './track.ts'
 import { type ChaosWorkflow, START } from './workflow.ts'
+import { checkWaitsByModel } from './workflow-waits-check.ts'
 
 type Known = {
   projectId: string
@@ -13,6 +14,8 @@ type Known = {
   sent: ReadonlyMap<string, Sent<TrackCall, TrackAck>>
   received: ReceivedMessage[]
   answer: string
+  acknowledged: ReadonlyMap<string, number>
+  waitSeconds: number
 }
 
 export const LOST = 'a contact that entered, and has no execution'
@@ -20,8 +23,10 @@ export const TWICE = 'arrived more than once'
 
 /** All there are. The second time through the loop the contact has been reminded. */
 const PATHS = [
-  { path: 'trigger mail delay wait thank answered', exit: 'answered', reminded: false },
-  { path: 'trigger mail delay wait ask remind mail delay wait thank answered', exit: 'answered', reminded: true },
+  { path: 'trigger mail delay wait second thank answered', exit: 'answered', reminded: false },
+  { path: 'trigger mail delay wait second once', exit: 'once', reminded: false },
+  { path: 'trigger mail delay wait ask remind mail delay wait second thank answered', exit: 'answered', reminded: true },
+  { path: 'trigger mail delay wait ask remind mail delay wait second once', exit: 'once', reminded: true },
   { path: 'trigger mail delay wait ask remind mail delay wait ask silent', exit: 'silent', reminded: true },
 ]
 
@@ -29,6 +34,7 @@ export const workflowChecks = (known: Known): Check[] => [
   checkEntries(known),
   checkPaths(known),
   checkWaits(known),
+  checkWaitsByModel(known),
   checkEffects(known),
   async (tx) => checkMessages(await listEmails(tx, known.projectId), known.received),
   checkAgreement(known.projectId),
@@ -58,7 +64,7 @@ const checkEntries = ({ projectId, workflow, sent }: Known) => {
 
 /** The steps of each execution with their names, in order. */
 const stepsOf = ({ projectId, workflow }: Known) => sql`
-  select s.*, n.name, lead(n.name) over visits as next, lag(s.scheduled_for) over visits as scheduled_before
+  select s.*, n.name, lead(n.name) over visits as next
   from workflow_step_executions s
   join jsonb_each_text(${JSON.stringify(workflow.steps)}::jsonb) as n(name, id) on n.id = s.step_id::text
   where s.project_id = ${projectId}
@@ -92,24 +98,22 @@ const checkWaits = (known: Known) => {
   const event = sql`s.output -> 'event'`
   return checkRules({
     'a wait that ended by both or neither, or whose path is another': sql`
-      select s.execution_id, s.visit, s.output, s.next from (${stepsOf(known)}) as s where s.name = 'wait' and not coalesce(
-        case when s.output ? 'event' then not s.output ? 'timedOut' and s.next = 'thank'
-          else (s.output ->> 'timedOut')::boolean and s.next = 'ask' end, false)
+      select s.execution_id, s.visit, s.output, s.next from (${stepsOf(known)}) as s where s.name in ('wait', 'second') and not coalesce(
+        case when s.output ? 'event' then not s.output ? 'timedOut' and s.next = case s.name when 'wait' then 'second' else 'thank' end
+          else (s.output ->> 'timedOut')::boolean and s.next = case s.name when 'wait' then 'ask' else 'once' end end, false)
     `,
     'a delay or a wait that ended before its time': sql`
       select s.execution_id, s.visit, s.name, s.scheduled_for, s.completed_at from (${stepsOf(known)}) as s
-      where (s.name = 'delay' or s.name = 'wait' and s.output ? 'timedOut') and s.completed_at < s.scheduled_for
+      where (s.name = 'delay' or s.name in ('wait', 'second') and s.output ? 'timedOut') and s.completed_at < s.scheduled_for
     `,
-    'a wait that was ended by an event of another contact, name or time': sql`
-      select s.execution_id, s.visit, ${event} as event, s.scheduled_before from (${stepsOf(known)}) as s
+    'a wait that was ended by an event of another contact or name': sql`
+      select s.execution_id, s.visit, ${event} as event from (${stepsOf(known)}) as s
       join workflow_executions e on e.project_id = s.project_id and e.id = s.execution_id
       left join events v on v.project_id = e.project_id and v.contact_id = e.contact_id and v.id = (${event} ->> 'id')::uuid and v.name = ${known.answer}
-      where s.name = 'wait' and s.output ? 'event'
-        -- The wait begins, to the millisecond, when the delay before it ends.
-        and (v.id is null or v.created_at < date_trunc('milliseconds', s.scheduled_before))
+      where s.name in ('wait', 'second') and s.output ? 'event' and v.id is null
     `,
     'an event that ended two waits': sql`
-      select ${event} ->> 'id' as event, count(*) from (${stepsOf(known)}) as s where s.name = 'wait' and s.output ? 'event'
+      select ${event} ->> 'id' as event, count(*) from (${stepsOf(known)}) as s where s.name in ('wait', 'second') and s.output ? 'event'
       group by 1 having count(*) > 1
     `,
   })

@@ -4,7 +4,7 @@ import { readSeed } from './random.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
 /** Every kind of `FEW`, as often as its weight says. */
-const FAULTS = 5
+const FAULTS = 6
 const CONTACTS = 80
 const seed = readSeed()
 
@@ -28,5 +28,6 @@ test(`each contact takes one path through a workflow, with one email per visit, 
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
   expect(run.executions).toBeGreaterThan(CONTACTS / 2)
   expect(run.reminded).toBeGreaterThan(0)
+  expect(run.answeredTwice).toBeGreaterThan(0)
   expect(run.survivors()).toEqual([])
 })

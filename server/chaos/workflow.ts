@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { signalProcess } from '../src/db/embedded/processes.ts'
 import { connect, many, one, type Pool } from '../src/db/index.ts'
 import { newId } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
@@ -8,11 +9,12 @@ import { type CampaignClient, campaignClient } from './campaign-client.ts'
 import type { Faults } from './inject-faults.ts'
 import type { Sent } from './load.ts'
 import { mailFaults } from './mail-faults.ts'
-import { startCluster } from './nodes.ts'
+import { type Cluster, startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import { createRandom, type Random } from './random.ts'
 import { feedEvidence, startSinkProcess } from './sink-process.ts'
 import { type Plan, runUnderFaults } from './suite.ts'
+import { TIMEOUT_AFTER_MS } from './timeout-after.ts'
 import { judgeTrack, type TrackAck, type TrackCall } from './track.ts'
 import { until } from './until.ts'
 import { LOST, TWICE, workflowChecks } from './workflow-check.ts'
@@ -41,23 +43,35 @@ const PLACES = ['executions-advanced', 'reactions-applied', 'claimed', 'marked',
 const ENTERING_PER_SECOND = 5
 /** A worker does not live long enough for the usual number of passes: there is a kill every second. */
 const LAST_PASS = 15
+/** No worker works for longer than a wait and its timeout take. */
+const OUTAGE = 'freeze of all workers'
 const FEW: Record<string, number> = {
   'kill -9 of a worker': 1,
   'kill -9 of a worker, and again at a crash point': 3,
   'kill -9 of a busy PostgreSQL backend': 1,
+  [OUTAGE]: 1,
 }
 const END_MS = 180_000
 
 /**
- * Contacts enter a workflow while its workers are killed. Each gets an email and is waited for; one that does not answer is reminded once,
- * by the same steps. Most answers arrive when the wait ends.
+ * Contacts enter a workflow while its workers are killed, and at times frozen all together. Each gets an email and is waited for, twice; one
+ * that does not answer is reminded once, by the same steps. Most answers arrive when the wait ends, and many are two events of the same name.
  */
 export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, waitSeconds, few = false, ...plan }: WorkflowPlan) {
   const sink = await startSinkProcess()
   const received: ReceivedMessage[] = []
   let awake: () => Promise<unknown> = async () => {}
   let deaths = () => [] as string[]
-  let outcomes: Outcomes = { executions: 0, steps: 0, reminded: 0, racedWonByEvent: 0, racedWonByTimeout: 0, latestSeconds: 0 }
+  let outcomes: Outcomes = {
+    executions: 0,
+    steps: 0,
+    reminded: 0,
+    answeredOnce: 0,
+    answeredTwice: 0,
+    racedWonByEvent: 0,
+    racedWonByTimeout: 0,
+    latestSeconds: 0,
+  }
   let faultsSoFar = 0
   try {
     const { broken, ...run } = await runUnderFaults<TrackCall, TrackAck>(plan, {
@@ -68,7 +82,8 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
         const nemesis = mailFaults(cluster, random, sink.reset, { places: PLACES, lastPass: LAST_PASS })
         awake = nemesis.awake
         deaths = () => [...cluster.workers, cluster.api].flatMap((node) => node.deaths)
-        return countFaults(few ? onlyFew(nemesis.faults) : nemesis.faults, () => faultsSoFar++)
+        const faults = { ...nemesis.faults, [OUTAGE]: outageOf(cluster, waitSeconds) }
+        return countFaults(few ? onlyFew(faults) : faults, () => faultsSoFar++)
       },
       async prepare({ main, api, databaseUrl }, random) {
         const project = await newProject(main.url)
@@ -105,7 +120,8 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
           },
           checks(sent: Map<string, Sent<TrackCall, TrackAck>>) {
             received.push(...sink.read())
-            return workflowChecks({ projectId: project.id, workflow, sent, received, answer: ANSWER })
+            const { acknowledged } = race
+            return workflowChecks({ projectId: project.id, workflow, sent, received, answer: ANSWER, acknowledged, waitSeconds })
           },
         }
       },
@@ -116,6 +132,19 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
     await sink.stop()
   }
 }
+
+/** Events are still accepted, and deadlines pass. */
+const outageOf = ({ workers }: Cluster, waitSeconds: number): Faults[string] => ({
+  weight: 1,
+  unnoticed: true,
+  possible: () => workers.every((worker) => worker.isServing()),
+  async inject() {
+    const pids = workers.map((worker) => worker.pid())
+    for (const pid of pids) signalProcess(pid, 'SIGSTOP')
+    await sleep(waitSeconds * 1_000 + 2 * TIMEOUT_AFTER_MS)
+    for (const pid of pids) signalProcess(pid, 'SIGCONT')
+  },
+})
 
 const onlyFew = (faults: Faults): Faults =>
   Object.fromEntries(Object.entries(FEW).map(([kind, weight]) => [kind, { ...faults[kind]!, weight }]))
@@ -148,10 +177,12 @@ function startCalls({ publicKey, random, quota }: Starts) {
 }
 
 export type ChaosWorkflow = { id: string; steps: Record<StepName, string> }
-type StepName = 'trigger' | 'mail' | 'delay' | 'wait' | 'thank' | 'answered' | 'ask' | 'remind' | 'silent'
+type StepName = 'trigger' | 'mail' | 'delay' | 'wait' | 'second' | 'thank' | 'answered' | 'once' | 'ask' | 'remind' | 'silent'
 
 /**
- * trigger → mail → delay → wait → thank → answered
+ *                                       once
+ *                                        ↑ timeout
+ * trigger → mail → delay → wait → second wait → thank → answered
  *             ↑             ↓ timeout
  *             └─ remind ←─ ask → silent
  */
@@ -174,8 +205,10 @@ async function createWorkflow(client: CampaignClient, { delaySeconds, waitSecond
     step('mail', 'SEND_EMAIL', { templateId }),
     step('delay', 'DELAY', { amount: delaySeconds / 60, unit: 'minutes' }),
     step('wait', 'WAIT_FOR_EVENT', { eventName: ANSWER, timeout: waitSeconds }),
+    step('second', 'WAIT_FOR_EVENT', { eventName: ANSWER, timeout: waitSeconds }),
     step('thank', 'UPDATE_CONTACT', { updates: { answered: true } }),
     step('answered', 'EXIT', { reason: 'answered' }),
+    step('once', 'EXIT', { reason: 'once' }),
     step('ask', 'CONDITION', { logic: 'AND', groups: [{ filters: [reminded] }] }),
     step('remind', 'UPDATE_CONTACT', { updates: { reminded: true } }),
     step('silent', 'EXIT', { reason: 'silent' }),
@@ -185,7 +218,9 @@ async function createWorkflow(client: CampaignClient, { delaySeconds, waitSecond
       ['trigger', 'mail'],
       ['mail', 'delay'],
       ['delay', 'wait'],
-      ['wait', 'thank'],
+      ['wait', 'second'],
+      ['second', 'thank'],
+      ['second', 'once', 'timeout'],
       ['thank', 'answered'],
       ['wait', 'ask', 'timeout'],
       ['ask', 'silent', 'yes'],
@@ -237,6 +272,8 @@ type Outcomes = {
   executions: number
   steps: number
   reminded: number
+  answeredOnce: number
+  answeredTwice: number
   racedWonByEvent: number
   racedWonByTimeout: number
   latestSeconds: number
@@ -259,6 +296,8 @@ const readOutcomes = (db: Pool, projectId: string, steps: ChaosWorkflow['steps']
       select (select count(*)::int from workflow_executions where project_id = ${projectId}) as executions,
         (select count(*)::int from workflow_step_executions where project_id = ${projectId}) as steps,
         (select count(*)::int from workflow_step_executions where project_id = ${projectId} and step_id = ${steps.remind}) as reminded,
+        (select count(*)::int from workflow_executions where project_id = ${projectId} and exit_reason = 'once') as "answeredOnce",
+        (select count(*)::int from workflow_executions where project_id = ${projectId} and exit_reason = 'answered') as "answeredTwice",
         (select count(*)::int from raced where by_event) as "racedWonByEvent",
         (select count(*)::int from raced where by_event is not true) as "racedWonByTimeout",
         (select coalesce(max(extract(epoch from completed_at - scheduled_for)), 0)::float8 from workflow_step_executions
