@@ -148,11 +148,12 @@ async function runWorkflow() {
   const plan = { ...planFor(150), ...WORKFLOW, contacts }
   const run = await workflowUnderFaults(plan)
   const decided = run.racedWonByEvent && run.racedWonByTimeout ? [] : ['no race was won by the event, or none by the timeout']
+  const second = run.answeredTwice ? [] : ['no second wait was ended by an event']
   const stuck = run.latestSeconds > STUCK_SECONDS ? [`an execution went on ${run.latestSeconds} s after its time`] : []
   return report(
     `workflow --faults ${plan.faults} --entering ${contacts}`,
     'workflows: two API nodes, three workers, embedded PostgreSQL, an SMTP server',
-    { ...run, problems: [...run.problems, ...decided, ...stuck] },
+    { ...run, problems: [...run.problems, ...decided, ...second, ...stuck] },
     [
       ...rowsOfDeaths(run.deaths),
       ['contacts that entered, each with one execution and one path', run.executions],

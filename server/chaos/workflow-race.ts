@@ -5,7 +5,16 @@ import { createLog } from '../src/lib/log.ts'
 import type { Random } from './random.ts'
 import { judgeTrack } from './track.ts'
 
-type Race = { db: Pool; projectId: string; publicKey: string; urls: string[]; random: Random; event: string }
+type Race = {
+  db: Pool
+  projectId: string
+  publicKey: string
+  urls: string[]
+  random: Random
+  event: string
+  delayId: string
+  waitSeconds: number
+}
 type Wait = { execution: string; visit: number; email: string; deadlineAt: Date }
 
 const POLL_MS = 100
@@ -24,7 +33,7 @@ const PATIENCE_MS = 5_000
 const ATTEMPTS = 20
 
 /** Answers waits, most of them when their time is over: the event and the timeout compete. */
-export function raceWaits({ db, projectId, publicKey, urls, random, event }: Race) {
+export function raceWaits({ db, projectId, publicKey, urls, random, event, delayId, waitSeconds }: Race) {
   const known = new Set<string>()
   const timers = new Set<NodeJS.Timeout>()
   const answering = new Set<Promise<unknown>>()
@@ -35,9 +44,11 @@ export function raceWaits({ db, projectId, publicKey, urls, random, event }: Rac
     const waits = await many(
       db,
       sql<Wait>`
-        select e.id as execution, e.visits as visit, c.email, e.deadline_at as "deadlineAt"
+        -- The deadline of a wait after a delay is known during the delay, whenever a worker comes to the wait.
+        select e.id as execution, e.visits + case when e.awaits is null then 1 else 0 end as visit, c.email,
+          e.deadline_at + make_interval(secs => case when e.awaits is null then ${waitSeconds}::int else 0 end) as "deadlineAt"
         from workflow_executions e join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-        where e.project_id = ${projectId} and e.awaits = ${event}
+        where e.project_id = ${projectId} and (e.awaits = ${event} or e.status = 'WAITING' and e.current_step_id = ${delayId})
       `,
     )
     for (const wait of waits) {
@@ -50,7 +61,9 @@ export function raceWaits({ db, projectId, publicKey, urls, random, event }: Rac
 
   function plan(key: string, { email, deadlineAt }: Wait) {
     const leftMs = deadlineAt.getTime() - Date.now()
-    const inMs = random.chance(EARLY_SHARE) ? random.between(0, leftMs) : leftMs + random.between(-AROUND_MS, AROUND_MS) - LEAD_MS
+    const inMs = random.chance(EARLY_SHARE)
+      ? random.between(Math.max(0, leftMs - waitSeconds * 1_000), leftMs)
+      : leftMs + random.between(-AROUND_MS, AROUND_MS) - LEAD_MS
     const keys = random.chance(TWICE_SHARE) ? [`${key} 1`, `${key} 2`] : [key]
     const together = random.chance(TOGETHER_SHARE)
     const timer = setTimeout(() => {

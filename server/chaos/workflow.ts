@@ -99,6 +99,8 @@ export async function workflowUnderFaults({ contacts, perSecond, delaySeconds, w
           urls,
           random: createRandom(plan.seed + 11),
           event: ANSWER,
+          delayId: workflow.steps.delay,
+          waitSeconds,
         })
         const feed = feedEvidence(db, project.id, sink.tail)
         const startedAt = performance.now()
