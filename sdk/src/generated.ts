@@ -1250,7 +1250,14 @@ export type Workflow = {
   /** What keeps the workflow from doing what it should. It can be enabled nevertheless. */
   problems: {
     stepId: string | null
-    code: 'no_steps' | 'unreachable' | 'no_sender' | 'template_missing' | 'segment_missing' | 'trigger_incomplete'
+    code:
+      | 'no_steps'
+      | 'unreachable'
+      | 'no_sender'
+      | 'template_missing'
+      | 'segment_missing'
+      | 'trigger_incomplete'
+      | 'loop_without_pause'
     message: string
   }[]
 }
@@ -1285,7 +1292,7 @@ export type WorkflowExecutionDetails = {
   version: number
   /** The event that started it. Null: started by request or schedule. */
   event: unknown
-  /** When it goes on at the latest. */
+  /** When it goes on, unless by an event: the end of its pause, or the deadline of a wait. */
   dueAt: string | null
   /** Name of the event that it waits for. */
   awaits: string | null
@@ -1336,7 +1343,7 @@ export type WorkflowExecutionItem = {
   updatedAt: string
   /** Version of the graph that it follows. */
   version: number
-  /** When it goes on at the latest. */
+  /** When it goes on, unless by an event: the end of its pause, or the deadline of a wait. */
   dueAt: string | null
   /** Name of the event that it waits for. */
   awaits: string | null

@@ -34,7 +34,7 @@ export const ExecutionItem = z
   .object({
     ...FIELDS,
     version: z.int().describe('Version of the graph that it follows.'),
-    dueAt: Timestamp.nullable().describe('When it goes on at the latest.'),
+    dueAt: Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.'),
     awaits: z.string().nullable().describe('Name of the event that it waits for.'),
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable(),
     currentStep: StepName.nullable(),
@@ -46,7 +46,7 @@ export const ExecutionDetails = z
     ...FIELDS,
     version: z.int().describe('Version of the graph that it follows.'),
     event: z.unknown().describe('The event that started it. Null: started by request or schedule.'),
-    dueAt: Timestamp.nullable().describe('When it goes on at the latest.'),
+    dueAt: Timestamp.nullable().describe('When it goes on, unless by an event: the end of its pause, or the deadline of a wait.'),
     awaits: z.string().nullable().describe('Name of the event that it waits for.'),
     contact: z.object({ id: z.uuid(), email: z.string() }).nullable().describe('Null: the contact was deleted.'),
     currentStep: StepName.nullable(),

@@ -200,6 +200,7 @@ const REASONS: Record<string, string> = {
   billing_limit: 'the cap of this month is reached',
   cancelled: 'it was cancelled',
   too_many_steps: 'it came to 1,000 steps',
+  too_many_emails: 'the contact had 20 emails of it within an hour',
   project_reset: 'the project was reset',
 }
 
