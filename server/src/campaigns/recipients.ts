@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { type Db, maybeOne, type Pool } from '../db/index.ts'
-import { STATUS, STATUSES } from '../delivery/emails/filter.ts'
+import { ATTEMPTS, STATUS, STATUSES } from '../delivery/emails/filter.ts'
 import { CONTACT } from '../delivery/outbox/contact-id.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../delivery/outbox/error-code.ts'
 import { TALLY_KINDS } from '../delivery/outbox/tallies.ts'
@@ -74,7 +74,7 @@ const STATES: Record<(typeof OUTCOMES)[number], RawBuilder<unknown>> = {
 
 export const RECIPIENT_COLUMNS = sql`
   e.id, e.contact_id as position, ${CONTACT} as "contactId", e.to_address as email, ${STATUS} as status, ${OUTCOME} as outcome,
-  ${ERROR_CODE} as reason, e.attempts, e.created_at as "queuedAt", e.sent_at as "sentAt", e.delivered_at as "deliveredAt"`
+  ${ERROR_CODE} as reason, ${ATTEMPTS} as attempts, e.created_at as "queuedAt", e.sent_at as "sentAt", e.delivered_at as "deliveredAt"`
 
 const showRecipient = ({
   position: _position,

@@ -62,16 +62,20 @@ const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
   data === null ? sql`'{}'::jsonb` : data ? sql`(data || ${JSON.stringify(data.set)}::jsonb) - ${data.unset}::text[]` : sql`data`
 
 /** For contacts whose subscriptions change for different reasons. */
-type SourceOf = (contactId: string) => Source
+type SourceOf = (contact: { id: string; email: string }) => Source
 
 async function recordChanges(
   tx: Tx,
-  { projectId, changed, source }: { projectId: string; changed: { id: string; subscribed: boolean }[]; source: Source | SourceOf },
+  {
+    projectId,
+    changed,
+    source,
+  }: { projectId: string; changed: { id: string; email: string; subscribed: boolean }[]; source: Source | SourceOf },
 ) {
   const sourceOf = typeof source === 'function' ? source : () => source
   await recordSubscriptionChanges(
     tx,
-    changed.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf(id) })),
+    changed.map(({ id, email, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf({ id, email }) })),
   )
   await countChanges(
     tx,
@@ -79,19 +83,26 @@ async function recordChanges(
   )
 }
 
+type SubscriptionChange = {
+  projectId: string
+  ids: string[]
+  /** In the order of `ids`: a contact that has another address by now is left out. */
+  addresses?: string[]
+  subscribed: boolean
+  source: Source | SourceOf
+}
+
 /** Sets the subscription of many contacts. Returns the ids that exist and those that changed. */
-export async function setSubscription(
-  tx: Tx,
-  { projectId, ids, subscribed, source }: { projectId: string; ids: string[]; subscribed: boolean; source: Source | SourceOf },
-) {
+export async function setSubscription(tx: Tx, { projectId, ids, addresses, subscribed, source }: SubscriptionChange) {
   const found = await many(
     tx,
-    sql<{ id: string; was: boolean }>`
-      select id, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+    sql<{ id: string; email: string; was: boolean }>`
+      select id, email, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+        ${addresses ? sql`and (id, email) in (select id, email from unnest(${ids}::uuid[], ${addresses}::text[]) as given(id, email))` : sql``}
       order by email for no key update -- same lock order as upserts
     `,
   )
-  const changed = found.filter(({ was }) => was !== subscribed).map(({ id }) => ({ id, subscribed }))
+  const changed = found.filter(({ was }) => was !== subscribed).map(({ id, email }) => ({ id, email, subscribed }))
   await sql`
     update contacts set subscribed = ${subscribed}, subscription_changed_at = now(), updated_at = now()
     where project_id = ${projectId} and id = any(${changed.map(({ id }) => id)}::uuid[])

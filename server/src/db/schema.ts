@@ -395,6 +395,9 @@ export interface Schema {
     only_vars: Generated<boolean>
     workflow_id: string | null
     metered: boolean | null
+    follows_contact: Generated<boolean>
+    put_back: Generated<number>
+    timeouts: Generated<number>
   }
   event_count_deltas: {
     project_id: string

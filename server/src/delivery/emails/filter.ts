@@ -74,6 +74,9 @@ export const STATUS = sql`case
   when e.state in ('sending', 'unknown') then 'SENDING'
   else 'PENDING' end`
 
+/** Attempts of the email `e`, without those that ended because it was not permitted to leave. */
+export const ATTEMPTS = sql`e.attempts - e.put_back`
+
 /** True for filters that an index may not answer: they run under a time limit, and few at a time. */
 export const isSearch = ({ contactId: _contact, ...others }: EmailFilter) =>
   Object.values(others).some((value) => value !== undefined && value !== '')

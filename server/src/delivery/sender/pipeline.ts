@@ -111,6 +111,8 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
     const checkedAt = performance.now()
     const { admitted, refused } = await passGate(db, emails, contentsOf)
+    // In place, because the ledger knows an email by its object.
+    for (const { email, address } of admitted) email.toAddress = address
     const { pass, heldBack, probes } = await checkHealth(admitted)
     const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
@@ -232,9 +234,10 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
-  async function checkGate(email: ClaimedEmail) {
-    const { refused } = await passGate(db, [email], contentsOf)
-    return refused.map(settlementOfRefused)[0]
+  async function checkGate(email: ClaimedEmail): Promise<Settlement | undefined> {
+    const { admitted, refused } = await passGate(db, [email], contentsOf)
+    const hasMoved = admitted.some(({ address }) => address !== email.toAddress)
+    return hasMoved ? { ...idOf(email), ...PUT_BACK, error: null } : refused.map(settlementOfRefused)[0]
   }
 
   /** The settlement of an email that may no longer leave; undefined when it may. */
@@ -282,14 +285,19 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
 
 const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)
 
-const settlementOfRefused = ({ email, error, ...outcome }: RefusedByGate): Settlement => ({
+const settlementOfRefused = ({ email, address, error, ...outcome }: RefusedByGate): Settlement => ({
   ...idOf(email),
+  toAddress: address,
   error,
   code: error,
   ...outcome,
 })
 
-export const idOf = ({ projectId, id, attempts }: ClaimedEmail) => ({ projectId, id, attempts })
+/** The attempt that a mark or a settlement is about, with the address that it uses. */
+export const idOf = ({ projectId, id, attempts, toAddress }: ClaimedEmail) => ({ projectId, id, attempts, toAddress })
+
+/** As if the email had not been tried. */
+const PUT_BACK = { state: 'queued', putBack: true } as const
 
 const THROTTLED_WAIT_SECONDS = 5
 
@@ -302,7 +310,7 @@ function settlementOf(
   const base = { ...idOf(email), error: reason }
   if (action === 'sent') return { ...base, state: 'sent' }
   if (action === 'unknown') return { ...base, state: 'unknown' }
-  if (action === 'put-back') return { ...base, state: 'queued' }
+  if (action === 'put-back') return { ...base, ...PUT_BACK }
   if (action === 'fail')
     return { ...base, state: 'failed', unknownRecipient: unknownRecipient ?? false, code: unknownRecipient ? 'bounced' : 'rejected' }
   if (about === 'provider' && throttled) return { ...base, state: 'deferred', code: 'throttled', waitSeconds: THROTTLED_WAIT_SECONDS }
