@@ -199,7 +199,16 @@ export async function startSmtpServer(options: Options = {}) {
     socket.on('error', () => {}) // tests kill their clients
     socket.setNoDelay(true)
     if (idleMs) socket.setTimeout(idleMs, () => socket.destroy())
-    const state = { sender: '', recipients: [], behaviour: '', inData: false, refused: false, waits: false, received: Buffer.alloc(0), searched: 0 }
+    const state = {
+      sender: '',
+      recipients: [],
+      behaviour: '',
+      inData: false,
+      refused: false,
+      waits: false,
+      received: Buffer.alloc(0),
+      searched: 0,
+    }
     const session: Session = { socket, number: ++connections, ...state }
     socket.on('data', (chunk) => onData(session, chunk))
     const greeting = script.greeting?.('')

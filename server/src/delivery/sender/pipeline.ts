@@ -13,7 +13,7 @@ import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { outgoingHtml } from '../../templates/outgoing-html.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
-import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
+import { RENDER_FAILURES, type Rendered, type RenderedEmail } from '../../templates/rendered-email.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import type { BuildRequest } from '../message/build.ts'
 import { BuildError, createBuildPool } from '../message/build-pool.ts'
@@ -181,7 +181,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   async function build({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<BuiltEmail> {
     const { email, signer, content } = admitted
     if (!result) return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be rendered.') } }
-    if (!result.ok) return { settlement: { ...idOf(email), state: 'failed', error: result.reason, code: 'rendering' } }
+    if (!result.ok) return { settlement: { ...idOf(email), ...afterFailedRendering(email, result) } }
     const subject = result.subject === content.subject ? undefined : storable(result.subject)
     try {
       const outgoing = await buildMessage(admitted, recipient, result)
@@ -190,7 +190,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       return { email, outgoing, domain: signer.domain, probe, needsConsent: needsConsent(content.type) && !email.test, subject }
     } catch (err) {
       if (err instanceof BuildError)
-        return { settlement: { ...idOf(email), state: 'failed', error: err.message, code: 'rendering', subject } }
+        return { settlement: { ...idOf(email), ...(err.untried ? retryLater : afterTimeout)(email, err.message), subject } }
       log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not compose an email')
       return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be composed.'), subject } }
     }
@@ -319,7 +319,22 @@ function settlementOf(
   return { ...base, ...retryLater(email, reason) }
 }
 
-function retryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
+type Unsent = Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed' | 'timedOut'>
+
+/** Time-outs of one email after which it fails. The first ones may be the fault of the machine, and a failed email is never sent. */
+const MAX_TIMEOUTS = 3
+
+const afterTimeout = (email: ClaimedEmail, error: string): Unsent =>
+  email.timeouts + 1 < MAX_TIMEOUTS
+    ? { ...retryLater(email, error), timedOut: true }
+    : { state: 'failed', error, code: 'rendering', timedOut: true }
+
+function afterFailedRendering(email: ClaimedEmail, { reason, untried }: Rendered & { ok: false }): Unsent {
+  if (untried) return retryLater(email, reason)
+  return reason === RENDER_FAILURES.time ? afterTimeout(email, reason) : { state: 'failed', error: reason, code: 'rendering' }
+}
+
+function retryLater(email: ClaimedEmail, error: string | null): Unsent {
   const waitSeconds = waitBeforeRetry(email)
   return waitSeconds === null
     ? { state: 'failed', error, code: 'transient' }
