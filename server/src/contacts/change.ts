@@ -9,6 +9,7 @@ import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
 import { countDeleted, type DeletedContact } from './days.ts'
 import { registerFields } from './fields.ts'
+import { forgetFormerAddresses, noteFormerAddress } from './former-addresses.ts'
 import { recordSubscriptionChanges, type Source } from './subscription.ts'
 
 type Change = {
@@ -24,7 +25,7 @@ type Change = {
 export async function changeContact(tx: Tx, { projectId, id, email, subscribed, data, source }: Change) {
   const row = await maybeOne(
     tx,
-    sql<ContactRow & Difference>`
+    sql<ContactRow & Difference & { formerEmail: string }>`
       with before as (
         select email as former_email, subscribed as was_subscribed,
           case when ${data === null} then array(select jsonb_object_keys(data)) end as former_keys
@@ -38,11 +39,12 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
         updated_at = now()
       from before
       where project_id = ${projectId} and id = ${id}
-      returning ${CONTACT_COLUMNS}, email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
+      returning ${CONTACT_COLUMNS}, former_email as "formerEmail", email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
     `,
   ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
-  const { flipped, moved, cleared, ...contact } = row
+  const { flipped, moved, formerEmail, cleared, ...contact } = row
+  if (moved) await noteFormerAddress(tx, { projectId, contactId: id, address: formerEmail })
   if (data) await registerFields(tx, [{ projectId, set: data.set }])
   await recordChanges(tx, { projectId, changed: flipped ? [contact] : [], source })
   await reactToContacts(tx, projectId, [{ id, topics: topicsOf({ flipped, moved, cleared }, data) }])
@@ -130,6 +132,7 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   const contactIds = deleted.map(({ id }) => id)
   await countDeleted(tx, projectId, deleted)
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
+  await forgetFormerAddresses(tx, projectId, contactIds)
   await countChanges(
     tx,
     deleted.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),

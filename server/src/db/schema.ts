@@ -421,6 +421,11 @@ export interface Schema {
     data: Generated<Json>
     created_at: Generated<Timestamp>
   }
+  former_addresses: {
+    project_id: string
+    address: string
+    contact_id: string
+  }
   idempotency_keys: {
     project_id: string
     key: string

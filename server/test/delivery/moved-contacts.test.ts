@@ -46,7 +46,7 @@ async function useProject() {
   /** The recipients, once every email has ended. */
   const ended = (campaignId: string) =>
     eventually(async () => {
-      const all = await recipients(campaignId)
+      const all = await recipients(campaignId, '?limit=100')
       expect(all.filter((each: { outcome: string }) => each.outcome === 'open')).toEqual([])
       return all
     })
@@ -212,6 +212,23 @@ test.each(['bounce', 'complaint'] as const)('a %s of an address that the contact
       ),
     ),
   ).toEqual(new Set([`null ${at('moved')}`, `${stayed.id} ${at('stayed')}`]))
+})
+
+test('an email is found by the address it went to, which another contact may have by now', async () => {
+  const { id, call, at, contact, move, pausedCampaign, resume, ended, recipients } = await useProject()
+  const x = await contact('taken')
+  const campaignId = await pausedCampaign()
+  await resume(campaignId)
+  await ended(campaignId)
+  await move(x, 'new')
+  await contact('taken')
+  const search = `?search=${encodeURIComponent(at('taken'))}`
+  expect(await recipients(campaignId, search)).toMatchObject([{ contactId: x.id, email: at('taken') }])
+  const { data } = (await call('GET', `/emails${search}`)).body
+  expect(data).toMatchObject([{ contactId: x.id, to: at('taken') }])
+
+  await call('DELETE', `/contacts/${x.id}`)
+  expect(await many(sterna.db, sql`select 1 from former_addresses where project_id = ${id}`)).toEqual([])
 })
 
 test('an email by request keeps the address that was given', async () => {
