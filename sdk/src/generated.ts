@@ -435,6 +435,7 @@ export type CampaignRecipient = {
   id: string
   /** Null if the contact was deleted. */
   contactId: string | null
+  /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
@@ -765,6 +766,7 @@ export type Email = {
   subject: string
   from: string
   fromName: string | null
+  /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
   to: string
   toName: string | null
   replyTo: string | null
@@ -3379,6 +3381,7 @@ export interface Operations {
       subject: string
       from: string
       fromName: string | null
+      /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
       to: string
       toName: string | null
       replyTo: string | null

@@ -28,7 +28,7 @@ export const CampaignRecipient = z
   .object({
     id: z.uuid().describe('The id of the email.'),
     contactId: z.uuid().nullable().describe('Null if the contact was deleted.'),
-    email: z.string(),
+    email: z.string().describe('The address that was used. Before that, the address at the start of the campaign.'),
     status: z.enum(STATUSES),
     outcome: z.enum(OUTCOMES).describe('Each recipient has one; they add up to the counters of the campaign.'),
     reason: z.enum(ERROR_CODE_LIST).nullable().describe('Why it failed, was skipped, or has to wait.'),

@@ -103,18 +103,21 @@ describe('an email of a campaign', () => {
     expect((await call('GET', `/contacts/${x.id}`)).body.subscribed).toBe(false)
   })
 
-  test('is skipped when the new address is suppressed, and bounces at the address that was tried', async () => {
+  test('is skipped when the new address is suppressed or invalid, and bounces at the address that was tried', async () => {
     const { call, id, at, contact, move, pausedCampaign, resume, ended } = await useProject()
-    const [suppressed, unknown] = [await contact('a'), await contact('b')]
+    const [suppressed, unknown, invalid] = [await contact('a'), await contact('b'), await contact('c')]
     const campaignId = await pausedCampaign()
     await call('POST', '/suppressions', { address: at('stopped') })
     await move(suppressed, 'stopped')
     await move(unknown, 'p550+gone')
+    // Requests are refused with such an address.
+    await sql`update contacts set email = 'nonsense' where id = ${invalid.id}`.execute(sterna.db)
     await resume(campaignId)
 
     const all = await ended(campaignId)
     const of = ({ id: contactId }: Contact) => all.find((each: { contactId: string }) => each.contactId === contactId)
     expect(of(suppressed)).toMatchObject({ email: at('stopped'), outcome: 'skipped', reason: 'suppressed' })
+    expect(of(invalid)).toMatchObject({ email: 'nonsense', outcome: 'skipped', reason: 'invalid' })
     expect(of(unknown)).toMatchObject({ email: at('p550+gone'), outcome: 'failed', reason: 'bounced' })
     const addresses = () =>
       many(sterna.db, sql<{ address: string }>`select address from suppressions where project_id = ${id} order by created_at`)

@@ -21,7 +21,11 @@ export const Email = z
     subject: z.string().describe('As rendered. Before that, as written, with its variables.'),
     from: z.string(),
     fromName: z.string().nullable(),
-    to: z.string(),
+    to: z
+      .string()
+      .describe(
+        'The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves.',
+      ),
     toName: z.string().nullable(),
     replyTo: z.string().nullable(),
     sourceType: z.enum(SOURCE_TYPES),
