@@ -411,6 +411,7 @@ export type CampaignReason = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
+    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -434,6 +435,7 @@ export type CampaignRecipient = {
   id: string
   /** Null if the contact was deleted. */
   contactId: string | null
+  /** The address that was used. Before that, the address at the start of the campaign. */
   email: string
   status: 'PENDING' | 'SENDING' | 'SENT' | 'DELIVERED' | 'OPENED' | 'CLICKED' | 'BOUNCED' | 'COMPLAINED' | 'FAILED' | 'SKIPPED'
   /** Each recipient has one; they add up to the counters of the campaign. */
@@ -443,6 +445,7 @@ export type CampaignRecipient = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
+    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -763,6 +766,7 @@ export type Email = {
   subject: string
   from: string
   fromName: string | null
+  /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
   to: string
   toName: string | null
   replyTo: string | null
@@ -790,6 +794,7 @@ export type Email = {
     | 'unsubscribed'
     | 'suppressed'
     | 'contact_deleted'
+    | 'invalid'
     | 'project_deleted'
     | 'cancelled'
     | 'bounced'
@@ -2234,6 +2239,7 @@ export interface Operations {
           | 'unsubscribed'
           | 'suppressed'
           | 'contact_deleted'
+          | 'invalid'
           | 'project_deleted'
           | 'cancelled'
           | 'bounced'
@@ -2345,6 +2351,7 @@ export interface Operations {
           | 'unsubscribed'
           | 'suppressed'
           | 'contact_deleted'
+          | 'invalid'
           | 'project_deleted'
           | 'cancelled'
           | 'bounced'
@@ -2360,7 +2367,6 @@ export interface Operations {
           | 'domain_paused'
           | 'throttled'
           | 'project_disabled'
-          | 'invalid'
         /** The recipients behind a counter: `opened` lists `openedCount` recipients, also those that clicked later. */
         activity?:
           | 'delivered'
@@ -2523,6 +2529,7 @@ export interface Operations {
         | 'unsubscribed'
         | 'suppressed'
         | 'contact_deleted'
+        | 'invalid'
         | 'project_deleted'
         | 'cancelled'
         | 'bounced'
@@ -3381,6 +3388,7 @@ export interface Operations {
       subject: string
       from: string
       fromName: string | null
+      /** The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves. */
       to: string
       toName: string | null
       replyTo: string | null
@@ -3418,6 +3426,7 @@ export interface Operations {
         | 'unsubscribed'
         | 'suppressed'
         | 'contact_deleted'
+        | 'invalid'
         | 'project_deleted'
         | 'cancelled'
         | 'bounced'

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { EmailType } from '../delivery/outbox/enqueue.ts'
-import { needsConsent } from '../delivery/outbox/sending-rules.ts'
+import { isInvalidSql, needsConsent } from '../delivery/outbox/sending-rules.ts'
 
 export const EXCLUSION_REASONS = ['unsubscribed', 'suppressed', 'invalid'] as const
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number]
@@ -11,15 +11,12 @@ export const SUPPRESSION_JOINS = sql`
   left join suppressions by_domain
     on by_domain.project_id = contacts.project_id and by_domain.address = '@' || split_part(contacts.email, '@', 2)`
 
-/** Addresses are checked when they are stored; this catches those stored by other means. */
-const IS_INVALID = sql`(contacts.email not like '_%@_%._%' or octet_length(contacts.email) > 254)`
-
 /**
  * Why a contact may not get the email; null if it may. A suppressed contact is often unsubscribed as well: suppression counts, as it does
  * when an email is claimed.
  */
 export const exclusionSql = (type: EmailType): RawBuilder<ExclusionReason | null> => sql`case
-  when ${IS_INVALID} then 'invalid'
+  when ${isInvalidSql(sql`contacts.email`)} then 'invalid'
   when by_address.address is not null or by_domain.address is not null then 'suppressed'
   ${needsConsent(type) ? sql`when not contacts.subscribed then 'unsubscribed'` : sql``}
   end`

@@ -12,7 +12,7 @@ export const CampaignExportBody = z.object({
   list: z.enum(['recipients', 'excluded']),
   // Strict: a misspelt key must not export every recipient.
   filter: z
-    .strictObject({ ...RecipientFilter, reason: z.enum([...ERROR_CODE_LIST, 'invalid']).optional() })
+    .strictObject({ ...RecipientFilter, reason: z.enum(ERROR_CODE_LIST).optional() })
     .optional()
     .describe('As in the list. Excluded contacts are filtered by `reason` only.'),
 })

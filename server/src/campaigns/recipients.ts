@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, maybeOne, type Pool } from '../db/index.ts'
-import { STATUS, STATUSES } from '../delivery/emails/filter.ts'
+import type { Db, Pool } from '../db/index.ts'
+import { ATTEMPTS, isToAddressSql, STATUS, STATUSES } from '../delivery/emails/filter.ts'
 import { CONTACT } from '../delivery/outbox/contact-id.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../delivery/outbox/error-code.ts'
 import { TALLY_KINDS } from '../delivery/outbox/tallies.ts'
@@ -28,7 +28,7 @@ export const CampaignRecipient = z
   .object({
     id: z.uuid().describe('The id of the email.'),
     contactId: z.uuid().nullable().describe('Null if the contact was deleted.'),
-    email: z.string(),
+    email: z.string().describe('The address that was used. Before that, the address at the start of the campaign.'),
     status: z.enum(STATUSES),
     outcome: z.enum(OUTCOMES).describe('Each recipient has one; they add up to the counters of the campaign.'),
     reason: z.enum(ERROR_CODE_LIST).nullable().describe('Why it failed, was skipped, or has to wait.'),
@@ -74,7 +74,7 @@ const STATES: Record<(typeof OUTCOMES)[number], RawBuilder<unknown>> = {
 
 export const RECIPIENT_COLUMNS = sql`
   e.id, e.contact_id as position, ${CONTACT} as "contactId", e.to_address as email, ${STATUS} as status, ${OUTCOME} as outcome,
-  ${ERROR_CODE} as reason, e.attempts, e.created_at as "queuedAt", e.sent_at as "sentAt", e.delivered_at as "deliveredAt"`
+  ${ERROR_CODE} as reason, ${ATTEMPTS} as attempts, e.created_at as "queuedAt", e.sent_at as "sentAt", e.delivered_at as "deliveredAt"`
 
 const showRecipient = ({
   position: _position,
@@ -111,12 +111,10 @@ const clickedSql = (link: string) => sql`e.clicked_at is not null and exists (
   select from events where events.project_id = e.project_id and events.contact_id = e.contact_id and events.name = 'email.click'
     and events.email_id = e.id and events.data ->> 'link' = ${link} and ${CAUSED_BY_HUMAN})`
 
-/** A whole address is found by its contact, for which there is an index. */
 async function bySearch(db: Db, projectId: string, text: string) {
   const address = readAddress(text)
-  const contact =
-    address && (await maybeOne(db, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${address}`))
-  if (contact) return sql`e.contact_id = ${contact.id}`
+  const isToAddress = address === null ? undefined : await isToAddressSql(db, projectId, address)
+  if (isToAddress) return isToAddress
   return sql`e.to_address like ${`%${text
     .normalize('NFC')
     .toLowerCase()

@@ -9,6 +9,7 @@ import { countChanges } from './counts.ts'
 import type { DataPatch } from './data.ts'
 import { countDeleted, type DeletedContact } from './days.ts'
 import { registerFields } from './fields.ts'
+import { forgetFormerAddresses, noteFormerAddress } from './former-addresses.ts'
 import { recordSubscriptionChanges, type Source } from './subscription.ts'
 
 type Change = {
@@ -24,7 +25,7 @@ type Change = {
 export async function changeContact(tx: Tx, { projectId, id, email, subscribed, data, source }: Change) {
   const row = await maybeOne(
     tx,
-    sql<ContactRow & Difference>`
+    sql<ContactRow & Difference & { formerEmail: string }>`
       with before as (
         select email as former_email, subscribed as was_subscribed,
           case when ${data === null} then array(select jsonb_object_keys(data)) end as former_keys
@@ -38,11 +39,12 @@ export async function changeContact(tx: Tx, { projectId, id, email, subscribed, 
         updated_at = now()
       from before
       where project_id = ${projectId} and id = ${id}
-      returning ${CONTACT_COLUMNS}, email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
+      returning ${CONTACT_COLUMNS}, former_email as "formerEmail", email <> former_email as moved, subscribed <> was_subscribed as flipped, former_keys as cleared
     `,
   ).catch((err) => (isDuplicate(err) ? failPlainly('CONFLICT', 'Another contact has this email address.') : Promise.reject(err)))
   if (!row) return undefined
-  const { flipped, moved, cleared, ...contact } = row
+  const { flipped, moved, formerEmail, cleared, ...contact } = row
+  if (moved) await noteFormerAddress(tx, { projectId, contactId: id, address: formerEmail })
   if (data) await registerFields(tx, [{ projectId, set: data.set }])
   await recordChanges(tx, { projectId, changed: flipped ? [contact] : [], source })
   await reactToContacts(tx, projectId, [{ id, topics: topicsOf({ flipped, moved, cleared }, data) }])
@@ -62,16 +64,20 @@ const mergedData = (data: DataPatch | null | undefined): RawBuilder<unknown> =>
   data === null ? sql`'{}'::jsonb` : data ? sql`(data || ${JSON.stringify(data.set)}::jsonb) - ${data.unset}::text[]` : sql`data`
 
 /** For contacts whose subscriptions change for different reasons. */
-type SourceOf = (contactId: string) => Source
+type SourceOf = (contact: { id: string; email: string }) => Source
 
 async function recordChanges(
   tx: Tx,
-  { projectId, changed, source }: { projectId: string; changed: { id: string; subscribed: boolean }[]; source: Source | SourceOf },
+  {
+    projectId,
+    changed,
+    source,
+  }: { projectId: string; changed: { id: string; email: string; subscribed: boolean }[]; source: Source | SourceOf },
 ) {
   const sourceOf = typeof source === 'function' ? source : () => source
   await recordSubscriptionChanges(
     tx,
-    changed.map(({ id, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf(id) })),
+    changed.map(({ id, email, subscribed }) => ({ projectId, contactId: id, subscribed, source: sourceOf({ id, email }) })),
   )
   await countChanges(
     tx,
@@ -79,19 +85,26 @@ async function recordChanges(
   )
 }
 
+type SubscriptionChange = {
+  projectId: string
+  ids: string[]
+  /** In the order of `ids`: a contact that has another address by now is left out. */
+  addresses?: string[]
+  subscribed: boolean
+  source: Source | SourceOf
+}
+
 /** Sets the subscription of many contacts. Returns the ids that exist and those that changed. */
-export async function setSubscription(
-  tx: Tx,
-  { projectId, ids, subscribed, source }: { projectId: string; ids: string[]; subscribed: boolean; source: Source | SourceOf },
-) {
+export async function setSubscription(tx: Tx, { projectId, ids, addresses, subscribed, source }: SubscriptionChange) {
   const found = await many(
     tx,
-    sql<{ id: string; was: boolean }>`
-      select id, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+    sql<{ id: string; email: string; was: boolean }>`
+      select id, email, subscribed as was from contacts where project_id = ${projectId} and id = any(${ids}::uuid[])
+        ${addresses ? sql`and (id, email) in (select id, email from unnest(${ids}::uuid[], ${addresses}::text[]) as given(id, email))` : sql``}
       order by email for no key update -- same lock order as upserts
     `,
   )
-  const changed = found.filter(({ was }) => was !== subscribed).map(({ id }) => ({ id, subscribed }))
+  const changed = found.filter(({ was }) => was !== subscribed).map(({ id, email }) => ({ id, email, subscribed }))
   await sql`
     update contacts set subscribed = ${subscribed}, subscription_changed_at = now(), updated_at = now()
     where project_id = ${projectId} and id = any(${changed.map(({ id }) => id)}::uuid[])
@@ -119,6 +132,7 @@ export async function deleteContacts(tx: Tx, { projectId, ids }: { projectId: st
   const contactIds = deleted.map(({ id }) => id)
   await countDeleted(tx, projectId, deleted)
   await sql`delete from consents where project_id = ${projectId} and contact_id = any(${contactIds}::uuid[])`.execute(tx)
+  await forgetFormerAddresses(tx, projectId, contactIds)
   await countChanges(
     tx,
     deleted.map(({ subscribed }) => ({ projectId, total: -1, subscribed: subscribed ? -1 : 0 })),

@@ -2,12 +2,15 @@ import { sql } from 'kysely'
 import { many, type Tx } from '../db/index.ts'
 import { type WipeScope, wipeSql } from '../db/wipe-rows.ts'
 import { lockContactCounts } from './counts.ts'
+import { forgetFormerAddresses } from './former-addresses.ts'
 
-/** For a project reset or deletion: contacts and their consents. */
+/** For a project reset or deletion: contacts with their consents and former addresses. */
 export async function wipeContacts(tx: Tx, scope: WipeScope) {
   const { projectId } = scope
   const rows = await many(tx, sql<{ id: string; subscribed: boolean }>`${wipeSql('contacts', scope)} returning id, subscribed`)
-  await sql`delete from consents where project_id = ${projectId} and contact_id = any(${rows.map(({ id }) => id)}::uuid[])`.execute(tx)
+  const ids = rows.map(({ id }) => id)
+  await sql`delete from consents where project_id = ${projectId} and contact_id = any(${ids}::uuid[])`.execute(tx)
+  await forgetFormerAddresses(tx, projectId, ids)
   await sql`
     insert into contact_counts (project_id, total, subscribed)
     select ${projectId}, ${-rows.length}, ${-rows.filter(({ subscribed }) => subscribed).length} where ${rows.length} > 0

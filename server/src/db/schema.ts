@@ -395,6 +395,9 @@ export interface Schema {
     only_vars: Generated<boolean>
     workflow_id: string | null
     metered: boolean | null
+    follows_contact: Generated<boolean>
+    put_back: Generated<number>
+    timeouts: Generated<number>
   }
   event_count_deltas: {
     project_id: string
@@ -417,6 +420,11 @@ export interface Schema {
     email_id: string | null
     data: Generated<Json>
     created_at: Generated<Timestamp>
+  }
+  former_addresses: {
+    project_id: string
+    address: string
+    contact_id: string
   }
   idempotency_keys: {
     project_id: string

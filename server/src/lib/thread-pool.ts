@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
-import { cpuMsOf } from './thread-progress.ts'
+import { cpuMsOf, isOverrun, type TimedWork } from './thread-progress.ts'
 
 /** Tasks that may wait for a thread; more are refused. */
 const MAX_WAITING = 1_000
@@ -59,13 +59,9 @@ export const spareCores = (min: number, max: number) => Math.min(max, Math.max(m
 // Time limits ---------------------------------------------------------------------------------------------------------
 
 const CHECK_MS = 10
-/** A thread that waits for something else than a core is stopped after this many times its limit. */
-const MAX_STARVED = 30
-type Watched = {
+type Watched = TimedWork & {
   progress: Int32Array
   at: number
-  spentMs: number
-  cpuMsAtHalf: number | undefined
   limitMs: (at: number) => number
   onOverrun: () => void
 }
@@ -74,12 +70,11 @@ let timer: NodeJS.Timeout | undefined
 let checkedAt = 0
 
 /**
- * Calls `onOverrun` once when the thread stays at one item for longer than its limit. If the thread has noted itself, only half of the limit
- * is time that passes, and the rest CPU time: on a busy machine a thread waits for a core longer than it works. Returns a function that stops
- * watching.
+ * Calls `onOverrun` once when the thread stays at one item for longer than its limit: of CPU time if the thread has noted itself, otherwise
+ * of time that passes. Returns a function that stops watching.
  */
 export function watchProgress(progress: Int32Array, limitMs: Watched['limitMs'], onOverrun: () => void) {
-  const one: Watched = { progress, at: Atomics.load(progress, 0), spentMs: 0, cpuMsAtHalf: undefined, limitMs, onOverrun }
+  const one: Watched = { progress, at: Atomics.load(progress, 0), spentMs: 0, sample: undefined, limitMs, onOverrun }
   if (!watched.size) {
     checkedAt = performance.now()
     timer = setInterval(check, CHECK_MS)
@@ -100,19 +95,10 @@ function check() {
   checkedAt = now
   for (const one of watched) {
     const at = Atomics.load(one.progress, 0)
-    if (at !== one.at) Object.assign(one, { at, spentMs: 0, cpuMsAtHalf: undefined })
+    if (at !== one.at) Object.assign(one, { at, spentMs: 0, sample: undefined })
     else one.spentMs += passedMs
-    if (!isOverrun(one, one.limitMs(at))) continue
+    if (!isOverrun(one, one.limitMs(at), () => cpuMsOf(one.progress))) continue
     forget(one)
     one.onOverrun()
   }
-}
-
-function isOverrun(one: Watched, limitMs: number) {
-  if (one.spentMs <= limitMs / 2) return false
-  one.cpuMsAtHalf ??= cpuMsOf(one.progress)
-  if (one.spentMs <= limitMs) return false
-  const cpuMs = cpuMsOf(one.progress)
-  if (cpuMs === undefined || one.cpuMsAtHalf === undefined) return true
-  return cpuMs - one.cpuMsAtHalf > limitMs / 2 || one.spentMs > MAX_STARVED * limitMs
 }

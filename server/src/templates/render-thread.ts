@@ -1,9 +1,11 @@
 import { lowerPriority } from '../lib/lower-priority.ts'
+import { createProgress, noteThread } from '../lib/thread-progress.ts'
 import { readHtml } from '../mime/html-to-text.ts'
 import { compile, TooLongError, toSentence } from './language/compile.ts'
 import { MAX_TURN_OUTPUT, TURN_MS } from './language/limits.ts'
 import { limitHeapOfThread } from './language/memory.ts'
 import { TemplateSyntaxError } from './language/syntax-error.ts'
+import { TooSlowError } from './language/time.ts'
 import { type Recipient, scopeOf } from './language/variables.ts'
 import { referencesIn } from './references.ts'
 import {
@@ -16,6 +18,7 @@ import {
   type Rendered,
   type SyntaxProblem,
   type TemplateSource,
+  WAITING,
 } from './rendered-email.ts'
 
 // Runs in a thread of the pool, which can be killed if a template takes too much time or memory.
@@ -30,6 +33,7 @@ type Work = { template: TemplateSource; recipients: Recipient[]; progress: Int32
  * not lost if the thread is killed at a later recipient.
  */
 export function render({ template, recipients, progress }: Work): Rendered[] {
+  noteThread(progress)
   Atomics.store(progress, 0, COMPILING)
   const [problem] = problemsOf(template)
   if (problem) return recipients.map(() => ({ ok: false, reason: describeProblem(problem) }))
@@ -53,11 +57,13 @@ export function render({ template, recipients, progress }: Work): Rendered[] {
 }
 
 export function toText({ html, progress }: { html: string; progress: Int32Array }): string {
+  noteThread(progress)
   Atomics.store(progress, 0, CONVERTING)
   return readHtml(html).text
 }
 
 export function inspect({ template, progress }: { template: TemplateSource; progress: Int32Array }): Inspection {
+  noteThread(progress)
   Atomics.store(progress, 0, COMPILING)
   const problems = problemsOf(template)
   return { problems, references: problems.length ? [] : referencesIn(template) }
@@ -85,7 +91,7 @@ function attempt(render: () => Rendered): Rendered {
 function explain(err: Error): string {
   const cause = (err as { originalError?: Error }).originalError ?? err
   if (cause instanceof TooLongError) return RENDER_FAILURES.output
-  if (cause.message === 'template render limit exceeded') return RENDER_FAILURES.time
+  if (cause instanceof TooSlowError) return RENDER_FAILURES.time
   if (cause.message === 'memory alloc limit exceeded' || cause.message === 'Invalid string length') return RENDER_FAILURES.memory
   if (cause instanceof RangeError) return RENDER_FAILURES.memory
   return toSentence(cause.message)
@@ -106,5 +112,5 @@ const SAMPLE_RECIPIENT = {
   data: {},
 }
 const WORK = { template: { subject: SAMPLE, body: SAMPLE }, recipients: Array<Recipient>(20).fill(SAMPLE_RECIPIENT) }
-render({ ...WORK, progress: new Int32Array(new SharedArrayBuffer(4)) })
+render({ ...WORK, progress: createProgress(WAITING) })
 readHtml(SAMPLE)

@@ -205,7 +205,7 @@ async function renderInThreads(template: TemplateSource, recipients: Recipient[]
 async function renderSome(template: TemplateSource, recipients: Recipient[], { guard, isStopped }: Options) {
   if (isStopped?.()) throw new StoppedError()
   const refusal = guard?.refusal()
-  if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal })).entries()
+  if (refusal !== undefined) return recipients.map((): Rendered => ({ ok: false, reason: refusal, untried: true })).entries()
   const outcome = await runInThread<Rendered[]>('render', { template, recipients })
   const results: [number, Rendered][] = outcome.done ? [...outcome.done.entries()] : failuresOf(outcome, recipients.length)
   for (const [, result] of results) if (!result.ok && result.reason === RENDER_FAILURES.time) guard?.timedOut(result.reason)

@@ -13,7 +13,8 @@ export type RenderedEmail = {
   /** The same HTML, if only its values differ between recipients. */
   slots?: SlottedHtml
 }
-export type Rendered = ({ ok: true } & RenderedEmail) | { ok: false; reason: string }
+/** `untried`: not rendered, because other emails with the same content ran out of time. */
+export type Rendered = ({ ok: true } & RenderedEmail) | { ok: false; reason: string; untried?: boolean }
 
 export type SyntaxProblem = { field: Exclude<keyof TemplateSource, 'isText'>; message: string; line: number; column: number }
 

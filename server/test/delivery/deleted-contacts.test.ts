@@ -44,7 +44,7 @@ describe('what happens to an email after its contact was deleted', () => {
 
     expect(await eventsOf(project)).toEqual([{ name, contactId: null, isDangling: false }])
     const { timeline, contactId: shown } = await project.email(id)
-    expect([shown, timeline.map(({ what }: { what: string }) => what)]).toEqual([null, ['queued', name]])
+    expect([shown, timeline.map(({ what }: { what: string }) => what)]).toEqual([null, ['queued', 'email.sent', name]])
   })
 
   test('includes that it was sent', async () => {
@@ -58,6 +58,34 @@ describe('what happens to an email after its contact was deleted', () => {
     expect(await eventsOf(project)).toEqual([{ name: 'email.sent', contactId: null, isDangling: false }])
     const { timeline } = await project.email(id)
     expect(timeline.map(({ what }: { what: string }) => what)).toEqual(['queued', 'email.sent'])
+  })
+})
+
+describe('the timeline of an email is complete after its contact was deleted', () => {
+  const timelineOf = async (project: Project, id: string): Promise<[string, unknown][]> =>
+    (await project.email(id)).timeline.map(({ what, details }: { what: string; details: Record<string, unknown> }) => [
+      what,
+      details.bounceType ?? details.sentAt ?? details.deliveredAt ?? null,
+    ])
+
+  test.each<[string, object, Feedback[], string[]]>([
+    [
+      'a delivery, a soft bounce and a complaint',
+      {},
+      [{ is: 'soft-bounce', reason: 'full' }, { is: 'delivery' }, { is: 'complaint' }],
+      ['email.bounce', 'email.complaint', 'email.delivery', 'email.sent', 'queued'],
+    ],
+    ['a hard bounce', {}, [{ is: 'bounce', reason: 'gone' }], ['email.bounce', 'email.sent', 'queued']],
+    ['a failure', { subject: '{{x}}', data: { x: { value: 'x'.repeat(999), persistent: false } } }, [], ['email.failed', 'queued']],
+  ])('with %s', async (_, more, feedback, expected) => {
+    const project = await newSendingProject(sterna)
+    const { id, contactId } = await project.sent(more)
+    for (const each of feedback) await transact(sterna.db, (tx) => recordFeedback(tx, { projectId: project.id, id }, each))
+    const before = await timelineOf(project, id)
+    expect(before.map(([what]) => what).sort()).toEqual(expected)
+    await deleteContact(project, contactId)
+    expect(await eventsOf(project)).toEqual([])
+    expect((await timelineOf(project, id)).sort()).toEqual(before.sort())
   })
 })
 

@@ -36,10 +36,11 @@ const idsOf = (emails: { id: string }[]) => emails.map(({ id }) => id).sort()
 const claimedOf = async (campaign: Campaign, limit?: number) =>
   (await claimOf(worker, campaign, limit)).filter(({ streamId }) => streamId === campaign.streamId)
 const inTx = <T>(work: Parameters<typeof transact<T>>[1]) => transact(sterna.db, work)
-const markable = (email: { projectId: string; id: string; attempts: number; streamId: string }) => ({
+const markable = (email: { projectId: string; id: string; attempts: number; toAddress: string; streamId: string }) => ({
   projectId: email.projectId,
   id: email.id,
   attempts: email.attempts,
+  toAddress: email.toAddress,
   needsConsent: false,
   streamId: email.streamId,
 })

@@ -42,12 +42,12 @@ async function newProject(at: Pick<typeof sterna, 'newProject' | 'call' | 'db'> 
     )
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
   }
-  /** The number of failed emails per error. */
+  /** The number of emails that failed or wait, per error. */
   async function errors(): Promise<Record<string, number>> {
     const rows = await many(
       at.db,
       sql<{ error: string; count: number }>`
-        select error, count(*)::int as count from emails where project_id = ${id} and state = 'failed' group by error
+        select error, count(*)::int as count from emails where project_id = ${id} and state in ('failed', 'deferred') group by error
       `,
     )
     return Object.fromEntries(rows.map(({ error, count }) => [error, count]))
@@ -62,12 +62,12 @@ afterEach(async () => {
 })
 
 describe('content that times out', () => {
-  test('is tried three times and then fails for its other recipients, with the timeout as reason', async () => {
+  test('is tried three times; its other recipients wait, with the timeout as reason', async () => {
     const project = await newProject()
     await project.send({ to: addresses(200), body: ENDLESS })
     await eventually(async () => {
       const { [TIME]: tried = 0 } = await project.errors()
-      if (tried <= 3 + UNDER_WAY) expect(await project.states()).toEqual({ failed: 200 })
+      if (tried <= 3 + UNDER_WAY) expect(await project.states()).toEqual({ deferred: 200 })
     })
     const { [TIME]: tried, ...others } = await project.errors()
     expect(tried).toBeGreaterThanOrEqual(3)
@@ -79,8 +79,23 @@ describe('content that times out', () => {
     const project = await newProject()
     const body = `{{ w ${'| upcase | downcase '.repeat(24)}| strip }}`.repeat(200)
     await project.send({ to: addresses(8), body, data: { w: '\u2003'.repeat(65_000) } })
-    await eventually(async () => expect(await project.states()).toEqual({ failed: 8 }))
+    await eventually(async () => expect(await project.states()).toEqual({ deferred: 8 }))
     expect(Object.keys(await project.errors()).every((error) => error.startsWith(TIME))).toBe(true)
+  })
+
+  test('fails an email at its third time-out, and not before', async () => {
+    const project = await newProject()
+    const [id] = await project.send({ body: ENDLESS })
+    const email = async () => (await project.call('GET', `/emails/${id}`)).body
+    for (const attempts of [1, 2]) {
+      await eventually(async () =>
+        expect(await email()).toMatchObject({ status: 'PENDING', errorCode: 'transient', error: TIME, attempts }),
+      )
+      await sql`update emails set due_at = now() where id = ${id}`.execute(sterna.db)
+    }
+    await eventually(async () =>
+      expect(await email()).toMatchObject({ status: 'FAILED', errorCode: 'rendering', error: TIME, attempts: 3 }),
+    )
   })
 })
 
@@ -93,12 +108,12 @@ describe('a project whose templates are slow', () => {
     await eventually(async () => expect(await other.states()).toEqual({ sent: 2 }))
     // Separate contents, so that none fails because of another.
     await Promise.all(times(40, (n) => slow.send({ to: addresses(2), subject: `Slow ${n}`, body: ENDLESS })))
-    await eventually(async () => expect((await slow.states()).failed ?? 0).toBeGreaterThan(1))
+    await eventually(async () => expect((await slow.states()).deferred ?? 0).toBeGreaterThan(1))
     for (const [index, body] of bodies.entries()) {
-      const before = (await slow.states()).failed ?? 0
+      const before = (await slow.states()).deferred ?? 0
       await other.send({ body })
       await eventually(async () => expect(await other.states()).toEqual({ sent: 3 + index }))
-      const { failed: after = 0, sending = 0, queued = 0 } = await slow.states()
+      const { deferred: after = 0, sending = 0, queued = 0 } = await slow.states()
       expect(after - before, 'slow emails that ended while the other project waited').toBeLessThan(20)
       expect(sending).toBeLessThanOrEqual(0.75 * CAPACITY)
       expect(sending + queued, 'slow emails that still wait').toBeGreaterThan(20)
@@ -115,8 +130,8 @@ test('a worker that stops releases slow emails instead of rendering them', async
   await Promise.all(times(40, (n) => project.send({ subject: `Slow ${n}`, body: ENDLESS })))
   await eventually(async () => expect((await project.states()).sending ?? 0).toBeGreaterThan(15))
   await close()
-  const { failed = 0, queued = 0, ...others } = await project.states(db)
-  expect([failed + queued, others]).toEqual([40, {}])
+  const { deferred = 0, queued = 0, ...others } = await project.states(db)
+  expect([deferred + queued, others]).toEqual([40, {}])
   expect(queued).toBeGreaterThan(10)
   await db.destroy()
   await database.drop()

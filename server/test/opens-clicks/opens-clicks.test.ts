@@ -344,6 +344,13 @@ describe('an open or click', () => {
       'email.click',
     ])
     expect(email.openedAt < email.clickedAt).toBe(true)
+
+    // The events go with the contact, the first open and click stay.
+    await project.call('DELETE', `/contacts/${email.contactId}`)
+    expect((await read()).timeline.slice(2)).toEqual([
+      { at: email.openedAt, what: 'email.open', details: { opens: 2, machine: false } },
+      { at: email.clickedAt, what: 'email.click', details: { clicks: 2, machine: false } },
+    ])
   })
 
   test('on a link also marks the email as opened', async () => {

@@ -56,6 +56,7 @@ const OWNERS: Record<string, string> = {
   event_counts: 'events',
   events: 'events',
   events_default: 'events',
+  former_addresses: 'contacts',
   idempotency_keys: 'http',
   instance: 'db',
   invitations: 'projects',

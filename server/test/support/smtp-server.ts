@@ -43,6 +43,8 @@ type Session = {
   behaviour: string
   inData: boolean
   refused: boolean
+  /** A scripted reply is not there yet: commands that were sent with it have to wait. */
+  waits: boolean
   received: Buffer
   searched: number
 }
@@ -122,11 +124,14 @@ export async function startSmtpServer(options: Options = {}) {
     if (typeof scripted === 'string') return reply(socket, scripted)
     if (scripted) {
       socket.pause()
+      session.waits = true
       void scripted.then((answer) => {
         if (verb === 'MAIL') session.sender = addressIn(line)
         if (verb === 'RCPT') session.recipients.push(addressIn(line))
         reply(socket, answer ?? '250 2.0.0 Ok')
+        session.waits = false
         socket.resume()
+        onData(session, Buffer.alloc(0))
       })
       return
     }
@@ -165,7 +170,7 @@ export async function startSmtpServer(options: Options = {}) {
 
   function onData(session: Session, chunk: Buffer) {
     session.received = Buffer.concat([session.received, chunk])
-    for (;;) {
+    while (!session.waits) {
       if (session.inData) {
         const { behaviour } = session
         if (behaviour === 'rst-data') return void session.socket.resetAndDestroy()
@@ -194,7 +199,16 @@ export async function startSmtpServer(options: Options = {}) {
     socket.on('error', () => {}) // tests kill their clients
     socket.setNoDelay(true)
     if (idleMs) socket.setTimeout(idleMs, () => socket.destroy())
-    const state = { sender: '', recipients: [], behaviour: '', inData: false, refused: false, received: Buffer.alloc(0), searched: 0 }
+    const state = {
+      sender: '',
+      recipients: [],
+      behaviour: '',
+      inData: false,
+      refused: false,
+      waits: false,
+      received: Buffer.alloc(0),
+      searched: 0,
+    }
     const session: Session = { socket, number: ++connections, ...state }
     socket.on('data', (chunk) => onData(session, chunk))
     const greeting = script.greeting?.('')

@@ -11,6 +11,7 @@ export const REASON_WORDS: Record<Reason, string> = {
   unsubscribed: 'Unsubscribed meanwhile',
   suppressed: 'Suppressed meanwhile',
   contact_deleted: 'Contact deleted',
+  invalid: 'Invalid address',
   project_deleted: 'Project reset',
   cancelled: 'Campaign cancelled',
   bounced: 'Refused by the receiver',

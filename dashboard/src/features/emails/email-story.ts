@@ -30,6 +30,7 @@ export const canResend = ({ status, sourceType }: Pick<Email, 'status' | 'source
 const REASONS: Partial<Record<NonNullable<Email['errorCode']>, string>> = {
   unsubscribed: 'The contact is not subscribed, and this is no transactional email.',
   suppressed: 'The address or its domain is suppressed. It gets no email until the suppression is lifted.',
+  invalid: 'The address that the contact has now is not valid.',
   contact_deleted: 'The contact was deleted before the email was sent.',
   project_deleted: 'The project was deleted before the email was sent.',
   cancelled: 'It was cancelled before it was sent.',

@@ -8,7 +8,7 @@ import type { Secrets } from '../../lib/secrets.ts'
 import { CONTACT } from '../outbox/contact-id.ts'
 import { ERROR_CODE, ERROR_CODE_LIST } from '../outbox/error-code.ts'
 import { type EmailSelection, selectEmailIds, selectEmails } from './email-ids.ts'
-import { type EmailsQuery, SOURCE_TYPES, STATUS, STATUSES } from './filter.ts'
+import { ATTEMPTS, type EmailsQuery, SOURCE_TYPES, STATUS, STATUSES } from './filter.ts'
 
 const time = Timestamp.nullable()
 
@@ -21,7 +21,11 @@ export const Email = z
     subject: z.string().describe('As rendered. Before that, as written, with its variables.'),
     from: z.string(),
     fromName: z.string().nullable(),
-    to: z.string(),
+    to: z
+      .string()
+      .describe(
+        'The address that was used. Before that, the one that is known: an email to a contact goes to the address that the contact has when it leaves.',
+      ),
     toName: z.string().nullable(),
     replyTo: z.string().nullable(),
     sourceType: z.enum(SOURCE_TYPES),
@@ -74,7 +78,7 @@ const COLUMNS = sql`
   c.template_id as "templateId", c.template_version as "templateVersion", e.campaign_id as "campaignId", e.workflow_execution_id as "workflowExecutionId", ${STATUS} as status,
   e.sent_at as "sentAt", e.delivered_at as "deliveredAt", e.opened_at as "openedAt", e.clicked_at as "clickedAt", e.bounced_at as "bouncedAt",
   e.complained_at as "complainedAt", e.unknown_since as "outcomeUnknownSince", e.opens, e.clicks,
-  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", e.attempts, e.test, e.resent_from as "resentFrom", e.request_id as "requestId",
+  case when e.state = 'cancelled' then 'cancelled' else e.error end as error, ${ERROR_CODE} as "errorCode", ${ATTEMPTS} as attempts, e.test, e.resent_from as "resentFrom", e.request_id as "requestId",
   e.created_at as "createdAt", e.updated_at as "updatedAt"`
 
 function showEmail(row: Row): EmailJson {

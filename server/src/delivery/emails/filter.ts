@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { FilterTime, readMoment } from '../../contacts/filter.ts'
+import { findContactsOfAddress } from '../../contacts/former-addresses.ts'
 import { type Db, maybeOne } from '../../db/index.ts'
 import { CursorQuery, severalOf } from '../../http/paging.ts'
 import { readAddress, readDomain } from '../../lib/address.ts'
@@ -73,6 +74,9 @@ export const STATUS = sql`case
   when e.state = 'sent' then 'SENT'
   when e.state in ('sending', 'unknown') then 'SENDING'
   else 'PENDING' end`
+
+/** Attempts of the email `e`, without those that ended because it was not permitted to leave. */
+export const ATTEMPTS = sql`e.attempts - e.put_back`
 
 /** True for filters that an index may not answer: they run under a time limit, and few at a time. */
 export const isSearch = ({ contactId: _contact, ...others }: EmailFilter) =>
@@ -163,16 +167,24 @@ async function matchesText(db: Db, projectId: string, text: string): Promise<Raw
   const emailId = emailOfMessageId(bare)
   if (emailId) return sql`e.id = ${emailId} and e.message_id = ${bare}`
   const address = readAddress(bare)
-  const contact = address === null ? undefined : await findContactId(db, projectId, address)
-  if (contact) return sql`e.contact_id = ${contact.id}`
+  const isToAddress = address === null ? undefined : await isToAddressSql(db, projectId, address)
+  if (isToAddress) return isToAddress
   const isReference = sql`e.message_id = ${bare} or e.provider_id = ${bare}`
   if (address) return sql`(e.to_address = ${address} or ${isReference})`
   const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
   return sql`(e.to_address like ${pattern.normalize('NFC').toLowerCase()} or coalesce(e.subject, c.subject) ilike ${pattern} or ${isReference})`
 }
 
-const findContactId = (db: Db, projectId: string, email: string) =>
-  maybeOne(db, sql<{ id: string }>`select id from contacts where project_id = ${projectId} and email = ${email}`)
+/**
+ * A whole address is found by its contacts, for which there is an index: all emails of the contact that has it, and of those that had it the
+ * emails that went there. Undefined if no contact has it.
+ */
+export async function isToAddressSql(db: Db, projectId: string, address: string): Promise<RawBuilder<unknown> | undefined> {
+  const found = await findContactsOfAddress(db, projectId, address)
+  if (!found?.former.length) return found && sql`e.contact_id = ${found.holder}`
+  const { holder, former } = found
+  return sql`e.contact_id = any(${[holder, ...former]}::uuid[]) and (e.contact_id = ${holder} or e.to_address = ${address})`
+}
 
 /** The condition of the index of request ids that callers gave. */
 const givenRequest = (text: string) => sql`e.request_id = ${text} and e.request_id !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7'`

@@ -1,20 +1,22 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { type Db, many } from '../../db/index.ts'
+import { type Db, many, one } from '../../db/index.ts'
 import { Timestamp } from '../../http/validate.ts'
 import { lowestId } from '../../lib/id.ts'
 import { HOUR } from '../../lib/units.ts'
 import type { Email } from './email.ts'
 
 export const TimelineEntry = z.object({ at: Timestamp, what: z.string(), details: z.record(z.string(), z.unknown()) })
+type Entry = z.output<typeof TimelineEntry>
+type EmailJson = z.output<typeof Email>
 
 /** Longer timelines are cut. */
 const MAX_EVENTS = 200
 /** Events are read from the creation of the email on, which skips older partitions. Ids have the clock of the node that made them. */
 const MAX_CLOCK_SKEW_MS = HOUR
 
-/** What happened to an email, in order of time: from its row and its events. */
-export async function timelineOf(db: Db, projectId: string, email: z.output<typeof Email>): Promise<z.output<typeof TimelineEntry>[]> {
+/** What happened to an email, in order of time: from its row and its events. The events of a deleted contact are deleted: the row has their facts. */
+export async function timelineOf(db: Db, projectId: string, email: EmailJson): Promise<Entry[]> {
   const ofContact = email.contactId === null ? sql`contact_id is null` : sql`contact_id = ${email.contactId}`
   const since = new Date(Date.parse(email.createdAt) - MAX_CLOCK_SKEW_MS)
   const events = await many(
@@ -32,16 +34,57 @@ export async function timelineOf(db: Db, projectId: string, email: z.output<type
     email.status === 'PENDING' && email.error ? [{ at: email.updatedAt, what: 'deferred', details: { reason: email.error } }] : []
   const skipped = email.status === 'SKIPPED' ? [{ at: email.updatedAt, what: 'skipped', details: { reason: email.error } }] : []
   const queued = email.sourceType === 'INBOUND' ? [] : [{ at: email.createdAt, what: 'queued', details: {} }]
-  const all = [...queued, ...recorded, ...(email.test ? factsOf(email) : []), ...delays, ...unknown, ...deferred, ...skipped]
+  const facts = email.test ? factsOf(email) : email.contactId === null ? await factsWithoutContact(db, projectId, email, recorded) : []
+  const all = [...queued, ...recorded, ...facts, ...delays, ...unknown, ...deferred, ...skipped]
   return all.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
 
-/** A test email has no events: its facts are in its row. */
-function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updatedAt, error }: z.output<typeof Email>) {
-  const times = { 'email.sent': sentAt, 'email.delivery': deliveredAt, 'email.bounce': bouncedAt, 'email.complaint': complainedAt }
-  const facts = Object.entries(times).flatMap(([what, at]) => (at ? [{ at, what, details: {} }] : []))
-  return status === 'FAILED' ? [...facts, { at: updatedAt, what: 'email.failed', details: { reason: error } }] : facts
+/** What the row of an email says about it. A test email has no events, and those of a deleted contact are gone. */
+function factsOf({ sentAt, deliveredAt, bouncedAt, complainedAt, status, updatedAt, error }: EmailJson): Entry[] {
+  const reason = error === null ? {} : { reason: error }
+  return [
+    ...entry('email.sent', sentAt, { sentAt }),
+    ...entry('email.delivery', deliveredAt, { deliveredAt }),
+    ...entry('email.bounce', bouncedAt, { bounceType: 'Permanent', ...reason }),
+    ...entry('email.complaint', complainedAt),
+    ...entry('email.failed', status === 'FAILED' ? updatedAt : null, reason),
+  ]
 }
+
+const entry = (what: string, at: string | null, details: Entry['details'] = {}): Entry[] => (at === null ? [] : [{ at, what, details }])
+
+/** Facts whose events were deleted with the contact. Events since then are recorded without a contact. */
+async function factsWithoutContact(db: Db, projectId: string, email: EmailJson, recorded: Entry[]): Promise<Entry[]> {
+  const kept = await readKept(db, projectId, email)
+  const { createdAt, sourceType, opens, openedAt, clicks, clickedAt } = email
+  const facts = [
+    ...(sourceType === 'INBOUND' ? entry('email.received', createdAt) : factsOf(email)),
+    ...entry('email.open', opens ? openedAt : null, { opens, machine: false }),
+    ...entry('email.click', clicks ? clickedAt : null, { clicks, machine: false }),
+    ...entry('email.open', iso(kept.machineOpenedAt), { machine: true }),
+    ...entry('email.click', iso(kept.machineClickedAt), { machine: true }),
+    ...entry('email.bounce', iso(kept.softBouncedAt), { bounceType: 'Transient' }),
+  ]
+  const known = new Set(recorded.map(kindOf))
+  return facts.filter((fact) => !known.has(kindOf(fact)))
+}
+
+const iso = (time: Date | null) => time?.toISOString() ?? null
+
+/** Bounces, opens and clicks are of two kinds each. */
+const kindOf = ({ what, details: { bounceType = null, machine = null } }: Entry) => `${what} ${bounceType} ${machine}`
+
+/** What is kept about an email beside its row. */
+const readKept = (db: Db, projectId: string, { id, to }: EmailJson) =>
+  one(
+    db,
+    sql<{ machineOpenedAt: Date | null; machineClickedAt: Date | null; softBouncedAt: Date | null }>`
+      select h.machine_opened_at as "machineOpenedAt", h.machine_clicked_at as "machineClickedAt", b.created_at as "softBouncedAt"
+      from (select) as email
+      left join email_hits h on h.project_id = ${projectId} and h.email_id = ${id}
+      left join soft_bounces b on b.project_id = ${projectId} and b.address = ${to} and b.email_id = ${id}
+    `,
+  )
 
 /** Reports that the provider keeps trying, each once, even if it was repeated. They change nothing, so they have no event. */
 async function delaysOf(db: Db, projectId: string, emailId: string) {

@@ -17,7 +17,7 @@ export const SUPPRESSION_COLUMNS = sql`address, upper(reason) as reason, created
 /** The recipient of the email `id`. */
 type SuppressedRecipient = { projectId: string; id: string; contactId: string | null; address: string }
 
-/** Suppresses the addresses and unsubscribes the contacts. */
+/** Suppresses the addresses, and unsubscribes the contacts that still have them: the bounce of an address says nothing about a newer one. */
 export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', recipients: SuppressedRecipient[]) {
   if (!recipients.length) return
   const rows = recipients.map(({ projectId, address, contactId, id }) => ({
@@ -36,16 +36,19 @@ export async function suppressRecipients(tx: Tx, by: 'bounce' | 'complaint', rec
       insert into suppressions (project_id, address, reason) select "projectId", address, ${by} from given order by 1, 2
       on conflict do nothing returning project_id, address
     ), new_activities as materialized (
-      select a.project_id, g."activityId" as id, 'contact.suppressed' as type, g."contactId" as contact_id,
+      select a.project_id, g."activityId" as id, 'contact.suppressed' as type,
+        (select c.id from contacts c where c.project_id = a.project_id and c.id = g."contactId" and c.email = a.address) as contact_id,
         jsonb_build_object('address', a.address, 'reason', ${by}::text, 'emailId', g."emailId") as data
       from added a join given g on g."projectId" = a.project_id and g.address = a.address
     ), ${recordActivitiesCte(sql`new_activities`)}
     select
   `.execute(tx)
   for (const [projectId, ofProject] of groupBy(recipients, (recipient) => recipient.projectId)) {
-    const emailOfContact = new Map(ofProject.flatMap(({ contactId, id }) => (contactId ? [[contactId, id] as const] : [])))
-    const source = (contactId: string) => ({ by, details: { emailId: emailOfContact.get(contactId) } })
-    if (emailOfContact.size) await setSubscription(tx, { projectId, ids: [...emailOfContact.keys()], subscribed: false, source })
+    const ofContacts = ofProject.flatMap(({ contactId, address, id }) => (contactId ? [{ contactId, address, id }] : []))
+    const emailIds = new Map(ofContacts.map(({ contactId, address, id }) => [`${contactId} ${address}`, id]))
+    const source = ({ id, email }: { id: string; email: string }) => ({ by, details: { emailId: emailIds.get(`${id} ${email}`) } })
+    const [ids, addresses] = [ofContacts.map(({ contactId }) => contactId), ofContacts.map(({ address }) => address)]
+    if (ids.length) await setSubscription(tx, { projectId, ids, addresses, subscribed: false, source })
   }
 }
 

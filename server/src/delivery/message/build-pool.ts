@@ -35,8 +35,14 @@ const SLOW_MS = 100
 const SLOW_FOR_MS = MINUTE
 const MAX_SLOW_PROJECTS = 1_000
 
-/** A build took too long, or is refused because earlier ones did. The error text is shown to the project. */
-export class BuildError extends Error {}
+/** A build took too long, or was not tried because earlier ones of its content did. The error text is shown to the project. */
+export class BuildError extends Error {
+  readonly untried: boolean
+  constructor(message: string, { untried = false } = {}) {
+    super(message)
+    this.untried = untried
+  }
+}
 
 type Deps = { secrets: Secrets; publicUrl: string; log: Log; limitMsOf?: (request: BuildRequest) => number }
 type Call = {
@@ -186,7 +192,7 @@ function takeGroup(calls: Call[]): Call[] {
     const size = weightOf(next.request)
     if (refusal === undefined && group.length && (bytes + size > GROUP_BYTES || next.tries || group[0]!.tries)) break
     calls.shift()
-    if (refusal !== undefined) next.reject(new BuildError(refusal))
+    if (refusal !== undefined) next.reject(new BuildError(refusal, { untried: true }))
     else group.push(next)
     bytes += size
   }

@@ -14,6 +14,8 @@ export type ClaimedEmail = {
   contentId: string
   contactId: string | null
   toAddress: string
+  /** Goes to the address that the contact has when it is handed over, which the gate reads. Until its first mark. */
+  followsContact: boolean
   toName: string | null
   vars: Record<string, unknown>
   /** The variables are `vars` alone. */
@@ -27,6 +29,8 @@ export type ClaimedEmail = {
   attempts: number
   failures: number
   crashes: number
+  /** How often rendering or building it ran out of time. */
+  timeouts: number
   firstFailedAt: Date | null
   createdAt: Date
 }
@@ -175,8 +179,8 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
 `
 
 const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
-  e.to_address as "toAddress", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
-  e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes,
+  e.to_address as "toAddress", e.follows_contact as "followsContact", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
+  e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes, e.timeouts,
   e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */

@@ -48,6 +48,8 @@ export type NewEmail = EmailSource & {
   fromDomain: string
   /** The variables are `vars` alone, which are then OwnVariables (own-variables.ts). */
   onlyVars?: boolean
+  /** Goes to the address that the contact has when the email is handed over. Otherwise to the given one. */
+  followsContact?: boolean
 }
 
 export async function insertContents(tx: Tx, contents: NewContent[]) {
@@ -88,7 +90,7 @@ export function emailOfMessageId(messageId: string): string | undefined {
 /** Emails of a request, whose contacts are found by their addresses. */
 type RequestedEmail = Omit<
   NewEmail,
-  'contactId' | 'skipped' | 'test' | 'onlyVars' | 'campaignId' | 'workflowExecutionId' | 'workflowId' | 'sourceType'
+  'contactId' | 'skipped' | 'test' | 'onlyVars' | 'followsContact' | 'campaignId' | 'workflowExecutionId' | 'workflowId' | 'sourceType'
 >
 
 /**
@@ -119,15 +121,15 @@ export async function enqueueEmails(tx: Tx, emails: NewEmail[]) {
   await sql`${prepared}
     with queued as (
     insert into emails (project_id, id, content_id, contact_id, to_address, to_name, vars, source_type, campaign_id, workflow_execution_id,
-      workflow_id, message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, metered)
+      workflow_id, message_id, state, error, error_code, lane, stream_id, test, request_id, only_vars, follows_contact, metered)
     select "projectId", id, "contentId", "contactId", "toAddress", "toName", case when skipped is null then vars end, "sourceType", "campaignId",
       "workflowExecutionId", "workflowId", "messageId", case when skipped is null then 'queued' else 'skipped' end, skipped, skipped, priority, "streamId",
-      coalesce(test, false), "requestId", coalesce("onlyVars", false),
+      coalesce(test, false), "requestId", coalesce("onlyVars", false), coalesce("followsContact", false),
       case when skipped is null and test is not true then ${METERED} end
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as e(
       "projectId" uuid, id uuid, "contentId" uuid, "contactId" uuid, "toAddress" text, "toName" text, vars jsonb, "sourceType" text,
       "campaignId" uuid, "workflowExecutionId" uuid, "workflowId" uuid, "messageId" text, skipped text, priority smallint, "streamId" uuid, test boolean,
-      "requestId" text, "onlyVars" boolean)
+      "requestId" text, "onlyVars" boolean, "followsContact" boolean)
     returning project_id, source_type, metered
     )
     ${insertCountsSql(sql`
@@ -167,9 +169,9 @@ export const enqueueAudienceSql = (
   audience: RawBuilder<unknown>,
   { projectId, campaignId, contentId, fromDomain, mayExist }: AudiencePage,
 ) => sql`
-  insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id, metered)
+  insert into emails (project_id, id, content_id, contact_id, to_address, source_type, campaign_id, message_id, lane, stream_id, follows_contact, metered)
   select ${projectId}::uuid, digits::uuid, ${contentId}::uuid, contact_id, address, 'CAMPAIGN', ${campaignId}::uuid,
-    digits || left(random, 12) || substr(random, 14, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid, ${METERED}
+    digits || left(random, 12) || substr(random, 14, 8) || ${`@${fromDomain}`}::text, ${sql.lit(PRIORITIES.bulk)}, ${campaignId}::uuid, true, ${METERED}
   from (
     select contact_id, address, random,
       lpad(to_hex((((select floor(extract(epoch from statement_timestamp()) * 1000)::bigint) + (number >> 12)) << 16) | 28672 | (number & 4095)), 16, '0')

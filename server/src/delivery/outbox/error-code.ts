@@ -6,6 +6,7 @@ export const ERROR_CODES = {
   unsubscribed: false,
   suppressed: false,
   contact_deleted: false,
+  invalid: false,
   project_deleted: false,
   cancelled: true,
   // Failed: sending was tried or given up.

@@ -7,7 +7,7 @@ import type { ClaimedEmail } from './claim.ts'
 import { isSuppressedSql } from './sending-rules.ts'
 import { isStopped } from './stream-allowance.ts'
 
-type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
+type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts' | 'toAddress'> & {
   /** Marketing email: the contact must be subscribed and not suppressed at this moment. */
   needsConsent: boolean
   /** For bulk: the stream must be neither paused nor cancelled at this moment, and the project enabled. */
@@ -20,6 +20,9 @@ type EmailToMark = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
  * Marks an email as handed over and returns the permit for its last byte; undefined when it must not leave. This is what prevents sending
  * twice: the mark is durably committed before the last byte; only the worker that still has the email gets it; and it must be fresh when the
  * last byte is written, or a process that was suspended meanwhile would send an email that others have sent already.
+ *
+ * An email that follows its contact is marked only if the contact still has the address to which it is being sent. With its first mark it stops
+ * following: whatever becomes of it, it never goes to a second address.
  *
  * A pause, an unsubscription or the disabling of a project that has been answered is not followed by a mark. Shared locks on the rows of stream,
  * contact and project make the statement see their latest versions, not those of its snapshot, and make requests that change them wait for marks
@@ -46,6 +49,9 @@ export function createMark(db: Pool, worker: number) {
   }
 }
 
+const isHeldByOther = sql`exists (
+  select from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.id <> h.contact_id)`
+
 async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
   // A single statement is its own transaction, committed when its result arrives.
   const marked = await many(
@@ -53,7 +59,7 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
     sql<{ id: string }>`${prepared}
       with emails_to_mark as materialized (
         select * from jsonb_to_recordset(${JSON.stringify(emails)}::jsonb)
-          as m("projectId" uuid, id uuid, attempts int, "needsConsent" boolean, "streamId" uuid, subject text)
+          as m("projectId" uuid, id uuid, attempts int, "toAddress" text, "needsConsent" boolean, "streamId" uuid, subject text)
       ), open_streams as materialized (
         select "streamId" from (select distinct "projectId", "streamId" from emails_to_mark where "streamId" is not null) as m
         where (select true from projects p where p.id = m."projectId" and not p.disabled for share skip locked)
@@ -62,7 +68,7 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
             select true from streams t where t.project_id = m."projectId" and t.id = m."streamId" and not ${isStopped}
             for share skip locked) else true end
       ), held as materialized (
-        select e.project_id, e.id, e.contact_id, e.to_address, m."needsConsent", m.subject
+        select e.project_id, e.id, e.contact_id, e.follows_contact, m."toAddress", m."needsConsent", m.subject
         from emails_to_mark m join emails e on e.project_id = m."projectId" and e.id = m.id
         where e.attempts = m.attempts
           -- One expression, or the planner scans the index of everything this worker has held lately.
@@ -70,12 +76,19 @@ async function mark(db: Pool, worker: number, emails: EmailToMark[]) {
           and (m."streamId" is null or m."streamId" = any(array(select "streamId" from open_streams)))
         order by e.project_id, e.id for no key update -- consistent lock order: avoids deadlocks
       ), allowed as materialized (
-        -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed.
-        select h.* from held h where case when h."needsConsent" then
-          (select true from contacts c where c.project_id = h.project_id and c.id = h.contact_id and c.subscribed for share skip locked)
-          and not ${isSuppressedSql(sql`h.project_id`, sql`h.to_address`)} else true end
+        -- MAIL, RCPT and the message may have taken minutes, in which the contact unsubscribed or got another address.
+        select h.* from held h where case when h."needsConsent" or h.follows_contact then (
+            select true from contacts c where c.project_id = h.project_id and c.id = h.contact_id
+              and (c.subscribed or not h."needsConsent") and (c.email = h."toAddress" or not h.follows_contact)
+            for share skip locked) else true end
+          and case when h."needsConsent" then not ${isSuppressedSql(sql`h.project_id`, sql`h."toAddress"`)} else true end
+          -- The address of an email that does not follow may belong to another contact by now.
+          and case when h."needsConsent" and not h.follows_contact and ${isHeldByOther} then (
+            select true from contacts o where o.project_id = h.project_id and o.email = h."toAddress" and o.subscribed
+            for share skip locked) else true end
       )
-      update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject)
+      update emails e set handed_over_at = clock_timestamp(), subject = coalesce(a.subject, e.subject), to_address = a."toAddress",
+        follows_contact = false
       from allowed a where e.project_id = a.project_id and e.id = a.id
       returning e.id
     `,

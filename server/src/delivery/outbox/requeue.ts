@@ -28,7 +28,7 @@ export async function requeueFailed(tx: Tx, { limit, ...resend }: Resend & { lim
     tx,
     sql<{ count: number }>`
       with requeued as (
-        update emails e set state = 'queued', error = null, error_code = null, failures = 0, first_failed_at = null, crashes = 0,
+        update emails e set state = 'queued', error = null, error_code = null, failures = 0, first_failed_at = null, crashes = 0, timeouts = 0,
           retried_unknown = false, handed_over_at = null, unknown_since = null, due_at = null, worker = null, requeued_at = now(), updated_at = now()
         where (e.project_id, e.id) in (
           select e.project_id, e.id from emails e where ${isResendableSql(resend)} order by e.id limit ${limit} for update)

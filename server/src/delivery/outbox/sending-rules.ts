@@ -12,6 +12,10 @@ export const needsConsent = (type: EmailType) => type !== 'TRANSACTIONAL'
 export const isSuppressedSql = (projectId: RawBuilder<unknown>, address: RawBuilder<unknown>) => sql<boolean>`exists (
   select from suppressions s where s.project_id = ${projectId} and s.address in (${address}, '@' || split_part(${address}, '@', 2)))`
 
+/** Addresses are checked when they are stored; this finds those stored by other means. */
+export const isInvalidSql = (address: RawBuilder<unknown>) =>
+  sql<boolean>`(${address} not like '_%@_%._%' or octet_length(${address}) > 254)`
+
 type Recipient = { projectId: string; email: string }
 
 /** Returns a lookup of the recipients that are subscribed contacts. Takes no lock: the subscription is checked again on delivery. */

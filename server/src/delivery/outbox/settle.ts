@@ -30,6 +30,12 @@ export type Settlement = Pick<ClaimedEmail, 'projectId' | 'id' | 'attempts'> & {
   failed?: boolean
   /** The address does not exist: a hard bounce. */
   unknownRecipient?: boolean
+  /** The address that was tried. */
+  toAddress?: string
+  /** The email was not permitted to leave: not counted among the attempts that are shown. */
+  putBack?: boolean
+  /** Rendering or building it ran out of time. */
+  timedOut?: boolean
 }
 
 const RETRY_MS = 250
@@ -101,13 +107,16 @@ function settleSql(settlements: Settlement[]) {
         handed_over_at = case when s.state in ('queued', 'deferred') then null else e.handed_over_at end,
         unknown_since = case when s.state = 'unknown' then now() end,
         due_at = now() + make_interval(secs => s."waitSeconds"),
+        to_address = coalesce(s."toAddress", e.to_address),
+        put_back = e.put_back + case when s."putBack" then 1 else 0 end,
+        timeouts = e.timeouts + case when s."timedOut" then 1 else 0 end,
         failures = e.failures + case when s.failed then 1 else 0 end,
         first_failed_at = case when s.failed then coalesce(e.first_failed_at, now()) else e.first_failed_at end,
         sent_at = case when s.state = 'sent' then now() else e.sent_at end,
         updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as s(
         "projectId" uuid, id uuid, attempts int, state text, error text, code text, subject text, "providerId" text, "waitSeconds" float8, failed boolean,
-        "unknownRecipient" boolean, "eventId" uuid)
+        "unknownRecipient" boolean, "toAddress" text, "putBack" boolean, "timedOut" boolean, "eventId" uuid)
       where e.project_id = s."projectId" and e.id = s.id
         and (e.attempts = s.attempts and e.state in ('sending', 'unknown') or s.state = 'sent' and e.state <> 'failed' and ${OPEN_TO_EVIDENCE})
       returning ${END_COLUMNS}, s."unknownRecipient", s."eventId", e.source_type, e.created_at

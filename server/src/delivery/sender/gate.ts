@@ -7,20 +7,38 @@ import type { TrackingSetting } from '../message/tracking.ts'
 import type { ClaimedEmail } from '../outbox/claim.ts'
 import type { Content, createContents } from '../outbox/content.ts'
 import type { EmailErrorCode } from '../outbox/error-code.ts'
-import { isSuppressedSql, needsConsent } from '../outbox/sending-rules.ts'
+import { isInvalidSql, isSuppressedSql, needsConsent } from '../outbox/sending-rules.ts'
 
-/** An email that may be sent, with everything needed to build it. */
-export type Admitted = { email: ClaimedEmail; content: Content; contact: ContactFacts; signer: Signer; tracking: TrackingSetting }
+/** An email that may be sent, with everything needed to build it. `address`: where it goes. */
+export type Admitted = {
+  email: ClaimedEmail
+  address: string
+  content: Content
+  contact: ContactFacts
+  signer: Signer
+  tracking: TrackingSetting
+}
 type ContactFacts = { id: string; email: string; subscribed: boolean; createdAt: Date; data: Record<string, unknown> }
 export type Signer = { domainId: string; domain: string; selector: string }
-export type RefusedByGate = { email: ClaimedEmail; state: 'skipped' | 'failed' | 'deferred'; error: EmailErrorCode; waitSeconds?: number }
+export type RefusedByGate = {
+  email: ClaimedEmail
+  address: string
+  state: 'skipped' | 'failed' | 'deferred'
+  error: EmailErrorCode
+  waitSeconds?: number
+}
 
 type Facts = {
   projectId: string
   id: string
   disabled: boolean | null
   tracking: TrackingSetting
+  /** Of the contact, for an email that follows it. */
+  address: string
+  invalid: boolean
   suppressed: boolean
+  /** The address belongs to another contact by now, which is not subscribed. */
+  heldByUnsubscribed: boolean
   contact: { id: string; email: string; subscribed: boolean; createdAt: string; data: Record<string, unknown> } | null
 }
 
@@ -50,13 +68,14 @@ export async function passGate(db: Db, emails: ClaimedEmail[], contentsOf: Retur
     const verdict = isExpired(email)
       ? EXPIRED
       : judge(content, seen, { isMarketing, isOfCampaign, signer: content && signers.get(content) })
-    if ('error' in verdict) refused.push({ email, ...verdict })
-    else admitted.push({ email, ...verdict })
+    const address = fact?.address ?? email.toAddress
+    if ('error' in verdict) refused.push({ email, address, ...verdict })
+    else admitted.push({ email, address, ...verdict })
   }
   return { admitted, refused }
 }
 
-type Verdict = Omit<Admitted, 'email'> | Omit<RefusedByGate, 'email'>
+type Verdict = Omit<Admitted, 'email' | 'address'> | Omit<RefusedByGate, 'email' | 'address'>
 
 const EXPIRED: Verdict = { state: 'failed', error: 'expired' }
 
@@ -72,8 +91,9 @@ function judge(content: Content | undefined, facts: Facts | undefined, { isMarke
   if (!content || !facts || facts.disabled === null) return { state: 'skipped', error: 'project_deleted' }
   if (facts.disabled) return { state: 'deferred', error: 'project_disabled', waitSeconds: DISABLED_WAIT_SECONDS }
   if (!facts.contact) return { state: 'skipped', error: 'contact_deleted' }
+  if (facts.invalid) return { state: 'skipped', error: 'invalid' }
   if (facts.suppressed) return { state: 'skipped', error: 'suppressed' }
-  if (isMarketing && !facts.contact.subscribed) return { state: 'skipped', error: 'unsubscribed' }
+  if (isMarketing && (!facts.contact.subscribed || facts.heldByUnsubscribed)) return { state: 'skipped', error: 'unsubscribed' }
   if (!signer && isOfCampaign) return { state: 'deferred', error: 'domain_not_verified', waitSeconds: UNVERIFIED_WAIT_SECONDS }
   if (!signer) return { state: 'failed', error: 'domain_not_verified' }
   return { content, contact: { ...facts.contact, createdAt: new Date(facts.contact.createdAt) }, signer, tracking: facts.tracking }
@@ -100,19 +120,33 @@ const testContactsSql = (emails: ClaimedEmail[]) => sql<{ projectId: string; con
 
 const CONTACT_FACTS = sql`jsonb_build_object('id', c.id, 'email', c.email, 'subscribed', c.subscribed, 'createdAt', c.created_at, 'data', c.data)`
 
+/** An email that follows its contact goes to the address that the contact has now. */
+const ADDRESS = sql`case when m."followsContact" and c.id is not null then c.email else m."toAddress" end`
+
 const readFacts = (db: Db, emails: ClaimedEmail[]) =>
   many(
     db,
     sql<Facts>`${prepared}
-      select m."projectId", m.id, p.disabled, p.tracking,
-        ${isSuppressedSql(sql`m."projectId"`, sql`m."toAddress"`)} as suppressed,
+      select m."projectId", m.id, p.disabled, p.tracking, ${ADDRESS} as address,
+        m."followsContact" and ${isInvalidSql(ADDRESS)} as invalid,
+        ${isSuppressedSql(sql`m."projectId"`, ADDRESS)} as suppressed,
+        not m."followsContact" and c.email <> m."toAddress" and exists (
+          select from contacts o where o.project_id = m."projectId" and o.email = m."toAddress" and not o.subscribed) as "heldByUnsubscribed",
         case when c.id is not null then ${CONTACT_FACTS} end as contact
-      from jsonb_to_recordset(${JSON.stringify(emails.map(({ projectId, id, contactId, toAddress }) => ({ projectId, id, contactId, toAddress })))}::jsonb)
-        as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text)
+      from jsonb_to_recordset(${JSON.stringify(emails.map(keysOf))}::jsonb)
+        as m("projectId" uuid, id uuid, "contactId" uuid, "toAddress" text, "followsContact" boolean)
       left join projects p on p.id = m."projectId" and p.deleted_at is null
       left join contacts c on c.project_id = m."projectId" and c.id = m."contactId"
     `,
   )
+
+const keysOf = ({ projectId, id, contactId, toAddress, followsContact }: ClaimedEmail) => ({
+  projectId,
+  id,
+  contactId,
+  toAddress,
+  followsContact,
+})
 
 async function findSigners(db: Db, emails: ClaimedEmail[], contentOf: (email: ClaimedEmail) => Content | undefined) {
   const contents = [...new Set(emails.flatMap((email) => contentOf(email) ?? []))]

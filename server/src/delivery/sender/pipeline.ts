@@ -13,7 +13,7 @@ import { preferenceLinks } from '../../preferences/link.ts'
 import type { Recipient } from '../../templates/language/variables.ts'
 import { outgoingHtml } from '../../templates/outgoing-html.ts'
 import { renderEmails, StoppedError } from '../../templates/render.ts'
-import type { Rendered, RenderedEmail } from '../../templates/rendered-email.ts'
+import { RENDER_FAILURES, type Rendered, type RenderedEmail } from '../../templates/rendered-email.ts'
 import { recordFeedback } from '../feedback/record.ts'
 import type { BuildRequest } from '../message/build.ts'
 import { BuildError, createBuildPool } from '../message/build-pool.ts'
@@ -111,6 +111,8 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   async function prepare(emails: ClaimedEmail[], { onPrepared, isStopped, untilRoom = async () => {} }: PrepareOptions) {
     const checkedAt = performance.now()
     const { admitted, refused } = await passGate(db, emails, contentsOf)
+    // In place, because the ledger knows an email by its object.
+    for (const { email, address } of admitted) email.toAddress = address
     const { pass, heldBack, probes } = await checkHealth(admitted)
     const passing = new Set(emailsOf(pass))
     const parts = [...groupBy(pass, ({ content }) => content).values()].map((part) =>
@@ -179,7 +181,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
   async function build({ admitted, recipient, result }: RenderedFor, probe: boolean): Promise<BuiltEmail> {
     const { email, signer, content } = admitted
     if (!result) return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be rendered.') } }
-    if (!result.ok) return { settlement: { ...idOf(email), state: 'failed', error: result.reason, code: 'rendering' } }
+    if (!result.ok) return { settlement: { ...idOf(email), ...afterFailedRendering(email, result) } }
     const subject = result.subject === content.subject ? undefined : storable(result.subject)
     try {
       const outgoing = await buildMessage(admitted, recipient, result)
@@ -188,7 +190,7 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
       return { email, outgoing, domain: signer.domain, probe, needsConsent: needsConsent(content.type) && !email.test, subject }
     } catch (err) {
       if (err instanceof BuildError)
-        return { settlement: { ...idOf(email), state: 'failed', error: err.message, code: 'rendering', subject } }
+        return { settlement: { ...idOf(email), ...(err.untried ? retryLater : afterTimeout)(email, err.message), subject } }
       log.error({ err, emailId: email.id, projectId: email.projectId }, 'could not compose an email')
       return { settlement: { ...idOf(email), ...retryLater(email, 'The email could not be composed.'), subject } }
     }
@@ -232,9 +234,10 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
     return { projectId, id, from: fromAddress, returnPath, recipient: toAddress, subject: rendered.subject, message }
   }
 
-  async function checkGate(email: ClaimedEmail) {
-    const { refused } = await passGate(db, [email], contentsOf)
-    return refused.map(settlementOfRefused)[0]
+  async function checkGate(email: ClaimedEmail): Promise<Settlement | undefined> {
+    const { admitted, refused } = await passGate(db, [email], contentsOf)
+    const hasMoved = admitted.some(({ address }) => address !== email.toAddress)
+    return hasMoved ? { ...idOf(email), ...PUT_BACK, error: null } : refused.map(settlementOfRefused)[0]
   }
 
   /** The settlement of an email that may no longer leave; undefined when it may. */
@@ -282,14 +285,19 @@ export function createPipeline({ db, ownDb, health, secrets, log, worker, transp
 
 const emailsOf = (all: { email: ClaimedEmail }[]) => all.map(({ email }) => email)
 
-const settlementOfRefused = ({ email, error, ...outcome }: RefusedByGate): Settlement => ({
+const settlementOfRefused = ({ email, address, error, ...outcome }: RefusedByGate): Settlement => ({
   ...idOf(email),
+  toAddress: address,
   error,
   code: error,
   ...outcome,
 })
 
-export const idOf = ({ projectId, id, attempts }: ClaimedEmail) => ({ projectId, id, attempts })
+/** The attempt that a mark or a settlement is about, with the address that it uses. */
+export const idOf = ({ projectId, id, attempts, toAddress }: ClaimedEmail) => ({ projectId, id, attempts, toAddress })
+
+/** As if the email had not been tried. */
+const PUT_BACK = { state: 'queued', putBack: true } as const
 
 const THROTTLED_WAIT_SECONDS = 5
 
@@ -302,7 +310,7 @@ function settlementOf(
   const base = { ...idOf(email), error: reason }
   if (action === 'sent') return { ...base, state: 'sent' }
   if (action === 'unknown') return { ...base, state: 'unknown' }
-  if (action === 'put-back') return { ...base, state: 'queued' }
+  if (action === 'put-back') return { ...base, ...PUT_BACK }
   if (action === 'fail')
     return { ...base, state: 'failed', unknownRecipient: unknownRecipient ?? false, code: unknownRecipient ? 'bounced' : 'rejected' }
   if (about === 'provider' && throttled) return { ...base, state: 'deferred', code: 'throttled', waitSeconds: THROTTLED_WAIT_SECONDS }
@@ -311,7 +319,22 @@ function settlementOf(
   return { ...base, ...retryLater(email, reason) }
 }
 
-function retryLater(email: ClaimedEmail, error: string | null): Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed'> {
+type Unsent = Pick<Settlement, 'state' | 'error' | 'code' | 'waitSeconds' | 'failed' | 'timedOut'>
+
+/** Time-outs of one email after which it fails. The first ones may be the fault of the machine, and a failed email is never sent. */
+const MAX_TIMEOUTS = 3
+
+const afterTimeout = (email: ClaimedEmail, error: string): Unsent =>
+  email.timeouts + 1 < MAX_TIMEOUTS
+    ? { ...retryLater(email, error), timedOut: true }
+    : { state: 'failed', error, code: 'rendering', timedOut: true }
+
+function afterFailedRendering(email: ClaimedEmail, { reason, untried }: Rendered & { ok: false }): Unsent {
+  if (untried) return retryLater(email, reason)
+  return reason === RENDER_FAILURES.time ? afterTimeout(email, reason) : { state: 'failed', error: reason, code: 'rendering' }
+}
+
+function retryLater(email: ClaimedEmail, error: string | null): Unsent {
   const waitSeconds = waitBeforeRetry(email)
   return waitSeconds === null
     ? { state: 'failed', error, code: 'transient' }

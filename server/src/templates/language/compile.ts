@@ -14,11 +14,12 @@ import {
 } from 'liquidjs'
 import { escapeHtml } from '../../lib/html.ts'
 import { FILTERS } from './filters.ts'
-import { ENGINE_MEMORY, ENGINE_RENDER_MS, GROUPED_ITEM_SIZE, ITEM_SIZE, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
+import { ENGINE_MEMORY, GROUPED_ITEM_SIZE, ITEM_SIZE, MAX_OUTPUT, MAX_SOURCE } from './limits.ts'
 import { assertPrintable, checkAllocations, checkHeap } from './memory.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { createSourceCache } from './source-cache.ts'
 import { placeOf, TemplateSyntaxError } from './syntax-error.ts'
+import { limitTime } from './time.ts'
 import { isAbsent, PLAIN_FILTERS, print, safeUrl } from './values.ts'
 
 /** The engine is loaded in render threads only: its parser and its filters can block for longer than other requests should wait. */
@@ -65,6 +66,7 @@ export const toSentence = (message: string) => {
 function render(engine: Liquid, templates: Template[], scope: object) {
   const context = new Context(scope, engine.options, { sync: true }, { liquid: engine })
   checkAllocations(context)
+  limitTime(context)
   const emitter = cappedEmitter()
   toValueSync(engine.renderer.renderTemplates(templates, context, emitter))
   return emitter.buffer
@@ -156,7 +158,6 @@ function createEngine(escaped: (text: string) => string) {
     // Templates cannot load files.
     templates: {},
     parseLimit: 2 * MAX_SOURCE,
-    renderLimit: ENGINE_RENDER_MS,
     memoryLimit: ENGINE_MEMORY,
   })
   for (const name of ['include', 'render', 'layout', 'block', 'liquid']) delete engine.tags[name]

@@ -24,7 +24,7 @@ export const MAX_FAST_OUTPUT = 256_000
 export const MAX_FAST_PROCESSED = 256_000
 export const MAX_FAST_PROCESSED_PER_CALL = 16 * MAX_FAST_PROCESSED
 
-/** The engine checks its time limit between tags only; the thread is killed when that does not suffice. */
+/** CPU time per recipient. The engine checks its limit between tags only; the thread is killed when that does not suffice. */
 export const ENGINE_RENDER_MS = 200
 export const RENDER_MS = 250
 /** Converting HTML to text reads 1 MB at most: 0.2 s for the worst input on an idle machine. */

@@ -135,6 +135,7 @@ async function send(tx: Tx, projectId: string, executions: Running[], { template
       toName: null,
       vars: recipient.isCustom ? ownVariables(execution, contact) : executionVariables(execution, contact.data),
       onlyVars: recipient.isCustom,
+      followsContact: !recipient.isCustom,
     }
   })
   await enqueueEmails(tx, emails)
