@@ -77,7 +77,7 @@ export function createLingering(ownerOf: OwnerOf) {
 
     /** Slots that emails of an owner may have, apart from silent streams. With those that linger they stay within its share. */
     slotsOf,
-    /** Owners of so many emails without a reply that none of their emails may follow. */
+    /** Owners that have used up their share: none of their emails may follow. */
     ownersWithoutSlots: (priority: number) => [...counts.keys()].filter((owner) => slotsOf(owner, priority) === 0),
     /** Whether an email of a silent stream may be sent: one per owner. */
     mayTryNow(email: StreamEmail, onWire: Iterable<StreamEmail>) {
