@@ -9,7 +9,7 @@ import { connect, one } from '../src/db/index.ts'
 import { every } from '../src/lib/every.ts'
 import { createLog } from '../src/lib/log.ts'
 import { destroyTestFolder, newTestFolder } from '../test/support/postgres.ts'
-import { ATTACK_NAMES, type Attacker, type AttackName, type Order, type Outcome } from './attacks.ts'
+import { ATTACK_NAMES, type AttackName, type Order, type Outcome } from './attacks.ts'
 import { builtProcess } from './build-processes.ts'
 import { cells, columns, judgeStructure, judgeTimes, type Measured, median, type Phase } from './neighbours-check.ts'
 import { type Neighbours, startNeighbours } from './neighbours-load.ts'
@@ -17,6 +17,7 @@ import { type KeptNode, startCluster } from './nodes.ts'
 import { newProject, verifyDomain } from './project.ts'
 import { createRandom } from './random.ts'
 import { type Relay, startRelay } from './relay-server.ts'
+import type { Besieger, SiegeOrder, SiegeOutcome } from './sieges.ts'
 import { until } from './until.ts'
 
 type Plan = {
@@ -122,21 +123,21 @@ async function addBigContacts(db: Db, projectId: string, count: number) {
   await sql`insert into contact_fields (project_id, key, type) values (${projectId}, 'plan', 'string') on conflict do nothing`.execute(db)
 }
 
-async function startAttacker(attacker: Attacker) {
+export async function startAttacker(attacker: Besieger) {
   const child = fork(await builtProcess('attacker'), [JSON.stringify(attacker)], { execArgv: [] })
   await once(child, 'message')
-  return {
-    async give(order: Order): Promise<Outcome> {
-      child.send(order)
-      const [outcome] = await once(child, 'message')
-      return outcome
-    },
-    stop: () => void child.kill('SIGKILL'),
+  async function give(order: Order): Promise<Outcome>
+  async function give(order: SiegeOrder): Promise<SiegeOutcome>
+  async function give(order: Order | SiegeOrder) {
+    child.send(order)
+    const [outcome] = await once(child, 'message')
+    return outcome
   }
+  return { give, stop: () => void child.kill('SIGKILL') }
 }
 
 /** Reads the node's measurements since the last call. It reports once its event loop is free. */
-function meterOf(node: KeptNode, file: string) {
+export function meterOf(node: KeptNode, file: string) {
   let read = 0
   return async (): Promise<Measured> => {
     signalProcess(node.pid(), 'SIGUSR2')

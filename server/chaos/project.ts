@@ -1,13 +1,14 @@
 import { sql } from 'kysely'
 import type { Pool } from '../src/db/index.ts'
 
-/** Signs a user up, and creates a project. */
+/** Signs a user up, and creates a project. `cookie` is the session of the user. */
 export async function newProject(url: string, owner = 'chaos') {
   const post = (path: string, body: object, cookie = '') =>
     fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json', cookie }, body: JSON.stringify(body) })
   const signedUp = await post('/auth/signup', { email: `${owner}@example.com`, password: 'only for this run' })
   const cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
-  return (await (await post('/users/@me/projects', { name: 'Chaos' }, cookie)).json()) as { id: string; public: string; secret: string }
+  const created = await post('/users/@me/projects', { name: 'Chaos' }, cookie)
+  return { cookie, ...((await created.json()) as { id: string; public: string; secret: string }) }
 }
 
 /** Adds a domain, and marks it as verified by DNS. */

@@ -13,6 +13,8 @@ export type Rule = {
   reply?: string | ((envelope: Envelope) => string)
   /** Hangs up instead of answering. */
   close?: boolean
+  /** Never answers. */
+  silent?: boolean
   /** At the dot: the message is delivered although the client gets no answer. */
   takes?: boolean
   afterMs?: number
@@ -89,6 +91,7 @@ export async function startRelay() {
       endIfRetired(session)
     }
     session.busy = true
+    if (rule?.silent) return false
     if (rule?.afterMs) setTimeout(finish, rule.afterMs)
     else finish()
     return failed

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { ATTACK_NAMES } from './attacks.ts'
+import { neighboursBesieged } from './besieged.ts'
 import { campaignUnderFaults } from './campaign.ts'
 import { feedbackUnderFaults } from './feedback.ts'
 import { mailUnderFaults } from './mail.ts'
@@ -9,6 +11,8 @@ import { cells, columns } from './neighbours-check.ts'
 import { readSeed } from './random.ts'
 import { relayUnderFaults } from './relay.ts'
 import { keepSection } from './sections.ts'
+import { siegeCells, siegeColumns } from './siege-check.ts'
+import { SIEGE_NAMES } from './sieges.ts'
 import { trackUnderFaults } from './track.ts'
 import { workflowUnderFaults } from './workflow.ts'
 
@@ -31,7 +35,9 @@ const { values, positionals } = parseArgs({
     entering: { type: 'string', default: '10000' },
     // Requests of each shape of attack.
     requests: { type: 'string', default: '1000' },
-    // Leaves results.md as it is.
+    // One attack or siege of the neighbours, by name.
+    attack: { type: 'string' },
+    // Leaves results.md as it is, as `--attack` does.
     'no-results': { type: 'boolean', default: false },
   },
 })
@@ -69,7 +75,7 @@ const named = positionals.length ? positionals : values.suite.split(',')
 for (const name of named as (keyof typeof SUITES)[]) {
   const section = await SUITES[name]()
   console.log(section)
-  if (!values['no-results']) keepSection(RESULTS, TITLE, nameOf(name), section)
+  if (!values['no-results'] && values.attack === undefined) keepSection(RESULTS, TITLE, nameOf(name), section)
 }
 
 function nameOf(suite: string) {
@@ -202,16 +208,37 @@ async function runRelay() {
 
 async function runNeighbours() {
   const requests = Number(values.requests)
-  const { idle, phases, problems, slow } = await neighboursUnderAttack({ seed, requests, ...ATTACKED, say: console.log })
-  const broken = [...problems, ...slow]
+  const isNamed = (name: string) => values.attack === undefined || values.attack === name
+  const [attacks, sieges] = [ATTACK_NAMES.filter(isNamed), SIEGE_NAMES.filter(isNamed)]
+  if (!attacks.length && !sieges.length) throw new Error(`--attack is one of: ${[...ATTACK_NAMES, ...SIEGE_NAMES].join(', ')}`)
+  const broken: string[] = []
+  const tables: string[] = []
+  if (attacks.length) {
+    const { idle, phases, problems, slow } = await neighboursUnderAttack({ seed, requests, attacks, ...ATTACKED, say: console.log })
+    broken.push(...problems, ...slow)
+    const rows = Object.entries({ idle, ...phases }).map(([name, phase]) => [name, ...cells(phase, idle)])
+    tables.push(tableOf(['three projects beside an attacker', ...columns], rows))
+  }
+  if (sieges.length) {
+    const run = await neighboursBesieged({ seed, sieges, idleMs: ATTACKED.idleMs, say: console.log })
+    broken.push(...run.problems)
+    const rows = run.sieges.flatMap(({ name, idle, phase }) => [
+      ['idle', ...siegeCells(idle, idle)],
+      [name, ...siegeCells(phase, idle)],
+    ])
+    tables.push(tableOf(['four projects beside one that keeps all limits', ...siegeColumns], rows))
+  }
   process.exitCode ||= broken.length ? 1 : 0
-  const rows = Object.entries({ idle, ...phases }).map(([name, phase]) => [name, ...cells(phase, idle)])
-  const table = [['three projects beside an attacker', ...columns], ['---', ...columns.map(() => '---')], ...rows]
+  const command = `--suite neighbours --requests ${requests}${values.attack === undefined ? '' : ` --attack '${values.attack}'`}`
   return `${machine()}
-\`SEED=${seed} npm run chaos -- --suite neighbours --requests ${requests}\` attacks in the same ways again.
+\`SEED=${seed} npm run chaos -- ${command}\` attacks in the same ways again.
 
-${table.map((row) => `| ${row.join(' | ')} |`).join('\n')}
+${tables.join('\n\n')}
 ${broken.map((problem) => `\n- ${problem}`).join('')}`
+}
+
+function tableOf(head: string[], rows: string[][]) {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 }
 
 function rowsOfDeaths(deaths: string[]): Row[] {

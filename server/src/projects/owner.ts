@@ -27,8 +27,14 @@ export function createOwners(db: Db) {
       }
       return new Map([...owners].map(([id, owner]) => [id, owner ?? id]))
     },
+    /** The owner of a project that was read before. Until then the project stands for itself. */
+    of: (projectId: string) => remembered.get(projectId) ?? projectId,
   }
 }
+
+/** Every project of the given owners, as an array in SQL. */
+export const projectsOfSql = (owners: string[]) =>
+  sql`${owners}::uuid[] || array(select m.project_id from memberships m where m.user_id = any(${owners}::uuid[]) and m.role = 'OWNER')`
 
 const readOwners = (db: Db, projectIds: string[]) =>
   many(

@@ -54,6 +54,16 @@ describe('the SMTP transport', () => {
     expect(await smtp.send(messageTo('b@example.com'), yes)).toMatchObject({ is: 'accepted' })
   })
 
+  test('keeps no message while it waits for the reply to its final dot', async () => {
+    const { sink, smtp } = await open()
+    const message = messageTo('hang-dot@example.com', 'Hello\r\n'.repeat(40_000))
+    const sending = smtp.send(message, yes)
+    await until('the message has arrived', () => sink.bodies.get(message.id)?.length)
+    expect(message.message).toHaveLength(0)
+    sink.reset()
+    expect(await sending).toMatchObject({ is: 'unknown' })
+  })
+
   test('doubles leading dots and nothing else', async () => {
     const { sink, smtp } = await open()
     const message = messageTo('a@example.com', '.\r\n..\r\n.hidden\r\nin.the.middle\r\n')

@@ -92,6 +92,24 @@ describe('a claim', () => {
     expect(await claimedOf(campaign)).toHaveLength(1)
   })
 
+  test('leaves out silent streams, and takes one email of a stream that is tried', async () => {
+    const [silent, tried, open] = [await newCampaign(), await newCampaign(), await newCampaign()]
+    const streams = { silent: [silent.streamId, tried.streamId], trying: [tried.streamId] }
+    const claimed = await worker.claim(PRIORITIES.bulk, { limit: 100, except: [], ...streams })
+    const countOf = ({ streamId }: Campaign) => claimed.filter((email) => email.streamId === streamId).length
+    expect([silent, tried, open].map(countOf)).toEqual([0, 1, 3])
+  })
+
+  test('leaves out every project of an owner', async () => {
+    const first = await newProject()
+    const second = await newProject(first.owner)
+    const other = await newProject()
+    const campaigns = []
+    for (const { id: projectId, domain: fromDomain } of [first, second, other]) campaigns.push(await newCampaign({ projectId, fromDomain }))
+    const claimed = await worker.claim(PRIORITIES.bulk, { limit: 100, except: [first.owner.id] })
+    expect(campaigns.map(({ streamId }) => claimed.filter((email) => email.streamId === streamId).length)).toEqual([0, 0, 3])
+  })
+
   test('by several workers exceeds no rate, and uses all of it', async () => {
     const campaign = await newCampaign({ emails: 100, ratePerMinute: 600 })
     const workers = [worker, await newWorker(), await newWorker()]

@@ -39,14 +39,14 @@ export function useOutbox() {
     await database?.drop()
   })
 
-  async function newProject() {
-    const { id, call } = await sterna.newProject()
+  async function newProject(of?: Awaited<ReturnType<LocalNode['newPerson']>>) {
+    const { id, call, owner } = await sterna.newProject(of)
     const domain = `${newId()}.example`
     await call('POST', '/domains', { domain })
     await sql`update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity' where project_id = ${id}`.execute(
       sterna.db,
     )
-    return { id, domain }
+    return { id, domain, owner }
   }
 
   /** A worker with a lease. Emails of other tests are left alone: the claim excludes all projects but one. */

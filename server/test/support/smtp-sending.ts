@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { many } from '../../src/db/index.ts'
+import type { SenderTiming } from '../../src/delivery/sender/loop.ts'
 import { newId } from '../../src/lib/id.ts'
 import { cloneDatabase } from './database.ts'
 import { type LocalNode, startLocalNode } from './local-node.ts'
@@ -12,6 +13,7 @@ export const FROM = 'news@shop.example'
 
 type Sink = Awaited<ReturnType<typeof startSmtpServer>>
 type Project = { id: string; sk: string }
+type Owner = Awaited<ReturnType<LocalNode['newPerson']>>
 type Row = {
   state: string
   error: string | null
@@ -49,15 +51,16 @@ export function useSmtpSending({ sharedWorker = false } = {}) {
 
   const environment = () => ({ DATABASE_URL: database.url, SMTP_URL: sink.url, RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' })
 
-  async function newProject(domain: string): Promise<Project> {
-    const { id, sk } = await sterna.newProject()
+  /** With an owner of its own, or another one of `of`. */
+  async function newProject(domain: string, of?: Owner): Promise<Project & { owner: Owner }> {
+    const { id, sk, owner } = await sterna.newProject(of)
     const added = await sterna.call('POST', '/domains', { key: sk, body: { domain } })
     expect(added.status).toBe(201)
     await sql`
       update domains set status = 'verified', verified_by = 'dns', verified_at = now(), next_check_at = 'infinity'
       where project_id = ${id}
     `.execute(sterna.db)
-    return { id, sk }
+    return { id, sk, owner }
   }
 
   const workers: Running[] = []
@@ -68,8 +71,8 @@ export function useSmtpSending({ sharedWorker = false } = {}) {
   }
   const localWorkers: LocalNode[] = []
   /** For tests that neither kill it nor send it signals. */
-  async function startLocalWorker(env: Record<string, string> = {}) {
-    localWorkers.push(await startLocalNode({ ...environment(), ROLE: 'worker', ...env }))
+  async function startLocalWorker(env: Record<string, string> = {}, timing: Partial<SenderTiming> = {}) {
+    localWorkers.push(await startLocalNode({ ...environment(), ROLE: 'worker', ...env }, timing))
   }
   afterEach(async () => {
     // A worker would wait for answers that never come.

@@ -30,10 +30,10 @@ const LIMIT_MS_PER_MB = 250
 const MAX_TRIES = 3
 /** Small: the garbage of one build is dead when the next begins. */
 const YOUNG_MB = 6
-/** Build time per email that makes its project slow for a while: it then gets one thread, and the others stay free for other projects. */
+/** Build time per email that makes its owner slow for a while: it then gets one thread, and the others stay free for other owners. */
 const SLOW_MS = 100
 const SLOW_FOR_MS = MINUTE
-const MAX_SLOW_PROJECTS = 1_000
+const MAX_SLOW_OWNERS = 1_000
 
 /** A build took too long, or was not tried because earlier ones of its content did. The error text is shown to the project. */
 export class BuildError extends Error {
@@ -44,7 +44,14 @@ export class BuildError extends Error {
   }
 }
 
-type Deps = { secrets: Secrets; publicUrl: string; log: Log; limitMsOf?: (request: BuildRequest) => number }
+/** `ownerOf`: the owner of a project. Threads are shared between owners. */
+type Deps = {
+  secrets: Secrets
+  publicUrl: string
+  log: Log
+  ownerOf?: (projectId: string) => string
+  limitMsOf?: (request: BuildRequest) => number
+}
 type Call = {
   request: BuildRequest
   guard: TimeoutGuard | undefined
@@ -57,9 +64,9 @@ type ProjectQueue = { projectId: string; priority: number; calls: Call[]; turns:
 
 /**
  * Builds messages in threads. Composing and signing take more CPU than all other steps of sending; on the main thread they would delay every
- * request. Projects take turns, transactional emails first.
+ * request. Owners of projects take turns, transactional emails first.
  */
-export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimitOf }: Deps) {
+export function createBuildPool({ secrets, publicUrl, log, ownerOf = (projectId) => projectId, limitMsOf = timeLimitOf }: Deps) {
   const maxThreads = spareCores(2, 4)
   const workerData: ThreadData = { master: secrets.master, publicUrl, logLevel: log.level }
   const threads = createThreadPool({
@@ -71,7 +78,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
     queueDepth: QUEUE_DEPTH,
     workerData,
   })
-  const slow = createSlowProjects()
+  const slow = createSlowOwners()
   const queue = createFairQueue({ slots: maxThreads * QUEUE_DEPTH, maxWaiting: MAX_PENDING, maxWaitMs: MAX_WAIT_MS, isSlow: slow.has })
   const queues = new Map<string, ProjectQueue>()
   let kills = 0
@@ -97,7 +104,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
     while (projectQueue.turns * GROUP_SIZE < projectQueue.calls.length) {
       projectQueue.turns++
       void queue
-        .run(projectQueue.projectId, projectQueue.priority, async () => {
+        .run(ownerOf(projectQueue.projectId), projectQueue.priority, async () => {
           projectQueue.turns--
           projectQueue.building++
           await buildNext(projectQueue)
@@ -123,7 +130,7 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
 
   /** Builds a group and returns the emails that need another turn. Never throws. */
   async function build(group: Call[]): Promise<Call[]> {
-    const { projectId } = group[0]!.request.email
+    const owner = ownerOf(group[0]!.request.email.projectId)
     const progress = createProgress(NOT_BEGUN)
     const killer = new AbortController()
     const killsBefore = kills
@@ -135,13 +142,13 @@ export function createBuildPool({ secrets, publicUrl, log, limitMsOf = timeLimit
     try {
       const work = { requests: group.map(({ request }) => request), progress }
       const outcomes: BatchOutcome<Uint8Array>[] = await threads.run(work, { name: 'buildGroup', signal: killer.signal })
-      if (Atomics.load(progress, 1) > SLOW_MS * outcomes.length) slow.note(projectId)
+      if (Atomics.load(progress, 1) > SLOW_MS * outcomes.length) slow.note(owner)
       for (const [index, outcome] of outcomes.entries()) settle(group[index]!, outcome)
       return group.slice(outcomes.length)
     } catch (err) {
       const at = Atomics.load(progress, 0)
       const isKilled = killer.signal.aborted
-      if (isKilled) slow.note(projectId)
+      if (isKilled) slow.note(owner)
       // Another group of the same thread was the cause.
       if (!isKilled && kills > killsBefore) return group
       if (at < 0) return group.filter((call) => mayTryAgain(call, err))
@@ -204,11 +211,11 @@ const weightOf = ({ html, content }: BuildRequest) =>
 
 const timeLimitOf = (request: BuildRequest) => LIMIT_MS + LIMIT_MS_PER_MB * Math.floor(weightOf(request) / MB)
 
-/** Projects whose emails recently took long to build. */
-function createSlowProjects() {
-  const until = createCache<string, number>({ maxEntries: MAX_SLOW_PROJECTS })
+/** Owners whose emails recently took long to build. */
+function createSlowOwners() {
+  const until = createCache<string, number>({ maxEntries: MAX_SLOW_OWNERS })
   return {
-    has: (projectId: string) => until.size > 0 && (until.get(projectId) ?? 0) > performance.now(),
-    note: (projectId: string) => until.set(projectId, performance.now() + SLOW_FOR_MS),
+    has: (owner: string) => until.size > 0 && (until.get(owner) ?? 0) > performance.now(),
+    note: (owner: string) => until.set(owner, performance.now() + SLOW_FOR_MS),
   }
 }

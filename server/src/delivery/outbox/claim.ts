@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { projectsOfSql } from '../../projects/owner.ts'
 import type { RateSlowdown } from './slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './stream-allowance.ts'
 
@@ -45,22 +46,23 @@ const MAX_IN_VAIN = 16
 const SUSPECT_CRASHES = 3
 
 type Stream = Pick<ClaimedEmail, 'projectId' | 'streamId'>
-type ClaimSize = { limit: number; except: string[] }
+/** `except`: owners whose projects are left out. `silent`: streams that are left out; of those in `trying`, one email may be claimed. */
+type ClaimSize = { limit: number; except: string[]; silent?: string[]; trying?: string[] }
 const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const START: Stream = { projectId: NIL_ID, streamId: NIL_ID }
 
 /**
  * Claims up to `limit` emails of a priority fairly: the same share from every stream with queued emails, starting behind the stream where the
- * last claim ended. However long the queue of one stream is, no other stream waits for its end. Excludes the projects in `except`, and streams
- * that wait: each of them is one step, however many emails it has.
+ * last claim ended. However long the queue of one stream is, no other stream waits for its end. Excludes the projects of owners in `except`, and
+ * streams that wait: each of them is one step, however many emails it has.
  */
 export function createClaim(db: Pool, worker: number) {
   const nextStream: Record<number, Stream> = {}
 
-  async function claimFrom(priority: number, { limit, except }: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
-    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ priority, limit, except, worker, from })])
+  async function claimFrom(priority: number, size: ClaimSize, from: Stream): Promise<ClaimedEmail[]> {
+    const [, rows] = await transactAtOnce(db, [CLAIM_SETTINGS, claimSql({ ...size, priority, worker, from })])
     const claimed = rows.filter(({ id }) => id !== null)
-    nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit })
+    nextStream[priority] = streamAfter(claimed, { ...rows[0]!, limit: size.limit })
     return claimed
   }
 
@@ -113,12 +115,14 @@ function streamAfter(claimed: Stream[], { streams, lookedUpTo, limit }: Looked &
 
 const later = (a: Stream, b: Stream) => (a.projectId > b.projectId || (a.projectId === b.projectId && a.streamId > b.streamId) ? a : b)
 
-const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { priority: number; worker: number; from: Stream }) => sql<
-  ClaimedEmail & Looked
->`${prepared}
+type Claim = ClaimSize & { priority: number; worker: number; from: Stream }
+
+const claimSql = ({ priority, limit, except, silent = [], trying = [], worker, from }: Claim) => sql<ClaimedEmail & Looked>`${prepared}
   with recursive me as materialized (
     -- Only a worker with a lease may claim, and the lock keeps others from declaring it dead meanwhile.
     select from senders where worker = ${worker} and lease_until > now() for key share
+  ), excluded as materialized (
+    select ${projectsOfSql(except)} as projects
   ), queues as (
     (select project_id, stream_id, id from emails
       where state = 'queued' and lane = ${priority}::smallint and (project_id, stream_id) > (${from.projectId}::uuid, ${from.streamId}::uuid)
@@ -129,7 +133,7 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
       select project_id, stream_id, id from emails
       where state = 'queued' and lane = ${priority}::smallint
         -- An excluded project is one step, however many streams it has.
-        and (project_id, stream_id) > (q.project_id, case when q.project_id = any(${except}::uuid[]) then ${HIGHEST}::uuid else q.stream_id end)
+        and (project_id, stream_id) > (q.project_id, case when q.project_id = any((select projects from excluded)::uuid[]) then ${HIGHEST}::uuid else q.stream_id end)
       order by lane, project_id, stream_id, id limit 1
     ) as next
   ), looked_at as materialized (
@@ -137,9 +141,12 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
   ), waiting as materialized (
     -- With the first queued email of each stream, so that the index entries of claimed emails before it are skipped only once.
     select project_id, stream_id, id, may_claim, has_rate, count(*) over ()::int as streams from (
-      select q.*, a.*
-      from looked_at q cross join lateral ${allowanceSql({ stream: sql`q`, priority, limit })} as a
-      where q.project_id <> all(${except}::uuid[]) and a.may_claim > 0
+      select q.*, least(a.may_claim, s.may_claim) as may_claim, a.has_rate
+      from looked_at q cross join lateral ${allowanceSql({ stream: sql`q`, priority, limit })} as a cross join lateral (
+        select case when q.stream_id = any(${trying}::uuid[]) then 1
+          when q.stream_id = any(${silent}::uuid[]) then 0 else ${limit}::int end as may_claim offset 0
+      ) as s
+      where q.project_id <> all((select projects from excluded)::uuid[]) and least(a.may_claim, s.may_claim) > 0
       limit ${MAX_STREAMS}
     ) as nearest
     where exists (select from me)

@@ -7,14 +7,16 @@ import type { createPace } from './pace.ts'
 import type { Pipeline, ReadyEmail } from './pipeline.ts'
 import type { Reconciler } from './reconcile.ts'
 
-/** After this time without a reply an email gives up its slot on the wire. */
-const LINGER_MS = 15_000
+/** An email of a stream that got no reply last keeps its slot longer, by this factor: the fewer follow and keep a connection. */
+const SILENT_FACTOR = 4
 
 type Deps = {
   ledger: Ledger<ReadyEmail>
   health: Health
   pace: ReturnType<typeof createPace>
   reconciler: Reconciler
+  /** After this time without a reply an email gives up its slot on the wire. */
+  lingerMs: number
   transmit: Pipeline['transmit']
   isStopping: () => boolean
   /** An email was settled or gave up its slot: there is room for another claim. */
@@ -24,7 +26,7 @@ type Deps = {
 export type Dispatcher = ReturnType<typeof createDispatcher>
 
 /** Sends ready emails: as many at once as the ledger has slots, as fast as the pace allows. */
-export function createDispatcher({ ledger, health, pace, reconciler, transmit, isStopping, onRoom, log }: Deps) {
+export function createDispatcher({ ledger, health, pace, reconciler, lingerMs, transmit, isStopping, onRoom, log }: Deps) {
   const ended = createWakeSignal()
 
   function sendReady() {
@@ -40,18 +42,29 @@ export function createDispatcher({ ledger, health, pace, reconciler, transmit, i
   /** A probe of the provider preferably belongs to a project without a paused sender domain. */
   const takeNext = () => ledger.takeNext(health.isProbing() ? ({ projectId }) => !health.hasPausedDomain(projectId) : undefined)
 
+  /** Without a reply in time an email gives up its slot, or later when too many did. Returns a function that ends the wait. */
+  function lingerUnlessReplied(email: ReadyEmail['email']) {
+    const giveUp = () => {
+      const lingers = ledger.linger(email)
+      // Emails of its stream were given back.
+      reconciler.request()
+      if (!lingers) timer = setTimeout(giveUp, lingerMs)
+      resume()
+    }
+    let timer = setTimeout(giveUp, ledger.isSilent(email) ? SILENT_FACTOR * lingerMs : lingerMs)
+    return () => clearTimeout(timer)
+  }
+
   /** Never throws. */
   async function send(ready: ReadyEmail, onHandedOver = () => {}) {
     const { email } = ready
     ledger.takeSlot(email)
-    const freeSlot = () => {
-      clearTimeout(lingerTimer)
-      ledger.freeSlot(email)
+    const replied = lingerUnlessReplied(email)
+    const freeSlot = (hasReply = false) => {
+      replied()
+      ledger.freeSlot(email, hasReply)
       sendReady()
     }
-    const lingerTimer = setTimeout(() => {
-      if (ledger.linger(email)) resume()
-    }, LINGER_MS)
     // While the provider is paused only its probe gets here.
     const probe = { provider: health.takeProviderProbe(), domain: ready.probe }
     let hasReported = false
@@ -71,7 +84,7 @@ export function createDispatcher({ ledger, health, pace, reconciler, transmit, i
           // Before the slot is free: the next email must know.
           if (disposition?.throttled && disposition.about === 'provider') pace.throttled()
           report(disposition)
-          freeSlot()
+          freeSlot(isReply(disposition, ledger.isOnWire(email)))
         },
       })
     } catch (err) {
@@ -100,3 +113,7 @@ export function createDispatcher({ ledger, health, pace, reconciler, transmit, i
     },
   }
 }
+
+/** Whether an attempt shows that emails of the stream get replies. An error on the wire does, if it came in time. */
+const isReply = (disposition: Disposition | undefined, isInTime: boolean) =>
+  disposition?.action === 'sent' || disposition?.action === 'fail' || (disposition?.action === 'retry' && isInTime)

@@ -3,7 +3,7 @@ import { crash } from '../../lib/crash-point.ts'
 import type { Log } from '../../lib/log.ts'
 import { createWakeSignal } from '../../lib/wake-signal.ts'
 import type { ClaimedEmail, createClaim } from '../outbox/claim.ts'
-import { buildBatches, type Room } from './capacity.ts'
+import { buildBatches } from './capacity.ts'
 import type { Health } from './health.ts'
 import type { Ledger } from './ledger.ts'
 import type { Pipeline, ReadyEmail } from './pipeline.ts'
@@ -18,6 +18,8 @@ const NO_OTHERS_MS = 25
 
 type Deps = {
   priority: number
+  /** Reads the owners of projects, which the ledger then knows. */
+  readOwners: (projectIds: string[]) => Promise<unknown>
   ledger: Ledger<ReadyEmail>
   health: Health
   reconciler: Reconciler
@@ -33,7 +35,8 @@ type Deps = {
   onReady: () => void
   log: Log
 }
-type EmptyClaim = { except: string[]; at: number; wakeCount: number; isTimerSet?: boolean }
+type Room = NonNullable<ReturnType<Ledger<ReadyEmail>['roomFor']>>
+type EmptyClaim = { room: Room; at: number; wakeCount: number; isTimerSet?: boolean }
 
 /**
  * Keeps the ready buffer of one priority filled: claims emails, builds their messages, repeats. Claims go on while earlier ones are built: a
@@ -41,12 +44,13 @@ type EmptyClaim = { except: string[]; at: number; wakeCount: number; isTimerSet?
  * build of a bulk batch.
  */
 export function createIntake(deps: Deps) {
-  const { priority, ledger, health, reconciler, claim, prepare, oneAtATime, mayWork, isExclusive, isStopping, onReady, log } = deps
+  const { priority, readOwners, ledger, health, reconciler, claim, prepare, oneAtATime, mayWork, isExclusive, isStopping, onReady, log } =
+    deps
   const signal = createWakeSignal()
   const builds = new Set<Promise<unknown>>()
   /** The last claim found nothing. Only a wake signal or the poll interval is a reason to claim again. */
   let isQueueEmpty = false
-  /** The last claim that found nothing but emails of the projects it excluded. */
+  /** The last claim that found nothing but emails of the projects and streams it excluded. */
   let noOthers: EmptyClaim | undefined
   let wakeCount = 0
 
@@ -78,16 +82,17 @@ export function createIntake(deps: Deps) {
     const wakeCountBefore = wakeCount
     const emails = await claim(priority, health.isProbing() ? { ...room, limit: 1 } : room)
     crash('claimed')
+    await readOwners(emails.map(({ projectId }) => projectId))
     if (emails.length) ledger.startBuilding(priority, emails)
-    else if (room.except.length) noOthers = { except: room.except, at: performance.now(), wakeCount: wakeCountBefore }
+    else if (room.except.length || room.silent.length) noOthers = { room, at: performance.now(), wakeCount: wakeCountBefore }
     else if (wakeCountBefore === wakeCount) isQueueEmpty = true
     return emails
   }
 
-  /** Whether a recent claim showed that only excluded projects have emails queued. A wake signal since then shortens its validity. */
-  function hasNoOthers({ except }: Room) {
+  /** Whether a recent claim showed that only excluded projects and streams have emails queued. A wake signal since then shortens its validity. */
+  function hasNoOthers({ except, silent }: Room) {
     const last = noOthers
-    if (!last?.except.every((projectId) => except.includes(projectId))) return false
+    if (!last?.room.except.every((owner) => except.includes(owner)) || !last.room.silent.every((id) => silent.includes(id))) return false
     const age = performance.now() - last.at
     if (last.wakeCount === wakeCount) return age < POLL_MS
     if (age < NO_OTHERS_MS && !last.isTimerSet) setTimeout(() => signal.wake(), NO_OTHERS_MS - age + 1).unref()

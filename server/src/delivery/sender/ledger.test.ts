@@ -1,18 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PRIORITIES } from '../outbox/stream-of.ts'
-import { BULK_SHARE, CAPACITY } from './capacity.ts'
-import { CONCURRENCY, createLedger, type LedgerEmail, MAX_LINGERING } from './ledger.ts'
+import { BULK_SHARE, CAPACITY, CONCURRENCY } from './capacity.ts'
+import { createLedger, type LedgerEmail } from './ledger.ts'
+import { MAX_LINGERING } from './lingering.ts'
 
 const { transactional, bulk } = PRIORITIES
 
 let lastId = 0
-const emails = (count: number, projectId = 'a', priority: number = transactional): LedgerEmail[] =>
-  Array.from({ length: count }, () => ({ id: `email ${++lastId}`, projectId, priority }))
+const emails = (count: number, projectId = 'a', priority: number = transactional, streamId = projectId): LedgerEmail[] =>
+  Array.from({ length: count }, () => ({ id: `email ${++lastId}`, projectId, priority, streamId }))
+/** Projects of one owner have the same name before the dot. */
+const ownerOf = (projectId: string) => projectId.split('.')[0]!
+/** Nothing is silent. */
+const ALL = { silent: [], trying: [] }
 const built = (all: LedgerEmail[]) => all.map((email) => ({ email, outgoing: { message: new Uint8Array(1) } }))
 
 function start() {
-  const ledger = createLedger<ReturnType<typeof built>[number]>()
+  const ledger = createLedger<ReturnType<typeof built>[number]>(ownerOf)
   const addReady = (all: LedgerEmail[], priority: number = transactional) => {
     ledger.startBuilding(priority, all)
     ledger.addReady(priority, all, built(all))
@@ -53,7 +58,7 @@ describe('held emails', () => {
     expect(roomFor(transactional)).toBeUndefined()
     abandonBuild(transactional, new Set(many))
     expect(heldIds()).toEqual([])
-    expect(roomFor(transactional)).toEqual({ limit: CAPACITY / 2, except: [] })
+    expect(roomFor(transactional)).toEqual({ limit: CAPACITY / 2, except: [], ...ALL })
   })
 
   test('that linger or are handed over leave the worker idle; others do not', () => {
@@ -90,7 +95,7 @@ describe('room for a claim', () => {
     for (const email of all) hold(email)
     expect(roomFor(transactional)).toBeUndefined()
     for (const email of all.slice(0, 64)) linger(email)
-    expect(roomFor(transactional)).toEqual({ limit: 32, except: [] })
+    expect(roomFor(transactional)).toMatchObject({ limit: 32, except: [] })
     for (const email of all) freeSlot(email)
     expect(roomFor(transactional)).toBeUndefined()
   })
@@ -98,9 +103,9 @@ describe('room for a claim', () => {
   test('is given for a small claim only when nothing of that priority is ready or being built', () => {
     const { addReady, hold, roomFor } = start()
     for (let index = 0; index < 20; index++) for (const email of emails(4, `project ${index}`)) hold(email)
-    expect(roomFor(transactional)).toEqual({ limit: 16, except: [] })
+    expect(roomFor(transactional)).toEqual({ limit: 16, except: [], ...ALL })
     addReady(emails(1, 'another'), bulk)
-    expect(roomFor(transactional)).toEqual({ limit: 15, except: [] })
+    expect(roomFor(transactional)).toEqual({ limit: 15, except: [], ...ALL })
     addReady(emails(1, 'another'))
     expect(roomFor(transactional)).toBeUndefined()
   })
@@ -119,7 +124,7 @@ describe('slots on the wire', () => {
     expect(sendAll()).toMatchObject([{ priority: transactional }])
   })
 
-  test('go to transactional emails first, and in turn to projects with less than half of them', () => {
+  test('go to transactional emails first, and in turn to the owner with the fewest', () => {
     const { addReady, sendAll, takeNext } = start()
     addReady(emails(1, 'campaign', bulk), bulk)
     addReady(emails(CONCURRENCY / 2, 'busy'))
@@ -137,27 +142,145 @@ describe('slots on the wire', () => {
     expect(takeNext(({ projectId }) => projectId === 'b').email.projectId).toBe('a')
   })
 
-  test('are given up by emails that linger, until too many do', () => {
-    const { addReady, sendAll, linger, freeSlot } = start()
-    for (let count = 0; count < MAX_LINGERING; count++) {
-      addReady(emails(1))
-      expect(linger(sendAll()[0]!)).toBe(true)
-    }
-    addReady(emails(CONCURRENCY + 1))
-    const sent = sendAll()
-    expect(sent).toHaveLength(CONCURRENCY)
-    expect(linger(sent[0]!)).toBe(false)
+  test('beyond all others are for owners that have none: one for each priority', () => {
+    const { addReady, sendAll } = start()
+    addReady(emails(CONCURRENCY + 1, 'busy'))
+    expect(sendAll()).toHaveLength(CONCURRENCY)
+    addReady(emails(1, 'busy.2'))
+    addReady(emails(2, 'campaign', bulk), bulk)
+    addReady(emails(1, 'campaign.2', bulk), bulk)
+    expect(sendAll().map(({ projectId }) => projectId)).toEqual(['campaign'])
+    addReady(emails(1, 'another campaign', bulk), bulk)
     expect(sendAll()).toEqual([])
-    freeSlot(sent[0]!)
-    expect(sendAll()).toHaveLength(1)
+    addReady([...emails(2, 'reset'), ...emails(1, 'another')])
+    expect(sendAll().map(({ projectId }) => projectId)).toEqual(['reset'])
+  })
+
+  test('beyond the share of bulk are for owners that have none', () => {
+    const { addReady, sendAll } = start()
+    addReady(emails(CONCURRENCY, 'busy', bulk), bulk)
+    const most = sendAll().length
+    expect(most).toBeLessThan(CONCURRENCY)
+    addReady([...emails(2, 'small', bulk), ...emails(1, 'another', bulk)], bulk)
+    expect(sendAll().map(({ projectId }) => projectId)).toEqual(['small'])
   })
 })
 
-test('in any order of steps, the emails on the wire, in use and lingering stay within their limits', () => {
+describe('emails without a reply', () => {
+  /** Sends what is ready, and lets it linger, until nothing is sent any more. Returns how much was. */
+  function lingerAll(ledger: ReturnType<typeof start>, refill: () => LedgerEmail[]) {
+    let count = 0
+    for (let round = 0; round < 2 * MAX_LINGERING; round++) {
+      ledger.addReady(refill())
+      const sent = ledger.sendAll()
+      for (const email of sent) ledger.linger(email)
+      count += sent.length
+      if (!sent.length) return count
+    }
+    return count
+  }
+
+  test('give up their slots; the next of their stream are sent one at a time, up to half of what the owner may have', () => {
+    const ledger = start()
+    ledger.addReady(emails(CONCURRENCY))
+    for (const email of ledger.sendAll()) expect(ledger.linger(email)).toBe(true)
+    ledger.addReady(emails(3))
+    const [next, ...more] = ledger.sendAll()
+    expect([more, ledger.isSilent(next!)]).toEqual([[], true])
+    ledger.linger(next!)
+    expect(lingerAll(ledger, () => emails(1))).toBe(MAX_LINGERING / 4 - CONCURRENCY - 1)
+  })
+
+  test('leave all slots but one to other owners', () => {
+    const ledger = start()
+    ledger.addReady(emails(CONCURRENCY))
+    for (const email of ledger.sendAll()) ledger.linger(email)
+    ledger.addReady(emails(1))
+    ledger.addReady(emails(CONCURRENCY + 5, 'b'))
+    expect(ledger.sendAll().map(({ projectId }) => projectId)).toEqual(['a', ...Array(CONCURRENCY - 1).fill('b')])
+  })
+
+  test('do not hold up other streams of their owner, as long as it has few of them', () => {
+    const ledger = start()
+    ledger.addReady(emails(3, 'a', bulk, 'campaign'), bulk)
+    for (const email of ledger.sendAll()) ledger.linger(email)
+    ledger.addReady(emails(20, 'a'))
+    expect(ledger.sendAll()).toHaveLength(CONCURRENCY - 3)
+  })
+
+  test('of an owner are limited, however many projects and streams it has', () => {
+    const ledger = start()
+    let project = 0
+    expect(lingerAll(ledger, () => Array.from({ length: CONCURRENCY }, () => emails(1, `a.${++project}`)).flat())).toBe(MAX_LINGERING / 2)
+    expect(ledger.roomFor(transactional)).toMatchObject({ except: ['a'] })
+    ledger.addReady(emails(CONCURRENCY, 'b'))
+    expect(ledger.sendAll()).toHaveLength(CONCURRENCY)
+  })
+
+  test('of several owners are limited together, and leave room for one more owner', () => {
+    const ledger = start()
+    const counts = ['a', 'b', 'c', 'd'].map((owner) => lingerAll(ledger, () => emails(1, owner)))
+    expect(counts).toEqual([25, 16, 12, 10])
+  })
+
+  test('keep their slots while too many linger', () => {
+    const ledger = start()
+    for (const email of emails(MAX_LINGERING, 'b')) ledger.linger(email)
+    ledger.addReady(emails(CONCURRENCY))
+    const sent = ledger.sendAll()
+    expect(sent.map((email) => ledger.linger(email))).toEqual(sent.map(() => false))
+    ledger.addReady(emails(1))
+    expect(ledger.sendAll()).toEqual([])
+    ledger.addReady(emails(2, 'c'))
+    expect(ledger.sendAll()).toHaveLength(1)
+  })
+
+  test('let the others of their stream go when one gets a reply, or when the last of them has ended', () => {
+    for (const hasReply of [true, false]) {
+      const ledger = start()
+      ledger.addReady(emails(2))
+      const [first, last] = ledger.sendAll() as [LedgerEmail, LedgerEmail]
+      ledger.linger(first)
+      ledger.linger(last)
+      ledger.freeSlot(first, hasReply)
+      expect(ledger.isSilent(last)).toBe(!hasReply)
+      if (!hasReply) ledger.freeSlot(last)
+      ledger.addReady(emails(CONCURRENCY))
+      expect(ledger.sendAll()).toHaveLength(hasReply ? CONCURRENCY - 1 : CONCURRENCY)
+    }
+  })
+
+  test('make the ready emails of their stream be given back, and those that are built later but one', () => {
+    const ledger = start()
+    const others = emails(2, 'b')
+    const building = emails(4)
+    ledger.startBuilding(transactional, building)
+    ledger.addReady(emails(CONCURRENCY + 9))
+    ledger.addReady(others)
+    const sent = ledger.sendAll()
+    for (const email of sent.filter(({ projectId }) => projectId === 'a')) ledger.linger(email)
+    ledger.finishBuild(transactional, building, built(building))
+    expect(new Set(ledger.heldIds())).toEqual(new Set([building[0]!, ...sent].map(({ id }) => id)))
+  })
+
+  test('exclude their streams from claims, except for one email of one stream of the owner in turn', () => {
+    const ledger = start()
+    for (const stream of ['x', 'y', 'z']) ledger.addReady(emails(1, 'a', bulk, stream), bulk)
+    for (const email of ledger.sendAll()) ledger.linger(email)
+    expect(ledger.roomFor(transactional)).toMatchObject({ except: [], ...ALL })
+    const tried = Array.from({ length: 4 }, () => ledger.roomFor(bulk)!)
+    expect(tried.map(({ trying }) => trying)).toEqual([['x'], ['y'], ['z'], ['x']])
+    for (const { silent } of tried) expect(silent.toSorted()).toEqual(['x', 'y', 'z'])
+    ledger.startBuilding(bulk, emails(1, 'a', bulk, 'y'))
+    expect(ledger.roomFor(bulk)!.trying).toEqual([])
+  })
+})
+
+test('in any order of steps, the emails on the wire, in use and lingering stay within their limits, and none is forgotten', () => {
   const step = fc.record({
     kind: fc.constantFrom('claim', 'build', 'send', 'linger', 'settle'),
     priority: fc.constantFrom(transactional, bulk),
-    projectId: fc.constantFrom('a', 'b', 'c'),
+    projectId: fc.constantFrom('a', 'b.1', 'b.2', 'c'),
     pick: fc.nat(),
   })
   const isBulk = ({ priority }: LedgerEmail) => priority === bulk
@@ -171,8 +294,10 @@ test('in any order of steps, the emails on the wire, in use and lingering stay w
       const apply = {
         claim(priority: number, projectId: string) {
           const room = ledger.roomFor(priority)
-          if (!room || room.except.includes(projectId)) return
-          const claimed = emails(room.limit, projectId, priority)
+          if (!room || room.except.includes(ownerOf(projectId))) return
+          const isSilent = room.silent.includes(projectId)
+          if (isSilent && !room.trying.includes(projectId)) return
+          const claimed = emails(isSilent ? 1 : room.limit, projectId, priority)
           ledger.startBuilding(priority, claimed)
           building.push(...claimed)
         },
@@ -191,7 +316,7 @@ test('in any order of steps, the emails on the wire, in use and lingering stay w
         settle(_: number, __: string, pick: number) {
           const email = [...onWire, ...lingering][pick % (onWire.length + lingering.length || 1)]
           if (!email) return
-          ledger.freeSlot(email)
+          ledger.freeSlot(email, pick % 2 === 0)
           ledger.release(email)
           onWire = without(onWire, email)
           lingering = without(lingering, email)
@@ -199,11 +324,19 @@ test('in any order of steps, the emails on the wire, in use and lingering stay w
       }
       for (const { kind, priority, projectId, pick } of steps) {
         apply[kind](priority, projectId, pick)
-        expect(onWire.length).toBeLessThanOrEqual(CONCURRENCY)
-        expect(onWire.filter(isBulk).length).toBeLessThanOrEqual(Math.ceil(CONCURRENCY * BULK_SHARE))
+        expect(onWire.length).toBeLessThanOrEqual(CONCURRENCY + 2)
+        expect(onWire.filter(isBulk).length).toBeLessThanOrEqual(Math.ceil(CONCURRENCY * BULK_SHARE) + 1)
         expect(lingering.length).toBeLessThanOrEqual(MAX_LINGERING)
         expect(ledger.heldIds().length - lingering.length).toBeLessThanOrEqual(CAPACITY)
       }
+      // Whatever happened: once everything on the wire has ended, everything in hand is sent, and nothing is left.
+      for (let round = 0; round < 2 * CAPACITY && ledger.heldIds().length; round++) {
+        apply.build(transactional, '', 29)
+        apply.build(bulk, '', 29)
+        apply.send()
+        while (onWire.length + lingering.length) apply.settle(0, '', 1)
+      }
+      expect(ledger.heldIds()).toEqual([])
     }),
     { numRuns: 200 },
   )

@@ -1,13 +1,13 @@
 import { PRIORITIES } from '../outbox/stream-of.ts'
-import { BULK_SHARE, type BuiltMessage, isTooMuchReady, nextInTurn, type Room, roomFor } from './capacity.ts'
+import { BULK_SHARE, type BuiltMessage, CONCURRENCY, isTooMuchReady, nextInTurn, type OwnerOf, type Room, roomFor } from './capacity.ts'
+import { createLingering, type StreamEmail } from './lingering.ts'
 
-/** Emails on the wire at once. */
-export const CONCURRENCY = 16
 const BULK_CONCURRENCY = Math.ceil(CONCURRENCY * BULK_SHARE)
-/** Emails that may wait for a reply without a slot on the wire. */
-export const MAX_LINGERING = 100
+/** Slots beyond the others, for owners that have no email on the wire and none that lingers. Bulk leaves one of them to transactional emails. */
+const EXTRA_SLOTS = 2
 
-export type LedgerEmail = BuiltMessage['email'] & { id: string }
+export type LedgerEmail = StreamEmail & { id: string }
+type LedgerRoom = Room & ReturnType<ReturnType<typeof createLingering>['streamsFor']>
 export type Ledger<Built extends BuiltMessage & { email: LedgerEmail }> = ReturnType<typeof createLedger<Built>>
 
 /**
@@ -16,30 +16,73 @@ export type Ledger<Built extends BuiltMessage & { email: LedgerEmail }> = Return
  * Invariants:
  * 1. An email is held from its claim until it is settled or given up. The database row of an email that is not held is released to other
  *    workers, so an email is held before its build starts and released only after its settlement.
- * 2. Emails that are held and do not linger take up capacity: at most CAPACITY, bulk at most its share, one project at most half of it while
+ * 2. Emails that are held and do not linger take up capacity: at most CAPACITY, bulk at most its share, one owner at most half of it while
  *    others are held too.
- * 3. At most CONCURRENCY emails are on the wire, BULK_CONCURRENCY of them bulk; a project with half of the slots lets the others pass.
- * 4. An email whose receiver does not reply gives up its slot and its capacity but stays held: it lingers. At most MAX_LINGERING do, so
- *    that a receiver that never replies cannot make a worker hold emails without bound.
+ * 3. At most CONCURRENCY emails are on the wire, BULK_CONCURRENCY of them bulk, and a few more of owners that have none there. The owner with
+ *    the fewest has the next turn.
+ * 4. An email whose receiver does not reply gives up its slot and its capacity but stays held: it lingers (`lingering.ts`). Other emails of
+ *    its stream that wait for a slot are given back.
  * 5. An email is handed over from just before its mark is written until it is settled: its outcome is unknown in between. A shutdown waits
  *    for these emails only, and releases all others at once.
  */
-export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }>() {
+export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }>(ownerOf: OwnerOf) {
   type Email = Built['email']
   const held = new Map<string, Email>()
   /** Per priority, the emails claimed and neither built nor settled yet. */
   const building = new Map<number, number>()
   const ready = new Map<number, Built[]>(Object.values(PRIORITIES).map((priority) => [priority, []]))
   const onWire = new Set<Email>()
-  const lingering = new Set<Email>()
+  const lingering = createLingering(ownerOf)
   const handedOver = new Set<Email>()
 
   const countBuilding = (priority: number) => building.get(priority) ?? 0
   const release = ({ id }: Email) => void held.delete(id)
+  const inUse = () => [...held.values()].filter((email) => !lingering.has(email))
 
-  function hasSlot(priority: number) {
-    if (onWire.size >= CONCURRENCY) return false
-    return priority !== PRIORITIES.bulk || countBulk(onWire) < BULK_CONCURRENCY
+  function hasSlot(priority: number, extra = 0) {
+    if (priority !== PRIORITIES.bulk) return onWire.size < CONCURRENCY + extra
+    const extraOfBulk = Math.min(extra, EXTRA_SLOTS - 1)
+    return onWire.size < CONCURRENCY + extraOfBulk && countBulk(onWire) < BULK_CONCURRENCY + extraOfBulk
+  }
+
+  /** Whether an email may take a slot. `own`: the emails of its owner on the wire. */
+  function maySend(email: Email, own: number) {
+    if (lingering.isSilent(email)) return hasSlot(email.priority) && lingering.mayTryNow(email, onWire)
+    const owner = ownerOf(email.projectId)
+    const isNewcomer = own === 0 && lingering.countOf(owner) === 0
+    return hasSlot(email.priority, isNewcomer ? EXTRA_SLOTS : 0) && own < lingering.slotsOf(owner, email.priority)
+  }
+
+  const hasNoSlots = ({ projectId, priority }: Email) => lingering.slotsOf(ownerOf(projectId), priority) === 0
+
+  /** Gives back ready emails whose turn is far away: they take up capacity. A probe stays, the only one of its domain. */
+  function giveBackReady() {
+    const isGivenBack = ({ email, probe }: Built) => !probe && (lingering.isSilent(email) || hasNoSlots(email))
+    for (const [priority, buffer] of ready) {
+      for (const each of buffer) if (isGivenBack(each)) release(each.email)
+      ready.set(
+        priority,
+        buffer.filter((each) => !isGivenBack(each)),
+      )
+    }
+  }
+
+  /** One email of the silent streams of an owner is enough to try whether there are replies again. */
+  function isSurplus({ email, probe }: Built) {
+    if (probe) return false
+    if (hasNoSlots(email)) return true
+    if (!lingering.isSilent(email)) return false
+    const others = [...[...ready.values()].flat().map((each) => each.email), ...onWire]
+    return others.some((other) => lingering.isSilent(other) && ownerOf(other.projectId) === ownerOf(email.projectId))
+  }
+
+  function findNext(preferred: (email: Email) => boolean = () => true) {
+    for (const [priority, buffer] of ready) {
+      if (!buffer.length || !hasSlot(priority, EXTRA_SLOTS)) continue
+      const index = nextInTurn(buffer, { onWire, ownerOf, maySend: (email, own) => preferred(email) && maySend(email, own) })
+      if (index >= 0) return { buffer, index }
+    }
+    return undefined
   }
 
   return {
@@ -52,11 +95,14 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
       for (const email of emails) held.set(email.id, email)
       building.set(priority, countBuilding(priority) + emails.length)
     },
-    /** Ends the build of `emails`. Those without a message in `built` are settled already. */
+    /** Ends the build of `emails`. Those without a message in `built` are settled already; those that would wait for long are given back. */
     addReady(priority: number, emails: Email[], built: Built[]) {
       const sendable = new Set(built.map(({ email }) => email))
       for (const email of emails) if (!sendable.has(email)) release(email)
-      ready.get(priority)!.push(...built)
+      for (const each of built) {
+        if (isSurplus(each)) release(each.email)
+        else ready.get(priority)!.push(each)
+      }
       building.set(priority, countBuilding(priority) - emails.length)
     },
     /** Ends the build of emails that failed or were stopped. No longer held, they are given back. */
@@ -66,38 +112,41 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
     },
 
     /** Room for another claim, if any. */
-    roomFor(priority: number): Room | undefined {
-      const inUse = [...held.values()].filter((email) => !lingering.has(email))
-      return roomFor(priority, inUse, ready.get(priority)!.length + countBuilding(priority) > 0)
+    roomFor(priority: number): LedgerRoom | undefined {
+      const hasMore = countBuilding(priority) > 0 || ready.get(priority)!.some(({ email }) => !lingering.isSilent(email))
+      const room = roomFor(priority, inUse(), { hasMore, ownerOf })
+      if (!room) return undefined
+      const except = [...room.except, ...lingering.ownersWithoutSlots(priority)]
+      return { ...room, except, ...lingering.streamsFor({ inUse: inUse(), priority }) }
     },
-    isTooMuchReady: (batch: Email[]) => isTooMuchReady([...ready.values()].flat(), batch),
+    isTooMuchReady: (batch: Email[]) => isTooMuchReady([...ready.values()].flat(), batch, ownerOf),
     dropReady() {
       for (const buffer of ready.values()) buffer.splice(0)
     },
 
     /** Whether an email is ready and has a free slot. */
-    hasNext: () => firstSendable() !== undefined,
-    /**
-     * Removes the next email to send from its buffer, transactional before bulk. The first that is `preferred`; without that, the first of a
-     * project with less than half of the slots; otherwise the first.
-     */
+    hasNext: () => findNext() !== undefined,
+    /** Removes the next email to send from its buffer: one that is `preferred`, if any; transactional before bulk; in turn. */
     takeNext(preferred?: (email: Email) => boolean): Built {
-      const buffer = firstSendable()!
-      const index = preferred ? buffer.findIndex(({ email }) => preferred(email)) : nextInTurn(buffer, onWire, CONCURRENCY)
-      return buffer.splice(Math.max(0, index), 1)[0]!
+      const { buffer, index } = ((preferred && findNext(preferred)) ?? findNext())!
+      return buffer.splice(index, 1)[0]!
     },
 
     takeSlot: (email: Email) => void onWire.add(email),
-    freeSlot(email: Email) {
-      onWire.delete(email)
-      lingering.delete(email)
+    /** `hasReply`: the receiver replied, so that the stream of the email is not silent. */
+    freeSlot(email: Email, hasReply = false) {
+      const isOver = !onWire.delete(email) && !lingering.has(email)
+      if (!isOver) lingering.remove(email, { onWire, hasReply })
     },
-    /** False when too many emails linger already: then the email keeps its slot. */
+    isOnWire: (email: Email) => onWire.has(email),
+    /** True for an email whose stream got no reply last. */
+    isSilent: (email: Email) => lingering.isSilent(email),
+    /** The email has no reply in time. False when too many emails linger already: then the email keeps its slot. */
     linger(email: Email) {
-      if (lingering.size >= MAX_LINGERING) return false
-      onWire.delete(email)
-      lingering.add(email)
-      return true
+      const lingers = lingering.add(email)
+      if (lingers) onWire.delete(email)
+      giveBackReady()
+      return lingers
     },
 
     handOver: (email: Email) => void handedOver.add(email),
@@ -112,11 +161,6 @@ export function createLedger<Built extends BuiltMessage & { email: LedgerEmail }
       for (const id of held.keys()) if (!kept.has(id)) held.delete(id)
     },
     releaseAll: () => held.clear(),
-  }
-
-  function firstSendable() {
-    for (const [priority, buffer] of ready) if (buffer.length && hasSlot(priority)) return buffer
-    return undefined
   }
 }
 

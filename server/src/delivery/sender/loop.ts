@@ -5,6 +5,7 @@ import type { Log } from '../../lib/log.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { MINUTE } from '../../lib/units.ts'
+import { createOwners } from '../../projects/owner.ts'
 import { cancelStreams } from '../outbox/cancel.ts'
 import { countWorkers, createClaim, recoverFromDeadWorkers, renewLease, wakeDeferred } from '../outbox/claim.ts'
 import { resolveUnknown } from '../outbox/evidence.ts'
@@ -43,10 +44,23 @@ type Options = {
 /**
  * `leaseMs`: how long a silent worker counts as alive. `unknownMs`: how long evidence about an unknown outcome is awaited before the policy
  * decides; `resolveMs`: how often that is checked. `lastRepliesMs`: on shutdown, time for replies to emails that are handed over. An email
- * without its reply may have to be sent twice.
+ * without its reply may have to be sent twice. `lingerMs`: after this time without a reply an email gives up its slot on the wire.
  */
-export type SenderTiming = { leaseMs: number; unknownMs: number; resolveMs: number; lastRepliesMs: number; pauses?: PauseTiming }
-export const SENDER_TIMING: SenderTiming = { leaseMs: 15_000, unknownMs: 15 * MINUTE, resolveMs: 5_000, lastRepliesMs: 15_000 }
+export type SenderTiming = {
+  leaseMs: number
+  unknownMs: number
+  resolveMs: number
+  lastRepliesMs: number
+  lingerMs: number
+  pauses?: PauseTiming
+}
+export const SENDER_TIMING: SenderTiming = {
+  leaseMs: 15_000,
+  unknownMs: 15 * MINUTE,
+  resolveMs: 5_000,
+  lastRepliesMs: 15_000,
+  lingerMs: 15_000,
+}
 
 const RECOVER_MS = 500
 const WAKE_MS = 250
@@ -72,14 +86,16 @@ export async function startSender(options: Options) {
   const isStopping = () => stopping.signal.aborted
   const mayWork = () => !isStopping() && options.isHeld()
 
-  const ledger = createLedger<ReadyEmail>()
+  const owners = createOwners(db)
+  const ledger = createLedger<ReadyEmail>(owners.of)
   const health = createHealth({ db: ownDb, log, ...(timing.pauses ? { timing: timing.pauses } : {}) })
-  const pipeline = createPipeline({ ...options, health, until: shutdown.signal })
+  const pipeline = createPipeline({ ...options, health, ownerOf: owners.of, until: shutdown.signal })
   const pace = createPace(options.ratePerSecond)
   const reconciler = createReconciler({ db: ownDb, worker, heldIds: ledger.heldIds })
   const oneAtATime = createSemaphore(1)
   const claim = createClaim(db, worker)
-  const dispatcher = createDispatcher({ ledger, health, pace, reconciler, transmit: pipeline.transmit, isStopping, onRoom, log })
+  const { lingerMs } = timing
+  const dispatcher = createDispatcher({ ledger, health, pace, reconciler, lingerMs, transmit: pipeline.transmit, isStopping, onRoom, log })
   const suspects = createSuspects({
     db,
     worker,
@@ -95,6 +111,7 @@ export async function startSender(options: Options) {
   const intakes = Object.values(PRIORITIES).map((priority) =>
     createIntake({
       priority,
+      readOwners: owners.read,
       ledger,
       health,
       reconciler,

@@ -29,6 +29,7 @@ import { createSettle, type Settlement } from '../outbox/settle.ts'
 import { PRIORITIES } from '../outbox/stream-of.ts'
 import { classify, type Disposition, waitBeforeRetry } from '../transport/classify.ts'
 import type { OutgoingMessage, Transport } from '../transport/transport.ts'
+import type { OwnerOf } from './capacity.ts'
 import { type Admitted, passGate, type RefusedByGate, type Signer } from './gate.ts'
 import type { Health } from './health.ts'
 import { createRenderedSizes } from './rendered-sizes.ts'
@@ -79,6 +80,7 @@ type Deps = {
   /** For marks and settlement. */
   ownDb: Pool
   health: Health
+  ownerOf: OwnerOf
   secrets: Secrets
   log: Log
   worker: number
@@ -94,12 +96,25 @@ type Deps = {
 export type Pipeline = ReturnType<typeof createPipeline>
 
 /** The steps of sending an email: gate, render, build, mark, transmit, settle. */
-export function createPipeline({ db, ownDb, health, secrets, log, worker, transport, publicUrl, signs, bounceDomain, until }: Deps) {
+export function createPipeline({
+  db,
+  ownDb,
+  health,
+  ownerOf,
+  secrets,
+  log,
+  worker,
+  transport,
+  publicUrl,
+  signs,
+  bounceDomain,
+  until,
+}: Deps) {
   const contentsOf = createContents(db)
   const keyOf = createSigningKeys(db, secrets)
   const mark = createMark(ownDb, worker)
   const feedbackSender = feedbackSenderOf(publicUrl)
-  const buildPool = createBuildPool({ secrets, publicUrl, log })
+  const buildPool = createBuildPool({ secrets, publicUrl, log, ownerOf })
   const timeouts = createTimeouts()
   const sizes = createRenderedSizes()
   const settling = createSettle(ownDb, until)

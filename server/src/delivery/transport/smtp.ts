@@ -16,6 +16,7 @@ const IDLE_MS = 30 * SECOND
 const MESSAGES_PER_CONNECTION = 500
 const MAX_REPLY = 64 * KB
 const CHUNK = 64 * KB
+const NOTHING = Buffer.alloc(0)
 
 type Options = { url: string; name: string }
 type PooledConnection = { connection: SMTPConnection; sent: number; idle: NodeJS.Timeout | undefined; lost: boolean }
@@ -191,6 +192,8 @@ function transmit(pooled: PooledConnection, outgoing: OutgoingMessage, handOver:
         permit = await handOver()
         if (!permit || isOver) return false
         phase = 'handed-over'
+        // The reply may take ten minutes, and a message may have 40 MB.
+        outgoing.message = NOTHING
         wait(FINAL_DOT_MS, 'the end of the message')
         return true
       },
@@ -228,15 +231,17 @@ type Hooks = { started(): void; sent(): Promise<boolean>; dropped(): void }
  */
 function bodyOf(message: Buffer, { started, sent, dropped }: Hooks) {
   let position = 0
+  let left = message
   const body = new Readable({
     highWaterMark: CHUNK,
     read() {
       if (position === 0) started()
-      if (position < message.length) {
+      if (position < left.length) {
         position += CHUNK
-        this.push(message.subarray(position - CHUNK, position))
+        this.push(left.subarray(position - CHUNK, position))
         return
       }
+      left = NOTHING
       sent().then(
         (mayLeave) => (mayLeave ? this.push(null) : dropped()),
         () => dropped(),

@@ -53,7 +53,8 @@ export const permitSince =
 
 /**
  * Sends messages. `send` calls `handOver` once, when everything but the last byte is on the wire. With a permit the hand-over is marked, and
- * the last byte may follow while the permit holds; without one the message must not leave.
+ * the last byte may follow while the permit holds; without one the message must not leave. From then on `outgoing.message` may be empty: a
+ * transport that has written it keeps no copy while it waits for the reply.
  */
 export type Transport = {
   send(outgoing: OutgoingMessage, handOver: () => Promise<Permit | undefined>): Promise<SendOutcome>
