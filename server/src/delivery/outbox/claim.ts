@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { countAffected, type Db, many, maybeOne, one, type Pool, prepared, type Tx, transact, transactAtOnce } from '../../db/index.ts'
 import { isGone, isPresent, isSteady } from '../../db/presence.ts'
 import { NIL_ID } from '../../lib/id.ts'
+import { HELD } from './hold.ts'
 import type { RateSlowdown } from './slowdowns.ts'
 import { allowanceSql, isStopped, rateAllowance, unusedSince } from './stream-allowance.ts'
 
@@ -29,6 +30,8 @@ export type ClaimedEmail = {
   crashes: number
   firstFailedAt: Date | null
   createdAt: Date
+  /** Its refusal is held: it is sent again to find out what the refusal is about. */
+  wasHeld: boolean
 }
 
 /** Streams that a claim serves. The next claim starts behind the last of them. */
@@ -38,7 +41,7 @@ const MAX_LOOKED_AT = 128
 /** Claims in a row that only find streams that wait. */
 const MAX_IN_VAIN = 16
 /** Crashes after which an email is a suspect: sent alone, so that another crash affects no other email. */
-const SUSPECT_CRASHES = 3
+export const SUSPECT_CRASHES = 3
 
 type Stream = Pick<ClaimedEmail, 'projectId' | 'streamId'>
 type ClaimSize = { limit: number; except: string[] }
@@ -174,10 +177,10 @@ const claimSql = ({ priority, limit, except, worker, from }: ClaimSize & { prior
   ) as looked left join claimed on true
 `
 
-const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
+export const CLAIMED_COLUMNS = sql`e.project_id as "projectId", e.id, e.lane as priority, e.stream_id as "streamId", e.content_id as "contentId", e.contact_id as "contactId",
   e.to_address as "toAddress", e.to_name as "toName", e.vars, e.only_vars as "onlyVars", e.source_type as "sourceType", e.campaign_id as "campaignId",
   e.workflow_execution_id as "workflowExecutionId", e.message_id as "messageId", e.test, e.attempts, e.failures, e.crashes,
-  e.first_failed_at as "firstFailedAt", e.created_at as "createdAt"`
+  e.first_failed_at as "firstFailedAt", e.created_at as "createdAt", coalesce(e.error_code = ${sql.lit(HELD)}, false) as "wasHeld"`
 
 /** Each further crash doubles the wait. Crashes with a cause of their own often come in a row, and no email is to blame for them. */
 const DUE_SUSPECT = sql`state = 'queued' and crashes >= ${SUSPECT_CRASHES}
